@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <algorithm>
 #include <new>
+#include <type_traits>
 
 #include "api/compile.h"
 #include "api/inputs.h"
@@ -49,25 +49,24 @@ std::string optional(const char* given) {
   return given == nullptr ? "" : given;
 }
 
+// What is 0 is left out. Each by its row, under the name that the field has.
 FrontierOptions options_of(const chorale_question& question) {
-  const auto not_negative = [](auto number, const char* name) {
-    if (number != number) throw InputError(name, "is not a number", "use 0 for the default");
-    if (number < 0) throw InputError(name, "is negative", "use 0 for the default");
-    return number;
-  };
   FrontierOptions options;
-  options.min_chunks = std::max(1, not_negative(question.min_chunks, "min_chunks"));
-  if (question.max_chunks == kAnyChunks)
-    throw InputError("max_chunks", std::to_string(kAnyChunks) + " is out of range",
-                     "use 1 to 4096, or 0 for any number");
-  if (not_negative(question.max_chunks, "max_chunks") > 0) options.max_chunks = question.max_chunks;
-  if (not_negative(question.max_steps, "max_steps") > 0) options.max_steps = question.max_steps;
-  if (not_negative(question.conflicts, "conflicts") > 0)
-    options.synthesis.limits.conflicts = question.conflicts;
-  constexpr double kLongest = 1e9;
-  if (not_negative(question.seconds, "seconds") > 0)
-    options.time_limit =
-        std::chrono::milliseconds(static_cast<std::int64_t>(std::min(question.seconds, kLongest) * 1000));
+  const auto set = [&](const auto& rows, const char* option, auto number, const char* field) {
+    const OptionRow<FrontierOptions>& row = row_of(rows, option);
+    if (number != number || number < 0)
+      throw InputError(field, number < 0 ? "is negative" : "is not a number", "use 0 for the default");
+    if (number == 0) return;
+    if constexpr (std::is_floating_point_v<decltype(number)>)
+      row.member.set(options, milliseconds_in(row.words, number, field));
+    else
+      require_in_range(row.words, number, field), row.member.set(options, number);
+  };
+  set(frontier_rows(), "min_chunks", question.min_chunks, "min_chunks");
+  set(frontier_rows(), "max_chunks", question.max_chunks, "max_chunks");
+  set(frontier_rows(), "max_steps", question.max_steps, "max_steps");
+  set(search_rows(), "conflicts", question.conflicts, "conflicts");
+  set(search_rows(), "time_limit", question.seconds, "seconds");
   return options;
 }
 

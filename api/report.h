@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/fields.h"
 #include "ir/frontier.h"
 #include "ir/ranking.h"
 
@@ -43,6 +44,14 @@ struct SizeRow {
   double least_us = 0;
   // Some points were not timed before `stop`: the fastest may be one of them.
   bool at_most = false;
+};
+template <>
+struct Fields<SizeRow> {
+  static constexpr std::tuple all = {Field<SizeRow, &SizeRow::block_bytes>{{.name = "block_bytes"}},
+                                     Field<SizeRow, &SizeRow::point>{{.name = "point"}},
+                                     Field<SizeRow, &SizeRow::us>{{.name = "us"}},
+                                     Field<SizeRow, &SizeRow::least_us>{{.name = "least_us"}},
+                                     Field<SizeRow, &SizeRow::at_most>{{.name = "at_most"}}};
 };
 
 // A row a size; none for a result without points. Once `stop` is true, of the points that are timed by then or

@@ -18,23 +18,14 @@ namespace chorale {
 namespace {
 
 FrontierOptions options_of(const FrontierCommand& command, const std::atomic<bool>* stop) {
-  const SearchSettings& search = command.search;
-  return {.min_chunks = command.min_chunks,
-          .max_chunks = command.max_chunks,
-          .extra_rounds = command.extra_rounds,
-          .max_steps = command.max_steps,
-          // The rest is for times of what was found.
-          .time_limit = command.bytes.empty() || search.limits.time.count() < 0 ? search.limits.time
-                                                                                : search.limits.time * 9 / 10,
-          .memory_bytes = asked_memory(search.limits),
-          .sizes = {command.bytes.begin(), command.bytes.end()},
-          .jobs = search.jobs,
-          .synthesis = {.limits = {.conflicts = search.conflicts, .stop = stop},
-                        .cubes = search.cubes,
-                        .use_bounds = search.use_bounds,
-                        .use_symmetry = search.use_symmetry,
-                        .proof_dir = search.proofs,
-                        .seed = search.seed}};
+  FrontierOptions options = command.search.options;
+  // The rest is for times of what was found.
+  if (!command.bytes.empty() && options.time_limit.count() >= 0)
+    options.time_limit = options.time_limit * 9 / 10;
+  options.memory_bytes = asked_memory(command.search.limits);
+  options.sizes = {command.bytes.begin(), command.bytes.end()};
+  options.synthesis.limits.stop = stop;
+  return options;
 }
 
 // Nothing found, and nothing left open: the searched space is shown to be empty.
@@ -142,7 +133,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
   const SearchSettings& search = command.search;
   require_writable_file("--json", search.json);
-  make_writable_directory("--proofs", search.proofs);
+  make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
   const Topology topology = machine(search.question.topology, search.question.changes);
   const Collective collective = communication(search.question, topology);

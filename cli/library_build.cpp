@@ -72,17 +72,14 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const Worker
   if (is_rooted(question.collective.kind)) add("--root", std::to_string(question.collective.root));
   if (const SumOrder& order = question.collective.order; order != SumOrder{})
     add("--order", to_string(order));
-  add("--min-chunks", std::to_string(asked.min_chunks));
-  if (asked.max_chunks != kAnyChunks) add("--max-chunks", std::to_string(asked.max_chunks));
-  if (asked.extra_rounds != kAnyRounds) add("--k", std::to_string(asked.extra_rounds));
-  if (asked.max_steps != kAnySteps) add("--max-steps", std::to_string(asked.max_steps));
-  if (asked.synthesis.limits.conflicts >= 0)
-    add("--conflicts", std::to_string(asked.synthesis.limits.conflicts));
-  if (asked.synthesis.cubes > 0) {
-    add("--cubes", std::to_string(asked.synthesis.cubes));
-    add("--jobs", std::to_string(cube_jobs));
-  }
-  if (asked.time_limit.count() >= 0) add("--time-limit", fmt::format("{}ms", asked.time_limit.count()));
+  for (const OptionRow<FrontierOptions>& row : question_rows())
+    if (!is_default(row, asked)) {
+      words.emplace_back(row.words.option);
+      if (row.words.kind != OptionKind::Switch)
+        words.push_back(std::to_string(row.member.get(asked)) +
+                        (row.words.kind == OptionKind::Duration ? "ms" : ""));
+    }
+  if (asked.synthesis.cubes > 0) add("--jobs", std::to_string(cube_jobs));
   add("--memory-limit", std::to_string(memory));
   return words;
 }

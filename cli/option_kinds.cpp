@@ -40,11 +40,29 @@ void sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, c
       ->option_text("SIZES");
 }
 
+void by_row(CLI::App* app, const OptionWords& words, const Text& help,
+            const std::function<void(std::int64_t)>& set, const std::function<void(const Text&)>& set_text) {
+  const Text name(words.option);
+  if (words.kind == OptionKind::Switch) {
+    const bool on = !name.starts_with("--no-");
+    app->add_flag_callback(
+        name, [set, on] { set(on); }, help);
+    return;
+  }
+  const auto parsed = [words, name, set, set_text](const Text& t) {
+    if (words.kind == OptionKind::Text)
+      set_text(t);
+    else if (words.kind == OptionKind::Duration)
+      set(parse_duration(name, t).count());
+    else
+      set(parse_integer(name, t, words.least, words.most));
+  };
+  app->add_option_function<Text>(name, parsed, help)->option_text(Text(words.value));
+}
+
 void conflicts(CLI::App* app, std::int64_t& target) {
-  app->add_option_function<Text>(
-         "--conflicts", [&](const Text& t) { target = parse_integer("--conflicts", t, 0, INT64_MAX); },
-         "Give up a question to a solver after N conflicts: a limit that is the same on every machine")
-      ->option_text("N");
+  const OptionRow<FrontierOptions>& row = row_of(search_rows(), "conflicts");
+  by_row(app, row.words, help_of(row), [&target](std::int64_t value) { target = value; });
 }
 
 void only_for(const CLI::App* app, const std::vector<Text>& names, bool meant, const Text& what) {

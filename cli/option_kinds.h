@@ -6,7 +6,9 @@
 #include <chrono>
 #include <climits>
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,16 +16,13 @@
 #include "cli/options.h"
 #include "cli/parse.h"
 #include "ir/error.h"
+#include "ir/option.h"
 #include "ir/words.h"
 
 namespace chorale {
 
 using Text = std::string;
 
-// More chunks a block than any network could fill; beyond, formulas do not fit into memory anyway.
-inline constexpr int kMostChunks = 4096;
-inline constexpr int kMostSteps = 100'000;
-inline constexpr int kMostCubes = 4096;
 inline constexpr int kMostRank = 1'000'000;
 inline constexpr std::size_t kLongestValueName = 24;
 
@@ -71,6 +70,19 @@ void choice(CLI::App* app, const Text& name, Value& target, const std::vector<st
          few ? help : help + ": " + joined(known))
       ->option_text(few ? joined(known, "|") : "NAME")
       ->type_name(joined(known, "|"));  // for who completes it: help texts do not show it
+}
+
+// An option by its row (ir/option.h); of a text `set_text` is called.
+void by_row(CLI::App*, const OptionWords&, const Text& help, const std::function<void(std::int64_t)>& set,
+            const std::function<void(const Text&)>& set_text = {});
+
+template <typename Owner>
+void by_rows(CLI::App* app, std::span<const OptionRow<Owner>> rows, Owner& target) {
+  for (const OptionRow<Owner>& row : rows)
+    by_row(
+        app, row.words, help_of(row),
+        [set = row.member.set, &target](std::int64_t value) { set(target, value); },
+        [text = row.member.text, &target](const Text& value) { text(target) = value; });
 }
 
 // Options that mean something only in some uses of a command: one that is given in another is refused.

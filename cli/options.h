@@ -89,32 +89,19 @@ struct QuestionSettings {  // what is asked of which machine
 
 struct SearchSettings {  // what synthesize and frontier share
   QuestionSettings question = {};
-  bool use_bounds = true;
-  bool use_symmetry = true;
-  std::int64_t conflicts = -1;
-  int cubes = 0;  // that a question is cut into which takes more
-  int jobs = 1;
+  FrontierOptions options = {};  // by their rows
   Limits limits = {};
-  int seed = 0;
-  std::string json = {};    // where to write the result, if anywhere; "-": to standard output
-  std::string proofs = {};  // where to keep proofs, if anywhere
+  std::string json = {};  // where to write the result, if anywhere; "-": to standard output
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
 struct SynthesizeCommand {
   SearchSettings search = {};
-  Engine engine = Engine::Sat;
-  int chunks = 1;
-  std::optional<int> steps = {};
-  std::optional<int> rounds = {};
+  SynthesisQuestion asked = {};
 };
 
 struct FrontierCommand {
   SearchSettings search = {};
-  int min_chunks = 1;
-  int max_chunks = kAnyChunks;
-  int extra_rounds = kAnyRounds;
-  int max_steps = kAnySteps;
   std::string library = {};  // where the answer is looked for, and kept
   std::string repair = {};   // a result for the machine before its failures, to begin with
   SizeModel model = {};

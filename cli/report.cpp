@@ -8,6 +8,7 @@
 #include "cli/layout.h"
 #include "cli/terminal.h"
 #include "cli/text.h"
+#include "ir/json_fields.h"
 #include "ir/json_writer.h"
 #include "ir/words.h"
 
@@ -105,9 +106,7 @@ std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed,
 
 std::string sizes_json(const Result& result, const std::vector<SizeRow>& timed) {
   std::vector<std::string> rows;
-  for (const SizeRow& each : timed)
-    rows.push_back(fmt::format(R"({{"block_bytes":{},"point":{},"us":{},"least_us":{},"at_most":{}}})",
-                               each.block_bytes, each.point, each.us, each.least_us, each.at_most));
+  for (const SizeRow& each : timed) rows.push_back(write_fields(each));
   return fmt::format("{{\n\"chorale_sizes\": 1,\n\"topology\": {},\n\"collective\": {},\n\"rows\": {}\n}}\n",
                      quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
 }

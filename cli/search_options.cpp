@@ -8,32 +8,23 @@ constexpr const char* kExitCodes =
     "exit codes: 0 found and verified, 20 proven impossible, 3 undecided within the limits, 130 interrupted, "
     "2 bad input";
 
-void search_settings(CLI::App* app, SearchSettings& search, const char* jobs) {
+void search_settings(CLI::App* app, SearchSettings& search) {
   machine_and_communication(app, search.question);
-  app->add_flag_callback(
-      "--no-bounds", [&] { search.use_bounds = false; },
-      "Let the solver refute what a bound would have refuted: slower, for comparison");
-  app->add_flag_callback(
-      "--no-symmetry", [&] { search.use_symmetry = false; },
-      "Do not look for symmetric schedules first: slower, for comparison");
-  conflicts(app, search.conflicts);
-  integer(app, "--cubes", search.cubes, 2, kMostCubes, "N",
-          "Cut a question that --conflicts do not answer into N parts, and ask each for as many");
-  integer(app, "--jobs", search.jobs, 1, 256, "J", jobs);
-  limits(app, search.limits, " and keep what was found, marked unproven");
-  integer(app, "--seed", search.seed, 0, INT_MAX, "N",
-          "Seed of the solver (0); the same seed gives the same result");
+  by_rows(app, search_rows(), search.options);
+  memory_limit(app, search.limits);
   text(app, "--json", search.json, "FILE",
        "Write the result there, for check, show and run; - is standard output");
-  text(app, "--proofs", search.proofs, "DIR",
-       "Keep formulas and proofs of refutations there (.cnf, .drat), named by the formula's SHA-256");
   progress(app, search.progress);
 }
 
-void require_conflicts(const SearchSettings& search) {
-  if (search.cubes > 0 && search.conflicts < 0)
-    throw InputError("--cubes", "needs --conflicts: what takes more of them is cut",
-                     "add --conflicts 100000");
+Text flag_of(const OptionWords& words) {
+  return Text(words.option);
+}
+
+// When all options are read.
+void settle(SearchSettings& search) {
+  require_consistent(search.options, flag_of);
+  search.limits.time = search.options.time_limit;
 }
 
 void synthesize_options(CLI::App& app, Command& parsed) {
@@ -46,31 +37,20 @@ void synthesize_options(CLI::App& app, Command& parsed) {
           "\nexamples:\n  chorale synthesize dgx1 allgather --chunks 6 --steps 3 --rounds 7\n"
           "  chorale synthesize ring:8 broadcast --root 3 --chunks 4 --json b.json");
   auto options = std::make_shared<SynthesizeCommand>();
-  search_settings(sub, options->search, "Ask J cubes side by side (1)");
+  search_settings(sub, options->search);
   std::vector<std::pair<Text, Engine>> known;
   for (const Named<Engine>& each : engines()) known.emplace_back(each.name, each.value);
   choice<Engine>(
-      sub, "--engine", options->engine, known,
+      sub, "--engine", options->search.options.synthesis.engine, known,
       "sat: ours; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
-  integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
-  integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "At most S steps");
-  integer(sub, "--rounds", options->rounds, 1, kMostSteps, "R", "At most R rounds over all steps");
+  by_rows(sub, synthesis_rows(), options->asked);
   sub->final_callback([options, &parsed] {
-    require_conflicts(options->search);
-    if (options->search.cubes > 0 && options->engine != Engine::Sat)
+    settle(options->search);
+    const SynthesisOptions& how = options->search.options.synthesis;
+    if (how.cubes > 0 && how.engine != Engine::Sat)
       throw InputError("--cubes", "cuts questions of ours only", "drop it, or --engine");
     parsed = *options;
   });
-}
-
-void chunk_counts(CLI::App* sub, int& least, int& most, const char* by_default) {
-  integer(sub, "--max-chunks", most, 1, kMostChunks, "C",
-          Text("Cut a block into at most C chunks (") + by_default + ")");
-  integer(sub, "--min-chunks", least, 1, kMostChunks, "C", "Cut a block into at least C chunks (1)");
-}
-
-void require_chunk_counts(int least, int most) {
-  if (least > most) throw InputError("--min-chunks", "is larger than --max-chunks", "exchange them");
 }
 
 void frontier_options(CLI::App& app, Command& parsed) {
@@ -82,11 +62,8 @@ void frontier_options(CLI::App& app, Command& parsed) {
                   "  chorale frontier dgx1 allgather --without-link 0-1 --repair f.json\n"
                   "  chorale frontier hub:8 broadcast --switches-multicast");
   auto options = std::make_shared<FrontierCommand>();
-  search_settings(sub, options->search, "Search J chunk counts, or cubes, side by side (1)");
-  chunk_counts(sub, options->min_chunks, options->max_chunks, "as many as pay");
-  integer(sub, "--k", options->extra_rounds, 0, kMostSteps, "K",
-          "Only schedules with at most steps + K rounds");
-  integer(sub, "--max-steps", options->max_steps, 1, kMostSteps, "S", "Only schedules of at most S steps");
+  search_settings(sub, options->search);
+  by_rows(sub, frontier_rows(), options->search.options);
   text(sub, "--library", options->library, "FILE",
        "Take the answer from this library if it has it, else search and keep it there");
   text(sub, "--repair", options->repair, "OLD",
@@ -100,8 +77,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
       "(1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
-    require_chunk_counts(options->min_chunks, options->max_chunks);
-    require_conflicts(options->search);
+    settle(options->search);
     if (!options->library.empty() && !options->repair.empty())
       throw InputError("--library", "has no repaired answers", "drop it, or --repair");
     parsed = *options;
@@ -122,14 +98,20 @@ void compose_options(CLI::App& app, Command& parsed) {
   text(sub, "--outline", options->outline, "STAGES",
        "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
        "(all known outlines)");
-  chunk_counts(sub, options->min_chunks, options->max_chunks, "1, or what --min-chunks says");
+  OptionWords most = row_of(frontier_rows(), "max_chunks").words;
+  most.by_default = "1, or what --min-chunks says";
+  const OptionRow<FrontierOptions>& least = row_of(frontier_rows(), "min_chunks");
+  by_row(sub, most, help_of(most, 1),
+         [options](std::int64_t c) { options->max_chunks = static_cast<int>(c); });
+  by_row(sub, least.words, help_of(least),
+         [options](std::int64_t c) { options->min_chunks = static_cast<int>(c); });
   text(sub, "--json", options->json, "FILE",
        "Write the result there, for check, show and run; - is standard output");
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, sub, &parsed] {
     if (sub->count("--max-chunks") == 0) options->max_chunks = std::max(1, options->min_chunks);
-    require_chunk_counts(options->min_chunks, options->max_chunks);
+    require_consistent({.min_chunks = options->min_chunks, .max_chunks = options->max_chunks}, flag_of);
     parsed = *options;
   });
 }

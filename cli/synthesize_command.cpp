@@ -15,8 +15,8 @@ namespace {
 
 std::string asked(const SynthesizeCommand& command) {
   std::string text;
-  if (command.steps) text = counted(*command.steps, "step");
-  if (command.rounds) text += (text.empty() ? "" : " and ") + counted(*command.rounds, "round");
+  if (command.asked.steps) text = counted(*command.asked.steps, "step");
+  if (command.asked.rounds) text += (text.empty() ? "" : " and ") + counted(*command.asked.rounds, "round");
   return text;
 }
 
@@ -61,20 +61,13 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
   const SearchSettings& search = command.search;
   require_writable_file("--json", search.json);
-  make_writable_directory("--proofs", search.proofs);
+  make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
   const Topology topology = machine(search.question.topology, search.question.changes);
   const Collective collective = communication(search.question, topology);
-  FrontierOptions options = {.time_limit = search.limits.time,
-                             .memory_bytes = asked_memory(search.limits),
-                             .jobs = search.jobs,
-                             .synthesis = {.engine = command.engine,
-                                           .limits = {.conflicts = search.conflicts, .stop = stop},
-                                           .cubes = search.cubes,
-                                           .use_bounds = search.use_bounds,
-                                           .use_symmetry = search.use_symmetry,
-                                           .proof_dir = search.proofs,
-                                           .seed = search.seed}};
+  FrontierOptions options = search.options;
+  options.memory_bytes = asked_memory(search.limits);
+  options.synthesis.limits.stop = stop;
   options.publish = [&](const std::function<Result()>& found) {
     supervisor.publish([&, found](Stopped stopped) {
       SynthesisResult answer{.result = found()};
@@ -85,9 +78,7 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   };
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) { line.show(progress.doing); };
-  SynthesisResult answer =
-      synthesize(topology, collective,
-                 {.chunks = command.chunks, .steps = command.steps, .rounds = command.rounds}, options);
+  SynthesisResult answer = synthesize(topology, collective, command.asked, options);
   supervisor.take_floor();
   return told(command, std::move(answer), supervisor, supervisor.stopped());
 }

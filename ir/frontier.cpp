@@ -115,6 +115,15 @@ std::array<Phase, 2> phases(const Point& point) {
             {.steps = {border, point.schedule.steps.end()}}}}};
 }
 
+std::span<const Named<Certificate::Kind>> certificate_kinds() {
+  using Kind = Certificate::Kind;
+  static constexpr Named<Kind> kKinds[] = {
+      {Kind::None, "none"},           {Kind::Distance, "distance"}, {Kind::Weights, "weights"},
+      {Kind::Partition, "partition"}, {Kind::Trees, "trees"},       {Kind::Cuts, "cuts"},
+      {Kind::Growth, "growth"},       {Kind::Entries, "entries"},   {Kind::Refutation, "refutation"}};
+  return kKinds;
+}
+
 std::span<const Named<Method>> methods() {
   return kMethods;
 }

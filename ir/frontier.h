@@ -257,6 +257,7 @@ enum class Stopped {
 };
 
 // As files and people have them.
+std::span<const Named<Certificate::Kind>> certificate_kinds();
 std::span<const Named<Method>> methods();
 std::span<const Named<ResultKind>> result_kinds();
 std::span<const Named<Stopped>> endings();  // "" for No, "time limit", ...

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ir/hierarchy.h"
+#include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
@@ -12,84 +13,41 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostLevels = 8, kMostAxes = 8, kMostFanOut = 1 << 20;
+constexpr int kMostLevels = 8, kMostAxes = 8;
 constexpr int kMostInARing = 1024;  // every pair is followed round the ring
 constexpr long long kMostDevices = 1LL << 24;
-constexpr double kLeastGbs = 1e-6, kMostGbs = 1e9, kMostLatency = 1e9, kMostReductionBytes = 1e18;
+constexpr double kMostReductionBytes = 1e18;
 
-SharedPath read_path(const JsonReader& json) {
-  json.require_object({"bandwidth_gbs", "children"});
-  return {.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastGbs, kMostGbs),
-          .children = json.has("children") ? json["children"].integer(1, kMostFanOut) : 1};
-}
-
-HostPath read_host(const JsonReader& json) {
-  json.require_object({"uplink", "socket"});
-  const HostPath host{.uplink = read_path(json["uplink"]), .socket = read_path(json["socket"])};
-  if (host.socket.children % host.uplink.children != 0)
-    json["socket"].fail(
-        fmt::format("{} children are not whole uplinks of {}", host.socket.children, host.uplink.children),
-        "use a multiple");
-  return host;
-}
+struct LevelFields : PlainFields {
+  using PlainFields::read, PlainFields::write;
+  std::string write(LinkModel::Shape shape, const FieldWords&) const {
+    return shape == LinkModel::Shape::Ring ? R"("ring")" : R"("switch")";
+  }
+  void read(const JsonReader& json, const FieldWords&, LinkModel::Shape& shape) const {
+    const std::string text = json.text();
+    if (text != "switch" && text != "ring") json.fail("unknown shape '" + text + "'", "use switch or ring");
+    shape = text == "ring" ? LinkModel::Shape::Ring : LinkModel::Shape::Switch;
+  }
+};
 
 Level read_level(const JsonReader& json) {
-  json.require_object({"name", "fan_out", "shape", "bandwidth_gbs", "ports", "latency_us", "stream_gbs",
-                       "rails", "exit", "detour", "host"});
-  Level level{.name = json["name"].text(40), .fan_out = json["fan_out"].integer(1, kMostFanOut)};
+  const Level level = read_fields<Level>(json, LevelFields());
   if (level.name.empty() || level.name == "root")
     json["name"].fail("is no name for a level", "choose another");
-  LinkModel& link = level.link;
-  if (json.has("shape")) {
-    const std::string shape = json["shape"].text();
-    if (shape != "switch" && shape != "ring")
-      json["shape"].fail("unknown shape '" + shape + "'", "use switch or ring");
-    if (shape == "ring") link.shape = LinkModel::Shape::Ring;
-    if (shape == "ring" && level.fan_out > kMostInARing)
-      json["fan_out"].fail(fmt::format("{} children in a ring", level.fan_out),
-                           fmt::format("use at most {}, or a switch", kMostInARing));
-  }
-  link.bandwidth_gbs = json["bandwidth_gbs"].number(kLeastGbs, kMostGbs);
-  if (json.has("ports")) link.ports = json["ports"].integer(1, 1024);
-  if (json.has("latency_us")) link.latency_us = json["latency_us"].number(0, kMostLatency);
-  if (json.has("stream_gbs")) link.stream_gbs = json["stream_gbs"].number(kLeastGbs, kMostGbs);
-  if (json.has("rails")) link.rails = json["rails"].boolean();
-  if (json.has("exit")) link.exit = read_path(json["exit"]);
-  if (json.has("detour")) {
-    if (link.shape != LinkModel::Shape::Ring) json["detour"].fail("is for rings", "remove it");
-    link.detour = read_path(json["detour"]);
-  }
-  if (json.has("host")) {
-    if (link.shape != LinkModel::Shape::Ring) json["host"].fail("is for rings", "remove it");
-    if (link.exit || link.detour) json["host"].fail("is in place of exit and detour", "remove these, or it");
-    link.host = read_host(json["host"]);
-  }
-  return level;
-}
-
-std::string write_path(const char* key, const SharedPath& path) {
-  return fmt::format(R"("{}":{{"bandwidth_gbs":{},"children":{}}})", key, path.bandwidth_gbs, path.children);
-}
-
-std::string write_path(const char* key, const std::optional<SharedPath>& path) {
-  return path ? "," + write_path(key, *path) : "";
-}
-
-std::string write_host(const std::optional<HostPath>& host) {
-  if (!host) return "";
-  return fmt::format(R"(,"host":{{{},{}}})", write_path("uplink", host->uplink),
-                     write_path("socket", host->socket));
-}
-
-std::string write_level(const Level& level) {
   const LinkModel& link = level.link;
-  return fmt::format(
-      R"({{"name":{},"fan_out":{},"shape":"{}","bandwidth_gbs":{},"ports":{},"latency_us":{}{}{}{}{}{}}})",
-      quoted(level.name), level.fan_out, link.shape == LinkModel::Shape::Ring ? "ring" : "switch",
-      link.bandwidth_gbs, link.ports, link.latency_us,
-      link.stream_gbs > 0 ? fmt::format(R"(,"stream_gbs":{})", link.stream_gbs) : "",
-      link.rails ? R"(,"rails":true)" : "", write_path("exit", link.exit), write_path("detour", link.detour),
-      write_host(link.host));
+  const bool ring = link.shape == LinkModel::Shape::Ring;
+  if (ring && level.fan_out > kMostInARing)
+    json["fan_out"].fail(fmt::format("{} children in a ring", level.fan_out),
+                         fmt::format("use at most {}, or a switch", kMostInARing));
+  if (link.detour && !ring) json["detour"].fail("is for rings", "remove it");
+  if (!link.host) return level;
+  if (!ring) json["host"].fail("is for rings", "remove it");
+  if (link.exit || link.detour) json["host"].fail("is in place of exit and detour", "remove these, or it");
+  const int sockets = link.host->socket.children, uplinks = link.host->uplink.children;
+  if (sockets % uplinks != 0)
+    json["host"]["socket"].fail(fmt::format("{} children are not whole uplinks of {}", sockets, uplinks),
+                                "use a multiple");
+  return level;
 }
 
 int index_of(const std::vector<Axis>& axes, const JsonReader& json) {
@@ -117,7 +75,7 @@ std::string write_after(const Job& job, const Reduction& reduction) {
 
 std::string to_json(const Hierarchy& hierarchy) {
   std::vector<std::string> levels;
-  for (const Level& level : hierarchy.levels) levels.push_back(write_level(level));
+  for (const Level& level : hierarchy.levels) levels.push_back(write_fields(level, LevelFields()));
   return fmt::format("{{\n  \"hierarchy\": {},\n  \"node\": {},\n  \"levels\": {}\n}}\n",
                      quoted(hierarchy.name), hierarchy.node_level, lines(levels, "  "));
 }
@@ -146,8 +104,7 @@ Hierarchy read_hierarchy(const JsonReader& json) {
 
 std::string to_json(const Job& job) {
   std::vector<std::string> axes, reductions;
-  for (const Axis& axis : job.axes)
-    axes.push_back(fmt::format(R"({{"name":{},"size":{}}})", quoted(axis.name), axis.size));
+  for (const Axis& axis : job.axes) axes.push_back(write_fields(axis));
   for (const Reduction& reduction : job.reductions) {
     std::vector<std::string> over;
     for (int axis : reduction.axes) over.push_back(quoted(job.axes[axis].name));
@@ -203,8 +160,7 @@ Job read_job(const JsonReader& json, bool may_be_idle) {
   Job job{.name = json["job"].text()};
   const JsonReader axes = json["axes"];
   for (std::size_t i = 0; i < axes.size(kMostAxes); ++i) {
-    axes.at(i).require_object({"name", "size"});
-    Axis axis{.name = axes.at(i)["name"].text(40), .size = axes.at(i)["size"].integer(1, kMostFanOut)};
+    Axis axis = read_fields<Axis>(axes.at(i));
     for (const Axis& other : job.axes)
       if (other.name == axis.name)
         axes.at(i)["name"].fail("is the name of another axis, too", "choose another");

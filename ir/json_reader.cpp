@@ -157,7 +157,7 @@ bool JsonReader::is_object() const {
   return json(value_).is_object();
 }
 
-void JsonReader::require_object(std::initializer_list<std::string_view> keys) const {
+void JsonReader::require_object(std::span<const std::string_view> keys) const {
   if (!is_object()) fail("is not an object", "see docs/formats.md");
   // Before its keys: of a file of another kind, the first unknown key would say little.
   for (const auto& [tells, kind] : kTellingKinds)

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -22,7 +23,10 @@ class JsonReader {
   }
 
   // This is an object with no other keys than these.
-  void require_object(std::initializer_list<std::string_view> keys) const;
+  void require_object(std::span<const std::string_view> keys) const;
+  void require_object(std::initializer_list<std::string_view> keys) const {
+    require_object(std::span(keys.begin(), keys.size()));
+  }
   bool has(const char* key) const;
   bool is_null() const;
   bool is_array() const;

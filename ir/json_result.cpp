@@ -10,6 +10,7 @@
 #include <iterator>
 
 #include "ir/json.h"
+#include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
@@ -21,23 +22,14 @@ namespace {
 using Kind = Certificate::Kind;
 
 constexpr int kMost = 1'000'000'000;
-constexpr int kMostChunkCount = 1'000'000;
 constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
 constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
 constexpr std::size_t kMostCubes = 10'000, kMostCuts = 10'000, kMostDecisions = 1'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
-constexpr Named<Kind> kKinds[] = {
-    {Kind::None, "none"},           {Kind::Distance, "distance"}, {Kind::Weights, "weights"},
-    {Kind::Partition, "partition"}, {Kind::Trees, "trees"},       {Kind::Cuts, "cuts"},
-    {Kind::Growth, "growth"},       {Kind::Entries, "entries"},   {Kind::Refutation, "refutation"}};
-
 // A number, or null for "any number of steps" and "no schedule".
 std::string or_null(long long number) {
   return number == INT_MAX ? "null" : std::to_string(number);
-}
-int read_or_null(const JsonReader& json, int least) {
-  return json.is_null() ? INT_MAX : json.integer(least, kMost);
 }
 
 // The value of this enumeration with that name in a file.
@@ -90,7 +82,7 @@ std::string write_cuts(std::span<const TimedCut> cuts) {
 }
 
 std::string write_certificate(const Certificate& certificate) {
-  std::string text = fmt::format(R"({{"kind":"{}")", name_in<Kind>(kKinds, certificate.kind));
+  std::string text = fmt::format(R"({{"kind":"{}")", name_in(certificate_kinds(), certificate.kind));
   switch (certificate.kind) {
     case Kind::None:
       break;
@@ -167,7 +159,7 @@ std::vector<TimedCut> read_cuts(const JsonReader& json, const Topology& topology
 
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   const std::string name = json["kind"].text();
-  const std::optional<Kind> kind = value_in<Kind>(kKinds, name);
+  const std::optional<Kind> kind = value_in(certificate_kinds(), name);
   if (!kind) json["kind"].fail("unknown kind '" + name + "'");
   require_members(json, *kind);
   Certificate certificate{.kind = *kind};
@@ -245,40 +237,6 @@ Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   return schedule;
 }
 
-std::string write_rate(const Rate& rate) {
-  return fmt::format("[{},{}]", or_null(rate.rounds), rate.chunks);
-}
-
-// [rounds, chunks]; rounds are null where there is no schedule.
-Rate read_rate(const JsonReader& json) {
-  if (json.size(2) != 2) json.fail("is not rounds per chunk", "use [rounds, chunks]");
-  constexpr long long most = 1'000'000'000'000'000;
-  return {.rounds = json.at(0).is_null() ? kNoSchedule : json.at(0).long_integer(0, most),
-          .chunks = json.at(1).long_integer(1, most)};
-}
-
-std::string write_gap(const Point& point) {
-  return std::isinf(gap(point)) ? "null" : fmt::format("{:.6g}", gap(point));
-}
-
-std::string write_point(const Topology& topology, const Point& point) {
-  std::vector<std::string> steps;
-  for (const Step& step : point.schedule.steps) steps.push_back(write_step(topology, step));
-  std::string text = fmt::format(
-      "{{\"steps\": {}, \"rounds\": {}, \"chunks\": {}, \"method\": {}, \"construction\": {},\n     "
-      "{}\"on_frontier\": {}, \"proven\": {}, \"bound\": {}, \"gap\": {}, \"seconds\": {},\n     \"does\": "
-      "{},\n     "
-      "\"schedule\": ",
-      point.cost.steps, point.cost.rounds, point.cost.chunks, quoted(name_of(point.method)),
-      quoted(point.construction),
-      point.method == Method::Composed
-          ? fmt::format("\"reduce_scatter_steps\": {}, ", point.reduce_scatter_steps)
-          : "",
-      point.on_frontier, point.proven, write_rate(point.bound), write_gap(point), point.seconds,
-      write_collective(point.collective, "     "));
-  return text.append(lines(steps, "     ")) += "}";
-}
-
 // Older files call what was constructed "routed", and do not say by what.
 Method read_method(const JsonReader& json) {
   const std::string name = json.text();
@@ -307,60 +265,55 @@ int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
   return static_cast<int>(border);
 }
 
+// Three lines: what it costs, how good that is, and what follows.
+struct PointFields : SpacedFields {
+  using SpacedFields::read, SpacedFields::write;
+  static std::string_view between(const FieldWords& words) {
+    return words.name == "on_frontier" ? ",\n     " : ", ";
+  }
+  std::string write(Method method, const FieldWords&) const { return quoted(name_of(method)); }
+  std::string write(double number, const FieldWords& words) const {
+    if (words.name != "gap") return fmt::format("{}", number);
+    return std::isinf(number) ? "null" : fmt::format("{:.6g}", number);
+  }
+  void read(const JsonReader& json, const FieldWords&, Method& method) const { method = read_method(json); }
+  void read(const JsonReader& json, const FieldWords&, std::string& name) const {
+    name = read_construction(json);
+  }
+  void require(const JsonReader& stated, double gap) const {
+    const FieldWords words{.name = "gap"};
+    const std::string follows = write(gap, words);
+    if (stated.is_null() ? follows != "null" : write(stated.number(0, 1e18), words) != follows)
+      stated.fail("does not follow from rounds, chunks and bound, which give " + follows);
+  }
+};
+
+std::string write_point(const Topology& topology, const Point& point) {
+  std::vector<std::string> steps;
+  for (const Step& step : point.schedule.steps) steps.push_back(write_step(topology, step));
+  std::string text =
+      fmt::format("{{{},\n     \"does\": {},\n     \"schedule\": ", write_members(point, PointFields()),
+                  write_collective(point.collective, "     "));
+  return text.append(lines(steps, "     ")) += "}";
+}
+
 Point read_point(const JsonReader& json, const Topology& topology) {
-  json.require_object({"steps", "rounds", "chunks", "method", "construction", "reduce_scatter_steps",
-                       "on_frontier", "proven", "bound", "gap", "seconds", "does", "schedule"});
-  Point point = {.cost = {.steps = json["steps"].integer(0, kMost),
-                          .rounds = json["rounds"].integer(0, kMost),
-                          .chunks = json["chunks"].integer(1, kMost)},
-                 .method = read_method(json["method"]),
-                 .construction = json.has("construction") ? read_construction(json["construction"]) : "",
-                 .collective = read_collective(json["does"], topology.ranks),
-                 .schedule = read_schedule(json["schedule"], topology),
-                 .on_frontier = json["on_frontier"].boolean(),
-                 .proven = json["proven"].boolean(),
-                 .bound = read_rate(json["bound"]),
-                 .seconds = json["seconds"].number(0, 1e12)};
+  require_fields<Point>(json, {"does", "schedule"});
+  Point point;
+  read_members(json, point, PointFields());
+  point.collective = read_collective(json["does"], topology.ranks);
+  point.schedule = read_schedule(json["schedule"], topology);
   if (point.method == Method::Composed)
     point.reduce_scatter_steps = read_reduce_scatter_steps(json, point);
   else if (json.has("reduce_scatter_steps"))
     json["reduce_scatter_steps"].fail("is not for method '" + name_of(point.method) + "'", "leave it out");
-  const JsonReader stated = json["gap"];
-  const std::string follows = write_gap(point);
-  if (stated.is_null() ? follows != "null" : fmt::format("{:.6g}", stated.number(0, 1e18)) != follows)
-    stated.fail("does not follow from rounds, chunks and bound, which give " + follows);
   return point;
 }
 
-std::string write_opening(const Opening& opening) {
-  return fmt::format(R"({{"steps":{},"found":{},"bound":{}}})", opening.steps,
-                     opening.found ? write_rate(*opening.found) : "null", write_rate(opening.bound));
-}
-
-Opening read_opening(const JsonReader& json) {
-  json.require_object({"steps", "found", "bound"});
-  Opening opening{.steps = json["steps"].integer(0, kMost), .bound = read_rate(json["bound"])};
-  if (!json["found"].is_null()) opening.found = read_rate(json["found"]);
-  return opening;
-}
-
-std::string write_space(const Space& space) {
-  return fmt::format(
-      R"({{"min_chunks": {}, "max_chunks": {}, "max_steps": {}, "max_rounds": {}, "extra_rounds": {}}})",
-      space.min_chunks, or_null(space.max_chunks), or_null(space.max_steps), or_null(space.max_rounds),
-      or_null(space.extra_rounds));
-}
-
 Space read_space(const JsonReader& json) {
-  json.require_object({"min_chunks", "max_chunks", "max_steps", "max_rounds", "extra_rounds"});
-  Space space{.min_chunks = json["min_chunks"].integer(1, kMostChunkCount)};
-  if (json["max_chunks"].is_null())
-    space.max_chunks = kAnyChunks;
-  else
-    space.max_chunks = json["max_chunks"].integer(space.min_chunks, kMostChunkCount);
-  space.max_steps = read_or_null(json["max_steps"], 0);
-  space.max_rounds = read_or_null(json["max_rounds"], 0);
-  space.extra_rounds = read_or_null(json["extra_rounds"], 0);
+  const Space space = read_fields<Space>(json);
+  if (space.max_chunks < space.min_chunks)
+    json["max_chunks"].integer(space.min_chunks, static_cast<int>(kMostChunkCount));  // refuses it
   return space;
 }
 
@@ -368,24 +321,7 @@ Space read_space(const JsonReader& json) {
 int read_complete_chunks(const JsonReader& result) {
   if (!result.has("complete_chunks")) return kNotStated;
   const JsonReader json = result["complete_chunks"];
-  return json.is_null() ? kAnyChunks : json.integer(0, kMostChunkCount);
-}
-
-std::string write_limits(const SearchLimits& limits) {
-  const auto one = [](const std::optional<std::int64_t>& limit) {
-    return limit ? std::to_string(*limit) : std::string("null");
-  };
-  return fmt::format(R"({{"conflicts": {}, "time_ms": {}, "memory_bytes": {}}})", one(limits.conflicts),
-                     one(limits.time_ms), one(limits.memory_bytes));
-}
-
-SearchLimits read_limits(const JsonReader& json) {
-  json.require_object({"conflicts", "time_ms", "memory_bytes"});
-  const auto one = [&json](const char* key) -> std::optional<std::int64_t> {
-    if (json[key].is_null()) return std::nullopt;
-    return json[key].long_integer(0, LLONG_MAX);
-  };
-  return {.conflicts = one("conflicts"), .time_ms = one("time_ms"), .memory_bytes = one("memory_bytes")};
+  return json.is_null() ? kAnyChunks : json.integer(0, static_cast<int>(kMostChunkCount));
 }
 
 // A claim is about what was asked for, or about a part of it that has a name.
@@ -400,40 +336,55 @@ CollectiveKind read_kind(const JsonReader& json, const Collective& asked) {
   json.fail("'" + name + "' says nothing of " + name_of(asked), "name what was asked for, or a part of it");
 }
 
-std::string write_claim(const Result& result, const Claim& claim) {
-  return fmt::format(
-      R"({{"collective":{},"chunks":{},{}"steps":{},"rounds":{},"seconds":{},"certificate":{}}})",
-      quoted(claimed_name(result, claim.collective)), claim.chunks,
-      claim.any_chunks ? R"("any_chunks":true,)" : "", or_null(claim.steps), or_null(claim.rounds),
-      claim.seconds, write_certificate(claim.certificate));
-}
+struct ClaimFields : PlainFields {
+  const Result& result;
+  using PlainFields::read, PlainFields::write;
+  std::string write(CollectiveKind kind, const FieldWords&) const {
+    return quoted(claimed_name(result, kind));
+  }
+  std::string write(const Certificate& certificate, const FieldWords&) const {
+    return write_certificate(certificate);
+  }
+  void read(const JsonReader& json, const FieldWords&, CollectiveKind& kind) const {
+    kind = read_kind(json, result.collective);
+  }
+  void read(const JsonReader& json, const FieldWords&, Certificate& certificate) const {
+    certificate = read_certificate(json, result.topology);
+  }
+};
 
 Claim read_claim(const JsonReader& json, const Result& result) {
-  json.require_object({"collective", "chunks", "any_chunks", "steps", "rounds", "seconds", "certificate"});
-  const bool any_chunks = json.has("any_chunks") && json["any_chunks"].boolean();
-  return {.collective = read_kind(json["collective"], result.collective),
-          .chunks = json["chunks"].integer(1, any_chunks ? kMostPerRate : kMost),
-          .any_chunks = any_chunks,
-          .steps = read_or_null(json["steps"], 0),
-          .rounds = read_or_null(json["rounds"], 0),
-          .certificate = read_certificate(json["certificate"], result.topology),
-          .seconds = json["seconds"].number(0, 1e12)};
+  const Claim claim = read_fields<Claim>(json, ClaimFields{{}, result});
+  if (claim.any_chunks) json["chunks"].integer(1, kMostPerRate);
+  return claim;
 }
 
 }  // namespace
 
+std::string write_rate(const Rate& rate) {
+  return fmt::format("[{},{}]", or_null(rate.rounds), rate.chunks);
+}
+
+// [rounds, chunks]; rounds are null where there is no schedule.
+Rate read_rate(const JsonReader& json) {
+  if (json.size(2) != 2) json.fail("is not rounds per chunk", "use [rounds, chunks]");
+  constexpr long long most = 1'000'000'000'000'000;
+  return {.rounds = json.at(0).is_null() ? kNoSchedule : json.at(0).long_integer(0, most),
+          .chunks = json.at(1).long_integer(1, most)};
+}
+
 std::string to_json(const Result& result) {
   std::vector<std::string> points, openings, claims;
   for (const Point& point : result.points) points.push_back(write_point(result.topology, point));
-  for (const Opening& opening : result.openings) openings.push_back(write_opening(opening));
-  for (const Claim& claim : result.claims) claims.push_back(write_claim(result, claim));
+  for (const Opening& opening : result.openings) openings.push_back(write_fields(opening));
+  for (const Claim& claim : result.claims) claims.push_back(write_fields(claim, ClaimFields{{}, result}));
   std::string text = fmt::format(
       "{{\n  \"chorale_result\": {},\n  \"kind\": {},\n  \"topology\": {},\n  \"collective\": {},\n"
       "  \"space\": {},\n  \"limits\": {},\n  \"complete\": {},\n{}  \"stopped\": {},\n  \"seconds\": {},\n"
       "  \"points\": ",
       kResultVersion, quoted(name_of(result.kind)), write_topology(result.topology, "  "),
-      write_collective(result.collective, "  "), write_space(result.space), write_limits(result.limits),
-      result.complete,
+      write_collective(result.collective, "  "), write_fields(result.space, SpacedFields()),
+      write_fields(result.limits, SpacedFields()), result.complete,
       result.complete_chunks == kNotStated
           ? ""
           : fmt::format("  \"complete_chunks\": {},\n", or_null(result.complete_chunks)),
@@ -458,7 +409,7 @@ Result result_from_json(std::string_view text, const std::string& file) {
     json["topology"].fail("has switches", "results are about flattened topologies");
   result.collective = read_collective(json["collective"], result.topology.ranks);
   result.space = read_space(json["space"]);
-  result.limits = read_limits(json["limits"]);
+  result.limits = read_fields<SearchLimits>(json["limits"]);
   result.complete = json["complete"].boolean();
   result.complete_chunks = read_complete_chunks(json);
   result.stopped = read_named(json["stopped"], endings());
@@ -474,7 +425,7 @@ Result result_from_json(std::string_view text, const std::string& file) {
           fmt::format("keep fewer points: {:.0f} MiB is the most", kMostBytesOfAll / (1 << 20)));
   }
   for (std::size_t i = 0; i < openings.size(kMostOpenings); ++i)
-    result.openings.push_back(read_opening(openings.at(i)));
+    result.openings.push_back(read_fields<Opening>(openings.at(i)));
   for (std::size_t i = 0; i < claims.size(kMostClaims); ++i)
     result.claims.push_back(read_claim(claims.at(i), result));
   return result;

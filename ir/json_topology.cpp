@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/json.h"
+#include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
@@ -14,7 +15,6 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostBandwidth = 1'000'000;
 constexpr std::size_t kMostLinks = 1'000'000;
 constexpr Node kMostNode = 2 * kMostRanks;
 constexpr double kSmallest = 1e-12, kLargest = 1e9;
@@ -22,15 +22,11 @@ constexpr std::pair<const char*, bool Abilities::*> kAbilities[] = {{"multicast"
                                                                     {"reduce", &Abilities::reduce}};
 
 Link read_link(const JsonReader& json, int nodes, const Link& defaults) {
-  json.require_object({"src", "dst", "bandwidth", "alpha_us", "beta_us_per_byte", "both_ways"});
+  require_fields<Link>(json, {"both_ways"});
+  for (const char* end : {"src", "dst"}) json[end].integer(0, nodes - 1);  // refuses others
   Link link = defaults;
-  link.src = json["src"].integer(0, nodes - 1);
-  link.dst = json["dst"].integer(0, nodes - 1);
+  read_members(json, link);
   if (link.src == link.dst) json.fail("goes from a node to itself", "remove it");
-  if (json.has("bandwidth")) link.bandwidth = json["bandwidth"].integer(1, kMostBandwidth);
-  if (json.has("alpha_us")) link.alpha_us = json["alpha_us"].number(0, kLargest);
-  if (json.has("beta_us_per_byte"))
-    link.beta_us_per_byte = json["beta_us_per_byte"].number(kSmallest, kLargest);
   return link;
 }
 
@@ -59,23 +55,43 @@ LinkId read_link_name(const JsonReader& json, const Topology& topology, const Li
   return first;
 }
 
-// [[src, dst], ...]. Files of before the field have a single cable as a limit's name, "link 3 -> 17".
-std::vector<Cable> read_cables(const JsonReader& limit, const std::string& name) {
-  std::vector<Cable> cables;
-  if (!limit.has("cables")) {
-    Cable one;
-    int end = 0;
-    const bool named = std::sscanf(name.c_str(), "link %9d -> %9d%n", &one.src, &one.dst, &end) == 2;
-    if (named && end == std::ssize(name)) cables.push_back(one);
-    return cables;
-  }
-  const JsonReader list = limit["cables"];
-  for (std::size_t i = 0; i < list.size(kMostLinks); ++i) {
-    if (list.at(i).size(2) != 2) list.at(i).fail("is not a cable", "use [src, dst]");
-    cables.push_back({list.at(i).at(0).integer(0, kMostNode), list.at(i).at(1).integer(0, kMostNode)});
-  }
-  return cables;
+// "link 3 -> 17": files of before there were cables have a single one as a limit's name.
+std::vector<Cable> named_cables(const std::string& name) {
+  Cable one;
+  int end = 0;
+  const bool named = std::sscanf(name.c_str(), "link %9d -> %9d%n", &one.src, &one.dst, &end) == 2;
+  return named && end == std::ssize(name) ? std::vector{one} : std::vector<Cable>{};
 }
+
+// Cables are [[src, dst], ...].
+struct CableFields : PlainFields {
+  using PlainFields::read, PlainFields::write;
+  std::string write(const std::vector<Cable>& cables, const FieldWords&) const {
+    std::vector<std::string> ends;
+    for (const Cable& each : cables) ends.push_back(fmt::format("[{},{}]", each.src, each.dst));
+    return fmt::format("[{}]", fmt::join(ends, ","));
+  }
+  void read(const JsonReader& list, const FieldWords&, std::vector<Cable>& cables) const {
+    for (std::size_t i = 0; i < list.size(kMostLinks); ++i) {
+      if (list.at(i).size(2) != 2) list.at(i).fail("is not a cable", "use [src, dst]");
+      cables.push_back({list.at(i).at(0).integer(0, kMostNode), list.at(i).at(1).integer(0, kMostNode)});
+    }
+  }
+};
+
+struct LimitFields : CableFields {
+  const Topology& topology;
+  const LinksByEnds& by_ends;
+  using CableFields::read;
+  void read(const JsonReader& names, const FieldWords&, std::vector<LinkId>& links) const {
+    for (std::size_t k = 0; k < names.size(kMostLinks); ++k)
+      links.push_back(read_link_name(names.at(k), topology, by_ends));
+    std::sort(links.begin(), links.end());
+    if (links.empty()) names.fail("is empty", "name at least one link");
+    if (std::adjacent_find(links.begin(), links.end()) != links.end())
+      names.fail("names a link twice", "name each once");
+  }
+};
 
 // The switches that a list names, by their numbers from 0.
 void read_abilities(const JsonReader& json, const char* name, bool Abilities::*ability, Topology& topology) {
@@ -105,17 +121,6 @@ std::string written_abilities(const Topology& topology, const std::string& inden
   return text;
 }
 
-std::string written_abilities(const Abilities& abilities) {
-  return fmt::format("{}{}", abilities.multicast ? R"(,"multicast":true)" : "",
-                     abilities.reduce ? R"(,"reduce":true)" : "");
-}
-
-std::string written_cables(const std::vector<Cable>& cables) {
-  std::vector<std::string> ends;
-  for (const Cable& each : cables) ends.push_back(fmt::format("[{},{}]", each.src, each.dst));
-  return ends.empty() ? "" : fmt::format(R"(,"cables":[{}])", fmt::join(ends, ","));
-}
-
 Topology read_graph(const JsonReader& json) {
   json.require_object({"topology", "ranks", "switches", "multicast", "reduce", "links", "limits", "alpha_us",
                        "beta_us_per_byte", "underlay", "ways"});
@@ -139,21 +144,9 @@ Topology read_graph(const JsonReader& json) {
   const LinksByEnds by_ends = links_by_ends(topology);
   const JsonReader limits = json["limits"];
   for (std::size_t i = 0; i < limits.size(kMostLinks); ++i) {
-    const JsonReader limit = limits.at(i);
-    limit.require_object({"name", "links", "bandwidth", "multicast", "reduce", "cables"});
-    SharedLimit shared{.bandwidth = limit["bandwidth"].integer(1, kMostBandwidth)};
-    if (limit.has("name")) shared.name = limit["name"].text();
-    shared.cables = read_cables(limit, shared.name);
-    if (limit.has("multicast")) shared.abilities.multicast = limit["multicast"].boolean();
-    if (limit.has("reduce")) shared.abilities.reduce = limit["reduce"].boolean();
-    const JsonReader names = limit["links"];
-    for (std::size_t k = 0; k < names.size(kMostLinks); ++k)
-      shared.links.push_back(read_link_name(names.at(k), topology, by_ends));
-    std::sort(shared.links.begin(), shared.links.end());
-    if (shared.links.empty()) names.fail("is empty", "name at least one link");
-    if (std::adjacent_find(shared.links.begin(), shared.links.end()) != shared.links.end())
-      names.fail("names a link twice", "name each once");
-    topology.limits.push_back(std::move(shared));
+    SharedLimit& limit = topology.limits.emplace_back(
+        read_fields<SharedLimit>(limits.at(i), LimitFields{{}, topology, by_ends}));
+    if (!limits.at(i).has("cables")) limit.cables = named_cables(limit.name);
   }
   return topology;
 }
@@ -194,13 +187,8 @@ Topology read_topology(const JsonReader& json) {
 
 std::string write_topology(const Topology& topology, const std::string& indent) {
   std::vector<std::string> links, limits;
-  for (const Link& l : topology.links)
-    links.push_back(fmt::format(R"({{"src":{},"dst":{},"bandwidth":{},"alpha_us":{},"beta_us_per_byte":{}}})",
-                                l.src, l.dst, l.bandwidth, l.alpha_us, l.beta_us_per_byte));
-  for (const SharedLimit& limit : topology.limits)
-    limits.push_back(fmt::format(R"({{"name":{},"links":{},"bandwidth":{}{}{}}})", quoted(limit.name),
-                                 list(limit.links), limit.bandwidth, written_abilities(limit.abilities),
-                                 written_cables(limit.cables)));
+  for (const Link& l : topology.links) links.push_back(write_fields(l));
+  for (const SharedLimit& limit : topology.limits) limits.push_back(write_fields(limit, CableFields()));
   const std::string inner = indent + "  ";
   std::string underlay;
   if (topology.underlay) {

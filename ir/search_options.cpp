@@ -1,5 +1,11 @@
 #include "ir/search_options.h"
 
+#include <algorithm>
+#include <climits>
+#include <iterator>
+
+#include "ir/error.h"
+
 namespace chorale {
 
 std::span<const Named<Engine>> engines() {
@@ -8,8 +14,169 @@ std::span<const Named<Engine>> engines() {
   return kEngines;
 }
 
+std::span<const Named<Verdict>> verdicts() {
+  static constexpr Named<Verdict> kVerdicts[] = {
+      {Verdict::Sat, "sat"}, {Verdict::Unsat, "unsat"}, {Verdict::Unknown, "unknown"}};
+  return kVerdicts;
+}
+
 std::string name_of(Engine engine) {
   return name_in(engines(), engine);
+}
+
+std::span<const OptionRow<FrontierOptions>> search_rows() {
+  using O = FrontierOptions;
+  using S = SynthesisOptions;
+  constexpr auto synthesis = &O::synthesis;
+  static constexpr OptionRow<O> kRows[] = {
+      {{.name = "use_bounds",
+        .option = "--no-bounds",
+        .help = "Let the solver refute what a bound would have refuted: slower, for comparison",
+        .kind = OptionKind::Switch},
+       member<O, synthesis, &S::use_bounds>()},
+      {{.name = "use_symmetry",
+        .option = "--no-symmetry",
+        .help = "Do not look for symmetric schedules first: slower, for comparison",
+        .kind = OptionKind::Switch},
+       member<O, synthesis, &S::use_symmetry>()},
+      {{.name = "conflicts",
+        .option = "--conflicts",
+        .value = "N",
+        .help = "Give up a question to a solver after N conflicts: a limit that is the same on every machine",
+        .most = INT64_MAX,
+        .unlimited = -1},
+       member<O, synthesis, &S::limits, &SolveLimits::conflicts>()},
+      {{.name = "cubes",
+        .option = "--cubes",
+        .value = "N",
+        .help = "Cut a question that --conflicts do not answer into N parts, and ask each for as many",
+        .least = 2,
+        .most = 4096,
+        .unlimited = 0},
+       member<O, synthesis, &S::cubes>()},
+      {{.name = "jobs",
+        .option = "--jobs",
+        .value = "J",
+        .help = "Search J chunk counts, or cubes, side by side ({})",
+        .least = 1,
+        .most = 256,
+        .asked = false},
+       member<O, &O::jobs>()},
+      {{.name = "seed",
+        .option = "--seed",
+        .value = "N",
+        .help = "Seed of the solver ({}); the same seed gives the same result",
+        .most = INT_MAX},
+       member<O, synthesis, &S::seed>()},
+      {{.name = "proofs",
+        .option = "--proofs",
+        .value = "DIR",
+        .help = "Keep formulas and proofs of refutations there (.cnf, .drat), named by the formula's SHA-256",
+        .kind = OptionKind::Text,
+        .asked = false},
+       member<O, synthesis, &S::proof_dir>()},
+      {{.name = "time_limit",
+        .option = "--time-limit",
+        .value = "T",
+        .help = "Stop after T (30, 500ms, 5m, 1h) and keep what was found, marked unproven",
+        .kind = OptionKind::Duration,
+        .least = 1,
+        .most = 3'600'000'000,
+        .unlimited = -1,
+        .key = "seconds"},
+       member<O, &O::time_limit>()},
+  };
+  return kRows;
+}
+
+std::span<const OptionRow<FrontierOptions>> frontier_rows() {
+  using O = FrontierOptions;
+  static constexpr OptionRow<O> kRows[] = {
+      {{.name = "max_chunks",
+        .option = "--max-chunks",
+        .value = "C",
+        .help = "Cut a block into at most C chunks ({})",
+        .least = 1,
+        .most = kMostChunks,
+        .unlimited = kAnyChunks,
+        .by_default = "as many as pay"},
+       member<O, &O::max_chunks>()},
+      {{.name = "min_chunks",
+        .option = "--min-chunks",
+        .value = "C",
+        .help = "Cut a block into at least C chunks ({})",
+        .least = 1,
+        .most = kMostChunks},
+       member<O, &O::min_chunks>()},
+      {{.name = "k",
+        .option = "--k",
+        .value = "K",
+        .help = "Only schedules with at most steps + K rounds",
+        .most = kMostSteps,
+        .unlimited = kAnyRounds},
+       member<O, &O::extra_rounds>()},
+      {{.name = "max_steps",
+        .option = "--max-steps",
+        .value = "S",
+        .help = "Only schedules of at most S steps",
+        .least = 1,
+        .most = kMostSteps,
+        .unlimited = kAnySteps},
+       member<O, &O::max_steps>()},
+  };
+  return kRows;
+}
+
+std::span<const OptionRow<SynthesisQuestion>> synthesis_rows() {
+  using Q = SynthesisQuestion;
+  static constexpr OptionRow<Q> kRows[] = {
+      {{.name = "chunks",
+        .option = "--chunks",
+        .value = "C",
+        .help = "Chunks of a block ({})",
+        .least = 1,
+        .most = kMostChunks},
+       member<Q, &Q::chunks>()},
+      {{.name = "steps",
+        .option = "--steps",
+        .value = "S",
+        .help = "At most S steps",
+        .least = 1,
+        .most = kMostSteps,
+        .unlimited = -1},
+       member<Q, &Q::steps>()},
+      {{.name = "rounds",
+        .option = "--rounds",
+        .value = "R",
+        .help = "At most R rounds over all steps",
+        .least = 1,
+        .most = kMostSteps,
+        .unlimited = -1},
+       member<Q, &Q::rounds>()},
+  };
+  return kRows;
+}
+
+std::vector<OptionRow<FrontierOptions>> question_rows() {
+  std::vector<OptionRow<FrontierOptions>> asked;
+  for (const auto rows : {search_rows(), frontier_rows()})
+    std::ranges::copy_if(rows, std::back_inserter(asked), [](const auto& row) { return row.words.asked; });
+  return asked;
+}
+
+void require_consistent(const FrontierOptions& options,
+                        const std::function<std::string(const OptionWords&)>& name_of,
+                        const std::string& where) {
+  const auto name = [&](const auto& rows, std::string_view key) { return name_of(row_of(rows, key).words); };
+  if (options.min_chunks > options.max_chunks)
+    throw InputError(where + name(frontier_rows(), "min_chunks"),
+                     "is larger than " + name(frontier_rows(), "max_chunks"), "exchange them");
+  if (options.synthesis.cubes > 0 && options.synthesis.limits.conflicts < 0) {
+    const std::string conflicts = name(search_rows(), "conflicts");
+    throw InputError(where + name(search_rows(), "cubes"),
+                     "needs " + conflicts + ": what takes more of them is cut",
+                     "add " + conflicts + " 100000");
+  }
 }
 
 }  // namespace chorale

@@ -14,6 +14,7 @@
 #include "ir/frontier.h"
 #include "ir/instance.h"
 #include "ir/named.h"
+#include "ir/option.h"
 
 namespace chorale {
 
@@ -24,6 +25,7 @@ enum class Engine {
 };
 
 std::span<const Named<Engine>> engines();
+std::span<const Named<Verdict>> verdicts();
 std::string name_of(Engine);
 
 struct SolveLimits {
@@ -97,12 +99,27 @@ struct FrontierOptions {
   std::function<void(std::function<Result()>)> publish = {};
 };
 
+// More chunks per block than any network could fill; beyond, formulas do not fit into memory anyway.
+inline constexpr int kMostChunks = 4096;
+inline constexpr int kMostSteps = 100'000;
+
+// The options of every search, and those that only a search for the whole frontier has. A new option is a member and a row.
+std::span<const OptionRow<FrontierOptions>> search_rows();
+std::span<const OptionRow<FrontierOptions>> frontier_rows();
+std::vector<OptionRow<FrontierOptions>> question_rows();  // of both, those on which an answer depends
+
+// Throws InputError where options contradict each other. `name_of` is how the caller names an option; `where` comes before it.
+void require_consistent(const FrontierOptions&, const std::function<std::string(const OptionWords&)>& name_of,
+                        const std::string& where = "");
+
 // One question instead of all. What is not given is taken as low as possible: first the steps, then the rounds.
 struct SynthesisQuestion {
   int chunks = 1;
   std::optional<int> steps = {};
   std::optional<int> rounds = {};
 };
+
+std::span<const OptionRow<SynthesisQuestion>> synthesis_rows();
 
 struct SynthesisResult {
   Verdict verdict = Verdict::Unknown;  // Unsat: shown by the claims, or said by another engine than ours

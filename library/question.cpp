@@ -24,6 +24,19 @@ std::string limits_of(std::int64_t conflicts, std::int64_t ms) {
   return fmt::format("conflicts {} ms {} ", conflicts, ms);
 }
 
+// Options that have a place in the text; the others are named in it where they are not the default, so that a new
+// option leaves the questions of libraries that were built without it as they are.
+constexpr std::string_view kPlaced[] = {"min_chunks", "max_chunks", "max_steps",    "k",   "conflicts",
+                                        "time_limit", "use_bounds", "use_symmetry", "seed"};
+
+std::string further_options(const FrontierOptions& asked) {
+  std::string text;
+  for (const OptionRow<FrontierOptions>& row : question_rows())
+    if (std::ranges::find(kPlaced, row.words.name) == std::end(kPlaced) && !is_default(row, asked))
+      text += fmt::format("{} {} ", row.words.name, row.member.get(asked));
+  return text;
+}
+
 // The numbers of what keeps its own are no others.
 bool is_numbered(const Result& result, const Renumbering& numbering) {
   return fits(numbering, result.topology) && (has_numbers_of_its_own(result.topology, result.collective) ||
@@ -38,7 +51,8 @@ bool is_answer_to(const std::string& question, const Result& result, const Renum
   const std::string head = head_of(subject_of(result.topology, result.collective, numbering), result.space);
   if (!question.starts_with(head)) return false;
   std::string_view rest = std::string_view(question).substr(head.size());
-  if (rest.starts_with("cubes ")) rest.remove_prefix(std::min(rest.find(' ', 6), rest.size() - 1) + 1);
+  if (const std::size_t limits = rest.find("conflicts "); limits != std::string_view::npos)
+    rest.remove_prefix(limits);  // past the further options
   return rest.starts_with(
       limits_of(result.limits.conflicts.value_or(-1), result.limits.time_ms.value_or(-1)));
 }
@@ -72,7 +86,7 @@ std::string question_text(const std::string& subject, const FrontierOptions& ask
                     .max_chunks = asked.max_chunks,
                     .max_steps = asked.max_steps,
                     .extra_rounds = asked.extra_rounds};
-  return head_of(subject, space) + (how.cubes > 0 ? fmt::format("cubes {} ", how.cubes) : "") +
+  return head_of(subject, space) + further_options(asked) +
          limits_of(how.limits.conflicts, asked.time_limit.count()) +
          fmt::format("bounds {} symmetry {} seed {} version {}\n", how.use_bounds, how.use_symmetry, how.seed,
                      kResultVersion);

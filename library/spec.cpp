@@ -13,8 +13,6 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostNamesOfASpec = 1000;
-constexpr int kMostChunksOfASpec = 4096;
-constexpr int kMostCubesOfASpec = 4096;
 constexpr long long kMostBytesOfASpec = 1LL << 40;
 
 std::vector<std::string> texts(const JsonReader& json) {
@@ -23,23 +21,33 @@ std::vector<std::string> texts(const JsonReader& json) {
   return result;
 }
 
+void read_option(const JsonReader& json, const OptionRow<FrontierOptions>& row, FrontierOptions& options) {
+  const OptionWords& words = row.words;
+  switch (words.kind) {
+    case OptionKind::Integer:
+      row.member.set(options, json.long_integer(words.least, words.most));
+      break;
+    case OptionKind::Duration: {
+      const double most = static_cast<double>(words.most) / 1000;
+      row.member.set(options, milliseconds_in(words, json.number(0.001, most), words.name));
+      break;
+    }
+    case OptionKind::Switch:
+      row.member.set(options, json.boolean());
+      break;
+    case OptionKind::Text:
+      row.member.text(options) = json.text();
+      break;
+  }
+}
+
 FrontierOptions options_in(const JsonReader& json) {
   FrontierOptions options;
-  if (json.has("max_chunks")) options.max_chunks = json["max_chunks"].integer(1, kMostChunksOfASpec);
-  if (json.has("min_chunks"))
-    options.min_chunks = json["min_chunks"].integer(1, std::min(options.max_chunks, kMostChunksOfASpec));
-  if (json.has("k")) options.extra_rounds = json["k"].integer(0, 100'000);
-  if (json.has("max_steps")) options.max_steps = json["max_steps"].integer(1, 100'000);
-  if (json.has("conflicts"))
-    options.synthesis.limits.conflicts = json["conflicts"].long_integer(0, 1'000'000'000'000);
-  if (json.has("cubes")) {
-    options.synthesis.cubes = json["cubes"].integer(2, kMostCubesOfASpec);
-    if (!json.has("conflicts"))
-      json["cubes"].fail("has no conflicts, and what takes more of them is cut", "add \"conflicts\"");
-  }
-  if (json.has("seconds"))
-    options.time_limit = std::chrono::milliseconds(
-        static_cast<long long>(std::max(1.0, 1000 * json["seconds"].number(0.001, 3.6e6))));
+  for (const OptionRow<FrontierOptions>& row : question_rows())
+    if (const std::string key(key_of(row.words)); json.has(key.c_str()))
+      read_option(json[key.c_str()], row, options);
+  require_consistent(
+      options, [](const OptionWords& words) { return std::string(key_of(words)); }, json.where() + ": ");
   return options;
 }
 
@@ -54,11 +62,16 @@ std::vector<std::int64_t> sizes_in(const JsonReader& json) {
 
 }  // namespace
 
+std::vector<std::string_view> spec_keys() {
+  std::vector<std::string_view> keys = {"machines", "collectives", "groups", "roots", "bytes", "order"};
+  for (const OptionRow<FrontierOptions>& row : question_rows()) keys.push_back(key_of(row.words));
+  return keys;
+}
+
 std::vector<LibraryQuestion> questions_in(std::string_view text, const std::string& file,
                                           const Machines& machines) {
   const JsonReader json = parse_json(text, file);
-  json.require_object({"machines", "collectives", "groups", "roots", "bytes", "min_chunks", "max_chunks", "k",
-                       "max_steps", "conflicts", "cubes", "seconds", "order"});
+  json.require_object(spec_keys());
   const FrontierOptions options = options_in(json);
   const std::string order = json.has("order") ? json["order"].text() : "";
   if (order == "free") json["order"].fail("lets ranks end with different bits", "use 'agreed' or 'fixed'");

@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace chorale {
@@ -39,7 +40,7 @@ std::string kind_of() {
 // A keyword argument; TypeError with its name where it is of another type, and InputError where it is no such
 // large number.
 template <typename Value>
-Value keyword(const py::kwargs& asked, const char* name) {
+Value keyword(const py::dict& asked, const char* name) {
   if constexpr (requires(Value value) { value.value(); }) {
     if (asked[name].is_none()) return std::nullopt;
     return keyword<typename Value::value_type>(asked, name);
@@ -60,8 +61,15 @@ Value keyword(const py::kwargs& asked, const char* name) {
 void bind_nouns(py::module_&);
 void bind_doors(py::module_&);
 void bind_library(py::module_&);
+void bind_options(py::module_&);
 
-// What frontier() is asked; throws InputError for what is out of range.
+// What the searches are asked, by the rows of their options: InputError for what is out of range, TypeError for a keyword of
+// no option.
 FrontierOptions frontier_options(const py::kwargs&, const std::atomic<bool>& stop);
+std::pair<SynthesisQuestion, FrontierOptions> synthesis_options(const py::kwargs&,
+                                                                const std::atomic<bool>& stop);
+SolveLimits limits_of(const std::optional<std::int64_t>& conflicts, const std::optional<double>& time_limit,
+                      const std::atomic<bool>& stop);
+void add_options(py::dict& job, const FrontierOptions&);  // those of a library's question, as keywords
 
 }  // namespace chorale

@@ -13,9 +13,6 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostChunksOfABlock = 4096, kMostStepsAsked = 100'000, kMostJobs = 256,
-              kMostCubes = 4096;  // as the options have them
-
 template <typename Number>
 void require_between(const char* name, std::optional<Number> value, Number least, Number most) {
   if (value && (*value < least || *value > most))
@@ -23,37 +20,9 @@ void require_between(const char* name, std::optional<Number> value, Number least
                      "use " + std::to_string(least) + " to " + std::to_string(most));
 }
 
-std::chrono::milliseconds milliseconds(const std::optional<double>& seconds) {
-  if (!seconds) return std::chrono::milliseconds(-1);
-  if (!(*seconds > 0 && *seconds <= 3.6e6))
-    throw InputError("time_limit", "is out of range", "use seconds, up to 3600000");
-  return std::chrono::milliseconds(std::max(1LL, std::llround(*seconds * 1000)));
-}
-
 MachineChanges changes(const py::kwargs& asked) {
   const auto list = [&](const char* name) { return keyword<std::vector<std::string>>(asked, name); };
   return {list("without_links"), list("without_ranks"), list("degraded")};
-}
-
-// What of FrontierOptions both searches have.
-FrontierOptions search_options(const py::kwargs& asked, const std::atomic<bool>& stop) {
-  FrontierOptions options;
-  options.time_limit = milliseconds(keyword<std::optional<double>>(asked, "time_limit"));
-  const auto conflicts = keyword<std::optional<std::int64_t>>(asked, "conflicts");
-  require_between<std::int64_t>("conflicts", conflicts, 0, INT64_MAX);
-  options.synthesis.limits = {.conflicts = conflicts.value_or(-1), .stop = &stop};
-  options.jobs = keyword<int>(asked, "jobs");
-  require_between("jobs", std::optional(options.jobs), 1, kMostJobs);
-  options.synthesis.cubes = keyword<int>(asked, "cubes");
-  require_between("cubes", std::optional(options.synthesis.cubes), 0, kMostCubes);
-  if (options.synthesis.cubes > 0 && !conflicts)
-    throw InputError("cubes", "needs conflicts: what takes more of them is cut", "give conflicts");
-  options.synthesis.use_bounds = keyword<bool>(asked, "use_bounds");
-  options.synthesis.use_symmetry = keyword<bool>(asked, "use_symmetry");
-  options.synthesis.proof_dir = keyword<std::string>(asked, "proofs");
-  options.synthesis.seed = keyword<int>(asked, "seed");
-  require_between("seed", std::optional(options.synthesis.seed), 0, INT_MAX);
-  return options;
 }
 
 // Raises what was raised meanwhile. Of Ctrl-C it is chorale.Interrupted, which has what was found.
@@ -107,29 +76,20 @@ py::object synthesis_of(const Topology& topology, const Collective& collective, 
                         const py::kwargs& asked) {
   std::atomic<bool> stop = false;
   Latest<Progress> latest;
-  FrontierOptions options = search_options(asked, stop);
-  SynthesisQuestion question{.chunks = keyword<int>(asked, "chunks"),
-                             .steps = keyword<std::optional<int>>(asked, "steps"),
-                             .rounds = keyword<std::optional<int>>(asked, "rounds")};
-  require_between("steps", question.steps, 1, kMostStepsAsked);
-  require_between("rounds", question.rounds, 1, kMostStepsAsked);
+  auto [question, options] = synthesis_options(asked, stop);
   if (!listener.is_none()) options.progress = [&](const Progress& progress) { latest.say(progress); };
-  const auto done = watched([&] { return synthesize(topology, collective, question, options); }, stop,
-                            telling(latest, listener));
+  const auto done =
+      watched([&, &question = question,
+               &options = options] { return synthesize(topology, collective, question, options); },
+              stop, telling(latest, listener));
   raise_again(done, py::cast(done.value.result));
-  const char* const verdict = done.value.verdict == Verdict::Sat     ? "sat"
-                              : done.value.verdict == Verdict::Unsat ? "unsat"
-                                                                     : "unknown";
-  return py::make_tuple(verdict, done.value.result, done.value.conflicts);
+  return py::make_tuple(name_in(verdicts(), done.value.verdict), done.value.result, done.value.conflicts);
 }
 
 CheckReport checked(const Result& result, const std::string& proofs, std::optional<std::int64_t> conflicts,
                     std::optional<double> time_limit) {
-  require_between<std::int64_t>("conflicts", conflicts, 0, INT64_MAX);
   std::atomic<bool> stop = false;
-  const CheckOptions options{
-      .proof_dir = proofs,
-      .limits = {.conflicts = conflicts.value_or(-1), .time = milliseconds(time_limit), .stop = &stop}};
+  const CheckOptions options{.proof_dir = proofs, .limits = limits_of(conflicts, time_limit, stop)};
   const auto done = watched([&] { return check(result, options); }, stop, [] {});
   raise_again(done, py::cast(done.value));
   return done.value;
@@ -241,23 +201,6 @@ std::vector<NamedText> named(const std::vector<std::pair<std::string, std::strin
 
 }  // namespace
 
-FrontierOptions frontier_options(const py::kwargs& asked, const std::atomic<bool>& stop) {
-  FrontierOptions options = search_options(asked, stop);
-  options.min_chunks = keyword<int>(asked, "min_chunks");
-  const auto most = keyword<std::optional<int>>(asked, "max_chunks");
-  if (most == kAnyChunks)
-    throw InputError("max_chunks", std::to_string(kAnyChunks) + " is out of range",
-                     "use 1 to 4096, or None for any number");
-  options.max_chunks = most.value_or(kAnyChunks);
-  const auto k = keyword<std::optional<int>>(asked, "k"),
-             steps = keyword<std::optional<int>>(asked, "max_steps");
-  require_between("k", k, 0, kMostStepsAsked);
-  require_between("max_steps", steps, 1, kMostStepsAsked);
-  options.extra_rounds = k.value_or(kAnyRounds);
-  options.max_steps = steps.value_or(kAnySteps);
-  return options;
-}
-
 void bind_doors(py::module_& module) {
   const auto others = py::call_guard<py::gil_scoped_release>();
   module.def("machine", [](const std::string& name, const py::kwargs& asked) {
@@ -340,15 +283,15 @@ void bind_doors(py::module_& module) {
   module.def(
       "classic",
       [](const std::string& name, const Topology& topology, int chunks, std::optional<Rank> root) {
-        require_between("chunks", std::optional(chunks), 0, kMostChunksOfABlock);
+        require_between("chunks", std::optional(chunks), 0, kMostChunks);
         return classic(topology, {.name = name, .chunks = chunks, .root = root});
       },
       others, "name"_a, "machine"_a, "chunks"_a, "root"_a);
   module.def(
       "bounds",
       [](const Topology& topology, const Collective& collective, int chunks, std::optional<int> steps) {
-        require_between("chunks", std::optional(chunks), 1, kMostChunksOfABlock);
-        require_between("steps", steps, 1, kMostStepsAsked);
+        require_between("chunks", std::optional(chunks), 1, kMostChunks);
+        require_between("steps", steps, 1, kMostSteps);
         return bounds(topology, collective, {.chunks = chunks, .steps = steps});
       },
       others, "machine"_a, "collective"_a, "chunks"_a, "steps"_a);

@@ -30,33 +30,17 @@ py::dict dict_of(const AnswerPlace& place) {
 
 // What the question's answer depends on, as plain values: the arguments of frontier(), for a process somewhere else.
 py::dict job_of(const LibraryQuestion& question) {
-  const FrontierOptions& asked = question.options;
   py::dict job;
   job["machine"] = to_json(without_names(question.topology));
   job["collective"] = name_of(question.collective);
   job["root"] = is_rooted(question.collective.kind) ? py::object(py::int_(question.collective.root))
                                                     : py::object(py::none());
-  job["min_chunks"] = asked.min_chunks;
-  job["max_chunks"] = if_any(asked.max_chunks);
-  job["k"] = if_any(asked.extra_rounds);
-  job["max_steps"] = if_any(asked.max_steps);
-  job["conflicts"] = asked.synthesis.limits.conflicts >= 0
-                         ? py::object(py::int_(asked.synthesis.limits.conflicts))
-                         : py::object(py::none());
-  job["cubes"] = asked.synthesis.cubes;
-  job["time_limit"] = asked.time_limit.count() >= 0
-                          ? py::object(py::float_(static_cast<double>(asked.time_limit.count()) / 1000))
-                          : py::object(py::none());
+  add_options(job, question.options);
   return job;
 }
 
-std::string word_of(Verdict verdict) {
-  return verdict == Verdict::Sat ? "sat" : verdict == Verdict::Unsat ? "unsat" : "unknown";
-}
-
 Verdict verdict_of(const std::string& word) {
-  for (const Verdict verdict : {Verdict::Sat, Verdict::Unsat, Verdict::Unknown})
-    if (word_of(verdict) == word) return verdict;
+  if (const std::optional<Verdict> verdict = value_in(verdicts(), word)) return *verdict;
   throw InputError("the answer to a cube", "'" + word + "' is no verdict", "use sat, unsat or unknown");
 }
 
@@ -149,7 +133,7 @@ PlainAnswer cube_answered(const Topology& topology, const Collective& collective
                                             : make_collective(question.collective, topology.ranks, 1),
                           .space = {.min_chunks = question.chunks, .max_chunks = question.chunks},
                           .points = {*answer.point}});
-  return {word_of(answer.verdict), text, answer.conflicts};
+  return {name_in(verdicts(), answer.verdict), text, answer.conflicts};
 }
 
 std::string words_of(const LibraryQuestion& question) {

@@ -26,4 +26,5 @@ PYBIND11_MODULE(_chorale, module) {
   bind_nouns(module);
   bind_doors(module);
   bind_library(module);
+  bind_options(module);
 }

@@ -1,6 +1,7 @@
 // Values: what a machine, a collective and a result are, to be read and not to be changed. A value that Python makes is
 // written as text and read again, so that what the readers of files refuse is refused here, in their words.
 #include <chorale/chorale.h>
+#include <chorale/ir/fields.h>
 
 #include <cmath>
 
@@ -24,27 +25,59 @@ std::vector<int> listed(const RankSet& set) {
 }
 
 std::string kind_of(const Certificate& certificate) {
-  switch (certificate.kind) {
-    case Certificate::Kind::None:
-      return "none";
-    case Certificate::Kind::Distance:
-      return "distance";
-    case Certificate::Kind::Weights:
-      return "weights";
-    case Certificate::Kind::Partition:
-      return "partition";
-    case Certificate::Kind::Trees:
-      return "trees";
-    case Certificate::Kind::Cuts:
-      return "cuts";
-    case Certificate::Kind::Entries:
-      return "entries";
-    case Certificate::Kind::Growth:
-      return "growth";
-    case Certificate::Kind::Refutation:
-      return "refutation";
+  return name_in(certificate_kinds(), certificate.kind);
+}
+
+// A value as Python has it.
+template <typename Value>
+py::object python_of(const Value& value, const FieldWords& words) {
+  if constexpr (std::is_same_v<Value, int>)
+    return words.or_any && value == INT_MAX ? py::object(py::none()) : py::object(py::int_(value));
+  else if constexpr (std::is_same_v<Value, Rate>)
+    return fraction(value);
+  else if constexpr (std::is_same_v<Value, Certificate>)
+    return py::str(kind_of(value));
+  else if constexpr (requires { name_of(value); })
+    return py::str(name_of(value));
+  else if constexpr (requires { value.has_value(); })
+    return value ? python_of(*value, words) : py::none();
+  else
+    return py::cast(value);
+}
+
+// Its annotation in the stub.
+template <typename Value>
+std::string annotation(const FieldWords& words) {
+  if constexpr (std::is_same_v<Value, bool>) return "bool";
+  if constexpr (std::is_integral_v<Value>) return words.or_any ? "Optional[int]" : "int";
+  if constexpr (std::is_same_v<Value, double>) return "float";
+  if constexpr (std::is_same_v<Value, Rate>) return "Optional[Fraction]";
+  if constexpr (std::is_same_v<Value, std::vector<int>>) return "List[int]";
+  if constexpr (requires(Value value) { value.has_value(); }) {
+    const std::string value = annotation<typename Value::value_type>(words);
+    return value.starts_with("Optional") ? value : "Optional[" + value + "]";
   }
-  return "";
+  return "str";
+}
+
+py::dict& known_fields() {
+  static auto* const known = new py::dict();  // never freed: Python may end first
+  return *known;
+}
+
+// A property for each field (ir/fields.h); _fields of the module has their annotations, for the test of the stub.
+template <typename Type>
+void bind_fields(py::class_<Type>& type) {
+  py::dict annotations;
+  fields<Type>([&](const auto& field) {
+    using Value = std::remove_cvref_t<decltype(field.of(std::declval<const Type&>()))>;
+    annotations[py::str(field.words.name)] = annotation<Value>(field.words);
+    type.def_property_readonly(
+        field.words.name.data(),
+        [&field](const Type& value) { return python_of(field.of(value), field.words); },
+        field.words.help.data());
+  });
+  known_fields()[type.attr("__name__")] = annotations;
 }
 
 // By number among the switches, from 0, as files have them.
@@ -65,37 +98,29 @@ std::vector<int> switches_that(const Topology& topology, bool Abilities::*abilit
 }
 
 void bind_machines(py::module_& module) {
-  py::class_<Link>(module, "Link",
-                   "A directed link: chunks a round, and what a step and a byte cost over it.")
-      .def(py::init([](Node src, Node dst, int bandwidth, double alpha_us, double beta_us_per_byte) {
+  py::class_<Link> link(module, "Link", "A directed link, and what a step and a byte cost over it.");
+  bind_fields(link);
+  link.def(py::init([](Node src, Node dst, int bandwidth, double alpha_us, double beta_us_per_byte) {
              return Link{src, dst, bandwidth, alpha_us, beta_us_per_byte};
            }),
            py::arg("src"), py::arg("dst"), py::arg("bandwidth") = 1, py::arg("alpha_us") = Link{}.alpha_us,
            py::arg("beta_us_per_byte") = Link{}.beta_us_per_byte)
-      .def_readonly("src", &Link::src)
-      .def_readonly("dst", &Link::dst)
-      .def_readonly("bandwidth", &Link::bandwidth)
-      .def_readonly("alpha_us", &Link::alpha_us)
-      .def_readonly("beta_us_per_byte", &Link::beta_us_per_byte)
       .def(
           "__eq__", [](const Link& a, const Link& b) { return a == b; }, py::is_operator())
       .def("__repr__", [](const Link& link) {
         return "Link(" + std::to_string(link.src) + ", " + std::to_string(link.dst) +
                ", bandwidth=" + std::to_string(link.bandwidth) + ")";
       });
-  py::class_<SharedLimit>(module, "SharedLimit",
-                          "Links, by their numbers, that move at most so many chunks a round together.")
+  py::class_<SharedLimit> limit(
+      module, "SharedLimit", "Links, by their numbers, that together move at most so many chunks per round.");
+  bind_fields(limit);
+  limit
       .def(py::init(
                [](std::string name, std::vector<LinkId> links, int bandwidth, bool multicast, bool reduce) {
                  return SharedLimit{std::move(name), std::move(links), bandwidth, {multicast, reduce}};
                }),
            py::arg("name"), py::arg("links"), py::arg("bandwidth"), py::arg("multicast") = false,
            py::arg("reduce") = false)
-      .def_property_readonly("multicast", [](const SharedLimit& limit) { return limit.abilities.multicast; })
-      .def_property_readonly("reduce", [](const SharedLimit& limit) { return limit.abilities.reduce; })
-      .def_readonly("name", &SharedLimit::name)
-      .def_readonly("links", &SharedLimit::links)
-      .def_readonly("bandwidth", &SharedLimit::bandwidth)
       .def(
           "__eq__", [](const SharedLimit& a, const SharedLimit& b) { return a == b; }, py::is_operator());
   py::class_<Topology>(module, "Topology",
@@ -204,60 +229,45 @@ void bind_points(py::module_& module) {
   py::class_<Step>(module, "Step", "Sends that are under way together, for so many rounds.")
       .def_readonly("rounds", &Step::rounds)
       .def_readonly("sends", &Step::sends);
-  py::class_<Point>(module, "Point", "One algorithm: its cost, its schedule, and whether it is proven best.")
-      .def_property_readonly("steps", [](const Point& point) { return point.cost.steps; })
-      .def_property_readonly("rounds", [](const Point& point) { return point.cost.rounds; })
-      .def_property_readonly("chunks", [](const Point& point) { return point.cost.chunks; })
+  py::class_<Point> point(module, "Point",
+                          "One algorithm: its cost, its schedule, and whether it is proven best.");
+  bind_fields(point);
+  point
       .def_property_readonly(
           "rate", [](const Point& point) { return fraction(point.cost.rounds, point.cost.chunks); },
           "Rounds a chunk.")
-      .def_property_readonly(
-          "bound", [](const Point& point) { return fraction(point.bound); },
-          "The fewest rounds a chunk that are not excluded with as many steps.")
-      .def_property_readonly("gap", [](const Point& point) { return gap(point); })
-      .def_property_readonly("method", [](const Point& point) { return name_of(point.method); })
-      .def_readonly("construction", &Point::construction, "What made the schedule.")
-      .def_readonly("reduce_scatter_steps", &Point::reduce_scatter_steps)
       .def_readonly("collective", &Point::collective)
       .def_property_readonly("schedule", [](const Point& point) { return point.schedule.steps; })
-      .def_readonly("on_frontier", &Point::on_frontier)
-      .def_readonly("proven", &Point::proven)
-      .def_readonly("seconds", &Point::seconds)
       .def("__repr__", [](const Point& point) {
         return "<Point: " + std::to_string(point.cost.steps) + " steps, " +
                std::to_string(point.cost.rounds) + " rounds, " + std::to_string(point.cost.chunks) +
                " chunks" + (point.proven ? ", proven>" : ">");
       });
-  py::class_<Claim>(module, "Claim",
-                    "Every schedule of at most 'steps' steps takes at least 'rounds' rounds.")
-      .def_property_readonly("collective", [](const Claim& claim) { return name_of(claim.collective); })
-      .def_readonly("chunks", &Claim::chunks)
-      .def_readonly("any_chunks", &Claim::any_chunks,
-                    "It is about schedules of any chunk count, and 'rounds' are per so many chunks.")
-      .def_property_readonly(
-          "steps", [](const Claim& claim) { return if_any(claim.steps); }, "None: however many.")
-      .def_property_readonly(
-          "rounds", [](const Claim& claim) { return if_any(claim.rounds); },
-          "None: there is no schedule at all.")
-      .def_property_readonly(
-          "certificate", [](const Claim& claim) { return kind_of(claim.certificate); },
-          "Its kind; Result.to_json() has all of it.")
-      .def_readonly("seconds", &Claim::seconds)
-      .def("__repr__", [](const Claim& claim) {
-        const auto number = [](int value, const char* none) {
-          return value == INT_MAX ? std::string(none) : std::to_string(value);
-        };
-        const bool rate = claim.any_chunks && claim.rounds != kNoSchedule;
-        return "<Claim: " + name_of(claim.collective) + ", " +
-               (claim.any_chunks ? "any" : std::to_string(claim.chunks)) +
-               " chunks, steps <= " + number(claim.steps, "any") +
-               ": rounds >= " + number(claim.rounds, "impossible") +
-               (rate ? " per " + std::to_string(claim.chunks) + " chunks" : "") + " by " +
-               kind_of(claim.certificate) + ">";
-      });
+  py::class_<Claim> claim(module, "Claim",
+                          "Every schedule of at most 'steps' steps takes at least 'rounds' rounds.");
+  bind_fields(claim);
+  claim.def("__repr__", [](const Claim& claim) {
+    const auto number = [](int value, const char* none) {
+      return value == INT_MAX ? std::string(none) : std::to_string(value);
+    };
+    const bool rate = claim.any_chunks && claim.rounds != kNoSchedule;
+    return "<Claim: " + name_of(claim.collective) + ", " +
+           (claim.any_chunks ? "any" : std::to_string(claim.chunks)) +
+           " chunks, steps <= " + number(claim.steps, "any") +
+           ": rounds >= " + number(claim.rounds, "impossible") +
+           (rate ? " per " + std::to_string(claim.chunks) + " chunks" : "") + " by " +
+           kind_of(claim.certificate) + ">";
+  });
 }
 
 void bind_results(py::module_& module) {
+  py::class_<Space> space(module, "Space", "All schedules that a result is about.");
+  bind_fields(space);
+  py::class_<SearchLimits> limits(module, "SearchLimits", "What a search was not to exceed; None: no limit.");
+  bind_fields(limits);
+  py::class_<Opening> opening(module, "Opening",
+                              "Rounds per chunk that are not decided, with at most 'steps' steps.");
+  bind_fields(opening);
   py::class_<Result>(module, "Result",
                      "Algorithms for a machine and a collective, with the claims that prove them.")
       .def_static(
@@ -299,6 +309,9 @@ void bind_results(py::module_& module) {
           "Why not all was decided; '' if all was.")
       .def_readonly("points", &Result::points)
       .def_readonly("claims", &Result::claims)
+      .def_readonly("openings", &Result::openings)
+      .def_readonly("space", &Result::space)
+      .def_readonly("limits", &Result::limits)
       .def_readonly("seconds", &Result::seconds)
       .def_property_readonly(
           "rate_bound",
@@ -324,12 +337,8 @@ void bind_results(py::module_& module) {
         return "<Result: " + result.topology.name + ", " + name_of(result.collective) + ", " +
                std::to_string(result.points.size()) + " points" + (result.complete ? ", complete>" : ">");
       });
-  py::class_<SizeRow>(module, "SizeRow", "What is fastest for a block of that size.")
-      .def_readonly("block_bytes", &SizeRow::block_bytes)
-      .def_readonly("point", &SizeRow::point)
-      .def_readonly("us", &SizeRow::us)
-      .def_readonly("least_us", &SizeRow::least_us)
-      .def_readonly("at_most", &SizeRow::at_most);
+  py::class_<SizeRow> size(module, "SizeRow", "What is fastest for a block of that size.");
+  bind_fields(size);
   py::class_<Bounds>(module, "Bounds", "What no schedule can beat.")
       .def_readonly("steps", &Bounds::steps)
       .def_readonly("fewest_steps", &Bounds::fewest_steps)
@@ -390,6 +399,7 @@ void bind_results(py::module_& module) {
 }  // namespace
 
 void bind_nouns(py::module_& module) {
+  module.attr("_fields") = known_fields();
   bind_machines(module);
   bind_collectives(module);
   bind_points(module);

@@ -22,8 +22,8 @@ except ImportError as error:  # a checkout without the extension still has chora
         raise AttributeError(f"chorale.{name} needs the extension, which is not there ({_why}): pip install . in Chorale's "
                              "folder, or build it with pybind11-dev and take build/release/python")
 else:
-    from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Point, Progress, Ranking, Result,
-                                  RunRow, Send, SharedLimit, SizeRow, Step, Topology)
+    from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result,
+                                  RunRow, SearchLimits, Send, SharedLimit, SizeRow, Space, Step, Topology)
     from chorale import graphs, library, shown
     from chorale.calls import (Compiled, Imported, Judged, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
                                discover, frontier, hierarchy, import_topology, judge, machine, machines, measure, place, read_result, run, synthesize,
@@ -33,7 +33,8 @@ else:
     Topology.from_networkx = staticmethod(graphs.from_networkx)
     Topology.to_networkx = graphs.to_networkx
     __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
-               "Interrupted", "Judged", "Link", "Point", "Progress", "Ranking", "Result", "RunRow", "Send", "SharedLimit", "SizeRow", "Step",
+               "Interrupted", "Judged", "Link", "Opening", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
+               "SizeRow", "Space", "Step",
                "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
                "discover", "frontier", "hierarchy", "import_topology", "judge", "library", "machine", "machines", "measure", "place", "read_result", "run",
                "synthesize", "targets"]

@@ -2,7 +2,7 @@
 
 import os
 from fractions import Fraction
-from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple, TypedDict, Union
 
 from chorale.calls import Compiled as _Compiled
 
@@ -159,6 +159,34 @@ class Claim:
     @property
     def seconds(self) -> float: ...
 
+class Space:
+    @property
+    def min_chunks(self) -> int: ...
+    @property
+    def max_chunks(self) -> Optional[int]: ...
+    @property
+    def max_steps(self) -> Optional[int]: ...
+    @property
+    def max_rounds(self) -> Optional[int]: ...
+    @property
+    def extra_rounds(self) -> Optional[int]: ...
+
+class SearchLimits:
+    @property
+    def conflicts(self) -> Optional[int]: ...
+    @property
+    def time_ms(self) -> Optional[int]: ...
+    @property
+    def memory_bytes(self) -> Optional[int]: ...
+
+class Opening:
+    @property
+    def steps(self) -> int: ...
+    @property
+    def found(self) -> Optional[Fraction]: ...
+    @property
+    def bound(self) -> Optional[Fraction]: ...
+
 class Result:
     @staticmethod
     def from_json(text: str, name: str = "result") -> Result: ...
@@ -181,6 +209,12 @@ class Result:
     def points(self) -> List[Point]: ...
     @property
     def claims(self) -> List[Claim]: ...
+    @property
+    def openings(self) -> List[Opening]: ...
+    @property
+    def space(self) -> Space: ...
+    @property
+    def limits(self) -> SearchLimits: ...
     @property
     def seconds(self) -> float: ...
     @property
@@ -288,10 +322,32 @@ class Progress:
     @property
     def seconds(self) -> float: ...
 
+class _SearchOptions(TypedDict, total=False):
+    use_bounds: bool
+    use_symmetry: bool
+    conflicts: Optional[int]
+    cubes: Optional[int]
+    jobs: int
+    seed: int
+    proofs: Union[str, os.PathLike[str]]
+    time_limit: Optional[float]
+
+class _FrontierOptions(_SearchOptions, total=False):
+    max_chunks: Optional[int]
+    min_chunks: int
+    k: Optional[int]
+    max_steps: Optional[int]
+
+class _SynthesisOptions(_SearchOptions, total=False):
+    chunks: int
+    steps: Optional[int]
+    rounds: Optional[int]
+
 # The package's calls are in chorale.calls, with their defaults; these take everything.
 _Texts = Sequence[Tuple[str, str]]
 _Listener = Optional[Callable[[Progress], Any]]
 
+def options(call: str) -> List[Tuple[str, Any, str]]: ...
 def machine(name: str, **changes: List[str]) -> Topology: ...
 def hierarchy(name: str, **changes: List[str]) -> Hierarchy: ...
 def communication(name: str, topology: Topology, root: Optional[int], order: str, group: str, groups: str, counts: str,

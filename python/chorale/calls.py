@@ -3,21 +3,45 @@ or a file. None of them prints, and all that take long leave other Python thread
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import pathlib
 import sys
 from fractions import Fraction
-from typing import Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
 
 from chorale import _chorale
 from chorale._chorale import Bounds, CheckReport, Collective, Hierarchy, Progress, Ranking, Result, Topology
 from chorale.errors import InputError
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from chorale._chorale import _FrontierOptions as FrontierOptions, _SynthesisOptions as SynthesisOptions
+
 Machine = Union[Topology, str, "os.PathLike[str]"]
 Asked = Union[Collective, str, "os.PathLike[str]"]
 Listener = Union[bool, None, Callable[[Progress], Any]]
 File = Union[str, "os.PathLike[str]"]
+
+
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def _with_options(call: str) -> Callable[[Call], Call]:
+    """Shows the options of a call in its signature and in its help: names, defaults and sentences are those of the search."""
+
+    def shown(function: Call) -> Call:
+        known = _chorale.options(call)
+        signature = inspect.signature(function)
+        kept = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+        further = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default) for name, default, _ in known]
+        function.__signature__ = signature.replace(parameters=kept + further)  # type: ignore[attr-defined]
+        function.__doc__ = f"{function.__doc__}\n\n" + "\n".join(f"    {name}: {help}" for name, _, help in known)
+        return function
+
+    return shown
 
 
 class Imported(NamedTuple):
@@ -121,10 +145,9 @@ def judge(program: File) -> Judged:
                   {mode: depth for mode, (_, depth) in modes.items()})
 
 
-def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None, min_chunks: int = 1, max_chunks: Optional[int] = None,
-             k: Optional[int] = None, max_steps: Optional[int] = None, time_limit: Optional[float] = None,
-             conflicts: Optional[int] = None, cubes: Optional[int] = None, jobs: int = 1, use_bounds: bool = True, use_symmetry: bool = True, proofs: File = "",
-             seed: int = 0, progress: Listener = None) -> Result:
+@_with_options("frontier")
+def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None, progress: Listener = None,
+             **options: Unpack[FrontierOptions]) -> Result:
     """Every schedule that no other beats in steps and in rounds a chunk, with the claims that prove it.
 
     A block is cut into min_chunks to max_chunks chunks (as many as pay, if max_chunks is not given). `k`: at most steps + k
@@ -138,21 +161,17 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     KeyboardInterrupt that has what was found in its `result` (in a notebook: sys.last_value.result)."""
     there = _machine(machine)
     with _listening(progress) as listener:
-        return _chorale.frontier(there, _collective(collective, there, root), listener, min_chunks=min_chunks,
-                                 max_chunks=max_chunks, k=k, max_steps=max_steps, jobs=jobs,
-                                 **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed, cubes))
+        return _chorale.frontier(there, _collective(collective, there, root), listener, **_with_folder(options))
 
 
-def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = None, chunks: int = 1, steps: Optional[int] = None,
-               rounds: Optional[int] = None, time_limit: Optional[float] = None, conflicts: Optional[int] = None,
-               cubes: Optional[int] = None, jobs: int = 1, use_bounds: bool = True, use_symmetry: bool = True, proofs: File = "", seed: int = 0, progress: Listener = None) -> Synthesis:
+@_with_options("synthesize")
+def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = None, progress: Listener = None,
+               **options: Unpack[SynthesisOptions]) -> Synthesis:
     """One question instead of all: a schedule within a budget, or the proof that there is none. What is not given is taken as
     low as possible, first the steps, then the rounds. The rest is as in frontier()."""
     there = _machine(machine)
     with _listening(progress) as listener:
-        return Synthesis(*_chorale.synthesize(there, _collective(collective, there, root), listener, chunks=chunks, steps=steps,
-                                              rounds=rounds, jobs=jobs,
-                                              **_search(time_limit, conflicts, use_bounds, use_symmetry, proofs, seed, cubes)))
+        return Synthesis(*_chorale.synthesize(there, _collective(collective, there, root), listener, **_with_folder(options)))
 
 
 def classic(name: str, machine: Machine, *, chunks: int = 0, root: Optional[int] = None) -> Result:
@@ -278,12 +297,11 @@ def _collective(given: Asked, there: Topology, root: Optional[int]) -> Collectiv
     return given
 
 
-def _search(time_limit: Optional[float], conflicts: Optional[int], use_bounds: bool, use_symmetry: bool, proofs: File, seed: int,
-            cubes: Optional[int] = None) -> Dict[str, Any]:
-    folder = os.fspath(proofs)
+def _with_folder(options: Mapping[str, Any]) -> Dict[str, Any]:
+    folder = os.fspath(options.get("proofs", ""))
     if folder:
         os.makedirs(folder, exist_ok=True)
-    return dict(time_limit=time_limit, conflicts=conflicts, cubes=0 if cubes is None else cubes, use_bounds=use_bounds, use_symmetry=use_symmetry, proofs=folder, seed=seed)
+    return dict(options, proofs=folder)
 
 
 def _text(file: File) -> str:

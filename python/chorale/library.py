@@ -8,12 +8,17 @@ import concurrent.futures
 import multiprocessing
 import os
 import pathlib
-from typing import Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
 
 from chorale import _chorale
 from chorale._chorale import Result
-from chorale.calls import Asked, File, Machine, _collective, _machine, _search, _text
+from chorale.calls import Asked, File, Machine, _collective, _machine, _text
 from chorale.errors import InputError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from chorale._chorale import _FrontierOptions as FrontierOptions
 
 Executor = Union[concurrent.futures.Executor, Callable[[], concurrent.futures.Executor]]
 
@@ -71,14 +76,11 @@ class Library:
         """What it is for: machine, group, collective, ranks, root, members."""
         return self._file.places()
 
-    def find(self, machine: Machine, collective: Asked, *, root: Optional[int] = None, min_chunks: int = 1, max_chunks: Optional[int] = None,
-             k: Optional[int] = None, max_steps: Optional[int] = None, time_limit: Optional[float] = None, conflicts: Optional[int] = None,
-             cubes: Optional[int] = None, use_bounds: bool = True, use_symmetry: bool = True, seed: int = 0) -> Optional[Result]:
+    def find(self, machine: Machine, collective: Asked, *, root: Optional[int] = None,
+             **options: Unpack[FrontierOptions]) -> Optional[Result]:
         """What frontier() would be asked with these arguments, if it was; with the numbers that the machine's ranks have here."""
         there = _machine(machine)
-        question = _chorale.library_question(
-            there, _collective(collective, there, root), min_chunks=min_chunks, max_chunks=max_chunks,
-            k=k, max_steps=max_steps, jobs=1, **_search(time_limit, conflicts, use_bounds, use_symmetry, "", seed, cubes))
+        question = _chorale.library_question(there, _collective(collective, there, root), **options)
         return self._file.find(question)
 
     def select(self, machine: str, collective: str, bytes: int, *, group: str = "all", root: int = 0, ranks: Iterable[int] = (),
@@ -142,8 +144,7 @@ def cube(job: Dict[str, Any], hard: Hard, number: int) -> Any:
 def _job(job: Dict[str, Any]) -> Any:
     job = dict(job)
     there = _machine(_chorale.Topology.from_json(job.pop("machine")))
-    asked = _search(job.pop("time_limit"), job.pop("conflicts"), True, True, "", 0, job.pop("cubes"))
-    return (there, _collective(job.pop("collective"), there, job.pop("root"))), dict(job, jobs=1, **asked)
+    return (there, _collective(job.pop("collective"), there, job.pop("root"))), job
 
 
 def processes(jobs: int) -> Callable[[], concurrent.futures.Executor]:

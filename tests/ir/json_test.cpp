@@ -109,7 +109,7 @@ TEST(Json, EveryResultComesBack) {
 // Before results stated where the Allgather of an AllReduce begins, and which cable a limit was made of, both were found
 // from sends and from names. Files without the fields are read as if they had them.
 TEST(Json, OlderResultsHaveTheirBorderAndCables) {
-  const std::regex border(R"("reduce_scatter_steps": \d+, )"), cables(R"(,"cables":\[[^}]*\]\])");
+  const std::regex border(R"(, "reduce_scatter_steps": \d+)"), cables(R"(,"cables":\[[^}]*\]\])");
   const auto older = [&](const std::string& text) {
     return std::regex_replace(std::regex_replace(text, border, ""), cables, "");
   };
@@ -119,7 +119,7 @@ TEST(Json, OlderResultsHaveTheirBorderAndCables) {
   EXPECT_EQ(to_json(result_from_json(older(sums), "older")), sums);
   for (const char* wrong : {"-1", "99999", "\"2\""})
     EXPECT_THROW(result_from_json(
-                     std::regex_replace(sums, border, fmt::format(R"("reduce_scatter_steps": {}, )", wrong)),
+                     std::regex_replace(sums, border, fmt::format(R"(, "reduce_scatter_steps": {})", wrong)),
                      "changed"),
                  InputError)
         << wrong;

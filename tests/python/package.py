@@ -7,6 +7,7 @@ Usage: package.py CHORALE SOURCE_DIRECTORY [SEED]    (with the package on the pa
 import ast
 import faulthandler
 import functools
+import inspect
 import html
 import json
 import os
@@ -303,7 +304,7 @@ class Errors(unittest.TestCase):
                 (lambda: chorale.communication("allgatherv", ring, counts=[1, 2]), "2 counts"),
                 (lambda: chorale.communication("allgatherv", ring), "--counts"),
                 (lambda: chorale.frontier(ring, "allgather", max_chunks=0), "max_chunks: 0 is out of range; use 1 to 4096"),
-                (lambda: chorale.frontier(ring, "allgather", min_chunks=3, max_chunks=2), "no chunk count from 3 to 2"),
+                (lambda: chorale.frontier(ring, "allgather", min_chunks=3, max_chunks=2), "min_chunks: is larger than max_chunks"),
                 (lambda: chorale.frontier(ring, "allgather", time_limit=0), "time_limit"),
                 (lambda: chorale.frontier(ring, "allgather", time_limit=float("nan")), "time_limit"),
                 (lambda: chorale.frontier(ring, "allgather", conflicts=-2), "conflicts"),
@@ -540,12 +541,42 @@ class Stubs(unittest.TestCase):
         self.assertTrue((folder / "py.typed").exists())
         named = ast.parse((folder / "_chorale.pyi").read_text()).body
         public = lambda thing: {name for name in vars(thing) if not name.startswith("_") or name == "_repr_html_"}  # noqa: E731
-        declared = {node.name: node for node in named if isinstance(node, (ast.ClassDef, ast.FunctionDef))}
+        declared = {node.name: node for node in named if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_")}
         self.assertEqual(set(declared), public(chorale._chorale))
         for name, node in declared.items():
             if isinstance(node, ast.ClassDef):
                 members = {each.name for each in node.body if isinstance(each, ast.FunctionDef) and each.name != "__init__"}
                 self.assertEqual(members, public(getattr(chorale, name)), name)
+
+    def test_fields_are_said_once(self):
+        stub = {node.name: {each.name: ast.unparse(each.returns) for each in node.body if isinstance(each, ast.FunctionDef) and each.returns}
+                for node in ast.parse((pathlib.Path(chorale.__file__).parent / "_chorale.pyi").read_text()).body if isinstance(node, ast.ClassDef)}
+        self.assertLess({"Claim", "Link", "Opening", "Point", "SearchLimits", "SharedLimit", "SizeRow"}, set(chorale._chorale._fields))
+        for name, annotations in chorale._chorale._fields.items():
+            for field, annotation in annotations.items():
+                with self.subTest(name + "." + field):
+                    self.assertEqual(stub[name][field], annotation)
+        open_result = chorale.frontier("dgx1", "allgather", max_chunks=1, conflicts=0, use_bounds=False)
+        told = json.loads(open_result.to_json())
+        self.assertEqual({**told["space"], **told["limits"]}, {
+            key: getattr(value, key) for value in (open_result.space, open_result.limits) for key in chorale._chorale._fields[type(value).__name__]})
+        self.assertEqual([opening["steps"] for opening in told["openings"]], [opening.steps for opening in open_result.openings])
+
+    def test_options_are_said_once(self):
+        """Signatures and help are by the rows of the options; the stub has the same names, and None where there is a default of none."""
+        folder = pathlib.Path(chorale.__file__).parent
+        stub = {node.name: {each.target.id: ast.unparse(each.annotation) for each in node.body}
+                for node in ast.parse((folder / "_chorale.pyi").read_text()).body
+                if isinstance(node, ast.ClassDef) and node.name.endswith("Options")}
+        for call, name in [(chorale.frontier, "_FrontierOptions"), (chorale.synthesize, "_SynthesisOptions")]:
+            known = chorale._chorale.options(call.__name__)
+            declared = {**stub[name], **stub["_SearchOptions"]}
+            self.assertEqual(list(declared), [option for option, _, _ in known])
+            for option, default, words in known:
+                with self.subTest(option):
+                    self.assertEqual(declared[option].startswith("Optional"), default is None)
+                    self.assertEqual(inspect.signature(call).parameters[option].default, default)
+                    self.assertIn(f"{option}: {words}", call.__doc__)
 
     def test_all_that_is_offered_says_what_it_is(self):
         for name in chorale.__all__:

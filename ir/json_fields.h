@@ -1,0 +1,133 @@
+// Values written and read by their fields (ir/fields.h), for whoever writes or reads our JSON.
+//
+// A codec writes and reads single values; one of a file derives from PlainFields and adds what needs to know more, such as the
+// machine whose links a value names.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "ir/fields.h"
+#include "ir/json_reader.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+
+std::string write_rate(const Rate&);  // [rounds, chunks]; rounds are null where there is no schedule
+Rate read_rate(const JsonReader&);
+
+struct PlainFields;
+template <typename Type, typename Codec = PlainFields>
+std::string write_fields(const Type&, const Codec& = {});
+template <typename Type, typename Codec = PlainFields>
+Type read_fields(const JsonReader&, const Codec& = {});  // refuses other members
+
+struct PlainFields {
+  static std::string_view between(const FieldWords&) { return ","; }
+  static std::string_view colon() { return ":"; }
+
+  template <typename Value>
+  std::string write(const Value& value, const FieldWords& words) const {
+    if constexpr (std::is_same_v<Value, int>)
+      return words.or_any && value == INT_MAX ? "null" : std::to_string(value);
+    else if constexpr (std::is_same_v<Value, std::string>)
+      return quoted(value);
+    else if constexpr (std::is_same_v<Value, Rate>)
+      return write_rate(value);
+    else if constexpr (std::is_same_v<Value, std::vector<int>>)
+      return list(value);
+    else if constexpr (requires { value.has_value(); })
+      return value ? write(*value, words) : "null";
+    else if constexpr (requires { Fields<Value>::all; })
+      return write_fields(value, PlainFields());
+    else
+      return fmt::format("{}", value);
+  }
+
+  template <typename Value>
+  void read(const JsonReader& json, const FieldWords& words, Value& value) const {
+    const auto whole = [](double bound) {
+      return bound >= static_cast<double>(LLONG_MAX) ? LLONG_MAX : static_cast<long long>(bound);
+    };
+    if constexpr (requires { value.has_value(); }) {
+      if (json.is_null() && !words.unless_default)
+        value.reset();
+      else
+        read(json, words, value.emplace());
+    } else if constexpr (std::is_same_v<Value, bool>) {
+      value = json.boolean();
+    } else if constexpr (std::is_integral_v<Value>) {
+      value = words.or_any && json.is_null()
+                  ? static_cast<Value>(INT_MAX)
+                  : static_cast<Value>(json.long_integer(whole(words.least), whole(words.most)));
+    } else if constexpr (std::is_same_v<Value, double>) {
+      value = json.number(words.least, words.most);
+    } else if constexpr (std::is_same_v<Value, Rate>) {
+      value = read_rate(json);
+    } else if constexpr (requires { Fields<Value>::all; }) {
+      value = read_fields<Value>(json, PlainFields());
+    } else {
+      value = json.text(words.longest);
+    }
+  }
+};
+
+// With a blank after each comma and colon.
+struct SpacedFields : PlainFields {
+  static std::string_view between(const FieldWords&) { return ", "; }
+  static std::string_view colon() { return ": "; }
+};
+
+// The members of an object, without its braces.
+template <typename Type, typename Codec = PlainFields>
+std::string write_members(const Type& value, const Codec& codec = {}) {
+  static const Type usual;
+  std::string text;
+  fields<Type>([&](const auto& field) {
+    if (field.words.unless_default && field.of(value) == field.of(usual)) return;
+    if (!text.empty()) text += codec.between(field.words);
+    text.append("\"").append(field.words.name).append("\"").append(codec.colon());
+    text += codec.write(field.of(value), field.words);
+  });
+  return text;
+}
+
+template <typename Type, typename Codec>
+std::string write_fields(const Type& value, const Codec& codec) {
+  return "{" + write_members(value, codec) + "}";
+}
+
+// Refuses an object with other members than the fields and these.
+template <typename Type>
+void require_fields(const JsonReader& json, std::initializer_list<std::string_view> others = {}) {
+  std::vector<std::string_view> names(others);
+  fields<Type>([&](const auto& field) { names.push_back(field.words.name); });
+  json.require_object(names);
+}
+
+template <typename Type, typename Codec = PlainFields>
+void read_members(const JsonReader& json, Type& value, const Codec& codec = {}) {
+  fields<Type>([&](const auto& field) {
+    const char* const name = field.words.name.data();
+    if (field.words.may_lack && !json.has(name)) return;
+    if constexpr (std::is_lvalue_reference_v<decltype(field.of(value))>)
+      codec.read(json[name], field.words, field.of(value));
+    else
+      codec.require(json[name], field.of(value));
+  });
+}
+
+template <typename Type, typename Codec>
+Type read_fields(const JsonReader& json, const Codec& codec) {
+  require_fields<Type>(json);
+  Type value;
+  read_members(json, value, codec);
+  return value;
+}
+
+}  // namespace chorale

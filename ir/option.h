@@ -1,0 +1,107 @@
+// An option, said once. From its row come the option of the command line with its help, completion and manual page,
+// the keyword of the Python package, the field of the C interface, the key in a library's specification with its
+// JSON Schema, and the error where a value is out of range.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <type_traits>
+
+namespace chorale {
+
+enum class OptionKind {
+  Integer,
+  Duration,  // milliseconds in the member and on the command line (500ms, 5m); seconds elsewhere
+  Switch,    // on or off; on the command line a flag that turns the default over
+  Text,
+};
+
+struct OptionWords {
+  std::string_view name = {};    // "max_steps": the keyword in Python
+  std::string_view option = {};  // "--max-steps"
+  std::string_view value = {};   // "S", which stands for the value in the help; empty for a switch
+  std::string_view help = {};    // {} stands for the default
+  OptionKind kind = OptionKind::Integer;
+  std::int64_t least = 0, most = 0;  // of integers, and of durations in milliseconds
+  std::optional<std::int64_t> unlimited =
+      {};  // the member's value where the option is not given, if it is no value of it
+  std::string_view by_default = {};  // what the help has for {} then
+  std::string_view key = {};         // in files, where it is not the name
+  // An answer depends on it, so that it is part of the question under which a library keeps one.
+  bool asked = true;
+};
+
+// Where an option is kept: a number of any type, a duration, a switch; or a text.
+template <typename Owner>
+struct OptionMember {
+  std::int64_t (*get)(const Owner&) = nullptr;
+  void (*set)(Owner&, std::int64_t) = nullptr;
+  std::string& (*text)(Owner&) = nullptr;  // of texts, instead of the two above
+};
+
+template <typename Owner>
+struct OptionRow {
+  OptionWords words = {};
+  OptionMember<Owner> member = {};
+};
+
+// The member at the end of a path of members: member<A, &A::b, &B::c>() is a.b.c. An optional number without a value is -1.
+template <typename Owner, auto... Path>
+constexpr OptionMember<Owner> member() {
+  using Value = std::remove_cvref_t<decltype((std::declval<Owner&>().*....*Path))>;
+  if constexpr (std::is_same_v<Value, std::string>)
+    return {.text = [](Owner& owner) -> std::string& { return (owner.*....*Path); }};
+  else if constexpr (std::is_same_v<Value, std::chrono::milliseconds>)
+    return {.get = [](const Owner& owner) -> std::int64_t { return (owner.*....*Path).count(); },
+            .set = [](Owner& owner, std::int64_t value) { (owner.*....*Path) = Value(value); }};
+  else if constexpr (std::is_same_v<Value, std::optional<int>>)
+    return {.get = [](const Owner& owner) -> std::int64_t { return (owner.*....*Path).value_or(-1); },
+            .set =
+                [](Owner& owner, std::int64_t value) {
+                  (owner.*....*Path) = value < 0 ? std::nullopt : std::optional(static_cast<int>(value));
+                }};
+  else
+    return {.get = [](const Owner& owner) -> std::int64_t { return (owner.*....*Path); },
+            .set = [](Owner& owner, std::int64_t value) { (owner.*....*Path) = static_cast<Value>(value); }};
+}
+
+// The value of an option that is not a text; none where the option is not given and has no value then.
+template <typename Owner>
+std::optional<std::int64_t> given(const OptionRow<Owner>& row, const Owner& owner) {
+  const std::int64_t value = row.member.get(owner);
+  return value == row.words.unlimited ? std::nullopt : std::optional(value);
+}
+
+template <typename Owner>
+bool is_default(const OptionRow<Owner>& row, const Owner& owner) {
+  Owner usual, mine = owner;
+  return row.member.text ? row.member.text(usual) == row.member.text(mine)
+                         : row.member.get(usual) == row.member.get(owner);
+}
+
+// Requires that there is one.
+template <typename Owner>
+const OptionRow<Owner>& row_of(std::span<const OptionRow<Owner>> rows, std::string_view name) {
+  for (const OptionRow<Owner>& row : rows)
+    if (row.words.name == name) return row;
+  return *rows.end();
+}
+
+std::string_view key_of(const OptionWords&);
+
+// The help with its default, which is `usual` where the row has no words for it.
+std::string help_of(const OptionWords&, std::int64_t usual);
+template <typename Owner>
+std::string help_of(const OptionRow<Owner>& row) {
+  return help_of(row.words, row.member.get ? row.member.get(Owner()) : 0);
+}
+
+// Each throws InputError, which cites the option by `name`.
+void require_in_range(const OptionWords&, std::int64_t value, std::string_view name);
+std::int64_t milliseconds_in(const OptionWords&, double seconds, std::string_view name);
+
+}  // namespace chorale
