@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <climits>
+#include <ostream>
 #include <random>
 
 #include "bounds/check.h"
@@ -171,6 +172,10 @@ const Row kRows[] = {
      1.05,
      true},
 };
+
+void PrintTo(const Row& row, std::ostream* out) {
+  *out << row.maker;
+}
 
 class Makers : public ::testing::TestWithParam<Row> {};
 
