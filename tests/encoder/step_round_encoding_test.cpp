@@ -11,18 +11,12 @@
 #include "symmetry/induced_chunks.h"
 #include "tests/encoder/brute_force.h"
 #include "tests/kit/random.h"
+#include "tests/semantics/machines.h"
 
 namespace chorale {
 namespace {
 
-Topology ring(int n) {
-  Topology t{.name = "ring", .ranks = n};
-  for (Rank i = 0; i < n; ++i) {
-    t.links.push_back({.src = i, .dst = (i + 1) % n});
-    t.links.push_back({.src = (i + 1) % n, .dst = i});
-  }
-  return t;
-}
+using test::ring;
 
 // Asks and, where there is a model, has the referee look at the decoded schedule.
 template <typename Encoding>
