@@ -186,7 +186,8 @@ TEST(Engine, WorkInStagesFindsNoLess) {
   std::mt19937 random(11);
   for (int trial = 0; trial < 12; ++trial) {
     const Topology t = random_machine(random);
-    const Collective one = random_collective(random, t.ranks);
+    const Collective one = test::random_collective(
+        random, t.ranks, {.most_per_block = 1, .relation = test::Communications::Relation::OneSource});
     const Rate bound = bound_of(t, one);
     std::vector<Point> staged;
     const auto keep = [&](Point point) { staged.push_back(std::move(point)); };
@@ -200,7 +201,9 @@ TEST(Engine, WorkInStagesFindsNoLess) {
       }
     }
     for (const Point& point : constructed({.topology = t, .one = one, .bound = bound, .work = kSome}))
-      EXPECT_TRUE(covered(staged, point.cost)) << "trial " << trial << ": " << point.construction;
+      EXPECT_TRUE(covered(staged, point.cost))
+          << "trial " << trial << ": " << point.construction << " " << point.cost.steps << " "
+          << point.cost.rounds << " " << point.cost.chunks;
     for (std::size_t i = 0; i < staged.size(); ++i)
       for (std::size_t j = 0; j < i; ++j)
         EXPECT_FALSE(staged[i].cost == staged[j].cost && staged[i].schedule == staged[j].schedule);
