@@ -1,6 +1,7 @@
-// What every maker of schedules promises, on machines and communications that nobody named: a table of makers by properties.
-// The verifier agrees; no bound is broken, neither of any number of steps nor of so many; none of what one call gives is better
-// than another in both steps and rounds; the same question has the same answer; and most have something, mostly at the bound.
+// What every maker of schedules promises, on machines and communications that nobody named: a table of makers by
+// properties. The verifier agrees; no bound is broken, neither of any number of steps nor of so many; none of what
+// one call gives is better than another in both steps and rounds; the same question has the same answer; and most
+// have something, mostly at the bound.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -112,8 +113,8 @@ const Row kRows[] = {
      30,
      100,
      30},
-    // An alltoallv, and more. With no time to lose the bound cannot always be met: a chunk that goes two hops leaves the
-    // second link idle at first.
+    // An alltoallv, and more. With no time to lose the bound cannot always be met: a chunk that goes two hops
+    // leaves the second link idle at first.
     {"packing in time, of paths",
      in_time,
      {},
@@ -125,7 +126,8 @@ const Row kRows[] = {
      100,
      100,
      75},
-    // Found by tests/doors: a rank that contributes nothing was to pass on what then came to the root over others.
+    // Found by tests/doors: a rank that contributes nothing was to pass on what then came to the root over
+    // others.
     {"packing in time, of sums of some at some",
      in_time,
      {},

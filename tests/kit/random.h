@@ -1,5 +1,5 @@
-// The kit of random machines and communications: what nobody named. Everything comes from the generator that is given, so a
-// seed says a case. What a test asks for, it says by the fields of Machines and Communications.
+// The kit of random machines and communications: what nobody named. Everything comes from the generator that is
+// given, so a seed says a case. What a test asks for, it says by the fields of Machines and Communications.
 #pragma once
 
 #include <algorithm>
@@ -124,7 +124,8 @@ struct Communications {
   bool unwanted = false;              // some custom chunks nobody wants
 };
 
-// Named ones with any root; groups, of which each does its own; any relation, so some chunks are where they should be.
+// Named ones with any root; groups, of which each does its own; any relation, so some chunks are where they
+// should be.
 inline Collective random_collective(std::mt19937& random, int ranks, const Communications& of = {}) {
   using Relation = Communications::Relation;
   const int names = static_cast<int>(of.names.size());
