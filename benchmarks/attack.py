@@ -144,6 +144,7 @@ def parse():
     parser.add_argument("--exhaustive", default=root / "build/release/tests/exhaustive")
     parser.add_argument("--emit-random", default=root / "build/release/tests/emit_random", help="of tests/codegen, for the door 'compile'")
     parser.add_argument("--patience", type=float, default=1, help="time limits so many times as long (but those of 1 ms): for tests")
+    parser.add_argument("--conflicts", type=int, help="of each question that has no such limit of its own: for tests, where a clock says nothing")
     parser.add_argument("--results", type=pathlib.Path)
     parser.add_argument("--faults", type=pathlib.Path)
     parser.add_argument("--as-it-is", action="store_true", help="do not make faults smaller")

@@ -9,7 +9,7 @@
 #include "api/chorale.h"
 #include "construct/classic.h"
 #include "semantics/verify.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 #include "topology/switches.h"
 
 namespace chorale {

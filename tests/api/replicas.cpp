@@ -17,7 +17,7 @@
 #include "api/inputs.h"
 #include "api/run.h"
 #include "api/search.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 
 namespace chorale {
 namespace {
@@ -81,7 +81,7 @@ int main_of(int count, unsigned seed, bool named) {
   std::mt19937 random(seed);
   for (int i = 0; i < count; ++i) {
     // Mostly few ranks, which are searched through; up to 16 of all counts.
-    const Topology topology = test::random_machine(random, i % 3 == 0 ? 15 : 6);
+    const Topology topology = test::random_machine(random, {.most_ranks = i % 3 == 0 ? 16 : 7});
     ++counts.machines;
     judge(topology, communication("allreduce", topology), 1 + test::below(random, 3), counts);
     judge(topology, custom_sum(topology.ranks, random), 1 + test::below(random, 2), counts);

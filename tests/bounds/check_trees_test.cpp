@@ -8,7 +8,7 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 
 namespace chorale {
 namespace {
@@ -92,7 +92,7 @@ TEST(CheckTrees, AnyPricesShowNoMoreThanTheOptimum) {
   std::mt19937 random(12);
   int equal = 0;
   for (int i = 0; i < 300; ++i) {
-    const Topology t = test::random_machine(random, 6, 1);
+    const Topology t = test::random_machine(random, {.most_limits = 0});
     const char* const names[] = {"allgather", "broadcast", "reduce", "reducescatter"};
     const Collective one = make_collective(names[i % 4], t.ranks, 1);
     Prices prices{.links = {}, .limits = std::vector<int>(t.limits.size(), 0)};

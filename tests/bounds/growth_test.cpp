@@ -7,14 +7,13 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "pareto/synthesize.h"
+#include "tests/semantics/machines.h"
 #include "topology/builders.h"
 
 namespace chorale {
 namespace {
 
-Topology hub(int n) {
-  return named_topology("hub:" + std::to_string(n));
-}
+using test::hub;
 
 // One port full duplex, every round a step: C - 1 + ceil(log2 N) rounds (Bar-Noy and Kipnis 1992).
 TEST(Growth, IsTheClassicalBoundWhereStepsAreFree) {

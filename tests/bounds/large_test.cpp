@@ -13,20 +13,10 @@
 #include "bounds/price_search.h"
 #include "bounds/timed_cuts.h"
 #include "tests/bounds/machines.h"
+#include "tests/kit/random.h"
 
 namespace chorale {
 namespace {
-
-Topology random_machine(std::mt19937& random) {
-  Topology t = ring(3 + static_cast<int>(random() % 4));
-  for (int i = 0; i < 4; ++i) {
-    const int a = static_cast<int>(random() % t.ranks), b = static_cast<int>(random() % t.ranks);
-    if (a != b && find_link(t, a, b) < 0) add_link(t, a, b);
-  }
-  for (Link& link : t.links) link.bandwidth = 1 + static_cast<int>(random() % 3);
-  if (random() % 2 == 0) add_ports(t, 2, [](const Link& l) { return l.bandwidth > 1; });
-  return t;
-}
 
 // All to rank 0, or all from there.
 std::vector<ChunkClass> random_demands(const Topology& t, bool gathered, std::mt19937& random) {
@@ -54,7 +44,12 @@ TEST(TimedCuts, ShowAsManyRoundsAsTheFlowProgram) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random);
+    const Topology t = test::random_machine(random, {.least_ranks = 3,
+                                                     .joined = test::Machines::Joined::Ring,
+                                                     .most_links = 4,
+                                                     .parallel = false,
+                                                     .most_limits = 0,
+                                                     .ports = seed % 4 < 2});
     if (!limits_are_ports(t)) continue;
     const std::vector<ChunkClass> classes = random_demands(t, seed % 2 == 0, random);
     const std::vector<Demand> all = demands(classes, only_choice(classes));
@@ -166,7 +161,12 @@ TEST(HalfCuts, AreNeverAboveTheFlowProgram) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random);
+    const Topology t = test::random_machine(random, {.least_ranks = 3,
+                                                     .joined = test::Machines::Joined::Ring,
+                                                     .most_links = 4,
+                                                     .parallel = false,
+                                                     .most_limits = 0,
+                                                     .ports = seed % 4 < 2});
     const std::vector<ChunkClass> classes = random_demands(t, seed % 2 == 0, random);
     const std::optional<Prices> half = tightest_half_cut(t, classes);
     EXPECT_EQ(half.has_value(), t.limits.empty());

@@ -1,12 +1,17 @@
-// Small machines, built here so that these tests stand on ir/ alone.
+// Small machines, built here and in tests/semantics, so that these tests stand on ir/ alone.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "ir/topology.h"
+#include "tests/semantics/machines.h"
 
 namespace chorale {
+
+using test::full;
+using test::hub;  // hub(16) is DGX-2
+using test::ring;
 
 inline Topology no_links(int ranks) {
   return {.name = "test", .ranks = ranks};
@@ -24,19 +29,6 @@ inline void add_both_ways(Topology& t, int a, int b, int bandwidth = 1) {
 inline Topology line(int n) {
   Topology t = no_links(n);
   for (int i = 0; i + 1 < n; ++i) add_both_ways(t, i, i + 1);
-  return t;
-}
-
-inline Topology ring(int n) {
-  Topology t = line(n);
-  add_both_ways(t, n - 1, 0);
-  return t;
-}
-
-inline Topology full(int n) {
-  Topology t = no_links(n);
-  for (int a = 0; a < n; ++a)
-    for (int b = a + 1; b < n; ++b) add_both_ways(t, a, b);
   return t;
 }
 
@@ -82,13 +74,6 @@ void add_ports(Topology& t, int bandwidth, Counts counts) {
     if (!out.links.empty()) t.limits.push_back(out);
     if (!in.links.empty()) t.limits.push_back(in);
   }
-}
-
-// All pairs linked through one switch: one chunk in and one out per rank. hub(16) is DGX-2.
-inline Topology hub(int n) {
-  Topology t = full(n);
-  add_ports(t, 1, [](const Link&) { return true; });
-  return t;
 }
 
 // Nodes of eight on a switch with 12 units in and out per rank; equal ranks of all nodes on a network with

@@ -15,7 +15,7 @@
 #include "bounds/partition_climb.h"
 #include "ir/group_collective.h"
 #include "tests/bounds/machines.h"
-#include "tests/bounds/random_questions.h"
+#include "tests/kit/random.h"
 
 namespace chorale {
 namespace {
@@ -83,8 +83,16 @@ TEST(Partitions, AreAsGoodAsTheBestOfAll) {
   for (unsigned seed = 0; seed < 260; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random, seed < 240 ? 5 + below(random, 3) : 9, seed % 2 == 1);
-    const Collective collective = random_collective(random, t.ranks);
+    const Topology t = test::random_machine(random, {.least_ranks = seed < 240 ? 5 : 9,
+                                                     .most_ranks = seed < 240 ? 7 : 9,
+                                                     .joined = test::Machines::Joined::Ring,
+                                                     .parallel = false,
+                                                     .widest = 4,
+                                                     .most_limits = seed % 2 == 1 ? 4 : 0,
+                                                     .ports = seed % 4 == 1});
+    const Collective collective = test::random_collective(
+        random, t.ranks,
+        {.names = {}, .most_chunks = 4, .relation = test::Communications::Relation::OneSource, .alike = 3});
     // Two terminals are a matter of flows.
     if (!Crossings(collective).has_wide_trees()) continue;
     const double best = best_of_all(t, collective);

@@ -8,44 +8,26 @@
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "ir/error.h"
-#include "tests/bounds/machines.h"
 #include "tests/encoder/brute_force.h"
+#include "tests/kit/random.h"
 
 namespace chorale {
 namespace {
 
-int below(std::mt19937& random, int n) {
-  return static_cast<int>(random() % static_cast<unsigned>(n));
+// Small enough for exhaustive search; whether a rank is reached is left to chance.
+Topology tiny_machine(std::mt19937& random, int most_ranks = 4) {
+  return test::random_machine(random, {.least_ranks = 3,
+                                       .most_ranks = most_ranks,
+                                       .joined = test::Machines::Joined::Nothing,
+                                       .least_links = 6,
+                                       .most_links = 6,
+                                       .widest = 2,
+                                       .most_limits = 2});
 }
 
-Topology random_topology(std::mt19937& random, int ranks, int links) {
-  Topology t = no_links(ranks);
-  for (int l = 0; l < links; ++l) {
-    const int a = below(random, ranks), b = below(random, ranks - 1);
-    add_link(t, a, b + (b >= a ? 1 : 0), 1 + (below(random, 4) == 0 ? 1 : 0));
-  }
-  for (int z = below(random, 3); z > 0; --z) {
-    SharedLimit limit{.name = "limit", .bandwidth = 1 + below(random, 2)};
-    for (int l = 0; l < links; ++l)
-      if (below(random, 2) == 0) limit.links.push_back(l);
-    if (!limit.links.empty()) t.limits.push_back(limit);
-  }
-  return t;
-}
-
-std::vector<Rank> random_ranks(std::mt19937& random, int ranks) {
-  std::vector<Rank> some;
-  while (some.empty())
-    for (Rank n = 0; n < ranks; ++n)
-      if (below(random, 2) == 0) some.push_back(n);
-  return some;
-}
-
-Collective random_collective(std::mt19937& random, int ranks, int chunks, bool combining) {
-  Collective c{.custom_name = "random", .ranks = ranks, .combining = combining};
-  for (int i = 0; i < chunks; ++i)
-    c.chunks.push_back({.pre = random_ranks(random, ranks), .post = random_ranks(random, ranks)});
-  return c;
+Collective tiny_collective(std::mt19937& random, int ranks, int chunks, bool combining) {
+  return test::random_collective(
+      random, ranks, {.names = {}, .combining = combining, .least_chunks = chunks, .most_chunks = chunks});
 }
 
 // Number of tight bounds: the property would also hold if all bounds were 0.
@@ -88,9 +70,8 @@ TEST(BoundsHold, RandomCopies) {
   for (unsigned seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const int ranks = 3 + below(random, 2);
-    const Topology t = random_topology(random, ranks, 5);
-    hold(t, random_collective(random, ranks, 2, false), tally);
+    const Topology t = tiny_machine(random);
+    hold(t, tiny_collective(random, t.ranks, 2, false), tally);
   }
   // Most are met, or the bounds have become weak.
   EXPECT_GT(tally.asked, 50);
@@ -102,9 +83,8 @@ TEST(BoundsHold, RandomSums) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const int ranks = 3 + below(random, 2);
-    const Topology t = random_topology(random, ranks, 5);
-    hold(t, random_collective(random, ranks, 1, true), tally);
+    const Topology t = tiny_machine(random);
+    hold(t, tiny_collective(random, t.ranks, 1, true), tally);
   }
   EXPECT_GT(tally.asked, 30);
   EXPECT_GT(tally.met * 100, tally.asked * 95);
@@ -115,10 +95,10 @@ TEST(BoundsHold, NamedCollectives) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(1000 + seed);
-    const Topology t = random_topology(random, 3, 4);
+    const Topology t = tiny_machine(random, 3);
     for (const std::string name : {"broadcast", "scatter", "gather", "allgather", "reduce", "allreduce"}) {
       SCOPED_TRACE(name);
-      hold(t, make_collective(name, 3, 1, below(random, 3)), tally);
+      hold(t, make_collective(name, 3, 1, test::below(random, 3)), tally);
     }
   }
   EXPECT_GT(tally.asked, 100);
@@ -131,10 +111,9 @@ TEST(BoundsHold, RatesOfFewSteps) {
   for (unsigned seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(2000 + seed);
-    const int ranks = 3 + below(random, 2);
-    const Topology t = random_topology(random, ranks, 5);
+    const Topology t = tiny_machine(random);
     const bool sum = seed % 2 == 0;
-    Collective c = random_collective(random, ranks, 1, sum);
+    Collective c = tiny_collective(random, t.ranks, 1, sum);
     if (!sum && seed % 4 == 1) c.chunks.push_back(c.chunks.front());
     LowerBounds bounds(t, c);
     try {

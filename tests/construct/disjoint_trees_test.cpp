@@ -9,7 +9,7 @@
 #include "bounds/max_flow.h"
 #include "construct/jobs.h"
 #include "ir/collective.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 
 namespace chorale {
 namespace {
@@ -57,7 +57,8 @@ TEST(DisjointTrees, AsManyAsEveryCutAllowsAndNoMore) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = test::random_machine(random, 9, 1);  // no shared limits
+    const Topology t =
+        test::random_machine(random, {.most_ranks = 10, .most_limits = 0});  // no shared limits
     const Rank root = test::below(random, t.ranks);
     const Collective one = make_collective("broadcast", t.ranks, 1, root);
     const int rounds = 1 + test::below(random, 3);

@@ -4,12 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <climits>
-#include <iostream>
-#include <random>
 
-#include "construct/incumbents.h"
 #include "semantics/verify.h"
-#include "tests/construct/random_machines.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -53,30 +49,6 @@ TEST(FixedOrder, NoneWhereOperandsDoNotMeet) {
   Effort effort(LLONG_MAX, nullptr);
   EXPECT_TRUE(
       sums_in_order(named("line:3"), along("((0 2) 1)", CollectiveKind::AllReduce, 3, 1), effort).empty());
-}
-
-TEST(FixedOrder, RandomMachinesAndTreesThatSuitThem) {
-  constexpr unsigned kSeed = 41;
-  std::cout << "seed " << kSeed << "\n";
-  std::mt19937 random(kSeed);
-  int found = 0;
-  for (int i = 0; i < 150; ++i) {
-    const Topology topology = test::random_machine(random, 9);
-    const CollectiveKind kind =
-        std::array{CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Reduce}[i % 3];
-    Collective asked = make_collective(kind, topology.ranks, 1 + test::below(random, 3));
-    asked.order = {.kind = SumOrder::Kind::Fixed, .tree = suitable_tree(topology, asked)};
-    Effort effort(LLONG_MAX, nullptr);
-    const auto schedules = sums_in_order(topology, asked, effort);
-    for (std::size_t s = 0; s < schedules.size(); ++s) {
-      const auto faults = violations(topology, asked, schedules[s]);
-      ASSERT_TRUE(faults.empty()) << i << ": " << faults[0].words;
-    }
-    found += !schedules.empty();
-    for (const Point& point : incumbents(topology, asked))
-      EXPECT_TRUE(violations(topology, asked, point.schedule).empty());
-  }
-  EXPECT_GT(found, 100);
 }
 
 }  // namespace

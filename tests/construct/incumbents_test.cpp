@@ -8,6 +8,7 @@
 #include <random>
 
 #include "semantics/verify.h"
+#include "tests/kit/random.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
@@ -15,69 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
-
-int below(std::mt19937& random, int n) {
-  return static_cast<int>(random() % static_cast<unsigned>(n));
-}
-
-// A one-way ring through all ranks in some order, so that each reaches each; or, not `connected`, no ring.
-// Then links anywhere, also parallel ones, a bandwidth each, limits over some, and some links that failed.
-Topology random_machine(std::mt19937& random, bool connected) {
-  Topology t{.name = "random", .ranks = 2 + below(random, 8)};
-  const auto link = [&](Rank a, Rank b) {
-    t.links.push_back({.src = a, .dst = b, .bandwidth = below(random, 4) == 0 ? 1 + below(random, 5) : 1});
-  };
-  for (int more = below(random, 3 * t.ranks); more > 0; --more) {
-    const Rank a = below(random, t.ranks), b = below(random, t.ranks);
-    if (a == b) continue;
-    link(a, b);
-    if (connected && below(random, 2) == 0) link(b, a);
-  }
-  for (int failed = below(random, 3); failed > 0 && !t.links.empty(); --failed)
-    t.links.erase(t.links.begin() + below(random, static_cast<int>(t.links.size())));
-  if (connected) {
-    std::vector<Rank> order(t.ranks);
-    for (Rank n = 0; n < t.ranks; ++n) order[n] = n;
-    std::ranges::shuffle(order, random);
-    for (int i = 0; i < t.ranks; ++i) link(order[i], order[(i + 1) % t.ranks]);
-  }
-  for (int limits = below(random, 4); limits > 0; --limits) {
-    SharedLimit limit{.name = "limit", .bandwidth = 1 + below(random, 3)};
-    for (LinkId l = 0; l < static_cast<int>(t.links.size()); ++l)
-      if (below(random, 3) == 0) limit.links.push_back(l);
-    if (!limit.links.empty()) t.limits.push_back(limit);
-  }
-  return t;
-}
-
-std::vector<Rank> some_ranks(std::mt19937& random, int ranks, int most) {
-  std::vector<Rank> some;
-  for (int i = 1 + below(random, most); i > 0; --i) some.push_back(below(random, ranks));
-  std::ranges::sort(some);
-  some.erase(std::ranges::unique(some).begin(), some.end());
-  return some;
-}
-
-// Named ones, with any root; groups, of which each does its own; any relation. Some chunks nobody wants, some
-// are where they should be.
-Collective random_collective(std::mt19937& random, int ranks) {
-  const auto names = collective_names();
-  const int kind = below(random, static_cast<int>(names.size()) + 6);
-  if (kind < static_cast<int>(names.size()))
-    return make_collective(names[kind], ranks, 1 + below(random, 4), below(random, ranks));
-  if (kind == static_cast<int>(names.size()))
-    return make_collective("allreduce", ranks, ranks * (1 + below(random, 2)));
-  Collective c{.custom_name = "random", .ranks = ranks, .combining = below(random, 2) == 0};
-  const bool groups = below(random, 3) == 0;
-  for (int chunks = 1 + below(random, 6); chunks > 0; --chunks) {
-    const int most = 1 + below(random, ranks);
-    ChunkSpec spec{.pre = some_ranks(random, ranks, most), .post = some_ranks(random, ranks, most)};
-    if (groups || below(random, 8) == 0) spec.post = spec.pre;
-    if (below(random, 10) == 0) spec.post = {};
-    c.chunks.push_back(spec);
-  }
-  return c;
-}
 
 // Slow and obvious: is there a way for each wanted thing? Links are walked until nothing changes.
 bool possible(const Topology& t, const Collective& c) {
@@ -153,8 +91,8 @@ TEST(Incumbents, OnEveryConnectedMachine) {
   for (unsigned seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random, true);
-    const Collective c = random_collective(random, t.ranks);
+    const Topology t = test::random_machine(random, {.most_ranks = 9, .most_failed = 2});
+    const Collective c = test::random_collective(random, t.ranks, {.unwanted = true});
     ASSERT_TRUE(possible(t, c));
     found += hold(t, c);
     if (HasFailure()) return;
@@ -169,8 +107,10 @@ TEST(Incumbents, WhereverThereIsAWay) {
   for (unsigned seed = 0; seed < 1500; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random, false);
-    const Collective c = random_collective(random, t.ranks);
+    const Topology t = test::random_machine(
+        random,
+        {.most_ranks = 8, .joined = test::Machines::Joined::Nothing, .least_links = 6, .most_failed = 2});
+    const Collective c = test::random_collective(random, t.ranks, {.unwanted = true});
     impossible += hold(t, c) == 0;
     if (HasFailure()) return;
   }

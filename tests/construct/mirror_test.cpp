@@ -8,7 +8,7 @@
 
 #include "construct/engine.h"
 #include "semantics/verify.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
 

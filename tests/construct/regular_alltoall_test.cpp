@@ -14,7 +14,7 @@
 #include "construct/product_alltoall.h"
 #include "construct/timed_packing.h"
 #include "semantics/verify.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 #include "tests/semantics/machines.h"
 #include "topology/machines.h"
 #include "topology/switches.h"

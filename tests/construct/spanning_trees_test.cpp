@@ -12,7 +12,7 @@
 #include "construct/spread_trees.h"
 #include "construct/tree_union.h"
 #include "symmetry/orbits.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 #include "topology/machines.h"
 
 namespace chorale {

@@ -1,6 +1,5 @@
-// Packings on the time-expanded machine: the verifier agrees, no bound is broken, what is known is beaten or
-// left alone; exact synthesis says how near they come on tiny machines, and bounds on machines whose optimum
-// is known.
+// Packings on the time-expanded machine (makers_test.cpp has what they promise): what is known is beaten or left
+// alone; exact synthesis says how near they come on tiny machines, and bounds on machines whose optimum is known.
 #include "construct/timed_packing.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +18,7 @@
 #include "pareto/synthesize.h"
 #include "semantics/verify.h"
 #include "symmetry/digit_shifts.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 #include "tests/semantics/machines.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -49,54 +48,23 @@ int fewest(const std::vector<Schedule>& schedules, int steps) {
   return rounds;
 }
 
-TEST(TimedPacking, OfCopiesAndSumsOnRandomMachines) {
-  for (unsigned seed = 0; seed < 100; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    const Topology t = random_machine(random, 5, 3);
-    static const char* const kNames[] = {"allreduce", "allgather", "broadcast"};
-    const int kind = below(random, 3);
-    const Collective c =
-        make_collective(kNames[kind], t.ranks, 1 + below(random, 5), kind == 2 ? below(random, t.ranks) : 0);
-    const int bound = fewest_rounds(t, c).rounds;
-    const std::vector<Schedule> schedules = timed_packing(t, c, {}, [&] { return bound; });
-    ASSERT_FALSE(schedules.empty());
-    for (const Schedule& schedule : schedules) {
-      EXPECT_THAT(violations(t, c, schedule), IsEmpty());
-      EXPECT_GE(total_rounds(schedule), bound);
-    }
-    // Asked again, only for what is better.
-    for (const Schedule& better : timed_packing(t, c, schedules, [&] { return bound; }))
-      for (const Schedule& known : schedules)
-        EXPECT_TRUE(better.steps.size() < known.steps.size() || total_rounds(better) < total_rounds(known));
-  }
-}
 Collective random_copies(std::mt19937& random, int ranks, int most_chunks) {
   const bool broadcast = below(random, 3) == 0;
   return make_collective(broadcast ? "broadcast" : "allgather", ranks, 1 + below(random, most_chunks),
                          broadcast ? below(random, ranks) : 0);
 }
 
-TEST(TimedPacking, OfCopiesNoneUnderTheBoundOfItsSteps) {
-  int found = 0;
-  for (unsigned seed = 0; seed < 30; ++seed) {
+TEST(TimedPacking, AskedAgainOnlyWhatIsBetter) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random, 6, 4);
-    const Collective c = random_copies(random, t.ranks, 6);
+    const Topology t = random_machine(random, {.most_ranks = 6, .most_limits = 2});
+    const Collective c = seed % 2 == 0 ? random_copies(random, t.ranks, 6)
+                                       : make_collective("allreduce", t.ranks, 1 + below(random, 5));
     const std::vector<Schedule> schedules = packed(t, c);
-    for (const Schedule& schedule : schedules) {
-      ++found;
-      EXPECT_THAT(violations(t, c, schedule), IsEmpty());
-      EXPECT_GE(total_rounds(schedule),
-                fewest_rounds_in(t, c, static_cast<int>(schedule.steps.size())).rounds);
-    }
-    EXPECT_EQ(packed(t, c), schedules);
-    // Asked again, only for what is better.
     for (const Schedule& better : packed(t, c, schedules))
       EXPECT_LT(total_rounds(better), fewest(schedules, static_cast<int>(better.steps.size())));
   }
-  EXPECT_GE(found, 20);
 }
 // Exact synthesis knows the fewest rounds of so many steps.
 TEST(TimedPacking, NearTheBestOfTinyMachines) {
@@ -104,7 +72,7 @@ TEST(TimedPacking, NearTheBestOfTinyMachines) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random, 4, 3);
+    const Topology t = random_machine(random, {.most_ranks = 5, .most_limits = 2});
     const Collective c = random_copies(random, t.ranks, 3);
     for (const Schedule& schedule : packed(t, c)) {
       const Budget less{.steps = static_cast<int>(schedule.steps.size()),
@@ -117,47 +85,6 @@ TEST(TimedPacking, NearTheBestOfTinyMachines) {
   EXPECT_GE(asked, 30);
   EXPECT_GE(best * 10, asked * 9) << best << " of " << asked;
 }
-// Some ranks have a chunk, one wants it, and may have it already: an alltoallv, and more.
-Collective random_collective(std::mt19937& random, int ranks) {
-  static const char* const kNames[] = {"alltoall", "scatter", "gather"};
-  if (const int kind = below(random, 4); kind < 3)
-    return make_collective(kNames[kind], ranks, 1 + below(random, 3), kind == 0 ? 0 : below(random, ranks));
-  Collective c{.custom_name = "uneven", .ranks = ranks};
-  for (int chunks = 1 + below(random, 20); chunks > 0; --chunks) {
-    std::vector<Rank> pre = {below(random, ranks)};
-    if (const Rank other = below(random, ranks); other != pre[0]) pre.push_back(other);
-    c.chunks.push_back({.pre = pre, .post = {below(random, ranks)}});
-  }
-  return c;
-}
-
-// With no time to lose the bound cannot always be met: a chunk that goes two hops leaves the second link idle
-// at first.
-TEST(TimedPacking, OfPathsNearTheBound) {
-  int met = 0, made = 0;
-  for (unsigned seed = 0; seed < 150; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    const Topology t = random_machine(random);
-    const Collective c = random_collective(random, t.ranks);
-    const int bound = bound_of(t, c);
-    const std::vector<Schedule> schedules = timed_packing(t, c, {}, [&] { return bound; });
-    if (bound == 0) {
-      EXPECT_THAT(schedules, IsEmpty());  // nothing has to move
-      continue;
-    }
-    ASSERT_FALSE(schedules.empty());
-    EXPECT_EQ(static_cast<int>(schedules.front().steps.size()), fewest_steps(t, c).steps);
-    for (const Schedule& schedule : schedules) {
-      EXPECT_THAT(violations(t, c, schedule), IsEmpty());
-      EXPECT_GE(total_rounds(schedule), bound);
-    }
-    ++made;
-    met += total_rounds(schedules.back()) <= std::max<int>(bound, std::ssize(schedules.back().steps));
-  }
-  EXPECT_GT(met, made * 3 / 4) << met << " of " << made;
-}
-
 // A tree has 15 of the 31 pairs of links that are left, so 31 chunks take 15 rounds at least. In 8 steps,
 // four to a rank and four back, trees that are packed first need 35 rounds.
 TEST(TimedPacking, FewStepsWhereALinkFailed) {
@@ -191,27 +118,6 @@ TEST(TimedPacking, OfManyChunksATreeStandsForSeveral) {
       schedules, [](const Schedule& s) { return s.steps.size() <= 11 && total_rounds(s) <= 1130; }));
 }
 
-// Found by tests/doors: rank 0, which contributes nothing, was to pass on what then came to the root over
-// others.
-TEST(TimedPacking, RelaysThatAreNotNeededAnyMoreSendNothing) {
-  for (unsigned seed = 0; seed < 200; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    const Topology t = random_machine(random);
-    Collective sums{.custom_name = "some", .ranks = t.ranks, .combining = true};
-    for (int c = 0; c < 2; ++c) {
-      std::vector<Rank> pre = {below(random, t.ranks)}, post = {below(random, t.ranks)};
-      for (Rank n = 0; n < t.ranks; ++n) {
-        if (n != pre.front() && below(random, 2) == 0) pre.push_back(n);
-        if (n != post.front() && below(random, 2) == 0) post.push_back(n);
-      }
-      sums.chunks.push_back({.pre = pre, .post = post, .input = c, .output = c});
-    }
-    const Collective whole = refined(sums, 1 + below(random, 4));
-    for (const Schedule& schedule : timed_packing(t, whole, {}, [] { return 1; }))
-      EXPECT_THAT(violations(t, whole, schedule), IsEmpty());
-  }
-}
 // 15 chunks come to each rank over its one link: no schedule takes fewer than 15 rounds, and growth takes
 // four steps.
 TEST(TimedPacking, LeavesAndSpinesAtTheBoundInTwoSteps) {
@@ -283,6 +189,7 @@ TEST(TimedPacking, WithoutTheGroupWhereThatIsBetter) {
   EXPECT_EQ(total_rounds(schedules.back()), 2);
 }
 TEST(TimedPacking, NoneOfWhatTheyAreNotFor) {
+  EXPECT_THAT(packed(test::ring(3), {.ranks = 3, .chunks = {{.pre = {0, 1}, .post = {1}}}}), IsEmpty());
   const auto never = [] {
     ADD_FAILURE() << "no bound is needed";
     return 1;
@@ -323,7 +230,7 @@ TEST(TimedLoad, CountsWhatStepsNeedAndPricesByTheFormula) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random, 5, 3);
+    const Topology t = random_machine(random, {.most_ranks = 6, .most_limits = 2});
     const std::vector<std::vector<Rank>> alone = identity_alone(t.ranks);
     const LinkOrbits orbits(t, alone);
     const double sharpness = seed % 3 == 0 ? 2 : seed % 3 == 1 ? 0.1 : 200;

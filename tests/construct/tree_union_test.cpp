@@ -11,6 +11,7 @@
 
 #include "semantics/verify.h"
 #include "symmetry/orbits.h"
+#include "tests/kit/random.h"
 #include "topology/machines.h"
 
 namespace chorale {
@@ -18,19 +19,8 @@ namespace {
 
 using ::testing::IsEmpty;
 
-Topology random_machine(std::mt19937& random) {
-  const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };
-  Topology t{.name = "random", .ranks = 2 + below(6)};
-  const auto connect = [&](Rank a, Rank b) {
-    const int bandwidth = 1 + below(3);
-    t.links.push_back({.src = a, .dst = b, .bandwidth = bandwidth});
-    t.links.push_back({.src = b, .dst = a, .bandwidth = bandwidth});
-  };
-  for (Rank n = 1; n < t.ranks; ++n) connect(n, below(n));
-  for (int more = below(2 * t.ranks); more > 0; --more)
-    if (const Rank a = below(t.ranks), b = below(t.ranks); a != b) connect(a, b);
-  return t;
-}
+constexpr test::Machines kMachines{
+    .joined = test::Machines::Joined::Tree, .both_ways = true, .most_limits = 0};
 
 // Slow and obvious: of every partition into k groups, k - 1 crossings a chunk over what is between the
 // groups.
@@ -55,8 +45,8 @@ TEST(TreeUnion, AsManyAsAnyPartitionAllows) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random);
-    const int chunks = 1 + static_cast<int>(random() % 7);
+    const Topology t = test::random_machine(random, kMachines);
+    const int chunks = 1 + test::below(random, 7);
     const std::optional<SumTrees> packed = sum_trees(t, chunks);
     ASSERT_TRUE(packed.has_value());
     EXPECT_EQ(packed->rounds, rounds_by_all_partitions(t, chunks));
@@ -92,8 +82,8 @@ TEST(TreeUnion, PackingLoadsNoLinkBeyondItsRounds) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = random_machine(random);
-    const int chunks = 1 + static_cast<int>(random() % 7);
+    const Topology t = test::random_machine(random, kMachines);
+    const int chunks = 1 + test::below(random, 7);
     const std::optional<ChunkPacking> packing = tree_union(t, chunks);
     ASSERT_TRUE(packing.has_value());
     EXPECT_EQ(chunks % packing->chunks, 0);

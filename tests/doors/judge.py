@@ -10,6 +10,7 @@ import fractions
 import itertools
 import json
 import math
+import operator
 import sys
 import typing
 
@@ -772,22 +773,23 @@ class Family:
 
     def __init__(self, way, chunks, tables, zero):
         self.way, self.chunks, self.tables, self.zero = way, chunks, tables, zero
-        self.known = {}
         # From here on nothing but s counts: no claim is about so few steps, and k leaves room for all rounds that are claimed.
         self.turn = sum(max([s for s in table if s is not None] + [r for r in table.values() if r < NEVER] + [0]) for table in tables) + 1
+        self.parts = [[] for _ in tables]  # by part and steps: the fewest rounds of these
+        self.known = []
 
     def fewest(self, steps):
-        if steps not in self.known:
-            self.known[steps] = self.fewest_of_parts(steps)
+        while len(self.known) <= steps:
+            s = len(self.known)
+            for part, table in zip(self.parts, self.tables):
+                part.append(self.fewest_of_part(table, s))
+            self.known.append(min(map(operator.add, self.parts[0], reversed(self.parts[1]))) if self.parts[1:] else self.parts[0][s])
         return self.known[steps]
 
-    def fewest_of_parts(self, steps):
-        def one(table, s):  # a step has a round, no step has none
-            least = max([s] + [rounds for most, rounds in table.items() if most is None or most >= s])
-            return NEVER if self.zero and s == 0 and least else least
-        if len(self.tables) == 1:
-            return one(self.tables[0], steps)
-        return min(one(self.tables[0], s) + one(self.tables[1], steps - s) for s in range(steps + 1))
+    def fewest_of_part(self, table, steps):
+        """A step has a round, no step has none."""
+        least = max([steps] + [rounds for most, rounds in table.items() if most is None or most >= steps])
+        return NEVER if self.zero and steps == 0 and least else least
 
 
 class AnyFamily:
@@ -906,16 +908,20 @@ def judge_bound(p, families_, space):
         raise Fault(f"the gap is {gap}, stated is {p['gap']}")
 
 
-def best_rate(points, steps):
-    return min((fractions.Fraction(p["rounds"], p["chunks"]) for p in points if p["steps"] <= steps), default=NEVER)
+def best_rates(points, most_steps):
+    """By most steps, 0 to these: the fewest rounds a chunk of a point."""
+    rates = [(p["steps"], fractions.Fraction(p["rounds"], p["chunks"])) for p in points]
+    starts = sorted({0, *(steps for steps, _ in rates if steps <= most_steps), most_steps + 1})
+    return [best for start, end in itertools.pairwise(starts) for best in
+            [min((rate_ for steps, rate_ in rates if steps <= start), default=NEVER)] * (end - start)]
 
 
 def openings_left(points, families_, space):
     """By steps, wherever it changes: what was found with at most so many, and what the claims leave possible, if that is less."""
     left, last = [], None
     most = max([f.turn for f in families_] + [p["steps"] for p in points]) + 1
-    for steps, possible in enumerate(least_rates(families_, space, min(most, space.steps if space.steps is not None else most))):
-        now = best_rate(points, steps), possible
+    possible = least_rates(families_, space, min(most, space.steps if space.steps is not None else most))
+    for steps, now in enumerate(zip(best_rates(points, len(possible) - 1), possible)):
         if now != last and now[1] < now[0]:
             left.append((steps, *now))
         last = now
@@ -953,10 +959,9 @@ def room_besides(points, families_, space):
     """A cost in the space that no point is as good as and that no claim excludes, or None."""
     for family in families_:
         if family.way == "any":
-            for steps in range(max([family.turn] + [p["steps"] for p in points]) + 2):
-                if space.steps is not None and steps > space.steps:
-                    break
-                if family.rate_within(steps) < best_rate(points, steps):
+            most = max([family.turn] + [p["steps"] for p in points]) + 1
+            for steps, found in enumerate(best_rates(points, most if space.steps is None else min(most, space.steps))):
+                if family.rate_within(steps) < found:
                     return steps, family.rate_within(steps), "any"
             continue
         steps = 0

@@ -133,7 +133,8 @@ say("twist4.json", f"a broadcast in {min(p['steps'] for p in result['points'])} 
 # ---- Communications: what is found is true, and what is called complete is.
 for name, machine in (("colag.json", "torus:4x4"), ("m2n.json", "mesh:8x8"), ("rowag.json", "mesh:8x8"), ("rowar.json", "mesh:8x8"),
                       ("subag.json", "mesh:8x8"), ("subar.json", "mesh:8x8")):
-    result = made("frontier", machine, name, "--time-limit", "3s")
+    # Of any number of chunks, schedules of 64 ranks have 700,000 sends, which the judge counts for half a minute each.
+    result = made("frontier", machine, name, "--time-limit", "3s", *(["--max-chunks", "12"] if machine == "mesh:8x8" else []))
     assert result["points"], name
     say(name, f"on {machine}: {len(result['points'])} points that are true, {'' if result['complete'] else 'not '}complete")
 

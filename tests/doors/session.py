@@ -58,6 +58,8 @@ class Session:
             if word == "--time-limit" and not arguments[i + 1].endswith("ms"):
                 arguments[i + 1] = f"{float(arguments[i + 1][:-1]) * self.options.patience:g}s"
         seconds *= self.options.patience if seconds >= 1 else 1
+        if self.options.conflicts and arguments[0] in ("frontier", "synthesize") and "--conflicts" not in arguments:
+            arguments += ["--conflicts", str(self.options.conflicts)]
         self.commands.append("chorale " + shlex.join(arguments))
         with open(self.folder / "stdout", "w+b") as out, open(self.folder / "stderr", "w+b") as err:
             process = subprocess.Popen([self.options.chorale, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=out,

@@ -10,18 +10,13 @@
 #include "solvers/sat_solver.h"
 #include "symmetry/induced_chunks.h"
 #include "tests/encoder/brute_force.h"
+#include "tests/kit/random.h"
+#include "tests/semantics/machines.h"
 
 namespace chorale {
 namespace {
 
-Topology ring(int n) {
-  Topology t{.name = "ring", .ranks = n};
-  for (Rank i = 0; i < n; ++i) {
-    t.links.push_back({.src = i, .dst = (i + 1) % n});
-    t.links.push_back({.src = (i + 1) % n, .dst = i});
-  }
-  return t;
-}
+using test::ring;
 
 // Asks and, where there is a model, has the referee look at the decoded schedule.
 template <typename Encoding>
@@ -86,25 +81,6 @@ TEST(StepRoundEncoding, AssumptionsSayTheSameAsTightHorizons) {
     }
 }
 
-Topology random_topology(std::mt19937& random, int ranks, int links) {
-  Topology t{.name = "random", .ranks = ranks};
-  while (static_cast<int>(t.links.size()) < links) {
-    const Rank src = static_cast<Rank>(random() % ranks), dst = static_cast<Rank>(random() % ranks);
-    if (src != dst)
-      t.links.push_back({.src = src, .dst = dst, .bandwidth = 1 + static_cast<int>(random() % 3 == 0)});
-  }
-  if (random() % 2 == 0) t.limits.push_back({.name = "nic", .links = {0, 1}, .bandwidth = 1});
-  return t;
-}
-
-std::vector<Rank> random_ranks(std::mt19937& random, int ranks) {
-  std::vector<Rank> some;
-  while (some.empty())
-    for (Rank n = 0; n < ranks; ++n)
-      if (random() % 2 == 0) some.push_back(n);
-  return some;
-}
-
 // Every budget of random instances, against exhaustive search. Parallel links and limits included.
 template <typename Encoding>
 void agrees_with_brute_force(bool combining, int chunks, int cases, unsigned seed) {
@@ -112,10 +88,15 @@ void agrees_with_brute_force(bool combining, int chunks, int cases, unsigned see
   std::mt19937 random(seed);
   int sat = 0, unsat = 0;
   for (int i = 0; i < cases; ++i) {
-    const Topology t = random_topology(random, 3, 4);
-    Collective c{.custom_name = "random", .ranks = 3, .combining = combining};
-    for (int k = 0; k < chunks; ++k)
-      c.chunks.push_back({.pre = random_ranks(random, 3), .post = random_ranks(random, 3)});
+    const Topology t = test::random_machine(random, {.least_ranks = 3,
+                                                     .most_ranks = 3,
+                                                     .joined = test::Machines::Joined::Nothing,
+                                                     .least_links = 5,
+                                                     .most_links = 5,
+                                                     .widest = 2,
+                                                     .most_limits = 1});
+    Collective c = test::random_collective(
+        random, 3, {.names = {}, .combining = combining, .least_chunks = chunks, .most_chunks = chunks});
     if (i % 2 == 0 && chunks > 1) c.chunks[1] = c.chunks[0];  // so that (order) has something to do
     BruteForce brute(t, c);
     for (int steps = 1; steps <= 3; ++steps)

@@ -19,12 +19,15 @@
 #include "semantics/plain_formula.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
+#include "tests/kit/random.h"
 #include "topology/changes.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
 namespace {
+
+using test::below;
 
 constexpr int kNever = 1000;
 
@@ -167,10 +170,6 @@ std::optional<Schedule> plainly(const Topology& t, const Collective& c, const Bu
 
 std::string words(const std::vector<Fault>& faults) {
   return faults.empty() ? "" : faults.front().words;
-}
-
-int below(std::mt19937& random, int n) {
-  return static_cast<int>(random() % static_cast<unsigned>(n));
 }
 
 // Three ranks, some links, limits over some of them that can do anything.

@@ -14,7 +14,7 @@
 #include "pareto/search.h"
 #include "pareto/synthesize.h"
 #include "semantics/verify.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
 
@@ -88,7 +88,7 @@ TEST(Cubes, TogetherTheyAnswerAsTheWhole) {
   std::mt19937 random(2);
   int sat = 0, unsat = 0, many = 0;
   for (int i = 0; i < 60; ++i) {
-    const Topology topology = test::random_machine(random, 4, 3);
+    const Topology topology = test::random_machine(random, {.most_ranks = 5, .most_limits = 2});
     const Collective collective = make_collective(kCollectives[i % std::size(kCollectives)], topology.ranks,
                                                   1 + test::below(random, 2));
     const Budget budget = random_budget(random, topology, collective);
@@ -180,7 +180,7 @@ TEST(Cubes, WhoeverAnswersThemTheResultIsTheSame) {
   std::mt19937 random(3);
   int hard = 0, shown = 0, more = 0, agreed = 0;
   for (int i = 0; i < 10; ++i) {
-    const Topology topology = test::random_machine(random, 4, 2);
+    const Topology topology = test::random_machine(random, {.most_ranks = 5, .most_limits = 1});
     const Collective collective =
         make_collective(kCollectives[i % std::size(kCollectives)], topology.ranks, 1);
     FrontierOptions options = few_conflicts(16);

@@ -9,7 +9,7 @@
 
 #include "bounds/lower_bounds.h"
 #include "construct/solved_question.h"
-#include "tests/construct/random_machines.h"
+#include "tests/kit/random.h"
 #include "topology/machines.h"
 
 namespace chorale {

@@ -13,6 +13,7 @@
 #include "pareto/check.h"
 #include "pareto/search.h"
 #include "symmetry/automorphisms.h"
+#include "tests/kit/random.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
 
@@ -23,26 +24,10 @@ using Dice = std::mt19937;
 
 // One-way links and parallel ones, of few kinds so that there are symmetries, under limits that share links and may compute.
 Topology random_machine(Dice& dice) {
-  Topology t{.name = "random", .ranks = 3 + static_cast<int>(dice() % 3)};
-  const auto link = [&](Rank src, Rank dst) {
-    t.links.push_back({.src = src,
-                       .dst = dst,
-                       .bandwidth = 1 + static_cast<int>(dice() % 2),
-                       .alpha_us = 1.0 + static_cast<double>(dice() % 2)});
-  };
-  for (Rank n = 0; n < t.ranks; ++n) link(n, (n + 1) % t.ranks);
-  for (int more = static_cast<int>(dice() % 8); more > 0; --more) {
-    const Rank src = static_cast<Rank>(dice() % t.ranks), dst = static_cast<Rank>(dice() % t.ranks);
-    if (src != dst) link(src, dst);
-    if (src != dst && dice() % 2 == 0) t.links.push_back(t.links.back());
-  }
-  for (int limits = static_cast<int>(dice() % 4); limits > 0; --limits) {
-    SharedLimit limit{.name = "by chance", .bandwidth = 1 + static_cast<int>(dice() % 2)};
-    for (LinkId l = 0; l < std::ssize(t.links); ++l)
-      if (dice() % 3 == 0) limit.links.push_back(l);
-    limit.abilities = {.multicast = dice() % 4 == 0, .reduce = dice() % 4 == 0};
-    if (!limit.links.empty()) t.limits.push_back(limit);
-  }
+  Topology t = test::random_machine(dice, {.least_ranks = 3, .most_ranks = 5, .most_links = 12, .widest = 2});
+  for (Link& link : t.links) link.alpha_us = 1 + test::below(dice, 2);
+  for (SharedLimit& limit : t.limits)
+    limit.abilities = {.multicast = test::below(dice, 4) == 0, .reduce = test::below(dice, 4) == 0};
   return t;
 }
 

@@ -6,7 +6,7 @@ add_test(NAME doors.judge COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DI
 
 function(doors_test door cases)
   add_test(NAME doors.${door} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/attack.py --chorale $<TARGET_FILE:chorale>
-                                      --exhaustive $<TARGET_FILE:exhaustive> --emit-random $<TARGET_FILE:emit_random> --only ${door} --cases ${cases} --seed 9 --jobs 1 --patience 10 --as-it-is)
+                                      --exhaustive $<TARGET_FILE:exhaustive> --emit-random $<TARGET_FILE:emit_random> --only ${door} --cases ${cases} --seed 9 --jobs 1 --patience 10 --conflicts 1000 --as-it-is)
   set_tests_properties(doors.${door} PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 endfunction()
 
