@@ -57,7 +57,7 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
   const int all = static_cast<int>(program.ranks.size());
   return fmt::format(
              "// {}: what each rank does, made by chorale.\n#pragma once\n\n#include <vector>\n\n#include "
-             "\"device/test_tensors.h\"\n#include \"ir/peer_rows.h\"\n\n"
+             "\"runtime/device/test_tensors.h\"\n#include \"ir/peer_rows.h\"\n\n"
              "namespace algorithm {{\n\nconstexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
              "constexpr int kBlocks = {};  // of the collective in what nccl-tests calls the size\n"

@@ -4,7 +4,7 @@
 // whose last value is not there yet; an operator moves to the result when one comes that does not bind more.
 //
 // depth_ is how many values would be on the stack of whoever computes it, now; kDeepestExpression is the room
-// that there is for them (device/stack_function.h).
+// that there is for them (runtime/device/stack_function.h).
 #include "ir/epilogue.h"
 
 #include <fmt/format.h>

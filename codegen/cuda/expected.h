@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "algorithm.h"
-#include "device/elements.h"
+#include "runtime/device/elements.h"
 
 constexpr unsigned kRounding = 0;  // as a seed: floats of mixed magnitude
 

@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "algorithm.h"
-#include "device/kernel.h"
 #include "expected.h"
 #include "options.h"
+#include "runtime/device/kernel.h"
 
 // The tables of the algorithm where upload(rows, count) puts them.
 template <typename Upload>

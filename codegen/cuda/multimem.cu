@@ -15,7 +15,7 @@
 #include "measure.h"
 #include "options.h"
 #include "ranks.h"
-#include "device/elements.h"
+#include "runtime/device/elements.h"
 #include "switch.h"
 #include "values.h"
 

@@ -12,8 +12,8 @@
 #include "measure.h"
 #include "options.h"
 #include "ranks.h"
-#include "device/gpu.h"
-#include "device/nccl_memory.h"
+#include "runtime/device/gpu.h"
+#include "runtime/device/nccl_memory.h"
 #include "values.h"
 
 namespace {

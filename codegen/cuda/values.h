@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "algorithm.h"
-#include "device/kernel.h"
 #include "expected.h"
+#include "runtime/device/kernel.h"
 
 // The first element of a slot; a block of the collective has so many elements.
 inline long begin(long elements, int slot) {

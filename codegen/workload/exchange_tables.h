@@ -1,4 +1,4 @@
-// A program as the rows of device/workload_exchange.h: which chunk each message and each sum is about, what need not be
+// A program as the rows of runtime/exchange/exchange.h: which chunk each message and each sum is about, what need not be
 // stored, and where a function that follows sums is applied.
 #pragma once
 

@@ -1,5 +1,7 @@
-// The exchanges of emitted workloads (device/workload_exchange.h) on threads, by constructed programs of all collectives on
+// The exchanges of emitted workloads (runtime/exchange/exchange.h) on threads, by constructed programs of all collectives on
 // small machines, over blocks of random lengths, some of them empty: held against sums and copies that are made in a row.
+#include "runtime/exchange/exchange.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +10,7 @@
 
 #include "codegen/workload/exchange_tables.h"
 #include "construct/incumbents.h"
-#include "device/workload_exchange.h"
-#include "device/workload_threads.h"
+#include "runtime/exchange/threads.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/semantics/machines.h"
 

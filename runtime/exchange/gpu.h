@@ -1,4 +1,4 @@
-// A GPU as the device of a workload (device/workload_device.h says what that is): all work of a rank goes into one stream, in
+// A GPU as the device of a workload (runtime/exchange/device.h says what that is): all work of a rank goes into one stream, in
 // the order of the calls, but for products beside communication, which go into a second one. Events say when the tiles are
 // made that a communication takes, and when those have come that tiles are made of, so the host waits for nothing, and no
 // kernel for what is not in a stream yet. Products by cuBLAS with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs
@@ -20,12 +20,12 @@
 #include <cublas_v2.h>
 #endif
 
-#include "device/workload_blas.h"
-#include "device/workload_exchange.h"
-#include "device/workload_fused.h"
-#include "device/workload_kernels.h"
-#include "device/workload_overlap.h"
-#include "device/workload_parts.h"
+#include "runtime/exchange/blas.h"
+#include "runtime/exchange/exchange.h"
+#include "runtime/exchange/fused.h"
+#include "runtime/exchange/kernels.h"
+#include "runtime/exchange/overlap.h"
+#include "runtime/exchange/parts.h"
 
 namespace chorale {
 

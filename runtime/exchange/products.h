@@ -1,4 +1,4 @@
-// Products and convolutions as work for a worker of the device (device/workload_overlap.h): which tiles they are cut into, by what
+// Products and convolutions as work for a worker of the device (runtime/exchange/overlap.h): which tiles they are cut into, by what
 // arrives of them and how their result is taken. C++17, and goes along with what is emitted.
 //
 // Rows of the result are made as rows of the first factor arrive, columns as columns of the second do. What arrives along
@@ -13,9 +13,9 @@
 #include <utility>
 #include <vector>
 
-#include "device/workload_blas.h"
-#include "device/workload_overlap.h"
-#include "device/workload_parts.h"
+#include "runtime/exchange/blas.h"
+#include "runtime/exchange/overlap.h"
+#include "runtime/exchange/parts.h"
 
 namespace chorale {
 

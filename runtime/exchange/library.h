@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "device/workload_device.h"
-#include "device/workload_exchange.h"
+#include "runtime/exchange/device.h"
+#include "runtime/exchange/exchange.h"
 #ifdef CHORALE_NCCL
-#include "device/workload_nccl.h"
+#include "runtime/exchange/nccl.h"
 #endif
 
 extern "C" {

@@ -1,5 +1,5 @@
 // The function that operations apply to complete sums (ir/epilogue.h), over the tensors of ranks. Emitted programs have
-// it printed as code, executors of ours go through a list of operations (device/stack_function.h); the arithmetic of
+// it printed as code, executors of ours go through a list of operations (runtime/device/stack_function.h); the arithmetic of
 // both is here, so that they give the same bits (but for exp, of which a GPU has its own). C++17; includes nothing of
 // ours but elements.h, since it goes along with emitted programs.
 #pragma once
@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "device/elements.h"
+#include "runtime/device/elements.h"
 
 namespace chorale {
 

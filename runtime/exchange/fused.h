@@ -21,15 +21,15 @@
 // All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host looks, and a
 // launch begins with what it finds at its own door, so that launches can be replayed as a graph. All blocks of all ranks must
 // be resident: a cooperative launch, or one on each of several GPUs that reach each other's memory. Waits are bounded
-// (device/counters.h).
+// (runtime/device/counters.h).
 #pragma once
 
 #include <cstdint>
 
-#include "device/counters.h"
-#include "device/workload_parts.h"
-#include "device/workload_scattered.h"
-#include "device/workload_several.h"
+#include "runtime/device/counters.h"
+#include "runtime/exchange/parts.h"
+#include "runtime/exchange/scattered.h"
+#include "runtime/exchange/several.h"
 
 namespace chorale {
 
@@ -47,7 +47,7 @@ struct NoLoop {
 struct KernelTeam {
   int block, blocks, thread, threads;
 
-  // A total of each warp, where whoever adds them up finds how many there are: device/workload_gpu.h.
+  // A total of each warp, where whoever adds them up finds how many there are: runtime/exchange/gpu.h.
   template <Combination op>
   __device__ void keep_total(double* slots, double mine) const {
 #ifdef __CUDA_ARCH__
@@ -165,7 +165,7 @@ class FusedBlock {
   std::uint64_t base_;  // progress when the phase began
 };
 
-// What a rank does in an exchange, in tables that device code can read (made by device/workload_gpu.h).
+// What a rank does in an exchange, in tables that device code can read (made by runtime/exchange/gpu.h).
 struct FusedPlace {
   int rank;  // of all ranks; -1: this one
   int buffer;

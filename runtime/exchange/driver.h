@@ -26,13 +26,13 @@
 #include <vector>
 
 #if defined(CHORALE_MPI)
-#include "device/workload_mpi.h"
+#include "runtime/exchange/mpi.h"
 #elif defined(CHORALE_CUDA)
-#include "device/workload_cuda.h"
+#include "runtime/exchange/cuda.h"
 #elif defined(CHORALE_NCCL)
-#include "device/workload_nccl.h"
+#include "runtime/exchange/nccl.h"
 #else
-#include "device/workload_threads.h"
+#include "runtime/exchange/threads.h"
 #endif
 
 namespace chorale {

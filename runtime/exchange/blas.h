@@ -14,8 +14,8 @@
 #include <cblas.h>
 #endif
 
-#include "device/epilogue.h"
-#include "device/workload_parts.h"
+#include "runtime/device/epilogue.h"
+#include "runtime/exchange/parts.h"
 
 namespace chorale {
 

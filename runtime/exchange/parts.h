@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "device/epilogue.h"
+#include "runtime/device/epilogue.h"
 
 // A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with all that it
 // calls in it: a sum of two halves by a call was one element at a time.

@@ -1,5 +1,5 @@
 // Where a workload computes: a part of the transport that its class is a template over. Memory, loops, copies, products, and
-// what else is done with elements are the device's. Here, of hosts; device/workload_gpu.h has that of GPUs.
+// what else is done with elements are the device's. Here, of hosts; runtime/exchange/gpu.h has that of GPUs.
 //
 // A device has what HostDevice has, with these names; functions that do not come back before they are done, or whose work
 // is done in the order of the calls, before anything that reads it. C++17, and goes along with what is emitted.
@@ -13,10 +13,10 @@
 #include <utility>
 #include <vector>
 
-#include "device/workload_blas.h"
-#include "device/workload_exchange.h"
-#include "device/workload_overlap.h"
-#include "device/workload_parts.h"
+#include "runtime/exchange/blas.h"
+#include "runtime/exchange/exchange.h"
+#include "runtime/exchange/overlap.h"
+#include "runtime/exchange/parts.h"
 
 namespace chorale {
 
@@ -53,7 +53,7 @@ class HostDevice : public PhaseByPhase {
   // Are communications that overlap done tile by tile, a tile of one beside the next one of another? Otherwise one comes
   // after the other.
   static constexpr bool kTileByTile = true;
-  // Makes tiles beside communication (device/workload_overlap.h).
+  // Makes tiles beside communication (runtime/exchange/overlap.h).
   using Worker = TileWorker;
   static Worker worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
                        std::function<void(int)> make, bool in_order = false) {

@@ -15,8 +15,8 @@
 #include <utility>
 #include <vector>
 
-#include "device/workload_gpu.h"
-#include "device/workload_gpu_exchange.h"
+#include "runtime/exchange/gpu.h"
+#include "runtime/exchange/gpu_exchange.h"
 
 // What the tuner has chosen, in the Makefile.
 #ifndef CHORALE_CHANNELS

@@ -6,9 +6,9 @@
 
 #include <cstdint>
 
-#include "device/workload_blas.h"
-#include "device/workload_fused.h"
-#include "device/workload_parts.h"
+#include "runtime/exchange/blas.h"
+#include "runtime/exchange/fused.h"
+#include "runtime/exchange/parts.h"
 
 namespace chorale {
 

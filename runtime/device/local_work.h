@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "device/epilogue.h"
+#include "runtime/device/epilogue.h"
 
 namespace chorale {
 
@@ -38,7 +38,7 @@ struct LocalWork {
 };
 
 // Enqueues it. With divisor > 1, sums are divided by it. Requires one of the ten types of
-// device/elements.h, or one of a byte's length where every sum has one source; sum, prod, max, min or
+// runtime/device/elements.h, or one of a byte's length where every sum has one source; sum, prod, max, min or
 // avg (the same as sum).
 cudaError_t launch_local_work(ncclDataType_t, ncclRedOp_t, const LocalWork&, int divisor, cudaStream_t);
 

@@ -14,7 +14,7 @@
 #include <thread>
 #endif
 
-#include "device/elements.h"  // CHORALE_DEVICE
+#include "runtime/device/elements.h"  // CHORALE_DEVICE
 
 namespace chorale {
 

@@ -1,4 +1,4 @@
-// An exchange of ranks that read each other's memory, as tables for a launch (device/workload_fused.h): of all its steps, or,
+// An exchange of ranks that read each other's memory, as tables for a launch (runtime/exchange/fused.h): of all its steps, or,
 // beside a product, of one after the other. Needs nvcc; C++17, and goes along with what is emitted.
 #pragma once
 
@@ -10,13 +10,13 @@
 #include <utility>
 #include <vector>
 
-#include "device/workload_exchange.h"
-#include "device/workload_fused.h"
-#include "device/workload_gpu.h"
+#include "runtime/exchange/exchange.h"
+#include "runtime/exchange/fused.h"
+#include "runtime/exchange/gpu.h"
 
 namespace chorale {
 
-// Copies between ranks, sums, and what follows them, as phases of a launch (device/workload_fused.h).
+// Copies between ranks, sums, and what follows them, as phases of a launch (runtime/exchange/fused.h).
 template <typename T, Combination op>
 class GpuExchange : public ExchangePlan {
  public:

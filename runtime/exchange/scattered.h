@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "device/elements.h"
+#include "runtime/device/elements.h"
 
 namespace chorale {
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "device/elements.h"
+#include "runtime/device/elements.h"
 
 // Arrays are in registers only where loops over them are not loops any more.
 #ifdef __CUDACC__

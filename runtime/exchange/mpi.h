@@ -1,4 +1,4 @@
-// Ranks as processes of MPI, for device/workload_exchange.h: all messages of a step at once. C++17, and goes along with
+// Ranks as processes of MPI, for runtime/exchange/exchange.h: all messages of a step at once. C++17, and goes along with
 // what is emitted.
 #pragma once
 
@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "device/workload_device.h"
-#include "device/workload_exchange.h"
+#include "runtime/exchange/device.h"
+#include "runtime/exchange/exchange.h"
 
 namespace chorale {
 

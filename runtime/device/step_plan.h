@@ -1,6 +1,6 @@
 // What one rank does in each step of an algorithm, for blocks of a given number of elements: the program with
 // ranges of elements in place of slots. For transports that move the messages of a step as one group and do
-// its sums in one launch (device/nccl_steps.h).
+// its sums in one launch (runtime/device/nccl_steps.h).
 //
 // All that does not depend on addresses is decided here, once for a size, so that a call has nothing left to
 // do but to enqueue. Slots of a block of n elements in k pieces begin where its pieces do, so slots are equal

@@ -21,8 +21,8 @@
 #include <thread>
 #include <vector>
 
-#include "device/local_work.h"
-#include "device/step_plan.h"
+#include "runtime/device/local_work.h"
+#include "runtime/device/step_plan.h"
 
 namespace chorale {
 

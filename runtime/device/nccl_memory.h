@@ -11,8 +11,8 @@
 
 #include <nccl_device.h>
 
-#include "device/counters.h"
-#include "device/epilogue.h"
+#include "runtime/device/counters.h"
+#include "runtime/device/epilogue.h"
 
 #if NCCL_VERSION_CODE >= 22807
 #define CHORALE_GIN 1

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "device/epilogue.h"
+#include "runtime/device/epilogue.h"
 
 namespace chorale {
 

@@ -13,8 +13,8 @@
 #include <thread>
 #include <vector>
 
-#include "device/workload_device.h"
-#include "device/workload_gpu.h"
+#include "runtime/exchange/device.h"
+#include "runtime/exchange/gpu.h"
 
 namespace chorale {
 

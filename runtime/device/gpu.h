@@ -3,7 +3,7 @@
 
 #include <cuda_runtime.h>
 
-#include "device/kernel.h"
+#include "runtime/device/kernel.h"
 
 namespace chorale {
 

@@ -1,4 +1,4 @@
-// Ranks as threads of this process, for device/workload_exchange.h. A sender says where its data lie; whoever receives
+// Ranks as threads of this process, for runtime/exchange/exchange.h. A sender says where its data lie; whoever receives
 // them reads them there, and says when it has. So data that are added up move once, into the registers of who adds.
 //
 // An exchange says where all its data are before it waits for anything, and a release gives back all that it borrowed
@@ -16,8 +16,8 @@
 #include <thread>
 #include <vector>
 
-#include "device/workload_device.h"
-#include "device/workload_exchange.h"
+#include "runtime/exchange/device.h"
+#include "runtime/exchange/exchange.h"
 
 namespace chorale {
 

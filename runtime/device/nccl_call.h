@@ -23,9 +23,9 @@
 #include <string>
 #include <tuple>
 
-#include "device/local_work.h"
-#include "device/nccl_steps.h"
-#include "device/step_plan.h"
+#include "runtime/device/local_work.h"
+#include "runtime/device/nccl_steps.h"
+#include "runtime/device/step_plan.h"
 
 namespace chorale {
 

@@ -8,8 +8,8 @@
 // elements, one element. An element is in one of the two loops, and there in one turn of one thread.
 #include <algorithm>
 
-#include "device/elements.h"
-#include "device/local_work.h"
+#include "runtime/device/elements.h"
+#include "runtime/device/local_work.h"
 
 namespace chorale {
 namespace {

@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-#include "device/epilogue.h"
+#include "runtime/device/epilogue.h"
 
 namespace chorale {
 

@@ -23,10 +23,10 @@
 
 #include <cstdint>
 
-#include "device/counters.h"
-#include "device/elements.h"
-#include "device/epilogue.h"
 #include "ir/peer_rows.h"
+#include "runtime/device/counters.h"
+#include "runtime/device/elements.h"
+#include "runtime/device/epilogue.h"
 
 namespace chorale {
 
@@ -63,7 +63,7 @@ CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerSh
 }
 
 // Memory of the ranks as arrays of pointers by rank: ranks of one process, on one GPU or on the CPU. Kernels
-// over real peers have a class of their own with the same functions (device/nccl_memory.h).
+// over real peers have a class of their own with the same functions (runtime/device/nccl_memory.h).
 //
 // T is what the user has, W what is moved and added up: T itself, or float for halves. Then `work` is a second
 // output of W, and the program one that is right out of place; otherwise `work` is the output. Function is what moves

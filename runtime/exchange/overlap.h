@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "device/workload_exchange.h"
-#include "device/workload_parts.h"
+#include "runtime/exchange/exchange.h"
+#include "runtime/exchange/parts.h"
 
 namespace chorale {
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "device/elements.h"
-#include "device/workload_parts.h"
-#include "device/workload_scattered.h"
+#include "runtime/device/elements.h"
+#include "runtime/exchange/parts.h"
+#include "runtime/exchange/scattered.h"
 
 // Elements of a sum of several operands that are made at once: the same in all of a program.
 #ifndef CHORALE_BLOCK
@@ -29,7 +29,7 @@ namespace chorale {
 
 // One end of a message. Transports have
 //   typename Device; Device& device();
-//     where elements are and are computed with: device/workload_device.h
+//     where elements are and are computed with: runtime/exchange/device.h
 //   int rank() const, ranks() const;
 //   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
 //     starts all, and comes back when all that is received is `at` its place, and when what was sent and is not
