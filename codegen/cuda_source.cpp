@@ -57,7 +57,8 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
   const int all = static_cast<int>(program.ranks.size());
   return fmt::format(
              "// {}: what each rank does, made by chorale.\n#pragma once\n\n#include <vector>\n\n#include "
-             "\"runtime/device/test_tensors.h\"\n#include \"ir/peer_rows.h\"\n\n"
+             "\"runtime/device/self_check.h\"\n#include \"runtime/device/test_tensors.h\"\n#include "
+             "\"ir/peer_rows.h\"\n\n"
              "namespace algorithm {{\n\nconstexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
              "constexpr int kBlocks = {};  // of the collective in what nccl-tests calls the size\n"
@@ -71,11 +72,7 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
          rows("rank, first row, rows", "chorale::PeerBlockRow", "kBlockRows", blocks) +
          rows("chunks of input, output, scratch; counters; where the places of inputs, outputs begin; slice",
               "chorale::PeerRankRow", "kRankRows", ranks) +
-         function + "using Four = int[4];\n" +
-         rows("rank, output slot: the sum of these rank, input slot", "Four", "kPromised",
-              promise_table(promise)) +
-         rows("rank, input slot has the same data as rank, input slot", "Four", "kSame",
-              same_table(promise)) +
+         function + printed_promise(promise) +
          (options.owners.empty()
               ? ""
               : fmt::format("// By chunk: who adds it up and gives it to all.\nconstexpr int "

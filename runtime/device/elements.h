@@ -1,5 +1,5 @@
 // Arithmetic on elements, for hosts and for device code: one place, so that a kernel and the threads of a host
-// give the same bits. C++17; includes nothing of ours, since it is also copied into emitted programs.
+// give the same bits. C++17, and goes along with emitted programs.
 //
 // Half-precision numbers are bits here. Arithmetic on them is done in float32, and each result rounded to
 // nearest, ties to even; device code converts by its instructions, hosts by the same rules in integers (only
@@ -13,10 +13,9 @@
 #ifdef __CUDACC__
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
-#define CHORALE_DEVICE __host__ __device__
-#else
-#define CHORALE_DEVICE
 #endif
+
+#include "ir/pieces.h"
 
 namespace chorale {
 

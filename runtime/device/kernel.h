@@ -24,6 +24,7 @@
 #include <cstdint>
 
 #include "ir/peer_rows.h"
+#include "ir/pieces.h"
 #include "runtime/device/counters.h"
 #include "runtime/device/elements.h"
 #include "runtime/device/epilogue.h"
@@ -49,17 +50,11 @@ struct PeerShape {
   int slices = 1;
 };
 
-// Where piece 0 .. pieces of so many elements begins; the longer pieces come first.
-CHORALE_DEVICE inline std::int64_t piece_start(std::int64_t elements, int pieces, int piece) {
-  const std::int64_t longer = elements % pieces;
-  return elements / pieces * piece + (piece < longer ? piece : longer);
-}
-
 // Elements from one scratch slot to the next: a whole number of 16 bytes.
 template <typename W>
 CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerShape& shape) {
   constexpr std::int64_t unit = 16 / sizeof(W);
-  return (piece_start(shape.segment, tables.pieces, 1) + unit - 1) / unit * unit;
+  return (Pieces{shape.segment, tables.pieces}.longest() + unit - 1) / unit * unit;
 }
 
 // Memory of the ranks as arrays of pointers by rank: ranks of one process, on one GPU or on the CPU. Kernels
@@ -195,7 +190,7 @@ class PeerKernel {
   // 9.
   CHORALE_DEVICE std::int64_t in_vector(int index) const {
     return index / tables_.pieces * shape_.elements + begin_ +
-           piece_start(length_, tables_.pieces, index % tables_.pieces);
+           Pieces{length_, tables_.pieces}.begin(index % tables_.pieces);
   }
 
   // The function of element e of chunk c.
@@ -235,8 +230,7 @@ class PeerKernel {
   CHORALE_DEVICE void move(const PeerRow& row) {
     for (int c = 0; c < row.count; ++c) {
       const int piece = (row.piece + c) % tables_.pieces;
-      const std::int64_t elements =
-          piece_start(length_, tables_.pieces, piece + 1) - piece_start(length_, tables_.pieces, piece);
+      const std::int64_t elements = Pieces{length_, tables_.pieces}.length(piece);
       for (std::int64_t begin = slice_ * shape_.tile; begin < elements;
            begin += shape_.slices * shape_.tile) {
         const std::int64_t end = begin + shape_.tile < elements ? begin + shape_.tile : elements;
@@ -294,8 +288,7 @@ class PeerKernel {
     for (int c = 0; c < (row.to > 0 ? row.count : 0); ++c) {
       const int piece = (row.piece + c) % tables_.pieces;
       const std::int64_t start = place(tables_.places[row.places], c),
-                         elements = piece_start(length_, tables_.pieces, piece + 1) -
-                                    piece_start(length_, tables_.pieces, piece);
+                         elements = Pieces{length_, tables_.pieces}.length(piece);
       for (std::int64_t begin = slice_ * shape_.tile; begin < elements;
            begin += shape_.slices * shape_.tile) {
         if (due_elements > 0) memory_.carry(row.rank, due, due_elements);
@@ -361,8 +354,7 @@ class PeerKernel {
     const PeerPlaceRow at = tables_.places[tables_.ranks[rank].outputs + o];
     const std::int64_t start = place(at, 0);
     const int piece = at.index % tables_.pieces;
-    const std::int64_t elements =
-        piece_start(length_, tables_.pieces, piece + 1) - piece_start(length_, tables_.pieces, piece);
+    const std::int64_t elements = Pieces{length_, tables_.pieces}.length(piece);
     const std::int64_t begin = elements * slice_ / shape_.slices,
                        end = elements * (slice_ + 1) / shape_.slices;
     T* const user = (at.buffer == 0 ? memory_.input(rank) : memory_.output(rank)) + start;

@@ -13,7 +13,7 @@
 // on one that the step still reads go to a mailbox beside it, and `sound` says whether that was enough for
 // all steps. Where it was not, the caller copies the input first.
 //
-// Plain host code in C++17 that includes nothing of ours: it is also copied into emitted programs.
+// Plain host code in C++17; it is also copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -24,6 +24,8 @@
 #include <tuple>
 #include <utility>
 #include <vector>
+
+#include "ir/pieces.h"
 
 namespace chorale {
 
@@ -89,18 +91,18 @@ struct InPlace {
 class StepPlanner {
  public:
   StepPlanner(const StepTables& tables, int rank, std::int64_t elements, InPlace in_place)
-      : tables_(tables), rank_(rank), n_(elements), in_place_(in_place) {}
+      : tables_(tables), rank_(rank), pieces_{elements, tables.pieces}, in_place_(in_place) {}
 
   StepPlan plan() {
     StepPlan plan;
     plan.ranks = tables_.ranks;
-    plan.input = slot_begin(tables_.slots[rank_][0]);
-    plan.output = slot_begin(tables_.slots[rank_][1]);
-    plan.slice = tables_.slices == nullptr ? 0 : slot_begin(tables_.slices[rank_]);
+    plan.input = pieces_.slot_begin(tables_.slots[rank_][0]);
+    plan.output = pieces_.slot_begin(tables_.slots[rank_][1]);
+    plan.slice = tables_.slices == nullptr ? 0 : pieces_.slot_begin(tables_.slices[rank_]);
     plan.sound = true;
     plan.steps.resize(tables_.steps);
     std::vector<Step> steps = collected(plan);
-    scratch_ = own_scratch_ = longest() * tables_.slots[rank_][2];
+    scratch_ = own_scratch_ = pieces_.longest() * tables_.slots[rank_][2];
     plan.scratch = scratch_;
     for (int s = 0; s < tables_.steps; ++s) {
       // Mailboxes of a step may be those of the step before: what is in them has been used.
@@ -132,16 +134,8 @@ class StepPlanner {
     std::vector<Work> work = {};
   };
 
-  std::int64_t piece_begin(int piece) const {
-    return n_ / tables_.pieces * piece + std::min<std::int64_t>(piece, n_ % tables_.pieces);
-  }
-  std::int64_t longest() const { return piece_begin(1); }
-  std::int64_t slot_begin(int slot) const {
-    return slot / tables_.pieces * n_ + piece_begin(slot % tables_.pieces);
-  }
   Span span(int buffer, int slot, int piece) const {
-    return {buffer, buffer == 2 ? slot * longest() : slot_begin(slot),
-            piece_begin(piece + 1) - piece_begin(piece)};
+    return {buffer, buffer == 2 ? slot * pieces_.longest() : pieces_.slot_begin(slot), pieces_.length(piece)};
   }
 
   static bool adjoin(const Span& a, const Span& b) {
@@ -168,7 +162,7 @@ class StepPlanner {
       const Span to = span(w->to_buffer, w->to_slot, w->piece);
       if (to.count > 0)
         steps[w->step].work.push_back({w->add != 0, span(w->from_buffer, w->from_slot, w->piece), to,
-                                       w->position < 0 ? -1 : slot_begin(w->position)});
+                                       w->position < 0 ? -1 : pieces_.slot_begin(w->position)});
     }
     return steps;
   }
@@ -333,7 +327,7 @@ class StepPlanner {
 
   const StepTables& tables_;
   const int rank_;
-  const std::int64_t n_;
+  const Pieces pieces_;
   const InPlace in_place_;
   // Elements of scratch: the program's own slots, and after them the mailboxes of the step that is being
   // planned.

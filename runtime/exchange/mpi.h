@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "runtime/exchange/arrival.h"
 #include "runtime/exchange/device.h"
 #include "runtime/exchange/exchange.h"
 
@@ -36,9 +37,8 @@ class MpiTransport {
       receive.at = receive.data;
       receive.at_pieces = nullptr;
     }
-    // Who receives nothing waits until what it sends has arrived: else its next step's messages share the way with these.
     for (const Delivery& send : sends)
-      start_send(send, requests_, receives.empty() && send.bytes >= kArrives);
+      start_send(send, requests_, waits_for_arrival(!receives.empty(), send.bytes));
     check(MPI_Waitall(static_cast<int>(requests_.size()), requests_.data(), MPI_STATUSES_IGNORE));
   }
   void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
@@ -57,8 +57,6 @@ class MpiTransport {
   }
 
  private:
-  static constexpr std::int64_t kArrives = 1 << 14;  // shorter ones are there before the word that they are
-
   void start_send(const Delivery& send, std::vector<MPI_Request>& requests, bool arrives) {
     start(send, requests, [&](void* data, int count, MPI_Datatype type, MPI_Request* request) {
       return (arrives ? MPI_Issend : MPI_Isend)(data, count, type, send.peer, send.tag, comm_, request);

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ir/pieces.h"
 #include "runtime/device/epilogue.h"
 
 // A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with all that it
@@ -25,11 +26,6 @@ inline std::int64_t product(const Sides& sides, std::size_t from = 0) {
   std::int64_t count = 1;
   for (std::size_t d = from; d < sides.size(); ++d) count *= sides[d];
   return count;
-}
-
-// Part `index` of `count` of a length begins there: parts differ by at most one, the longer ones come first.
-inline std::int64_t part_begin(std::int64_t length, int count, int index) {
-  return length / count * index + std::min<std::int64_t>(index, length % count);
 }
 
 // The indices, in the whole tensor, of what a rank has, as device code asks for them too: runs that follow each other.
