@@ -109,6 +109,8 @@ double seconds_since(std::chrono::steady_clock::time_point started) {
 
 constexpr int kMostRanksOfSetSearch = 1024;
 constexpr double kNearFound = 0.98;
+constexpr double kAllPrices =
+    5e9;  // of work: prices take as much of all that they may, and then as long as cuts
 
 class LowerBounds::Search {
  public:
@@ -157,7 +159,7 @@ class LowerBounds::Search {
     return *any_;
   }
 
-  Claim rate_in(int steps, const Rate& found, long long cut_work) {
+  Claim rate_in(int steps, const Rate& found, long long work) {
     const auto started = std::chrono::steady_clock::now();
     const auto of_any = [&](const Claim& claim) { return of_any_chunks(topology_, collective_, claim); };
     if (steps < this->steps().steps) return of_any(checked(too_far(steps)));
@@ -173,18 +175,21 @@ class LowerBounds::Search {
     if (topology_.underlay || stopped()) return best;
     const std::vector<ChunkClass> classes =
         collective_.combining ? chunk_classes(collective_) : wanted_classes(collective_);
-    const bool packs = cut_work > 0 && classes.size() == 1 && !abilities_of(topology_).any();
+    const bool packs = work > 0 && classes.size() == 1 && !abilities_of(topology_).any();
     // Without shared limits the program of cuts has a column per step, and says all that flows do.
     if (!packs || !topology_.limits.empty())
-      for_copies(steps, 0, [&](const PriceBound& bound) {
-        consider(rounds_shown(bound), {.kind = Certificate::Kind::Weights, .prices = bound.prices});
-      });
+      for_copies(
+          steps, 0,
+          [&](const PriceBound& bound) {
+            consider(rounds_shown(bound), {.kind = Certificate::Kind::Weights, .prices = bound.prices});
+          },
+          std::min(1.0, static_cast<double>(work) / kAllPrices));
     const bool near = best.rounds * found.chunks >= kNearFound * best.chunks * found.rounds;
     if (packs && !near && !stopped()) {
       const bool parted = any_->certificate.kind == Certificate::Kind::Partition;
       const std::vector<int> group = parted ? any_->certificate.group : std::vector<int>{};
       if (std::optional<Certificate> packed =
-              pack_cuts(topology_, classes.front(), collective_.combining, group, steps, cut_work, stop_))
+              pack_cuts(topology_, classes.front(), collective_.combining, group, steps, work, stop_))
         consider(1, std::move(*packed));
     }
     best.seconds = seconds_since(started);
@@ -280,10 +285,11 @@ class LowerBounds::Search {
   }
 
   // Prices of steps, for each kind of copies that the collective contains.
-  void for_copies(int steps, int known, const std::function<void(const PriceBound&)>& found) const {
+  void for_copies(int steps, int known, const std::function<void(const PriceBound&)>& found,
+                  double part = 1) const {
     for (const Copying& copying : copyings_) {
       std::optional<PriceBound> bound =
-          timed_price_bound(copying.topology, copying.classes, steps, known, stop_);
+          timed_price_bound(copying.topology, copying.classes, steps, known, stop_, part);
       if (!bound) continue;
       // Links keep their numbers when they are turned round, steps do not: the first of the dual is the last
       // of the sum.
@@ -321,8 +327,8 @@ const Claim& LowerBounds::fewest_rounds() {
   return search_->rounds();
 }
 
-Claim LowerBounds::highest_rate_in(int steps, const Rate& found, long long cut_work) {
-  return search_->rate_in(steps, found, cut_work);
+Claim LowerBounds::highest_rate_in(int steps, const Rate& found, long long work) {
+  return search_->rate_in(steps, found, work);
 }
 
 Claim LowerBounds::fewest_rounds_in(int steps, int enough) {

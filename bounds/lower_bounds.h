@@ -46,9 +46,9 @@ class LowerBounds {
   Claim fewest_rounds_in(int steps, int enough = kNoSchedule);
 
   // The highest rate that is shown of at most `steps` steps, of any chunk count (Claim::any_chunks). Where prices
-  // of single destinations are not near the rate of what was found, cuts are packed (cut_packing.h), with so
-  // much work, in arcs of flows: 2.5e8 take about a second.
-  Claim highest_rate_in(int steps, const Rate& found, long long cut_work);
+  // of single destinations are not near the rate of what was found, cuts are packed (cut_packing.h). `work` is
+  // of that, in arcs of flows: 2.5e8 take about a second; prices take as long.
+  Claim highest_rate_in(int steps, const Rate& found, long long work);
 
  private:
   class Search;

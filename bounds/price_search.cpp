@@ -39,7 +39,7 @@ constexpr int kTurns = 6;
 class PriceSearch {
  public:
   PriceSearch(const Topology& topology, const std::vector<ChunkClass>& classes, int members, int steps,
-              int known, const std::atomic<bool>* stop)
+              int known, const std::atomic<bool>* stop, double part = 1)
       : topology_(topology),
         members_(members < 0 ? topology.ranks : members),
         classes_(classes),
@@ -47,7 +47,8 @@ class PriceSearch {
         known_(known),
         stop_(stop),
         ports_(limits_are_ports(topology)),
-        columns_left_(kAllPrograms) {}
+        columns_left_(static_cast<std::int64_t>(kAllPrograms * part)),
+        work_left_(static_cast<long long>(kAllWork * part)) {}
 
   std::optional<PriceBound> run() {
     if (classes_.empty()) return std::nullopt;
@@ -243,7 +244,7 @@ class PriceSearch {
   const std::atomic<bool>* const stop_;
   const bool ports_;
   std::int64_t columns_left_;
-  long long work_left_ = kAllWork;
+  long long work_left_;
   std::set<std::uint64_t> solved_ = {};  // signatures
   std::optional<Payment> best_ = {};
   bool settled_ = false;  // the best prices' dearest destinations are those they were made for
@@ -257,8 +258,9 @@ std::optional<PriceBound> price_bound(const Topology& topology, const std::vecto
 }
 
 std::optional<PriceBound> timed_price_bound(const Topology& topology, const std::vector<ChunkClass>& classes,
-                                            int steps, int known, const std::atomic<bool>* stop) {
-  return PriceSearch(topology, classes, -1, steps, known, stop).run();
+                                            int steps, int known, const std::atomic<bool>* stop,
+                                            double part) {
+  return PriceSearch(topology, classes, -1, steps, known, stop, part).run();
 }
 
 }  // namespace chorale

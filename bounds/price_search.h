@@ -22,8 +22,9 @@ std::optional<PriceBound> price_bound(const Topology&, const std::vector<ChunkCl
 
 // For at most `steps` steps, an entry of prices each; none without chunks or if the programs are too large. On
 // large machines what shows no more than `known` rounds is not looked for. All destinations must be in reach
-// within the steps.
+// within the steps. `part`: of the work that may be done in all, a second or two.
 std::optional<PriceBound> timed_price_bound(const Topology&, const std::vector<ChunkClass>&, int steps,
-                                            int known, const std::atomic<bool>* stop = nullptr);
+                                            int known, const std::atomic<bool>* stop = nullptr,
+                                            double part = 1);
 
 }  // namespace chorale

@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -64,6 +65,7 @@ struct Count {
   double slack = 0;
 };
 constexpr int kQuickLevels = 2;
+constexpr int kLastLate = 3;
 struct Level {
   std::vector<int> exact = {}, times = {};  // counts of what is exact, the latter times those of the bound
   double most_exact = 0;                    // sends of it
@@ -126,6 +128,7 @@ class Construction::Engine {
     // What less effort than a level has could not do, on so large a machine.
     for (; budget_ < kSweeps * sweep() / 2; budget_ *= kMoreWork) ++first_level_;
     level_ = first_level_;
+    first_budget_ = budget_;
     const int least = question.min_chunks;
     for (const int chunks : {least, least + 1})
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
@@ -139,16 +142,32 @@ class Construction::Engine {
   void know(const Rate& bound) {
     const double rate = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
     if (rate <= bound_) return;
+    if (bound_ == 0 && begun_) {  // low trees may come near to it; what stays as it was is not done again
+      begun_ = false;
+      level_ = first_level_;
+      budget_ = first_budget_;
+      next_ = attempts_.size();
+    }
     bound_ = rate;
     question_.bound = bound;
   }
 
+  void know_found(double rate) { found_rate_ = std::min(found_rate_, rate); }
+
   std::optional<Prices> take_prices() { return std::exchange(prices_, std::nullopt); }
 
-  void allow(long long work) { question_.work = work; }
+  void allow(long long work, bool more_later) {
+    question_.work = work;
+    more_later_ = more_later;
+  }
 
   bool advance(const std::function<void(Point)>& found) {
-    if (stopped() || (next_ == attempts_.size() && !begin_level())) return false;
+    do {
+      while (next_ < attempts_.size() &&
+             (is_beaten(attempts_[next_]) || !done_.insert(key(attempts_[next_])).second))
+        ++next_;
+    } while (next_ == attempts_.size() && !stopped() && begin_level());
+    if (stopped() || next_ == attempts_.size()) return false;
     found_ = &found;
     run(attempts_[next_++]);
     return true;
@@ -161,6 +180,19 @@ class Construction::Engine {
     int chunks = 1;
     double slack = 0;
   };
+
+  // All that the outcome of an attempt depends on.
+  using Key = std::tuple<How, int, long long, double, double, long long>;
+  Key key(const Attempt& attempt) const {
+    if (attempt.how != How::Packed) return {attempt.how, attempt.chunks, 0, 0, 0, 0};
+    return {attempt.how, attempt.chunks, fewest_rounds(attempt.chunks, attempt.slack),
+            fraction_,   hop_,           budget_};
+  }
+
+  bool is_beaten(const Attempt& attempt) const {
+    return attempt.how == How::Packed && attempt.chunks > question_.min_chunks + level().small &&
+           static_cast<double>(fewest_rounds(attempt.chunks, attempt.slack)) >= found_rate_ * attempt.chunks;
+  }
 
   bool is_large() const { return sends_ > kManySends / 20; }
 
@@ -274,12 +306,13 @@ class Construction::Engine {
     if (classes_.empty() || attempts_.empty() || is_fixed(one_)) return false;
     const long long budget = begun_ ? budget_ * kMoreWork : budget_;
     const int next = begun_ ? level_ + 1 : level_;
-    if (next >= std::ssize(levels()) || budget > question_.work) return false;
+    if (next >= std::ssize(levels()) || budget > question_.work) return !more_later_ && begin_late();
     budget_ = budget;
     level_ = next;
     begun_ = true;
     // The first ones also look for fewer steps, where a smaller space would.
-    if (met() && (level_ >= kQuickLevels || is_large())) return false;
+    if (met() && (level_ >= kQuickLevels || is_large())) return begin_late();
+    const std::vector<Attempt> late = std::exchange(late_, {});
     attempts_.clear();
     next_ = 0;
     if (level_ == first_level_) {
@@ -295,9 +328,23 @@ class Construction::Engine {
     const auto few = std::ranges::stable_partition(
         attempts_, [&](const Attempt& a) { return a.chunks > question_.min_chunks + level().small; });
     std::ranges::reverse(attempts_.begin(), few.begin());
+    attempts_.insert(attempts_.end(), late.begin(), late.end());
+    const std::size_t packed = attempts_.size();
     add(How::Exact, level().exact, level().times, level().most_exact);
     add(How::Composed, level().composed, level().times_composed, kMostComposed);
+    if (!settled_ && level_ < kLastLate) {  // packing more comes first
+      late_.assign(attempts_.begin() + static_cast<std::ptrdiff_t>(packed), attempts_.end());
+      attempts_.resize(packed);
+    }
     if (attempts_.empty()) attempts_.push_back({.how = How::Quick, .chunks = 1});
+    return true;
+  }
+
+  // What waited for more packing, where there is none.
+  bool begin_late() {
+    if (late_.empty()) return false;
+    attempts_ = std::exchange(late_, {});
+    next_ = 0;
     return true;
   }
 
@@ -468,24 +515,32 @@ class Construction::Engine {
   double bound_ = 0;
   double hop_ = 1;
   double best_rate_ = std::numeric_limits<double>::infinity();
+  double found_rate_ = std::numeric_limits<double>::infinity();  // of others
   std::vector<Cheap> kept_ = {};
   std::set<int> united_ = {};  // chunk counts of tree unions
   int level_ = 0, first_level_ = 0;
   bool begun_ = false;
-  long long budget_ = kFirstWork;  // of the level
+  long long budget_ = kFirstWork, first_budget_ = 0;  // of the level
+  bool more_later_ = false;                           // more work will be allowed
   std::vector<Attempt> attempts_ = {};
+  std::vector<Attempt> late_ = {};  // wait for the packing of the next level
+  std::set<Key> done_ = {};
   std::size_t next_ = 0;
 };
 
 Construction::Construction(const EngineQuestion& question) : engine_(std::make_unique<Engine>(question)) {}
 Construction::~Construction() = default;
 
-void Construction::allow(long long work) {
-  engine_->allow(work);
+void Construction::allow(long long work, bool more_later) {
+  engine_->allow(work, more_later);
 }
 
 bool Construction::advance(const std::function<void(Point)>& found) {
   return engine_->advance(found);
+}
+
+void Construction::know_found(double rate) {
+  engine_->know_found(rate);
 }
 
 std::optional<Prices> Construction::take_prices() {

@@ -139,6 +139,9 @@ class FrontierSearch {
         (point.cost.steps > space_.max_steps || point.cost.rounds > most_rounds(space_, point.cost.steps)))
       return;
     clock_.found_point();
+    const double rate = static_cast<double>(point.cost.rounds) / point.cost.chunks;
+    const auto [best, first] = best_rates_.try_emplace(kind, rate);
+    if (!first) best->second = std::min(best->second, rate);
     found_->put(kind, std::make_shared<const Point>(std::move(point)), verified);
   }
 
@@ -223,7 +226,6 @@ class FrontierSearch {
   void construct_quickly() {
     if (!ours()) return;
     construct_all(kQuickWork);
-    constructing_.clear();  // without a bound, which the rest has
     if (options_.us && !clock_.over()) {
       take_fast(false);
       found_->time(kQuickTimed);
@@ -277,15 +279,19 @@ class FrontierSearch {
     // Bounds are looked for beside what is quick: that goes without, so that it is the same whoever is first.
     const bool has_bounds = work > kQuickWork;
     for (const auto& each : constructing_) {
-      each->construction->allow(work);
+      each->construction->allow(work, work < kEngineWork);
       if (has_bounds) each->construction->know(found_->rate_bound(each->kind));
     }
     const auto begun = std::chrono::steady_clock::now();
     std::vector<bool> done(constructing_.size(), false);
     for (std::size_t left = done.size(); left > 0;)
-      for (std::size_t i = 0; i < done.size(); ++i) {
+      for (std::size_t turn = 0; turn < done.size(); ++turn) {
+        // What is asked for is quick first; later it is to beat its phases.
+        const std::size_t i = has_bounds ? done.size() - 1 - turn : turn;
         if (done[i]) continue;
         const Constructing& each = *constructing_[i];
+        if (const auto rate = rate_of_phases(); rate && each.kind == asked_.kind)
+          each.construction->know_found(*rate);
         clock_.report(name_of(each.one) + ": constructing schedules");
         found_->assemble_if_due();
         if (const auto prices = has_bounds ? each.construction->take_prices() : std::nullopt) {
@@ -303,6 +309,18 @@ class FrontierSearch {
         });
         if (done[i]) --left;
       }
+  }
+
+  // Rounds per chunk of the best phases in sequence, where nothing keeps them from being composed.
+  std::optional<double> rate_of_phases() const {
+    const auto sums = best_rates_.find(CollectiveKind::ReduceScatter);
+    const auto copies = best_rates_.find(CollectiveKind::Allgather);
+    const bool free =
+        space_.max_steps == kAnySteps && space_.extra_rounds == kAnyRounds && space_.max_chunks == kAnyChunks;
+    if (!found_->is_allreduce() || !free || sums == best_rates_.end() || copies == best_rates_.end())
+      return std::nullopt;
+    const std::size_t blocks = of_kind(asked_, CollectiveKind::Allgather, 1).chunks.size();
+    return (sums->second + copies->second) / static_cast<double>(blocks);
   }
 
   // Where links are not alike, others may be the fastest at some size although schedules of fewer steps or
@@ -461,6 +479,7 @@ class FrontierSearch {
   const Space& space_;
   std::vector<CollectiveKind> kinds_ = {};  // what was asked for, then its phases
   std::vector<std::unique_ptr<Constructing>> constructing_ = {};
+  std::map<CollectiveKind, double> best_rates_ = {};                  // rounds per chunk
   std::set<std::tuple<CollectiveKind, int, long long>> priced_ = {};  // steps, work of cuts
   // Of an AllReduce that may be made of an Allgather and the same backwards.
   std::optional<std::vector<LinkId>> mirror_ = {};

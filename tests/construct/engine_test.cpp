@@ -233,6 +233,55 @@ TEST(Engine, RegularMachinesAreExactAtOnce) {
   }
 }
 
+// As the search asks: first without a bound, then with one and the promise of more, then all. Nothing is lost
+// against asking once with the bound, and no schedule comes twice.
+TEST(Engine, WorkInStagesFindsNoLess) {
+  std::mt19937 random(11);
+  for (int trial = 0; trial < 12; ++trial) {
+    const Topology t = random_machine(random);
+    const Collective one = random_collective(random, t.ranks);
+    const Rate bound = bound_of(t, one);
+    std::vector<Point> staged;
+    const auto keep = [&](Point point) { staged.push_back(std::move(point)); };
+    Construction construction({.topology = t, .one = one, .work = kQuick});
+    while (construction.advance(keep)) {
+    }
+    construction.know(bound);
+    for (const bool more_later : {true, false}) {
+      construction.allow(kSome, more_later);
+      while (construction.advance(keep)) {
+      }
+    }
+    for (const Point& point : constructed({.topology = t, .one = one, .bound = bound, .work = kSome}))
+      EXPECT_TRUE(covered(staged, point.cost)) << "trial " << trial << ": " << point.construction;
+    for (std::size_t i = 0; i < staged.size(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        EXPECT_FALSE(staged[i].cost == staged[j].cost && staged[i].schedule == staged[j].schedule);
+  }
+}
+
+// Packings of many chunks that cannot beat what is known elsewhere are not made; few steps come as before.
+TEST(Engine, LeavesOutWhatIsBeaten) {
+  std::mt19937 random(12);
+  int all = 0, left = 0;
+  for (int trial = 0; trial < 6; ++trial) {
+    const Topology t = random_machine(random);
+    const Collective one = make_collective("allgather", t.ranks, 1);
+    const Rate bound = bound_of(t, one);
+    const auto asked = [&](double known, int& parts) {
+      Construction construction({.topology = t, .one = one, .bound = bound, .work = kSome});
+      construction.know_found(known);
+      int fewest = std::numeric_limits<int>::max();
+      while (construction.advance([&](const Point& point) { fewest = std::min(fewest, point.cost.steps); }))
+        ++parts;
+      return fewest;
+    };
+    const double met = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
+    EXPECT_EQ(asked(met, left), asked(std::numeric_limits<double>::infinity(), all));
+  }
+  EXPECT_LT(left, all);
+}
+
 // With k = 0 each round is a step of its own, so thousands of chunks would be tens of thousands of steps, more
 // than a check of the result looks at.
 TEST(Engine, NoMoreStepsWhereEachRoundIsOne) {
