@@ -189,8 +189,10 @@ class Construction::Engine {
             fraction_,   hop_,           budget_};
   }
 
+  // The first levels take little time, and some of their packings have few steps.
   bool is_beaten(const Attempt& attempt) const {
-    return attempt.how == How::Packed && attempt.chunks > question_.min_chunks + level().small &&
+    return level_ >= kQuickLevels && attempt.how == How::Packed &&
+           attempt.chunks > question_.min_chunks + level().small &&
            static_cast<double>(fewest_rounds(attempt.chunks, attempt.slack)) >= found_rate_ * attempt.chunks;
   }
 
