@@ -38,8 +38,8 @@ Ranking read_sound_ranking(const std::string& file);
 // Judges a ranking from nothing (placement/check_ranking.h). `progress` is told of matrices that are priced again, and may stop that.
 RankingReport check(const Ranking&, const std::function<bool(int done, int of)>& progress = {});
 
-// The first placement of a ranking with the best strategy of each communication, as files (codegen/strategy_source.h): an MPI
-// program that runs the strategies, groups, meshes for JAX and PyTorch, Megatron's order, an MPI rank file. Throws InputError
+// The first placement of a ranking with the best strategy of each communication, as files (codegen/strategy_source.h): MPI
+// programs that run the strategies, groups, meshes for JAX and PyTorch, Megatron's order, an MPI rank file. Throws InputError
 // where there is none, or too many devices to be listed.
 std::vector<NamedText> emit_placement(const Ranking&);
 

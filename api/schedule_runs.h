@@ -23,7 +23,7 @@ class ScheduleRuns {
 
  private:
   // Of a tensor, by its name: a number that all its bits make, and what is left of that if sums were added up in another
-  // order (device/workload_driver.h).
+  // order (runtime/exchange/driver.h).
   struct Fingerprint {
     std::string bits = {};
     double weighted = 0, absolute = 0;

@@ -88,8 +88,8 @@ class Every:
             except RuntimeError as error:
                 refused.append(f"{script}: {error}")
         for k in made:
-            own = folder / str(k) / "device"
-            subprocess.run(["rm", "-rf", own] if (folder / "device").exists() else ["mv", own, folder / "device"])
+            own = folder / str(k) / "runtime"
+            subprocess.run(["rm", "-rf", own] if (folder / "runtime").exists() else ["mv", own, folder / "runtime"])
         includes = "".join(INCLUDE.format(k=k, name=example.stem) for k in made)
         (folder / "every.cpp").write_text(MAIN.format(includes=includes, mains=", ".join(f"main_{k}" for k in made)))
         self.tools.run("g++", *FLAGS.split(), "every.cpp", "-o", "threads", "-pthread", cwd=folder)

@@ -17,7 +17,7 @@ MAIN = """
 #include <vector>
 
 #include "{name}.h"
-#include "device/workload_threads.h"
+#include "runtime/exchange/threads.h"
 
 using Memory = std::vector<std::unique_ptr<float[]>>;
 float* fresh(Memory& memory, std::int64_t count) {{

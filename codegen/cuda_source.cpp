@@ -18,16 +18,6 @@
 namespace chorale {
 namespace {
 
-using Rows = NumberTable;
-
-std::string rows(const std::string& comment, const std::string& type, const std::string& name,
-                 Rows contents) {
-  if (contents.empty()) contents = {{-1, -1, -1, -1}};  // there are no empty arrays
-  std::string text = fmt::format("// {}\nconstexpr {} {}[] = {{\n", comment, type, name);
-  for (const std::vector<int>& row : contents) text += fmt::format("    {{{}}},\n", fmt::join(row, ", "));
-  return text + "};\n\n";
-}
-
 // Of the largest buffer of a rank: what nccl-tests calls the size.
 int blocks_of_the_size(const PeerProgram& program) {
   int chunks = 0;
@@ -39,7 +29,7 @@ int blocks_of_the_size(const PeerProgram& program) {
 std::string algorithm_header(const Collective& collective, const PeerProgram& program,
                              const CudaOptions& options) {
   const PeerTable table = table_of(program);
-  Rows instructions, places, blocks, ranks;
+  NumberTable instructions, places, blocks, ranks;
   for (const PeerRow& r : table.rows)
     instructions.push_back({r.kind, r.count, r.piece, r.places, r.from, r.to, r.rank, r.counter, r.value,
                             r.a_launch, r.lag, r.position});
@@ -57,7 +47,8 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
   const int all = static_cast<int>(program.ranks.size());
   return fmt::format(
              "// {}: what each rank does, made by chorale.\n#pragma once\n\n#include <vector>\n\n#include "
-             "\"device/test_tensors.h\"\n#include \"ir/peer_rows.h\"\n\n"
+             "\"runtime/device/self_check.h\"\n#include \"runtime/device/test_tensors.h\"\n#include "
+             "\"ir/peer_rows.h\"\n\n"
              "namespace algorithm {{\n\nconstexpr const char* kName = \"{}\";\n"
              "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
              "constexpr int kBlocks = {};  // of the collective in what nccl-tests calls the size\n"
@@ -65,17 +56,14 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
              name, name, all, program.chunks_per_block, blocks_of_the_size(program), options.bus_factor,
              program.double_scratch, collective.order.kind != SumOrder::Kind::Free) +
-         rows("kind, chunks, piece, places, from, to, rank, counter, value, a launch, lag, position",
-              "chorale::PeerRow", "kRows", instructions) +
-         rows("rank, buffer, slot", "chorale::PeerPlaceRow", "kPlaces", places) +
-         rows("rank, first row, rows", "chorale::PeerBlockRow", "kBlockRows", blocks) +
-         rows("chunks of input, output, scratch; counters; where the places of inputs, outputs begin; slice",
-              "chorale::PeerRankRow", "kRankRows", ranks) +
-         function + "using Four = int[4];\n" +
-         rows("rank, output slot: the sum of these rank, input slot", "Four", "kPromised",
-              promise_table(promise)) +
-         rows("rank, input slot has the same data as rank, input slot", "Four", "kSame",
-              same_table(promise)) +
+         printed_table("kind, chunks, piece, places, from, to, rank, counter, value, a launch, lag, position",
+                       "chorale::PeerRow", "kRows", instructions, 12) +
+         printed_table("rank, buffer, slot", "chorale::PeerPlaceRow", "kPlaces", places, 3) +
+         printed_table("rank, first row, rows", "chorale::PeerBlockRow", "kBlockRows", blocks, 3) +
+         printed_table(
+             "chunks of input, output, scratch; counters; where the places of inputs, outputs begin; slice",
+             "chorale::PeerRankRow", "kRankRows", ranks, 7) +
+         function + printed_promise(promise) +
          (options.owners.empty()
               ? ""
               : fmt::format("// By chunk: who adds it up and gives it to all.\nconstexpr int "

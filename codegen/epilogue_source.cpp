@@ -1,5 +1,5 @@
 // The stack machine of an expression, run on texts instead of numbers: what is on the stack in the end is the
-// expression in C++. Functions are those of device/epilogue.h and every operator stands in parentheses, so
+// expression in C++. Functions are those of runtime/device/epilogue.h and every operator stands in parentheses, so
 // what is printed computes as the executors do, operation by operation, where the compiler fuses none (nvcc's
 // -fmad=false). A constant is printed with as many digits as bring it back.
 #include "codegen/epilogue_source.h"

@@ -1,4 +1,4 @@
-// The function that a program applies to complete sums, as C++ for hosts and device code: a struct as device/epilogue.h
+// The function that a program applies to complete sums, as C++ for hosts and device code: a struct as runtime/device/epilogue.h
 // asks for one.
 #pragma once
 
@@ -16,16 +16,16 @@ struct ExpressionNames {
   std::vector<std::string> operands = {};
   std::string seed = {}, index = {};
 };
-// Needs device/epilogue.h before it.
+// Needs runtime/device/epilogue.h before it.
 std::string printed_expression(const Expression&, const ExpressionNames&);
 
 // "chorale::Float16".
 const char* c_type(ElementType);
 
-// struct NAME {...}; for an expression that is not empty. Needs device/epilogue.h and device/test_tensors.h before it.
+// struct NAME {...}; for an expression that is not empty. Needs runtime/device/epilogue.h and runtime/device/test_tensors.h before it.
 std::string printed_function(const Epilogue&, const std::string& name);
 
-// device/elements.h, epilogue.h, test_tensors.h (made by CMake).
+// runtime/device/elements.h, epilogue.h, test_tensors.h (made by CMake).
 std::string epilogue_runtime_source();
 
 }  // namespace chorale

@@ -63,14 +63,6 @@ std::string applied(const Epilogue& epilogue) {
          "  return Function::test_tensor(operand, whole, slice, outputs);\n}\n\n";
 }
 
-// The arithmetic of the function.
-std::string runtime(const Epilogue& epilogue) {
-  if (epilogue.expression.empty()) return "";
-  std::set<std::string> includes;
-  const std::string text = without_includes(epilogue_runtime_source(), includes);
-  return fmt::format("{}\n\n{}\n", fmt::join(includes, "\n"), text);
-}
-
 // What each rank does, in tables whose names begin so.
 std::string work_tables(const std::string& prefix, const Program& program) {
   return table(prefix + "Messages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +
@@ -103,10 +95,7 @@ std::string tables(const Collective& collective, const Program& program,
              collective.order.kind != SumOrder::Kind::Free) +
          table("kSizes", "By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
                sizes_table(program), 3) +
-         work_tables("k", program) + long_tables(program, of_long) +
-         table("kPromised", "rank, output slot: the sum of these rank, input slot", promise_table(promise),
-               4) +
-         table("kSame", "rank, input slot has the same data as rank, input slot", same_table(promise), 4) +
+         work_tables("k", program) + long_tables(program, of_long) + printed_promise(promise) +
          printed_slices(program) + applied(program.epilogue) + "}  // namespace\n";
 }
 
@@ -116,14 +105,18 @@ std::string to_mpi_source(const Verified<Program>& verified, const std::optional
   const Collective& collective = verified.collective();
   const Program& program = *verified;
   const std::string text = mpi_program_source(), example = "#include \"codegen/mpi/tables.h\"\n";
-  const std::size_t start = text.find("#define "), at = text.find(example);
+  const std::size_t start = text.find("#include "), at = text.find(example);
+  const std::string runtime = self_check_source() + arrival_source() +
+                              (program.epilogue.expression.empty() ? "" : epilogue_runtime_source());
+  std::set<std::string> includes;
+  without_includes(text.substr(start, at - start), includes);
+  const std::string before = without_includes(runtime, includes);
   return fmt::format(
              "// {}, made by chorale. Needs MPI only:\n"
              "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
-             "[iterations]\n",
-             printable_name(program.name), program.ranks.size()) +
-         text.substr(start, at - start) + runtime(program.epilogue) + tables(collective, program, of_long) +
-         text.substr(at + example.size());
+             "[iterations]\n#define OMPI_SKIP_MPICXX 1\n{}\n\n",
+             printable_name(program.name), program.ranks.size(), fmt::join(includes, "\n")) +
+         before + "\n" + tables(collective, program, of_long) + text.substr(at + example.size());
 }
 
 }  // namespace chorale

@@ -24,5 +24,6 @@ std::string to_mpi_source(const Verified<Program>&, const std::optional<LongMess
 // codegen/mpi/program.cpp and tables.h (made by CMake).
 std::string mpi_program_source();
 std::string mpi_tables_source();
+std::string arrival_source();  // runtime/exchange/arrival.h
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// One file out of many: device/ without its own includes, the tables, and the host's part. Other includes are
+// One file out of many: runtime/device/ without its own includes, the tables, and the host's part. Other includes are
 // collected and come first. A printed function comes before the sources that apply it and after the
 // arithmetic that it uses.
 #include "codegen/nccl_source.h"
@@ -53,10 +53,10 @@ std::string to_nccl_source(const Verified<Program>& verified) {
   const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
   std::set<std::string> includes;
   const bool applies = !program.epilogue.expression.empty();
-  const std::string arithmetic = without_includes(epilogue_runtime_source(), includes),
+  const std::string arithmetic = without_includes(self_check_source() + epilogue_runtime_source(), includes),
                     runtime = without_includes(nccl_runtime_source(), includes);
-  for (const char* each : {"algorithm", "cmath", "cstdio", "cstdlib", "cstring", "iterator", "map", "thread",
-                           "type_traits", "vector"})
+  for (const char* each :
+       {"algorithm", "cmath", "cstdio", "cstdlib", "cstring", "thread", "type_traits", "vector"})
     includes.insert(fmt::format("#include <{}>", each));
   std::string head = fmt::format(
       "// {}, made by chorale. Needs CUDA and NCCL only:\n"
@@ -97,11 +97,7 @@ std::string to_nccl_source(const Verified<Program>& verified) {
              "position "
              "where the function is\n// applied or -1",
              "StepWork", "kWork", work, 9) +
-         printed_table("rank, output slot: the sum of these rank, input slot", "std::array<int, 4>",
-                       "kPromised", promise_table(promise), 4) +
-         printed_table("rank, input slot has the same data as rank, input slot", "std::array<int, 4>",
-                       "kSame", same_table(promise), 4) +
-         printed_slices(program) + "}  // namespace\n\n" + host;
+         printed_promise(promise) + printed_slices(program) + "}  // namespace\n\n" + host;
 }
 
 }  // namespace chorale

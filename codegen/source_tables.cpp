@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <sstream>
 
 #include "ir/shown.h"
@@ -36,32 +37,35 @@ NumberTable message_table(const Program& program) {
   return messages;
 }
 
-NumberTable promise_table(const Promise& promise) {
-  NumberTable promised;
-  for (Rank n = 0; n < promise.ranks(); ++n)
-    for (const auto& [slot, chunks] : promise.outputs(n))
-      for (const Promise::Input& input : promise.terms(chunks))
-        promised.push_back({n, slot, input.rank, input.slot});
-  return promised;
-}
-
-// Each input has a first place of its data; only those that are not it are listed.
-NumberTable same_table(const Promise& promise) {
-  NumberTable same;
-  for (Rank n = 0; n < promise.ranks(); ++n)
-    for (int slot = 0; slot < promise.inputs(n); ++slot)
-      if (const Promise::Input first = promise.input_at(promise.place(n, slot));
-          first != Promise::Input{.rank = n, .slot = slot})
-        same.push_back({n, slot, first.rank, first.slot});
-  return same;
-}
-
 std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
                           const NumberTable& contents, int columns) {
   std::string rows;
   for (const std::vector<int>& row : contents) rows += fmt::format("    {{{}}},\n", fmt::join(row, ", "));
   if (contents.empty()) rows = fmt::format("    {{{}}},\n", fmt::join(std::vector<int>(columns, -1), ", "));
   return fmt::format("// {}\nconstexpr {} {}[] = {{\n{}}};\n\n", comment, type, name, rows);
+}
+
+// Sums are numbered as they are first promised. Each input has a first place of its data; only those that are not it are
+// listed.
+std::string printed_promise(const Promise& promise) {
+  NumberTable outputs, terms, same;
+  std::map<std::vector<Promise::Input>, int> sums;
+  for (Rank n = 0; n < promise.ranks(); ++n) {
+    for (const auto& [slot, chunks] : promise.outputs(n)) {
+      const auto [sum, is_new] = sums.emplace(promise.terms(chunks), static_cast<int>(sums.size()));
+      outputs.push_back({n, slot, sum->second});
+      for (const Promise::Input& input : is_new ? sum->first : std::vector<Promise::Input>())
+        terms.push_back({sum->second, input.rank, input.slot});
+    }
+    for (int slot = 0; slot < promise.inputs(n); ++slot)
+      if (const Promise::Input first = promise.input_at(promise.place(n, slot));
+          first != Promise::Input{.rank = n, .slot = slot})
+        same.push_back({n, slot, first.rank, first.slot});
+  }
+  return printed_table("rank, output slot, sum", "chorale::PromisedOutput", "kPromised", outputs, 3) +
+         printed_table("sum: rank, input slot", "chorale::PromisedTerm", "kTerms", terms, 3) +
+         printed_table("rank, input slot has the same data as rank, input slot", "chorale::SameInput",
+                       "kSame", same, 4);
 }
 
 std::string printed_slices(const Program& program) {

@@ -16,14 +16,17 @@ NumberTable sizes_table(const Program&);  // by rank: slots of input, output, sc
 // rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the function is applied or -1
 NumberTable work_table(const Program&);
 NumberTable message_table(const Program&);  // step, from rank, buffer, slot, to rank, buffer, slot, piece
-// rank, output slot: the sum of these rank, input slot. Rows of one slot follow each other.
-NumberTable promise_table(const Promise&);
-NumberTable same_table(const Promise&);  // rank, input slot has the same data as rank, input slot
 
 // "// COMMENT\nconstexpr TYPE NAME[] = {...};\n\n"; never empty, so that it is an array: of no rows it has one of
 // -1. `columns` is its width.
 std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
                           const NumberTable&, int columns);
+
+// kPromised, kTerms and kSame, as runtime/device/self_check.h takes them.
+std::string printed_promise(const Promise&);
+
+// ir/pieces.h and runtime/device/self_check.h (made by CMake).
+std::string self_check_source();
 
 // By rank: where its first output lies in the inputs.
 std::string printed_slices(const Program&);

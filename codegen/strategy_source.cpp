@@ -1,5 +1,5 @@
-// codegen/strategy/program.cpp is a program that compiles and runs by itself, with an example's tables in tables.h; emitting
-// puts others in the place of that include. The other files are one list of numbers, said in the words of each framework.
+// A strategy is a schedule as any other, emitted as `emit --target mpi` does. The other files are one list of numbers, said in
+// the words of each framework.
 #include "codegen/strategy_source.h"
 
 #include <fmt/format.h>
@@ -9,83 +9,33 @@
 #include <array>
 #include <utility>
 
-#include "codegen/source_tables.h"
+#include "codegen/mpi_source.h"
+#include "codegen/passes/lower.h"
+#include "codegen/strategy_schedule.h"
 #include "ir/json_writer.h"
 
 namespace chorale {
 namespace {
 
 using Communication = PlacedJob::Communication;
-using StepOperation = StrategyInstruction::Operation;
-
-int number_of(StepOperation operation) {
-  return static_cast<int>(std::ranges::find(kAllOperations, operation) - kAllOperations.begin());
-}
-
-int number_of(Goal goal) {
-  return goal == Goal::ReduceScatter ? 1 : goal == Goal::AllGather ? 2 : 0;
-}
-
-// As many as the strategy scatters a vector into at most.
-int pieces_of(const Communication& each) {
-  const StepOperation cuts =
-      each.reduction.goal == Goal::AllGather ? StepOperation::AllGather : StepOperation::ReduceScatter;
-  int pieces = 1;
-  for (const LoweredInstruction& step : each.steps)
-    if (step.operation == cuts) pieces *= static_cast<int>(step.groups.front().size());
-  return pieces;
-}
-
 std::string title_of(const Communication& each) {
   return each.reduction.name.empty() ? "reduction" : each.reduction.name;
 }
 
-std::string mpi_program(const PlacedJob& job) {
-  NumberTable work, operations, groups, totals;
-  std::vector<std::string> names;
-  int step = 0;
-  for (const Communication& each : job.communications) {
+// By communication: a program that performs it and checks itself, none where nothing is split or too much is sent.
+std::vector<NamedText> mpi_programs(const PlacedJob& job) {
+  std::vector<NamedText> programs;
+  for (std::size_t i = 0; i < job.communications.size(); ++i) {
+    const Communication& each = job.communications[i];
     if (each.steps.empty()) continue;
-    const int number = static_cast<int>(names.size()), first = step;
-    names.push_back("\"" + printable_name(title_of(each)) + "\"");
-    for (const LoweredInstruction& instruction : each.steps) {
-      operations.push_back({number_of(instruction.operation)});
-      for (int g = 0; g < std::ssize(instruction.groups); ++g)
-        for (int i = 0; i < std::ssize(instruction.groups[g]); ++i)
-          groups.push_back({step, instruction.groups[g][i], g, i});
-      ++step;
-    }
-    work.push_back({first, step, number_of(each.reduction.goal), pieces_of(each)});
-    for (int g = 0; g < std::ssize(each.groups); ++g)
-      for (int device : each.groups[g]) totals.push_back({number, device, g});
+    const auto schedule =
+        strategy_schedule(each.reduction, each.groups, each.steps, static_cast<int>(job.devices.size()));
+    if (!schedule) continue;
+    const std::string name = fmt::format("{} {}, {}", job.machine, job.matrix, title_of(each));
+    programs.push_back(
+        {fmt::format("strategy_{}_mpi.cpp", i), to_mpi_source(lower(*schedule, {.name = name}))});
   }
-  const std::string title = printable_name(fmt::format("{} {}", job.machine, job.matrix));
-  const auto table = [](const std::string& columns, const std::string& name, const NumberTable& rows,
-                        int width) {
-    return printed_table(columns, fmt::format("std::array<int, {}>", width), name, rows, width);
-  };
-  const std::string text = strategy_program_source(), example = "#include \"codegen/strategy/tables.h\"\n";
-  const std::size_t start = text.find("#define "), at = text.find(example);
-  return fmt::format(
-             "// Reduction strategies on {}, made by chorale. Process r is device r. Needs MPI only:\n"
-             "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a device] "
-             "[iterations]\n",
-             title, job.devices.size()) +
-         text.substr(start, at - start) +
-         fmt::format(
-             "namespace {{\n\nconstexpr const char* kName = \"{}\";\nconstexpr int kDevices = {};\n"
-             "constexpr const char* kJobs[] = {{{}}};\n\n",
-             title, job.devices.size(), fmt::join(names, ", ")) +
-         table(
-             "first step, one past the last, goal (0 all have the sum, 1 each has its part of it, 2 all have "
-             "what was in "
-             "parts), pieces",
-             "kWork", work, 4) +
-         table("0 AllReduce, 1 ReduceScatter, 2 AllGather, 3 Reduce, 4 Broadcast", "kOperations", operations,
-               1) +
-         table("step, device, number of its group, place in it", "kGroups", groups, 4) +
-         table("job, device, number of the group that it communicates with", "kTotals", totals, 3) +
-         "}  // namespace\n" + text.substr(at + example.size());
+  return programs;
 }
 
 std::string listed(const DeviceGroups& groups) {
@@ -207,16 +157,17 @@ std::string read_me(const PlacedJob& job) {
       "{}: {} devices, {} a node; axes {}; matrix {}.\n\n"
       "Devices are numbered node by node. In the mesh of the axes, the last axis fastest, place i is device "
       "devices[i].\n\n"
-      "strategy_mpi.cpp  runs the chosen strategies over communicators, device r as process r, and checks "
-      "every sum:\n"
-      "                  mpicxx -O2 -std=c++17 strategy_mpi.cpp -o x && mpirun -n {} ./x\n"
-      "groups.json       the mesh, and the groups of every step\n"
-      "jax_mesh.py       mesh(): a jax.sharding.Mesh\n"
-      "torch_mesh.py     mesh(): a torch.distributed DeviceMesh\n"
-      "megatron.txt      sizes and --order for Megatron\n"
-      "rankfile          for mpirun --rankfile: process i at place i of the mesh\n",
+      "strategy_N_mpi.cpp  runs the chosen strategy of communication N (counted from 0) with device r as "
+      "process "
+      "r, and\n                    checks every element; left out beyond {} messages:\n"
+      "                    mpicxx -O2 -std=c++17 strategy_N_mpi.cpp -o x && mpirun -n {} ./x\n"
+      "groups.json         the mesh, and the groups of every step\n"
+      "jax_mesh.py         mesh(): a jax.sharding.Mesh\n"
+      "torch_mesh.py       mesh(): a torch.distributed DeviceMesh\n"
+      "megatron.txt        sizes and --order for Megatron\n"
+      "rankfile            for mpirun --rankfile: process i at place i of the mesh\n",
       job.machine, job.devices.size(), job.node_devices, fmt::join(axes, ", "), job.matrix,
-      job.devices.size());
+      kMostStrategySends, job.devices.size());
 }
 
 }  // namespace
@@ -228,8 +179,7 @@ std::vector<NamedText> handed_on(const PlacedJob& job) {
                                   {"megatron.txt", megatron_text(job)},
                                   {"rankfile", rank_file(job)},
                                   {"README.txt", read_me(job)}};
-  if (std::ranges::any_of(job.communications, [](const Communication& each) { return !each.steps.empty(); }))
-    files.push_back({"strategy_mpi.cpp", mpi_program(job)});
+  for (NamedText& program : mpi_programs(job)) files.push_back(std::move(program));
   return files;
 }
 

@@ -25,11 +25,8 @@ struct PlacedJob {
   std::vector<Communication> communications = {};
 };
 
-// strategy_mpi.cpp, groups.json, jax_mesh.py, torch_mesh.py, megatron.txt, rankfile, README.txt; paths are relative. Requires
+// strategy_N_mpi.cpp by communication, groups.json, jax_mesh.py, torch_mesh.py, megatron.txt, rankfile, README.txt; paths are relative. Requires
 // few enough devices for the steps to be listed (kMostListedDevices).
 std::vector<NamedText> handed_on(const PlacedJob&);
-
-// codegen/strategy/program.cpp (made by CMake).
-std::string strategy_program_source();
 
 }  // namespace chorale

@@ -147,6 +147,9 @@ class Construction::Engine {
       level_ = first_level_;
       budget_ = first_budget_;
       next_ = attempts_.size();
+      fraction_ = 0;
+      shares_.clear();
+      settled_ = false;
     }
     bound_ = rate;
     question_.bound = bound;

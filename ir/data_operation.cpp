@@ -39,12 +39,6 @@ DataPlace next_place(const DataPlace& place, int by) {
   return {next_slot(place.slot, by), place.rank};
 }
 
-// Of 10 elements in 4 pieces the lengths are 3, 3, 2, 2, and pieces begin at 0, 3, 6, 8. Division comes
-// first, so nothing overflows.
-std::int64_t Pieces::begin(int piece) const {
-  return elements / pieces * piece + std::min<std::int64_t>(piece, elements % pieces);
-}
-
 std::string to_string(const DataPlace& place) {
   return place.rank < 0 ? to_string(place.slot)
                         : fmt::format("rank {}'s {}", place.rank, to_string(place.slot));

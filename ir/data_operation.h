@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/pieces.h"
 #include "ir/slot.h"
 #include "ir/topology.h"
 
@@ -113,21 +114,6 @@ bool has_epilogue(const Program& program) {
   for_each_instruction(program, [&](Rank, int, int, const auto& i) { any = any || applies(i.does); });
   return any;
 }
-
-// Where slots lie once elements are counted: the arithmetic of all who execute programs.
-struct Pieces {
-  std::int64_t elements = 0;  // of a block
-  int pieces = 1;             // of a block
-
-  // Where piece 0 .. pieces of a block begins; piece `pieces` begins where the block ends. The longer pieces come
-  // first.
-  std::int64_t begin(int piece) const;
-  std::int64_t length(int piece) const { return begin(piece + 1) - begin(piece); }
-  std::int64_t longest() const { return begin(1); }  // what a scratch slot has room for
-  // Elements before a slot of an input or output.
-  std::int64_t slot_begin(int slot) const { return slot / pieces * elements + begin(slot % pieces); }
-  std::int64_t slot_length(int slot) const { return length(slot % pieces); }
-};
 
 // For people: "rank 3's output[2]"; "copy input[0] to output[1]".
 std::string to_string(const DataPlace&);

@@ -3,7 +3,7 @@
 // (ir/data_operation.h), before the result is stored or sent.
 //
 // It is computed in float32 for float32 and halves, and in float64 for all else, operation by operation, and rounded
-// once, to the type in which values are kept (device/epilogue.h). Averages are divided before it.
+// once, to the type in which values are kept (runtime/device/epilogue.h). Averages are divided before it.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 
 namespace chorale {
 
-// By how many values they take. The numbers are those of device/stack_function.h.
+// By how many values they take. The numbers are those of runtime/device/stack_function.h.
 enum class ExpressionOperator {
   Constant,
   Element,  // the one that the function is of

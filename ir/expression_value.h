@@ -1,5 +1,5 @@
 // What expressions mean, on a host: the one evaluator, of the verifier of workloads, of runs that check an epilogue and of job
-// templates. Executors have the arithmetic of device/epilogue.h.
+// templates. Executors have the arithmetic of runtime/device/epilogue.h.
 #pragma once
 
 #include <array>

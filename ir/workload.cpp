@@ -35,10 +35,6 @@ int ranks_of(const Workload& workload, const TensorType& type) {
   return type.scope == Scope::World ? workload.ranks * workload.groups : workload.ranks;
 }
 
-std::int64_t part_begin(std::int64_t length, int count, int index) {
-  return length / count * index + std::min<std::int64_t>(index, length % count);
-}
-
 std::string to_string(const Extent& extent) {
   if (extent.sizes.empty()) return std::to_string(extent.factor);
   const std::string product = fmt::format("{}", fmt::join(extent.sizes, "*"));

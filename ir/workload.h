@@ -14,6 +14,7 @@
 
 #include "ir/elements.h"
 #include "ir/expression.h"
+#include "ir/pieces.h"
 
 namespace chorale {
 
@@ -123,8 +124,6 @@ bool is_communication(OperationKind);
 std::int64_t elements(const TensorType&);
 // Ranks among which it is laid out.
 int ranks_of(const Workload&, const TensorType&);
-// Part `index` of `count` of a length: where it begins. The longer ones come first.
-std::int64_t part_begin(std::int64_t length, int count, int index);
 
 // For people and for the text form: "4*H", "[B, S, 4*H]", "Sliced(2)", "fp16[B, H] Local".
 std::string to_string(const Extent&);

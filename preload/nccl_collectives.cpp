@@ -3,7 +3,7 @@
 // seats of the ranks, which the preload library exchanges once a communicator. A call that is captured cannot wait for
 // other ranks, so before that it is NCCL's.
 //
-// An algorithm is lowered when it is first chosen and stays; its plans are by size (device/nccl_call.h). The
+// An algorithm is lowered when it is first chosen and stays; its plans are by size (runtime/device/nccl_call.h). The
 // mutex guards the tables and is not held where ranks wait for each other: two ranks may be threads of one
 // process.
 #include "preload/nccl_collectives.h"

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "device/nccl_call.h"
 #include "library/algorithms.h"
+#include "runtime/device/nccl_call.h"
 #include "runtime/step_tables.h"
 
 namespace chorale {

@@ -1,11 +1,11 @@
-// From element types and reductions as values to those of device/elements.h as types. For the files
+// From element types and reductions as values to those of runtime/device/elements.h as types. For the files
 // of this room that touch data.
 #pragma once
 
 #include <cstdint>
 
-#include "device/elements.h"
 #include "ir/elements.h"
+#include "runtime/device/elements.h"
 
 namespace chorale {
 

@@ -1,4 +1,4 @@
-// The epilogue of a program in a run that checks itself: its tensors hold test numbers (device/test_tensors.h), its
+// The epilogue of a program in a run that checks itself: its tensors hold test numbers (runtime/device/test_tensors.h), its
 // function goes over them for executors of this process, and another one judges, which shares only the noun with it.
 #pragma once
 
@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "device/stack_function.h"
 #include "ir/data_operation.h"
 #include "ir/epilogue.h"
+#include "runtime/device/stack_function.h"
 #include "runtime/elements.h"
 
 namespace chorale {

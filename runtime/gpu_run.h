@@ -1,4 +1,4 @@
-// Runs peer programs with all ranks on one GPU: the kernel of device/kernel.h as CUDA launches it. The program
+// Runs peer programs with all ranks on one GPU: the kernel of runtime/device/kernel.h as CUDA launches it. The program
 // has this in a library of its own (runtime/parts); where there is none, it throws InputError that says so.
 #pragma once
 

@@ -18,9 +18,9 @@
 #include <memory>
 #include <thread>
 
-#include "device/cpu.h"
 #include "ir/error.h"
 #include "ir/peer_table.h"
+#include "runtime/device/cpu.h"
 #include "runtime/element_types.h"
 #include "runtime/peer_machine.h"
 #include "runtime/rows.h"

@@ -1,4 +1,4 @@
-// Runs peer programs on threads of this process: the source of the CUDA kernel (device/kernel.h), with
+// Runs peer programs on threads of this process: the source of the CUDA kernel (runtime/device/kernel.h), with
 // a CPU thread for each thread of each block of each rank.
 #pragma once
 

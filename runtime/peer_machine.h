@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "device/kernel.h"
 #include "ir/peer_program.h"
 #include "ir/peer_table.h"
+#include "runtime/device/kernel.h"
 #include "runtime/epilogue.h"
 #include "runtime/peer_executor.h"
 #include "runtime/rank_plan.h"

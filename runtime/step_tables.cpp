@@ -1,4 +1,4 @@
-// Slots stay slots here: what depends on a size is device/step_plan.h's.
+// Slots stay slots here: what depends on a size is runtime/device/step_plan.h's.
 #include "runtime/step_tables.h"
 
 #include "ir/step_rows.h"

@@ -1,12 +1,12 @@
-// A program as the tables that device/step_plan.h plans from.
+// A program as the tables that runtime/device/step_plan.h plans from.
 #pragma once
 
 #include <array>
 #include <vector>
 
-#include "device/step_plan.h"
 #include "ir/program.h"
 #include "ir/verified.h"
+#include "runtime/device/step_plan.h"
 
 namespace chorale {
 

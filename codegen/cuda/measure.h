@@ -7,9 +7,9 @@
 #include <iterator>
 
 #include "algorithm.h"
-#include "device/kernel.h"
-#include "expected.h"
 #include "options.h"
+#include "runtime/device/kernel.h"
+#include "runtime/device/self_check.h"
 
 // The tables of the algorithm where upload(rows, count) puts them.
 template <typename Upload>
@@ -70,9 +70,9 @@ long measure_sizes(Machine& machine, const Options& options, bool speaks) {
     machine.run();
     long wrong = machine.wrong(1);
     if (algorithm::kAgreed) {
-      machine.prepare(count, kRounding);
+      machine.prepare(count, chorale::kRounding);
       machine.run();
-      wrong += machine.wrong(kRounding);
+      wrong += machine.wrong(chorale::kRounding);
     }
     machine.prepare(count, 2);
     const double us = machine.replay(3, options.iterations);

@@ -11,11 +11,10 @@
 #include <vector>
 
 #include "algorithm.h"
-#include "expected.h"
 #include "measure.h"
 #include "options.h"
 #include "ranks.h"
-#include "device/elements.h"
+#include "runtime/device/elements.h"
 #include "switch.h"
 #include "values.h"
 
@@ -43,8 +42,8 @@ __global__ void __launch_bounds__(512, 1)
   char* const outputs = static_cast<char*>(ncclGetLsaMultimemPointer(window, output_at, comm));
   for (int c = 0; c < chunks; ++c) {
     if (owner[c] != rank) continue;
-    const long end = chorale::piece_start(units, chunks, c + 1);
-    for (long i = chorale::piece_start(units, chunks, c) + blockIdx.x * blockDim.x + threadIdx.x; i < end;
+    const long end = chorale::part_begin(units, chunks, c + 1);
+    for (long i = chorale::part_begin(units, chunks, c) + blockIdx.x * blockDim.x + threadIdx.x; i < end;
          i += static_cast<long>(gridDim.x) * blockDim.x)
       store_to_all(outputs + 16 * i, sum_of_all<T>(inputs + 16 * i));
   }
@@ -54,7 +53,7 @@ __global__ void __launch_bounds__(512, 1)
 class Machine {
  public:
   Machine(int rank, ncclComm_t comm, const Options& options, long most)
-      : rank_(rank), comm_(comm), options_(options), expected_(chorale::Combination::Sum) {
+      : rank_(rank), comm_(comm), options_(options) {
     if (ncclTeamLsa(comm).nRanks != algorithm::kRanks) fail("multimem", "not all GPUs are on one switch");
     require(cudaStreamCreate(&stream_), "cudaStreamCreate");
     room_ = (static_cast<std::size_t>(units(most)) * 16 + 4095) / 4096 * 4096 + 4096;
@@ -122,7 +121,7 @@ class Machine {
   const int rank_;
   ncclComm_t comm_;
   const Options options_;
-  const Expected expected_;
+  const Expected<chorale::Combination::Sum> expected_;
   long elements_ = 0;
   std::size_t room_ = 0;  // bytes of input and of output
   T* input_ = nullptr;

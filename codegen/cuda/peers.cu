@@ -8,12 +8,11 @@
 #include <vector>
 
 #include "algorithm.h"
-#include "expected.h"
 #include "measure.h"
 #include "options.h"
 #include "ranks.h"
-#include "device/gpu.h"
-#include "device/nccl_memory.h"
+#include "runtime/device/gpu.h"
+#include "runtime/device/nccl_memory.h"
 #include "values.h"
 
 namespace {
@@ -41,7 +40,7 @@ int first_block_of(int rank) {
 class Machine {
  public:
   Machine(int rank, ncclComm_t comm, const Options& options, long most)
-      : rank_(rank), comm_(comm), options_(options), expected_(kReduction) {
+      : rank_(rank), comm_(comm), options_(options) {
     require(cudaStreamCreate(&stream_), "cudaStreamCreate");
     launch_.tables = tables_by([]<typename Row>(const Row* rows, std::size_t count) {
       Row* const there = allocate<Row>(static_cast<long>(count));
@@ -171,7 +170,7 @@ class Machine {
   const int rank_;
   ncclComm_t comm_;
   const Options options_;
-  const Expected expected_;
+  const Expected<kReduction> expected_;
   chorale::PeerLaunch<Memory> launch_ = {};
   void* window_memory_ = nullptr;
   std::vector<char*> tensors_ = {};  // by operand

@@ -14,9 +14,9 @@
 #include <cstring>
 #include <vector>
 
-#include "expected.h"
 #include "gpu_calls.h"
 #include "options.h"
+#include "runtime/device/self_check.h"
 
 inline void fail(const char* what, const char* why) {
   std::fprintf(stderr, "%s: %s\n", what, why);
@@ -32,14 +32,14 @@ inline double slowest(double us) {
   return us;
 }
 // Elements; of the seed kRounding, slots whose ranks differ. Values are what this rank has.
-template <typename Values>
-long wrong_of_all_ranks(const Values& values, const Expected& expected, unsigned seed) {
-  if (seed == kRounding) {
+template <typename Values, typename Checked>
+long wrong_of_all_ranks(const Values& values, const Checked& expected, unsigned seed) {
+  if (seed == chorale::kRounding) {
     std::vector<std::uint64_t> hashes;
-    values.add_hashes(hashes);
+    values.add_hashes(expected, hashes);
     MPI_Allreduce(MPI_IN_PLACE, hashes.data(), static_cast<int>(hashes.size()), MPI_UINT64_T, MPI_SUM,
                   MPI_COMM_WORLD);  // all but one are 0
-    return disagreeing(hashes);
+    return expected.disagreements(hashes);
   }
   long wrong = values.wrong(expected, seed);
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);

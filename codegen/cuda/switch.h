@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "device/elements.h"
+#include "runtime/device/elements.h"
 
 struct Words {
   unsigned word[4];

@@ -3,17 +3,34 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "algorithm.h"
-#include "device/kernel.h"
-#include "expected.h"
+#include "runtime/device/kernel.h"
+#include "runtime/device/self_check.h"
+
+// What inputs hold and outputs must.
+template <chorale::Combination op>
+class Expected : public chorale::SelfCheck {
+ public:
+  Expected()
+      : SelfCheck(algorithm::kRanks, algorithm::kPromised, algorithm::kTerms, algorithm::kSame,
+                  op == chorale::Combination::Prod) {}
+
+  template <typename T>
+  long wrong(const chorale::PromisedOutput& output, const chorale::Pieces& pieces, unsigned seed,
+             const T* have) const {
+    return SelfCheck::wrong(
+        output, pieces, seed, have, chorale::combined<op, T>, [](T element, T sum, long e) {
+          const T want = chorale::applied(algorithm::Function(), sum, e, chorale::TestTensors());
+          return chorale::agree(element, want, algorithm::Function::kExact);
+        });
+  }
+};
 
 // The first element of a slot; a block of the collective has so many elements.
 inline long begin(long elements, int slot) {
-  return slot / algorithm::kPieces * elements +
-         static_cast<long>(chorale::piece_start(elements, algorithm::kPieces, slot % algorithm::kPieces));
+  return chorale::Pieces{elements, algorithm::kPieces}.slot_begin(slot);
 }
 
 // Of the largest buffer of any rank.
@@ -49,47 +66,39 @@ class RankValues {
   std::vector<T>& input() { return values_[0]; }
   std::vector<T>& output() { return values_[1]; }
 
-  void put_inputs(const Expected& expected, unsigned seed) {
+  void put_inputs(const chorale::SelfCheck& expected, unsigned seed) {
     for (int slot = 0; slot < row().input_chunks; ++slot) {
       const chorale::PeerPlaceRow& at = algorithm::kPlaces[row().inputs + slot];
+      const chorale::SelfCheck::Input numbers = expected.input(rank_, slot, seed);
       for (long e = begin(elements_, at.index); e < begin(elements_, at.index + 1); ++e)
-        values_[at.buffer][e] = expected.input<T>(rank_, slot, e - begin(elements_, at.index), seed);
+        values_[at.buffer][e] = numbers.at<T>(e - begin(elements_, at.index));
     }
   }
 
-  long wrong(const Expected& expected, unsigned seed) const {
+  template <typename Checked>
+  long wrong(const Checked& expected, unsigned seed) const {
     long wrong = 0;
-    expected.for_each_promise(rank_, [&](int slot, const auto& value) {
-      const chorale::PeerPlaceRow& at = algorithm::kPlaces[row().outputs + slot];
-      const long first = begin(elements_, value.position());
-      for (long e = 0; e < begin(elements_, at.index + 1) - begin(elements_, at.index); ++e) {
-        const T want = chorale::applied(algorithm::Function(), value.template at<T>(e, seed), first + e,
-                                        chorale::TestTensors());
-        wrong += !chorale::agree(values_[at.buffer][begin(elements_, at.index) + e], want,
-                                 algorithm::Function::kExact);
-      }
-    });
+    for (const chorale::PromisedOutput& output : expected.promised())
+      if (output.rank == rank_) wrong += expected.wrong(output, pieces(), seed, slot(output.slot));
     return wrong;
   }
 
-  // What the bits of this rank's slots of promised_slots() make.
-  void add_hashes(std::vector<std::uint64_t>& hashes) const {
-    const std::vector<PromisedSlot> slots = promised_slots();
-    hashes.resize(slots.size(), 0);
-    for (std::size_t k = 0; k < slots.size(); ++k) {
-      if (slots[k].rank != rank_) continue;
-      const chorale::PeerPlaceRow& at = algorithm::kPlaces[row().outputs + slots[k].slot];
-      for (long e = begin(elements_, at.index); e < begin(elements_, at.index + 1); ++e) {
-        std::uint64_t bits = 0;
-        std::memcpy(&bits, &values_[at.buffer][e], sizeof(T));
-        hashes[k] = (hashes[k] ^ bits) * 0x9e3779b97f4a7c15u;
-        hashes[k] ^= hashes[k] >> 29;
-      }
-    }
+  // What the bits of this rank's promised slots make.
+  void add_hashes(const chorale::SelfCheck& expected, std::vector<std::uint64_t>& hashes) const {
+    const auto& promised = expected.promised();
+    hashes.resize(promised.size(), 0);
+    for (std::size_t k = 0; k < promised.size(); ++k)
+      if (promised[k].rank == rank_)
+        hashes[k] = chorale::SelfCheck::hash(slot(promised[k].slot), pieces().slot_length(promised[k].slot));
   }
 
  private:
   const chorale::PeerRankRow& row() const { return algorithm::kRankRows[rank_]; }
+  chorale::Pieces pieces() const { return {elements_, algorithm::kPieces}; }
+  const T* slot(int output) const {
+    const chorale::PeerPlaceRow& at = algorithm::kPlaces[row().outputs + output];
+    return values_[at.buffer].data() + begin(elements_, at.index);
+  }
 
   const int rank_;
   const long elements_;

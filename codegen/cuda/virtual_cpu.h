@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "algorithm.h"
-#include "device/cpu.h"
-#include "device/kernel.h"
 #include "options.h"
+#include "runtime/device/cpu.h"
+#include "runtime/device/kernel.h"
 
 template <chorale::Combination op, typename Memory>
 class Device {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "algorithm.h"
-#include "device/gpu.h"
 #include "gpu_calls.h"
+#include "runtime/device/gpu.h"
 
 inline void fail(const char* what, const char* why) {
   std::fprintf(stderr, "%s: %s\n", what, why);

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "algorithm.h"
-#include "expected.h"
 #include "measure.h"
 #include "options.h"
 #include "values.h"
@@ -38,7 +37,7 @@ using Virtual = Device<kReduction, chorale::SharedMemory<T, W, algorithm::Functi
 class Machine {
  public:
   Machine(Virtual& device, const Options& options, long most)
-      : device_(device), options_(options), most_(most), expected_(kReduction) {
+      : device_(device), options_(options), most_(most) {
     launch_.tables = tables_by([&]<typename Row>(const Row* rows, std::size_t count) {
       Row* const there = device.allocate<Row>(static_cast<long>(count));
       device.upload(there, rows, static_cast<long>(count));
@@ -108,10 +107,10 @@ class Machine {
       RankValues<T> values(n, launch_.shape.elements);
       device_.download(values.input().data(), inputs_[n], static_cast<long>(values.input().size()));
       device_.download(values.output().data(), outputs_[n], static_cast<long>(values.output().size()));
-      values.add_hashes(hashes);
+      values.add_hashes(expected_, hashes);
       wrong += values.wrong(expected_, seed);
     }
-    return seed == kRounding ? disagreeing(hashes) : wrong;
+    return seed == chorale::kRounding ? expected_.disagreements(hashes) : wrong;
   }
 
   // Of as many bytes as all ranks have in their largest buffers.
@@ -140,7 +139,7 @@ class Machine {
   Virtual& device_;
   const Options options_;
   const long most_;
-  const Expected expected_;
+  const Expected<kReduction> expected_;
   Virtual::Launch launch_ = {};
   std::vector<T*> inputs_ = {}, outputs_ = {};
   std::vector<char*> tensors_ = {};  // by rank, then operand

@@ -5,27 +5,14 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <iterator>
-#include <map>
 #include <vector>
 
 #include "codegen/mpi/tables.h"
 
-// Where piece 0 .. kPieces of a block of n elements begins; the longer pieces come first.
-long piece_begin(long n, int piece) {
-  return n / kPieces * piece + std::min<long>(piece, n % kPieces);
-}
-long piece_length(long n, int piece) {
-  return piece_begin(n, piece + 1) - piece_begin(n, piece);
-}
-long slot_begin(long n, int slot) {
-  return slot / kPieces * n + piece_begin(n, slot % kPieces);
-}
+using chorale::Pieces;
 
 // Are messages so long that those that share a port go one after the other?
 bool is_long(long n) {
@@ -38,22 +25,22 @@ void require(int code, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-constexpr std::size_t kArrives = 1 << 14;  // bytes; shorter messages are there before the word that they are
-
 // The collective for blocks of n elements, from input to output, with this rank's tensors of the function that is
 // applied to sums, if one is. Make it once, run it often.
 class Algorithm {
  public:
   Algorithm(MPI_Comm comm, int rank, long n, const float* input, float* output, const void* const* tensors)
-      : tensors_{tensors, slot_begin(n, kSlices[rank])}, scratch_(kSizes[rank][2] * piece_length(n, 0)) {
+      : pieces_{n, kPieces},
+        tensors_{tensors, pieces_.slot_begin(kSlices[rank])},
+        scratch_(kSizes[rank][2] * pieces_.longest()) {
     const auto address = [&](int buffer, int slot) {
-      return buffer == 2 ? scratch_.data() + slot * piece_length(n, 0)
-                         : (buffer == 0 ? const_cast<float*>(input) : output) + slot_begin(n, slot);
+      return buffer == 2 ? scratch_.data() + slot * pieces_.longest()
+                         : (buffer == 0 ? const_cast<float*>(input) : output) + pieces_.slot_begin(slot);
     };
     if (is_long(n))
-      make(comm, rank, n, address, kLongSteps, kLongMessages, kLongLocal);
+      make(comm, rank, address, kLongSteps, kLongMessages, kLongLocal);
     else
-      make(comm, rank, n, address, kSteps, kMessages, kLocal);
+      make(comm, rank, address, kSteps, kMessages, kLocal);
   }
   ~Algorithm() {
     for (auto& step : requests_)
@@ -80,7 +67,7 @@ class Algorithm {
 
  private:
   template <typename Address, typename Messages, typename Local>
-  void make(MPI_Comm comm, int rank, long n, const Address& address, int steps, const Messages& messages,
+  void make(MPI_Comm comm, int rank, const Address& address, int steps, const Messages& messages,
             const Local& local) {
     requests_.resize(steps);
     work_.resize(steps);
@@ -88,12 +75,11 @@ class Algorithm {
     // Rows of a rank's step: receives, then sends.
     for (const auto& [who, step, send, peer, tag, buffer, slot, piece] : messages) {
       if (who != rank) continue;
-      const int count = static_cast<int>(piece_length(n, piece));
+      const int count = static_cast<int>(pieces_.length(piece));
       if (requests_[step].empty()) only_sends = send != 0;
       requests_[step].emplace_back();
-      // Who receives nothing waits until what it sends has arrived: else its next step's messages share the
-      // way with these.
-      const auto send_init = only_sends && count * sizeof(float) >= kArrives ? MPI_Ssend_init : MPI_Send_init;
+      const bool waits = chorale::waits_for_arrival(!only_sends, count * std::int64_t{sizeof(float)});
+      const auto send_init = waits ? MPI_Ssend_init : MPI_Send_init;
       if (send)
         require(send_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()),
                 "MPI_Send_init");
@@ -105,7 +91,7 @@ class Algorithm {
     for (const auto& [who, step, add, from_buffer, from, to_buffer, to, piece, position] : local)
       if (who == rank)
         work_[step].push_back({add != 0, address(from_buffer, from), address(to_buffer, to),
-                               piece_length(n, piece), position < 0 ? -1 : slot_begin(n, position)});
+                               pieces_.length(piece), position < 0 ? -1 : pieces_.slot_begin(position)});
   }
 
   struct Work {
@@ -121,64 +107,12 @@ class Algorithm {
       work.to[e] = function(work.add ? work.to[e] + work.from[e] : work.from[e], e);
   }
 
+  const Pieces pieces_;
   const Tensors tensors_;
   std::vector<float> scratch_;
   std::vector<std::vector<MPI_Request>> requests_;
   std::vector<std::vector<Work>> work_;
 };
-
-// A number for each element. Ranks that are to have the same data do: see kSame.
-unsigned long element_number(int rank, int slot, long e) {
-  for (const auto& [who, at, as_rank, as_slot] : kSame)
-    if (who == rank && at == slot) return element_number(as_rank, as_slot, e);
-  unsigned long x = 0x9e3779b97f4a7c15ul * (rank * 100003ul + slot + 1) + e * 0xbf58476d1ce4e5b9ul;
-  x ^= x >> 29;
-  return x;
-}
-// Small integers, so that sums are exact in any order.
-float element(int rank, int slot, long e) {
-  return static_cast<float>(element_number(rank, slot, e) % 2001) - 1000;
-}
-// Of mixed magnitude, so that sums are rounded, and have equal bits only if they are made in one order.
-float rounding_element(int rank, int slot, long e) {
-  const unsigned long x = element_number(rank, slot, e) * 0x94d049bb133111ebul;
-  const float magnitude =
-      std::ldexp(1 + static_cast<float>(x >> 41) * 0x1p-23f, static_cast<int>(x >> 8 & 15) - 8);
-  return (x & 1) != 0 ? -magnitude : magnitude;
-}
-
-void fill(int rank, long n, float (*value)(int, int, long), std::vector<float>& input) {
-  for (int slot = 0; slot < kSizes[rank][0]; ++slot)
-    for (long e = 0; e < piece_length(n, slot % kPieces); ++e)
-      input[slot_begin(n, slot) + e] = value(rank, slot, e);
-}
-
-// How many slots of all outputs have other bits than the first that is promised the same sums. Called by all ranks.
-long disagreements(MPI_Comm comm, int rank, long n, const std::vector<float>& output) {
-  std::map<std::vector<int>, std::size_t> first;  // by what is added up
-  std::vector<unsigned long> hashes;              // of each promised slot
-  std::vector<std::size_t> like;
-  for (std::size_t p = 0; p < std::size(kPromised);) {
-    const int who = kPromised[p][0], slot = kPromised[p][1];
-    std::vector<int> sum;
-    for (; p < std::size(kPromised) && kPromised[p][0] == who && kPromised[p][1] == slot; ++p)
-      sum.insert(sum.end(), {kPromised[p][2], kPromised[p][3]});
-    like.push_back(first.emplace(std::move(sum), like.size()).first->second);
-    unsigned long hash = 0;
-    for (long e = 0; who == rank && e < piece_length(n, slot % kPieces); ++e) {
-      std::uint32_t bits = 0;
-      std::memcpy(&bits, &output[slot_begin(n, slot) + e], sizeof bits);
-      hash = (hash ^ bits) * 0x9e3779b97f4a7c15ul;
-      hash ^= hash >> 29;
-    }
-    hashes.push_back(hash);
-  }
-  MPI_Allreduce(MPI_IN_PLACE, hashes.data(), static_cast<int>(hashes.size()), MPI_UNSIGNED_LONG, MPI_BOR,
-                comm);
-  long differ = 0;
-  for (std::size_t k = 0; k < hashes.size(); ++k) differ += hashes[k] != hashes[like[k]];
-  return differ;
-}
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
@@ -198,23 +132,29 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  std::vector<float> input(slot_begin(n, kSizes[rank][0])), output(slot_begin(n, kSizes[rank][1]), -1e30f);
+  const Pieces pieces{n, kPieces};
+  std::vector<float> input(pieces.slot_begin(kSizes[rank][0])), output(pieces.slot_begin(kSizes[rank][1]));
+  const auto put = [&](const chorale::SelfCheck& check, unsigned seed) {
+    check.fill(rank, kSizes[rank][0], pieces, seed, input.data());
+    std::fill(output.begin(), output.end(), -1e30f);
+  };
   long whole = 0;
-  for (const auto& sizes : kSizes) whole = std::max(whole, slot_begin(n, sizes[0]));
+  for (const auto& sizes : kSizes) whole = std::max<long>(whole, pieces.slot_begin(sizes[0]));
   std::vector<std::vector<char>> tensors;
   std::vector<const void*> addresses;
   for (int k = 0; k < kOperands; ++k)
-    tensors.push_back(test_tensor(k, whole, slot_begin(n, kSlices[rank]), slot_begin(n, kSizes[rank][1])));
+    tensors.push_back(
+        test_tensor(k, whole, pieces.slot_begin(kSlices[rank]), pieces.slot_begin(kSizes[rank][1])));
   for (const std::vector<char>& tensor : tensors) addresses.push_back(tensor.data());
+  const chorale::SelfCheck check(kRanks, kPromised, kTerms, kSame);
   double best = 1e30;
-  long differ = 0;
+  std::vector<std::uint64_t> hashes;
   {
     Algorithm algorithm(MPI_COMM_WORLD, rank, n, input.data(), output.data(), addresses.data());
-    fill(rank, n, rounding_element, input);
+    put(check, chorale::kRounding);
     algorithm.run();
-    differ = disagreements(MPI_COMM_WORLD, rank, n, output);
-    fill(rank, n, element, input);
-    std::fill(output.begin(), output.end(), -1e30f);
+    hashes = check.hashes(rank, pieces, output);
+    put(check, 1);
     for (int i = 0; i < iterations; ++i) {
       MPI_Barrier(MPI_COMM_WORLD);
       const double start = MPI_Wtime();
@@ -224,18 +164,12 @@ int main(int argc, char** argv) {
       best = std::min(best, took);
     }
   }
-  long wrong = 0;
-  for (std::size_t p = 0; p < std::size(kPromised);) {
-    const int who = kPromised[p][0], slot = kPromised[p][1];
-    std::size_t end = p;
-    while (end < std::size(kPromised) && kPromised[end][0] == who && kPromised[end][1] == slot) ++end;
-    for (long e = 0; who == rank && e < piece_length(n, slot % kPieces); ++e) {
-      float sum = 0;
-      for (std::size_t k = p; k < end; ++k) sum += element(kPromised[k][2], kPromised[k][3], e);
-      wrong += output[slot_begin(n, slot) + e] != expected(sum, slot_begin(n, kPromised[p][3]) + e);
-    }
-    p = end;
-  }
+  MPI_Allreduce(MPI_IN_PLACE, hashes.data(), static_cast<int>(hashes.size()), MPI_UINT64_T, MPI_SUM,
+                MPI_COMM_WORLD);
+  const long differ = check.disagreements(hashes);
+  long wrong = check.wrong(
+      rank, pieces, 1, output, [](float a, float b) { return a + b; },
+      [](float have, float sum, long index) { return have == expected(sum, index); });
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0)
     std::printf(

@@ -5,6 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/device/self_check.h"
+#include "runtime/exchange/arrival.h"
+
 namespace {
 
 constexpr const char* kName = "allreduce on ring:2: 2 steps, 2 rounds, 2 chunks";
@@ -36,14 +39,24 @@ constexpr int kLongSteps = kSteps;
 constexpr const auto& kLongMessages = kMessages;
 constexpr const auto& kLongLocal = kLocal;
 
-// rank, output slot: the sum of these rank, input slot
-constexpr std::array<int, 4> kPromised[] = {
-    {0, 0, 0, 0}, {0, 0, 1, 0}, {0, 1, 0, 1}, {0, 1, 1, 1},
-    {1, 0, 0, 0}, {1, 0, 1, 0}, {1, 1, 0, 1}, {1, 1, 1, 1},
+// rank, output slot, sum
+constexpr chorale::PromisedOutput kPromised[] = {
+    {0, 0, 0},
+    {0, 1, 1},
+    {1, 0, 0},
+    {1, 1, 1},
+};
+
+// sum: rank, input slot
+constexpr chorale::PromisedTerm kTerms[] = {
+    {0, 0, 0},
+    {0, 1, 0},
+    {1, 0, 1},
+    {1, 1, 1},
 };
 
 // rank, input slot has the same data as rank, input slot
-constexpr std::array<int, 4> kSame[] = {
+constexpr chorale::SameInput kSame[] = {
     {-1, -1, -1, -1},
 };
 

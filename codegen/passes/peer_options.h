@@ -9,7 +9,7 @@
 
 namespace chorale {
 
-// As they are they suit our kernel (device/kernel.h); codegen/mscclpp/plan.cpp asks for what suits plans.
+// As they are they suit our kernel (runtime/device/kernel.h); codegen/mscclpp/plan.cpp asks for what suits plans.
 struct PeerOptions {
   bool fuse = true;  // a value that is received and sent on stays in a register
   // Consecutive chunks that go the same way are one message, unless they belong together so and are too much

@@ -26,9 +26,9 @@ std::string printed_driver(const WorkloadPlaces& places) {
         places.scope_ranks(op.type), identifier(op.name), places.name(), op.name);
   }
   return fmt::format(
-      "// {0} with numbers or files as inputs: see device/workload_driver.h for what it takes.\n"
-      "#include \"{0}.h\"\n\n#include \"device/workload_driver.h\"\n"
-      "#ifdef CHORALE_LIBRARY\n#include \"device/workload_library.h\"\n#endif\n\nnamespace {{\n\n"
+      "// {0} with numbers or files as inputs: see runtime/exchange/driver.h for what it takes.\n"
+      "#include \"{0}.h\"\n\n#include \"runtime/exchange/driver.h\"\n"
+      "#ifdef CHORALE_LIBRARY\n#include \"runtime/exchange/library.h\"\n#endif\n\nnamespace {{\n\n"
       "struct Workload {{\n  static constexpr const char* kName = {0}::kName;\n"
       "  static constexpr int kRanks = {0}::kRanks;\n"
       "  using Sizes = {0}::Sizes;\n  using Tensors = {0}::Tensors;\n  template <typename Transport>\n"
@@ -45,7 +45,7 @@ std::string printed_driver(const WorkloadPlaces& places) {
       places.name(), sizes, visits);
 }
 
-// What callers of the library have to know (device/workload_library.h).
+// What callers of the library have to know (runtime/exchange/library.h).
 std::string printed_description(const WorkloadPlaces& places) {
   std::vector<std::string> tensors, sizes, outputs;
   for (const WorkloadSize& size : places.workload().sizes) sizes.push_back(quoted(size.name));

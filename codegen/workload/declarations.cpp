@@ -28,13 +28,14 @@ std::string printed_pieces(const WorkloadPlaces& places) {
 
 std::string printed_top(const WorkloadPlaces& places) {
   return fmt::format(
-      "// The workload {0}, made by chorale: a class over a transport (device/workload_mpi.h or "
+      "// The workload {0}, made by chorale: a class over a transport (runtime/exchange/mpi.h or "
       "workload_threads.h).\n"
       "// Wants -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math (Makefile).\n#pragma once\n\n"
       "#include <algorithm>\n#include <cstdint>\n#include <memory>\n#include <stdexcept>\n#include <string>\n"
-      "#include <vector>\n\n#include \"device/workload_device.h\"\n#include \"device/workload_exchange.h\"\n"
-      "#include \"device/workload_overlap.h\"\n#include \"device/workload_parts.h\"\n"
-      "#include \"device/workload_products.h\"\n#include \"device/workload_several.h\"\n\nnamespace {1} "
+      "#include <vector>\n\n#include \"runtime/exchange/device.h\"\n#include "
+      "\"runtime/exchange/exchange.h\"\n"
+      "#include \"runtime/exchange/overlap.h\"\n#include \"runtime/exchange/parts.h\"\n"
+      "#include \"runtime/exchange/products.h\"\n#include \"runtime/exchange/several.h\"\n\nnamespace {1} "
       "{{\n\n"
       "constexpr const char* kName = \"{0}\";\n"
       "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"

@@ -1,6 +1,6 @@
-// The idea: run the program once with sets of contributions in its slots. A slot then has at each moment a chunk (block
-// and piece), from which its length follows, also in scratch; and who has contributed to it, so that the first moment is
-// seen at which a rank has the whole sum. That moment is one for each chunk and rank, by its being the first: so a
+// The program is verified, so what is in a slot is known to be right, and only what it is has to be followed: which block, and
+// whether it is a complete sum. The referee says which operation completes a sum (`completions`); messages and copies hand
+// it on. The first moment at which a rank has the whole sum is one for each chunk and rank, by its being the first: so a
 // function that keeps state with the elements of a slice is applied once to each, whatever the algorithm. The operation
 // that completes a sum applies it with its last operand in registers; where a complete sum comes by message, it is
 // applied as the message is read.
@@ -19,13 +19,14 @@
 #include "ir/error.h"
 #include "ir/posting_order.h"
 #include "ir/step_rows.h"
+#include "semantics/verify_program.h"
 
 namespace chorale {
 namespace {
 
 struct Content {
   int block = 0, piece = 0;
-  std::set<Rank> from = {};
+  bool whole = false;  // has each rank contributed?
 };
 using Where = std::tuple<Rank, int, int>;  // rank, buffer, slot
 
@@ -40,26 +41,25 @@ struct Work {
   int completes = 0;
 };
 
-class SymbolicRun {
+// With the position of its chunk at each operation that completes a sum, as if a function were applied there.
+Program with_completions(const Verified<Program>& verified) {
+  Program program = *verified;
+  for (const Completion& each : completions(verified.topology(), verified.collective(), program))
+    program.ranks[each.rank].blocks[each.block].instructions[each.instruction].does.position = each.position;
+  return program;
+}
+
+class ContentRun {
  public:
-  SymbolicRun(std::string where, const Collective& collective, const Program& program, bool applies)
-      : where_(std::move(where)), collective_(collective), program_(program), applies_(applies) {
-    if (program.in_place || static_cast<int>(program.ranks.size()) != collective.ranks ||
-        program.chunks_per_block != collective.chunks_per_block)
-      wrong("it is of another collective, or in place");
-    if (collective.order.kind == SumOrder::Kind::Free)
-      wrong("its ranks may end with different bits; search again without --allow-disagreement");
-    if (applies && collective.kind != CollectiveKind::ReduceScatter &&
-        collective.kind != CollectiveKind::Reduce)
-      wrong("sums are for one rank in reduce and reducescatter alone");
+  ContentRun(const Collective& collective, const Program& program, bool applies)
+      : collective_(collective), program_(program), applies_(applies) {
     for (const ChunkSpec& chunk : collective.chunks)
       for (const Rank n : chunk.pre)
-        slots_[{n, 0, chunk.input}] = {block(chunk), chunk.input % pieces(), {n}};
+        slots_[{n, 0, chunk.input}] = {block(chunk), chunk.input % pieces(), collective.ranks == 1};
   }
 
   ExchangeRows rows() {
     run();
-    check_outputs();
     for (Message& message : messages_) message.borrows = may_borrow(message);
     ExchangeRows result;
     for (const Message& m : messages_)
@@ -75,33 +75,20 @@ class SymbolicRun {
   }
 
  private:
-  [[noreturn]] void wrong(const std::string& problem) const {
-    throw InputError(where_,
-                     fmt::format("{} cannot be done by this program: {}", name_of(collective_), problem),
-                     "give it a program that was lowered for it");
-  }
   int pieces() const { return collective_.chunks_per_block; }
   int block(const ChunkSpec& chunk) const {
     return (collective_.kind == CollectiveKind::Allgather ? chunk.output : chunk.input) / pieces();
-  }
-  Content& at(const Where& place) {
-    const auto it = slots_.find(place);
-    if (it == slots_.end()) wrong("a slot is read in which nothing is");
-    return it->second;
-  }
-  bool is_whole(const Content& content) const {
-    return static_cast<int>(content.from.size()) == collective_.ranks;
   }
   bool is_for(const Content& content, Rank n) const {
     return collective_.kind == CollectiveKind::ReduceScatter ? content.block == n : collective_.root == n;
   }
   // A sum that this rank waits for has come to be in a slot; is it the first time?
   bool is_first(const Content& content, Rank n) {
-    return applies_ && is_whole(content) && is_for(content, n) &&
+    return applies_ && content.whole && is_for(content, n) &&
            had_.insert({n, content.block, content.piece}).second;
   }
   bool was_had(const Content& content, Rank n) const {
-    return applies_ && is_whole(content) && had_.contains({n, content.block, content.piece});
+    return applies_ && content.whole && had_.contains({n, content.block, content.piece});
   }
 
   void run() {
@@ -119,7 +106,7 @@ class SymbolicRun {
       for (; message != all.end() && message->step == s; ++message) {
         const Where src{message->from, static_cast<int>(message->src.buffer), message->src.index};
         const Where dst{message->to, static_cast<int>(message->dst.buffer), message->dst.index};
-        const Content content = at(src);
+        const Content content = slots_.at(src);
         reads(src);
         messages_.push_back({*message, content.block});
         arrive.emplace_back(dst, content);
@@ -147,14 +134,8 @@ class SymbolicRun {
 
   void work(const StepRow& row) {
     const Where from{row.rank, row.from_buffer, row.from_slot}, to{row.rank, row.to_buffer, row.to_slot};
-    Content content = at(from);
-    if (row.add != 0) {
-      const Content& there = at(to);
-      if (there.block != content.block || there.piece != content.piece) wrong("it adds chunks of two places");
-      for (const Rank n : there.from)
-        if (!content.from.insert(n).second) wrong("it adds something twice");
-    }
-    if (row.piece != content.piece) wrong("a piece is taken for another one");
+    Content content = slots_.at(from);
+    if (row.add != 0) content.whole = row.position >= 0;
     // Whoever waits for a sum has had it: where else it would be put, nobody looks.
     if (row.add == 0 && row.to_buffer == 1 && was_had(content, row.rank)) {
       slots_[to] = content;
@@ -172,21 +153,6 @@ class SymbolicRun {
   // A sum that was given to the function is read after all: it is stored, too.
   void reads(const Where& place) {
     if (const auto it = completed_.find(place); it != completed_.end()) work_[it->second].completes = 2;
-  }
-
-  void check_outputs() {
-    for (const ChunkSpec& chunk : collective_.chunks)
-      for (const Rank n : chunk.post) {
-        if (applies_) {
-          if (!had_.contains({n, block(chunk), chunk.input % pieces()})) wrong("a sum is never complete");
-          continue;
-        }
-        const Content& content = at({n, 1, chunk.output});
-        const bool whole =
-            adds(collective_) ? is_whole(content) : std::ranges::equal(content.from, chunk.pre);
-        if (content.block != block(chunk) || content.piece != chunk.output % pieces() || !whole)
-          wrong("an output is not what it should be");
-      }
   }
 
   // What is done with a slot after a message has come into it, in order.
@@ -230,7 +196,6 @@ class SymbolicRun {
     });
   }
 
-  const std::string where_;
   const Collective& collective_;
   const Program& program_;
   const bool applies_;
@@ -243,9 +208,20 @@ class SymbolicRun {
 
 }  // namespace
 
-ExchangeRows exchange_rows(const std::string& where, const Collective& collective, const Program& program,
-                           bool applies) {
-  return SymbolicRun(where, collective, program, applies).rows();
+ExchangeRows exchange_rows(const std::string& where, const Verified<Program>& program, bool applies) {
+  const Collective& collective = program.collective();
+  const auto refuse = [&](const std::string& problem) {
+    throw InputError(where,
+                     fmt::format("{} cannot be done by this program: {}", name_of(collective), problem),
+                     "give it a program that was lowered for it");
+  };
+  if (program->in_place) refuse("its input and output are in one memory");
+  if (collective.order.kind == SumOrder::Kind::Free)
+    refuse("its ranks may end with different bits; search again without --allow-disagreement");
+  if (applies && collective.kind != CollectiveKind::ReduceScatter &&
+      collective.kind != CollectiveKind::Reduce)
+    refuse("sums are for one rank in reduce and reducescatter alone");
+  return ContentRun(collective, applies ? with_completions(program) : *program, applies).rows();
 }
 
 }  // namespace chorale

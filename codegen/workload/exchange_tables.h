@@ -1,12 +1,12 @@
-// A program as the rows of device/workload_exchange.h: which chunk each message and each sum is about, what need not be
+// A program as the rows of runtime/exchange/exchange.h: which chunk each message and each sum is about, what need not be
 // stored, and where a function that follows sums is applied.
 #pragma once
 
 #include <string>
 #include <vector>
 
-#include "ir/collective.h"
 #include "ir/program.h"
+#include "ir/verified.h"
 
 namespace chorale {
 
@@ -21,7 +21,7 @@ struct ExchangeRows {
 
 // With `applies`, the rank that a sum is for (Reduce, ReduceScatter) has it once, where it is complete there for the first
 // time: by the operation that completes it, or, where another rank completes it, as it is received. Throws InputError
-// where the program does not perform the collective, or its kind has no such rank.
-ExchangeRows exchange_rows(const std::string& where, const Collective&, const Program&, bool applies);
+// where the program is in place, its ranks may end with different bits, or its kind has no such rank.
+ExchangeRows exchange_rows(const std::string& where, const Verified<Program>&, bool applies);
 
 }  // namespace chorale

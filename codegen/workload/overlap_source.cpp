@@ -1,7 +1,7 @@
 // Stages that are done beside each other, in four ways:
 //
 //   a product on a thread of its own, beside the communication that brings one of its factors, and beside the one that
-//   takes its result (device/workload_products.h);
+//   takes its result (runtime/exchange/products.h);
 //   rows through several products, and computations between them, likewise;
 //   such between two AllToAlls, of which tiles follow each other: one comes while another is computed, and a third leaves;
 //   a chain of slices tile by tile: what is made of one is on its way while the next one is added up, or computed.

@@ -42,8 +42,7 @@ WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<Workl
     const Operation& op = operation(workload, needed.operation);
     const Stage& stage = stages_.all()[stages_.stage_of(needed.operation)];
     const bool sums = !stage.loop.empty();
-    rows_[needed.operation] = exchange_rows(fmt::format("{}: {}", workload.name, op.name),
-                                            it->program.collective(), *it->program, sums);
+    rows_[needed.operation] = exchange_rows(fmt::format("{}: {}", workload.name, op.name), it->program, sums);
     if (is_gather(op) && !stages_.made_in_place(op.name).empty() && rows_[op.name].in_place)
       in_place_[stages_.made_in_place(op.name)] = op.name;
   }

@@ -26,15 +26,15 @@ std::string printed_header(const WorkloadPlaces& places) {
 // Headers of one carrier alone; all others are included by what every one includes.
 bool is_included(WorkloadCarrier carrier, std::string_view path) {
   static constexpr std::pair<std::string_view, WorkloadCarrier> kOwn[] = {
-      {"device/workload_threads.h", WorkloadCarrier::Threads},
-      {"device/workload_mpi.h", WorkloadCarrier::Mpi},
-      {"device/workload_cuda.h", WorkloadCarrier::Cuda},
-      {"device/workload_gpu_exchange.h", WorkloadCarrier::Cuda},
-      {"device/workload_nccl.h", WorkloadCarrier::Nccl},
+      {"runtime/exchange/threads.h", WorkloadCarrier::Threads},
+      {"runtime/exchange/mpi.h", WorkloadCarrier::Mpi},
+      {"runtime/exchange/cuda.h", WorkloadCarrier::Cuda},
+      {"runtime/exchange/gpu_exchange.h", WorkloadCarrier::Cuda},
+      {"runtime/exchange/nccl.h", WorkloadCarrier::Nccl},
   };
-  static constexpr std::string_view kOfGpus[] = {"device/counters.h", "device/workload_fused.h",
-                                                 "device/workload_kernels.h", "device/workload_gpu.h"};
-  if (path == "device/workload_library.h")
+  static constexpr std::string_view kOfGpus[] = {"runtime/device/counters.h", "runtime/exchange/fused.h",
+                                                 "runtime/exchange/kernels.h", "runtime/exchange/gpu.h"};
+  if (path == "runtime/exchange/library.h")
     return is_for(carrier, WorkloadCarrier::Threads) || is_for(carrier, WorkloadCarrier::Nccl);
   for (const auto& [own, which] : kOwn)
     if (path == own) return is_for(carrier, which);

@@ -28,8 +28,8 @@ struct WorkloadSourceOptions {
   WorkloadCarrier carrier = WorkloadCarrier::Any;  // the Makefile and the headers are for it
 };
 
-// NAME.h, NAME.json (what a library of it takes: device/workload_library.h), NAME_main.cpp (which fills inputs with numbers or files, runs, times, and writes what comes out), Makefile
-// (make threads; make mpi; make cuda; make nccl), and device/*.h, which they include. Requires a workload that inferred() has passed, and an
+// NAME.h, NAME.json (what a library of it takes: runtime/exchange/library.h), NAME_main.cpp (which fills inputs with numbers or files, runs, times, and writes what comes out), Makefile
+// (make threads; make mpi; make cuda; make nccl), and runtime/*/*.h, which they include. Requires a workload that inferred() has passed, and an
 // algorithm for each of needed_collectives() with any number of chunks. Throws InputError where one is missing or does
 // something else.
 std::vector<NamedText> to_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,

@@ -3,7 +3,7 @@
 // blocks that wait for one that is not yet running would wait for ever. What finishes averages and widened
 // halves is a second launch, since it has to come after all blocks of a rank, and the kernel has no barrier
 // over the grid.
-#include "device/gpu.h"
+#include "runtime/device/gpu.h"
 #include "runtime/element_types.h"
 #include "runtime/gpu/peer_launch.h"
 

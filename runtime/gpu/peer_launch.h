@@ -1,12 +1,12 @@
-// The kernel of device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and an
+// The kernel of runtime/device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and an
 // operation that are known when it runs.
 #pragma once
 
 #include <cuda_runtime.h>
 
-#include "device/kernel.h"
-#include "device/stack_function.h"
 #include "ir/elements.h"
+#include "runtime/device/kernel.h"
+#include "runtime/device/stack_function.h"
 
 namespace chorale {
 

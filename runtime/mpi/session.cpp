@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/exchange/arrival.h"
 #include "runtime/mpi_transport.h"
 
 namespace chorale {
@@ -20,12 +21,6 @@ namespace {
 
 // MPI counts in int; what is longer goes in parts. MPI keeps their order.
 constexpr std::int64_t kLongestPart = std::int64_t{1} << 30;
-
-// A rank that sends in a step and receives nothing would be through when the system has taken its data, and begin its next
-// step, whose messages then share the way with these: all are late, and those that wait for the first ones most. So
-// it waits until they have arrived, where they take longer than the word that they have: on 10 Gbit/s that is about this
-// many bytes. A rank that receives is held back by that.
-constexpr int kArrives = 1 << 14;
 
 class MpiTransport : public Transport {
  public:
@@ -55,7 +50,7 @@ class MpiTransport : public Transport {
     const std::size_t receives = requests_.size();
     for (const MessageTransfer& send : sends)
       for_parts(send, [&](std::byte* data, int bytes, MPI_Request* request) {
-        const bool arrives = recvs.empty() && bytes >= kArrives;
+        const bool arrives = waits_for_arrival(!recvs.empty(), bytes);
         (arrives ? MPI_Issend : MPI_Isend)(data, bytes, MPI_BYTE, send.peer, tag(send), comm_, request);
       });
     wait([&](std::size_t pending) {

@@ -10,8 +10,8 @@
 #include <cstring>
 #include <memory>
 
-#include "device/nccl_call.h"
 #include "ir/error.h"
+#include "runtime/device/nccl_call.h"
 #include "runtime/mpi_session.h"
 #include "runtime/nccl_run.h"
 #include "runtime/rank_buffers.h"

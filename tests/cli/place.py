@@ -289,10 +289,14 @@ def placed(matrix, orders, fan_outs):
     {"name": "weights", "axes": ["data", "tensor"], "bytes": 1 << 20, "goal": "allgather"},
     {"name": "experts", "axes": ["tensor"], "bytes": 1 << 20, "goal": "alltoall"}]}))
 run("place", "rack:1x2x2x2", "--job", "job.json", "--emit", "out", "--json", "p.json")
-subprocess.run([mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", "strategy_mpi.cpp", "-o", "x"], cwd=work / "out", check=True)
-for elements in ("1", "1001"):
-    done = subprocess.run([mpiexec, "--oversubscribe", "-n", "8", "./x", elements, "1"], cwd=work / "out", capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0 and done.stdout.count(", 0 wrong") == 3, done.stdout + done.stderr
+programs = sorted(path.name for path in (work / "out").glob("*.cpp"))
+assert programs == [f"strategy_{i}_mpi.cpp" for i in range(3)], programs  # the fourth is an exchange, and has no strategy
+for program, name in zip(programs, ("gradients", "parts  quoted ", "weights")):
+    subprocess.run([mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", program, "-o", "x"], cwd=work / "out", check=True)
+    for elements in ("1", "1001"):
+        done = subprocess.run([mpiexec, "--oversubscribe", "-n", "8", "./x", elements, "1"], cwd=work / "out", capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0 and f", {name}: {elements} elements" in done.stdout, done.stdout + done.stderr
+        assert ", 0 wrong, 0 slots with ranks that differ" in done.stdout, done.stdout
 best = json.loads((work / "p.json").read_text())["best"][0]
 order = placed(best["matrix"], best.get("orders", [[0, 1]] * 4), [1, 2, 2, 2])
 groups = json.loads((work / "out" / "groups.json").read_text())

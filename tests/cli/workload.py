@@ -160,7 +160,7 @@ own = {"threads": {"threads", "library"}, "mpi": {"mpi"}, "cuda": {"counters", "
        "nccl": {"counters", "fused", "kernels", "gpu", "nccl", "library"}}
 for target, headers in own.items():
     run(chorale, "compile", adam, "--machine", "ring:4", "--target", target, "-o", target)
-    there = {path.stem.replace("workload_", "") for path in (work / target / "device").iterdir()}
+    there = {path.stem for path in (work / target / "runtime").glob("*/*.h")}
     assert there & set().union(*own.values()) == headers, there
     first = re.search(r"^(\w+):", (work / target / "Makefile").read_text(), re.M)[1]
     assert first == target, first

@@ -1,5 +1,7 @@
-// The exchanges of emitted workloads (device/workload_exchange.h) on threads, by constructed programs of all collectives on
+// The exchanges of emitted workloads (runtime/exchange/exchange.h) on threads, by constructed programs of all collectives on
 // small machines, over blocks of random lengths, some of them empty: held against sums and copies that are made in a row.
+#include "runtime/exchange/exchange.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,8 +10,7 @@
 
 #include "codegen/workload/exchange_tables.h"
 #include "construct/incumbents.h"
-#include "device/workload_exchange.h"
-#include "device/workload_threads.h"
+#include "runtime/exchange/threads.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/semantics/machines.h"
 
@@ -24,17 +25,18 @@ struct Tables {
   ExchangeTables tables = {};
   bool in_place = false;
 
-  Tables(const Collective& collective, const Program& program, bool applies) {
-    const ExchangeRows rows = exchange_rows("test", collective, program, applies);
+  Tables(const Verified<Program>& program, bool applies) {
+    const Collective& collective = program.collective();
+    const ExchangeRows rows = exchange_rows("test", program, applies);
     for (const auto& r : rows.messages)
       messages.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]});
     for (const auto& r : rows.work)
       work.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]});
     scratch = rows.scratch;
     in_place = rows.in_place;
-    tables = {static_cast<int>(program.ranks.size()),
-              program.steps,
-              program.chunks_per_block,
+    tables = {static_cast<int>(program->ranks.size()),
+              program->steps,
+              program->chunks_per_block,
               collective.kind == CollectiveKind::Allgather,
               collective.kind == CollectiveKind::ReduceScatter,
               scratch.data(),
@@ -110,13 +112,13 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
         // Two are enough: the one of fewest steps, and the one of fewest rounds.
         if (points.size() > 2) points = {points.front(), points.back()};
         for (const Point& point : points) {
-          const Program program = lower(machine, point.collective, point.schedule);
+          const Verified<Program> program = lower(accepted(machine, point.collective, point.schedule));
           const bool for_one = kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::Reduce;
           const bool blocks_each = kind == CollectiveKind::Allgather ||
                                    kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::Alltoall;
           for (const bool applies : {false, true}) {
             if (applies && !for_one) continue;
-            const Tables tables(point.collective, program, applies);
+            const Tables tables(program, applies);
             const Blocks blocks = random_blocks(blocks_each ? ranks : 1, kind == CollectiveKind::Alltoall);
             const int tiles = 1 + below(3);
             const bool in_place = tables.in_place && below(2) == 0;
@@ -160,7 +162,7 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
             });
             const std::string what =
                 fmt::format("{} on {}{}, {} chunks, {} tiles, {} steps{}", name_of(wanted), machine.name,
-                            ranks, chunks, tiles, program.steps, applies ? ", applied" : "");
+                            ranks, chunks, tiles, program->steps, applies ? ", applied" : "");
             ASSERT_EQ(outputs, promised) << what;
             // To each element once a run, and where it is wanted.
             for (Rank n = 0; applies && n < ranks; ++n)
@@ -191,7 +193,7 @@ TEST(ExchangeRows, GiveCompleteSumsToTheFunction) {
     std::ranges::sort(step.sends);
     schedule.steps.push_back(step);
   }
-  const ExchangeRows rows = exchange_rows("test", collective, lower(machine, collective, schedule), true);
+  const ExchangeRows rows = exchange_rows("test", lower(accepted(machine, collective, schedule)), true);
   ASSERT_EQ(rows.work.size(), 12);
   for (const auto& row : rows.work) EXPECT_EQ(row[9], row[1] == 2 ? 1 : 0);
   for (const auto& row : rows.messages) EXPECT_EQ(row[9], 1);

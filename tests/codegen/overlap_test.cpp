@@ -1,4 +1,4 @@
-// What is done beside communication (device/workload_overlap.h, device/workload_products.h): every way that a factor can
+// What is done beside communication (runtime/exchange/overlap.h, runtime/exchange/products.h): every way that a factor can
 // arrive and a result can be taken, over random sides, against the product as it is defined; and that messages do leave
 // before all is computed.
 #include <fmt/format.h>
@@ -9,9 +9,9 @@
 #include <mutex>
 #include <random>
 
-#include "device/workload_device.h"
-#include "device/workload_products.h"
-#include "device/workload_threads.h"
+#include "runtime/exchange/device.h"
+#include "runtime/exchange/products.h"
+#include "runtime/exchange/threads.h"
 
 namespace chorale::test {
 namespace {

@@ -19,13 +19,13 @@ constexpr int kRanks = 5;
 struct DirectAlltoall {
   Topology machine = full(kRanks);
   Point point = classic_algorithm("direct_alltoall", machine, {.chunks = 2});
-  Program program = lower(machine, point.collective, point.schedule);
+  Verified<Program> program = lower(accepted(machine, point.collective, point.schedule));
 };
 
 // Rows of kMessages: rank, step, send?, peer, tag, ...
 TEST(PostingOrder, OfEmittedMpiPrograms) {
   const DirectAlltoall direct;
-  std::string text = to_mpi_source(unverified(direct.program, direct.point.collective));
+  std::string text = to_mpi_source(direct.program);
   text = text.substr(text.find("kMessages[]"));
   text = text.substr(0, text.find("};"));
   const std::regex row("\\{(\\d+), (\\d+), (\\d+), (\\d+), (\\d+), ");
@@ -47,7 +47,7 @@ TEST(PostingOrder, OfEmittedMpiPrograms) {
 // Rows: step, from, to, ... A rank takes those that are its own, in their order.
 TEST(PostingOrder, OfEmittedWorkloads) {
   const DirectAlltoall direct;
-  const ExchangeRows rows = exchange_rows("test", direct.point.collective, direct.program, false);
+  const ExchangeRows rows = exchange_rows("test", direct.program, false);
   for (Rank n = 0; n < kRanks; ++n) {
     std::vector<int> to, from;
     for (const std::vector<int>& row : rows.messages) {

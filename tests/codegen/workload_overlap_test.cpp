@@ -113,7 +113,7 @@ std::string watched(const Workload& workload, bool ring, const std::string& body
   const Emitted emitted(workload, 1, ring, Carrier::Threads, Build::None);
   write_file(emitted.folder() / "watch.cpp", R"(
 #include <cstdio>
-#include "device/workload_threads.h"
+#include "runtime/exchange/threads.h"
 #include "w.h"
 struct Watching {
   using Device = chorale::ThreadTransport::Device;

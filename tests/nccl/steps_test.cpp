@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "construct/classic.h"
-#include "device/nccl_steps.h"
+#include "runtime/device/nccl_steps.h"
 #include "runtime/step_tables.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/nccl/ranks.h"

@@ -339,7 +339,7 @@ TEST(Epilogue, PrintedFunctionsAreTheSame) {
       testing::TempDir() + "chorale_epilogue_" + std::to_string(std::random_device()());
   std::filesystem::create_directories(directory);
   std::ofstream(directory + "/printed.cpp")
-      << "#include <cstdio>\n#include <vector>\n#include \"device/test_tensors.h\"\n"
+      << "#include <cstdio>\n#include <vector>\n#include \"runtime/device/test_tensors.h\"\n"
       << functions << R"(
 template <typename Function, typename T>
 void show(const Function& function, T) {

@@ -18,14 +18,6 @@ set_tests_properties(codegen.mpi_program PROPERTIES
   TIMEOUT 300 PASS_REGULAR_EXPRESSION "1001 elements a block, best of 3: .* us, 0 wrong"
   ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;ASAN_OPTIONS=detect_leaks=0")
 
-add_executable(strategy_program ${PROJECT_SOURCE_DIR}/codegen/strategy/program.cpp)
-target_include_directories(strategy_program PRIVATE ${PROJECT_SOURCE_DIR})
-target_link_libraries(strategy_program PRIVATE MPI::MPI_CXX chorale_warnings)
-add_test(NAME codegen.strategy_program COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe -n 4 $<TARGET_FILE:strategy_program> 1001 3)
-set_tests_properties(codegen.strategy_program PROPERTIES
-  TIMEOUT 300 PASS_REGULAR_EXPRESSION "1002 elements a device, best of 3: .* us, 0 wrong"
-  ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;ASAN_OPTIONS=detect_leaks=0")
-
 foreach(ranks 1 2 5 8)
   mpi_test(right_${ranks} ${ranks} right)
 endforeach()

@@ -4,10 +4,10 @@ target_include_directories(nccl_shim PUBLIC nccl/shim ${PROJECT_SOURCE_DIR})
 target_link_libraries(nccl_shim PRIVATE Threads::Threads chorale_warnings)
 
 # A .cu file is C++ here; CMake may know no other language for it.
-set_source_files_properties(${PROJECT_SOURCE_DIR}/device/local_work.cu ${PROJECT_SOURCE_DIR}/runtime/gpu/peer_launch.cu
+set_source_files_properties(${PROJECT_SOURCE_DIR}/runtime/device/local_work.cu ${PROJECT_SOURCE_DIR}/runtime/gpu/peer_launch.cu
                             PROPERTIES LANGUAGE CXX)
 add_library(shimmed_nccl_collectives STATIC ${PROJECT_SOURCE_DIR}/preload/nccl_collectives.cpp
-            ${PROJECT_SOURCE_DIR}/device/local_work.cu)
+            ${PROJECT_SOURCE_DIR}/runtime/device/local_work.cu)
 target_include_directories(shimmed_nccl_collectives PUBLIC ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(shimmed_nccl_collectives PUBLIC nccl_shim library codegen runtime fmt::fmt PRIVATE chorale_warnings)
 

@@ -10,8 +10,8 @@
 #include <random>
 #include <stdexcept>
 
-#include "device/elements.h"
-#include "device/epilogue.h"
+#include "runtime/device/elements.h"
+#include "runtime/device/epilogue.h"
 #include "tests/semantics/workloads.h"
 
 namespace chorale::test {

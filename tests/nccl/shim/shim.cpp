@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "device/elements.h"
 #include "nccl.h"
+#include "runtime/device/elements.h"
 #include "shim_together.h"
 
 using namespace chorale;

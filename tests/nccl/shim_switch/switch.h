@@ -4,8 +4,8 @@
 #include <cstring>
 #include <vector>
 
-#include "device/elements.h"
 #include "nccl_device.h"
+#include "runtime/device/elements.h"
 
 struct Words {
   unsigned word[4];

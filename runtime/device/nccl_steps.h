@@ -1,0 +1,258 @@
+// Runs the steps of a plan over NCCL: the messages of a step as one group of sends and receives, then its
+// sums and copies in as few launches as they fit into (one, almost always). Everything is enqueued on the
+// stream and nothing waits, so it can be captured into a graph.
+//
+// Host code in C++17; it is also copied into emitted programs.
+//
+// The stream orders everything: the launch of a step reads what its group has received, and the next group
+// sends what the launch has stored. Ranks wait for each other in groups alone, which come in the order of the
+// steps everywhere and have both ends of each message, so none waits for ever. NCCL moves bytes; it never
+// adds.
+#pragma once
+
+#include <cuda_runtime.h>
+#include <nccl.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "runtime/device/local_work.h"
+#include "runtime/device/step_plan.h"
+
+namespace chorale {
+
+// NCCL's own functions: a library that takes the place of some of them has them from elsewhere.
+struct NcclCalls {
+  decltype(&ncclGroupStart) group_start = nullptr;
+  decltype(&ncclGroupEnd) group_end = nullptr;
+  decltype(&ncclSend) send = nullptr;
+  decltype(&ncclRecv) recv = nullptr;
+  decltype(&ncclCommGetAsyncError) async_error = nullptr;
+  decltype(&ncclGetErrorString) error_string = nullptr;
+};
+
+inline std::int64_t size_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclInt32:
+    case ncclUint32:
+    case ncclFloat32:
+      return 4;
+    case ncclInt64:
+    case ncclUint64:
+    case ncclFloat64:
+      return 8;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+// One call of the collective, by one rank.
+struct NcclRun {
+  ncclDataType_t type = ncclFloat32;
+  ncclRedOp_t op = ncclSum;
+  const void* input = nullptr;
+  void* output = nullptr;
+  void* scratch = nullptr;  // plan.scratch elements
+  ncclComm_t comm = nullptr;
+  cudaStream_t stream = nullptr;
+  int rank = 0;
+  const void* const* tensors = nullptr;  // of the function that is applied to sums, if there is one
+};
+
+class NcclSteps {
+ public:
+  // None may end before this does.
+  NcclSteps(const StepPlan& plan, const NcclCalls& nccl, const NcclRun& run)
+      : plan_(plan), nccl_(nccl), run_(run) {}
+
+  // All steps, and the division of an average.
+  ncclResult_t enqueue() {
+    for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s)
+      if (const ncclResult_t code = enqueue_step(s); code != ncclSuccess) return code;
+    return enqueue_division();
+  }
+
+  ncclResult_t enqueue_step(int s) {
+    step_ = s;
+    if (const ncclResult_t code = exchange(plan_.steps[s]); code != ncclSuccess) return code;
+    return add_up(plan_.steps[s].chains, 1);
+  }
+
+  // An average is divided once, at the end and in place: one sum of one source. Where a function is applied,
+  // it was divided before that, where the sum was complete.
+  ncclResult_t enqueue_division() {
+    if (run_.op != ncclAvg || !plan_.adds || plan_.applies || plan_.output == 0) return ncclSuccess;
+    const Span whole{1, 0, plan_.output};
+    return add_up({{{whole, {whole}}}}, plan_.ranks);
+  }
+
+  // The same with a wait after each step: a step that does not end in time is a fault that names its peers.
+  ncclResult_t run_checked(std::chrono::milliseconds timeout) {
+    for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
+      if (const ncclResult_t code = enqueue_step(s); code != ncclSuccess) return code;
+      if (const ncclResult_t code = wait(plan_.steps[s], timeout); code != ncclSuccess) return code;
+    }
+    if (const ncclResult_t code = enqueue_division(); code != ncclSuccess) return code;
+    return wait({}, timeout);
+  }
+
+  // What failed: rank, step, peer, and why.
+  const std::string& fault() const { return fault_; }
+
+ private:
+  char* address(const Span& span) const {
+    char* const base = span.buffer == 0   ? static_cast<char*>(const_cast<void*>(run_.input))
+                       : span.buffer == 1 ? static_cast<char*>(run_.output)
+                                          : static_cast<char*>(run_.scratch);
+    return base + span.begin * size_of(run_.type);
+  }
+
+  ncclResult_t failed(ncclResult_t code, const std::string& what, const char* why) {
+    if (code == ncclSuccess) return code;
+    // The first fault is the one that counts; a group that it leaves open reports others.
+    if (fault_.empty())
+      fault_ = "rank " + std::to_string(run_.rank) + ", step " + std::to_string(step_ + 1) + ": " + what +
+               ": " + why;
+    return code;
+  }
+  ncclResult_t failed(ncclResult_t code, const std::string& what) {
+    return failed(code, what, nccl_.error_string(code));
+  }
+  ncclResult_t failed(cudaError_t code, const std::string& what) {
+    return failed(code == cudaSuccess ? ncclSuccess : ncclUnhandledCudaError, what, cudaGetErrorString(code));
+  }
+
+  static std::string peers(const std::vector<PeerSpan>& spans) {
+    std::string text;
+    for (const PeerSpan& each : spans) text += (text.empty() ? "" : ", ") + std::to_string(each.peer);
+    return text.empty() ? "nobody" : (spans.size() > 1 ? "ranks " : "rank ") + text;
+  }
+
+  // Looks at both: NCCL says that a peer is gone, the stream says that all is done; a peer that is only late
+  // says nothing.
+  ncclResult_t wait(const PlannedStep& step, std::chrono::milliseconds timeout) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto what = [&] { return "messages from " + peers(step.recvs) + ", to " + peers(step.sends); };
+    while (true) {
+      ncclResult_t state = ncclSuccess;
+      const ncclResult_t asked = nccl_.async_error(run_.comm, &state);
+      if (asked != ncclSuccess || (state != ncclSuccess && state != ncclInProgress))
+        return failed(asked != ncclSuccess ? asked : state, what());
+      const cudaError_t done = cudaStreamQuery(run_.stream);
+      if (done == cudaSuccess) return ncclSuccess;
+      if (done != cudaErrorNotReady) return failed(done, what());
+      if (std::chrono::steady_clock::now() - start > timeout)
+        return failed(ncclSystemError, what(),
+                      ("not done within " + std::to_string(timeout.count()) + " ms").c_str());
+      std::this_thread::yield();
+    }
+  }
+
+  // As bytes, so that there is one path for all types. A group that was begun is ended even after an error,
+  // or the next one of this thread would be part of it.
+  ncclResult_t exchange(const PlannedStep& step) {
+    if (step.sends.empty() && step.recvs.empty()) return ncclSuccess;
+    ncclResult_t code = failed(nccl_.group_start(), "ncclGroupStart");
+    if (code != ncclSuccess) return code;
+    const std::int64_t size = size_of(run_.type);
+    for (const PeerSpan& recv : step.recvs)
+      if (code == ncclSuccess)
+        code = failed(nccl_.recv(address(recv.span), recv.span.count * size, ncclInt8, recv.peer, run_.comm,
+                                 run_.stream),
+                      "ncclRecv from rank " + std::to_string(recv.peer));
+    for (const PeerSpan& send : step.sends)
+      if (code == ncclSuccess)
+        code = failed(nccl_.send(address(send.span), send.span.count * size, ncclInt8, send.peer, run_.comm,
+                                 run_.stream),
+                      "ncclSend to rank " + std::to_string(send.peer));
+    ncclResult_t end = nccl_.group_end();
+    while (end == ncclInProgress)  // a communicator that does not block
+      if (nccl_.async_error(run_.comm, &end) != ncclSuccess) break;
+    end = failed(end, "ncclGroupEnd");
+    return code != ncclSuccess ? code : end;
+  }
+
+  // Fills launches one after the other; a later one sees what an earlier one wrote, so sums and chains may be
+  // cut anywhere. Of a sum that is cut, in place, the input that lies under dst comes first: it has to be read
+  // before a part of the sum is stored there. The function is applied by the last part only.
+  ncclResult_t add_up(const std::vector<Chain>& chains, int divisor) {
+    LocalWork work = no_work();
+    for (const Chain& chain : chains) {
+      bool open = false;  // has this launch the chain?
+      for (const SpanSum& planned : chain) {
+        const bool cut = work.sources + planned.sources.size() > LocalWork::kMostSources;
+        SpanSum turned;
+        const SpanSum& sum = cut ? (turned = own_first(planned)) : planned;
+        std::size_t next = 0;
+        while (next < sum.sources.size()) {
+          if (work.chains + !open > LocalWork::kMostChains || work.sums == LocalWork::kMostSums ||
+              work.sources + 2 > LocalWork::kMostSources) {
+            if (const ncclResult_t code = launch(work, divisor); code != ncclSuccess) return code;
+            work = no_work();
+            open = false;
+          }
+          if (!open) {
+            work.elements[work.chains] = sum.dst.count;
+            work.aligned[work.chains++] = 1;
+            open = true;
+          }
+          // What was summed up so far is the first source of the rest.
+          if (next > 0) add_source(work, sum.dst);
+          while (next < sum.sources.size() && work.sources < LocalWork::kMostSources)
+            add_source(work, sum.sources[next++]);
+          work.index[work.sums] = next == sum.sources.size() ? sum.index : -1;
+          work.dst[work.sums] = address(sum.dst);
+          align(work, work.dst[work.sums]);
+          work.sources_end[work.sums++] = static_cast<std::uint16_t>(work.sources);
+          work.sums_end[work.chains - 1] = static_cast<std::uint16_t>(work.sums);
+        }
+      }
+    }
+    return launch(work, divisor);
+  }
+
+  // The same sum with what lies under its result as the first source, before a part of it is written there.
+  SpanSum own_first(SpanSum sum) const {
+    std::stable_partition(sum.sources.begin(), sum.sources.end(),
+                          [&](const Span& source) { return address(source) == address(sum.dst); });
+    return sum;
+  }
+
+  LocalWork no_work() const {
+    LocalWork work;
+    if (run_.op == ncclAvg) work.average_of = plan_.ranks;
+    work.slice = plan_.slice;
+    for (int k = 0; k < StepFunction::kOperands && run_.tensors != nullptr; ++k)
+      work.tensors[k] = run_.tensors[k];
+    return work;
+  }
+
+  void add_source(LocalWork& work, const Span& source) const {
+    work.source[work.sources++] = address(source);
+    align(work, work.source[work.sources - 1]);
+  }
+
+  static void align(LocalWork& work, const void* address) {
+    if (reinterpret_cast<std::uintptr_t>(address) % 16 != 0) work.aligned[work.chains - 1] = 0;
+  }
+
+  ncclResult_t launch(const LocalWork& work, int divisor) {
+    return failed(launch_local_work(run_.type, run_.op, work, divisor, run_.stream), "sums and copies");
+  }
+
+  const StepPlan& plan_;
+  const NcclCalls& nccl_;
+  const NcclRun& run_;
+  int step_ = 0;
+  std::string fault_ = {};
+};
+
+}  // namespace chorale

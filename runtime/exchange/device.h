@@ -1,0 +1,212 @@
+// Where a workload computes: a part of the transport that its class is a template over. Memory, loops, copies, products, and
+// what else is done with elements are the device's. Here, of hosts; runtime/exchange/gpu.h has that of GPUs.
+//
+// A device has what HostDevice has, with these names; functions that do not come back before they are done, or whose work
+// is done in the order of the calls, before anything that reads it. C++17, and goes along with what is emitted.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/exchange/blas.h"
+#include "runtime/exchange/exchange.h"
+#include "runtime/exchange/overlap.h"
+#include "runtime/exchange/parts.h"
+
+namespace chorale {
+
+// What makes up a kernel, communications and loops, is done one after the other. On other devices it is one launch.
+struct PhaseByPhase {
+  template <typename Exchange, typename Function = NoSumFunction>
+  static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
+                    const Lies<typename Exchange::Element>& output, const Function& function = {}) {
+    return [=, &exchange](auto& transport) { exchange.run(transport, input, output, function); };
+  }
+  template <typename Loop>
+  static auto phase(const Loop& loop) {
+    return [=](auto& transport) { transport.device().each(loop, 0, loop.part.elements); };
+  }
+  template <typename Transport, typename... Phases>
+  static void run(Transport& transport, const Phases&... phases) {
+    (phases(transport), ...);
+  }
+
+  template <typename Transport, typename T>
+  static void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
+                      T* output, std::int64_t output_elements) {
+    chorale::send_on(transport, to, from, input, input_elements, output, output_elements);
+  }
+  template <typename Transport, typename T>
+  static void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
+                        T* output, std::int64_t output_elements, int tile, int tiles) {
+    chorale::send_tile(transport, to, from, input, input_elements, output, output_elements, tile, tiles);
+  }
+};
+
+class HostDevice : public PhaseByPhase {
+ public:
+  // Are communications that overlap done tile by tile, a tile of one beside the next one of another? Otherwise one comes
+  // after the other.
+  static constexpr bool kTileByTile = true;
+  // Makes tiles beside communication (runtime/exchange/overlap.h).
+  using Worker = TileWorker;
+  static Worker worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
+                       std::function<void(int)> make, bool in_order = false) {
+    return Worker(std::move(operand), std::move(result), std::move(work), std::move(make), in_order);
+  }
+
+  template <typename T>
+  using Memory = std::unique_ptr<T[]>;
+  template <typename T>
+  static Memory<T> memory(std::int64_t elements) {
+    return chorale::memory<T>(elements);
+  }
+  // Of messages and sums between ranks.
+  template <typename T, Combination op>
+  using Exchange = chorale::Exchange<T, op>;
+
+  // A value that the caller has, for those who want memory that it is in.
+  template <typename T>
+  class Held {
+   public:
+    explicit Held(HostDevice&) {}
+    const T* at(const T& value) {
+      value_ = value;
+      return &value_;
+    }
+
+   private:
+    T value_ = {};
+  };
+
+  // What a loop adds up, from start() to store().
+  template <Combination op>
+  class Total {
+   public:
+    explicit Total(HostDevice&) {}
+    double* start() {
+      total_ = identity<op>();
+      return &total_;
+    }
+    template <typename T>
+    void store(T* to) const {
+      *to = total_as<op, T>(total_);
+    }
+
+   private:
+    double total_ = identity<op>();
+  };
+
+  template <typename T>
+  static ScatteredView<T> view(const Scattered<T>& scattered) {
+    return scattered.view();
+  }
+
+  template <typename Loop>
+  static void each(const Loop& loop, std::int64_t begin, std::int64_t count) {
+    loop(begin, count);
+  }
+  template <typename T>
+  static void copy(T* to, const T* from, std::int64_t count) {
+    std::copy_n(from, count, to);
+  }
+  template <typename T>
+  static void copy_slice(T* slice, const T* whole, const Share& part) {
+    chorale::copy_slice(slice, whole, part);
+  }
+  // Elements of blocks of slices, of the tensor; and back.
+  template <typename T>
+  static void fill(const SlicedBlocks& slices, T* blocks, const T* tensor, std::int64_t begin,
+                   std::int64_t count) {
+    slices.for_each_run(begin, count, [&](std::int64_t to, std::int64_t from, std::int64_t n) {
+      std::copy_n(tensor + from, n, blocks + to);
+    });
+  }
+  template <typename T>
+  static void empty(const SlicedBlocks& slices, T* tensor, const T* blocks, std::int64_t begin,
+                    std::int64_t count) {
+    slices.for_each_run(begin, count, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
+      std::copy_n(blocks + from, n, tensor + to);
+    });
+  }
+  template <typename T, typename A, typename B>
+  static void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
+                              const Share& right, bool batched) {
+    chorale::matrix_products(c, a, b, result, left, right, batched);
+  }
+  // Rows of a product; rows and columns of it, of rows of one of the batch.
+  template <typename T, typename A, typename B>
+  static void product_rows(T* c, const A* a, const B* b, const ProductSides& sides, std::int64_t begin,
+                           std::int64_t end) {
+    chorale::product_rows(c, a, b, sides, begin, end);
+  }
+  template <typename T, typename A, typename B>
+  static void product_part(T* c, const A* a, const B* b, const ProductSides& sides, std::int64_t row,
+                           std::int64_t rows, std::int64_t column, std::int64_t columns) {
+    chorale::product_part(c, a, b, sides, row, rows, column, columns);
+  }
+  // Sums of products that follow each other: what is added is so much of the summed side, from `from` on. After the last
+  // one they are put into c.
+  template <typename T, typename A, typename B>
+  class Summands {
+   public:
+    Summands(HostDevice&, T* c, const A* a, const B* b, const ProductSides& sides)
+        : c_(c), a_(a), b_(b), s_(sides), sums_(static_cast<std::size_t>(s_.rows * s_.columns)) {}
+    void add(std::int64_t from, std::int64_t count) {
+      add_product(Matrix<R>{sums_.data(), s_.columns}, Matrix<const A>{a_, s_.inner}.from(0, from),
+                  Matrix<const B>{b_, s_.columns}.from(from, 0), s_.rows, count, s_.columns);
+    }
+    void put() {
+      put_rounded(Matrix<T>{c_, s_.columns}, Matrix<const R>{sums_.data(), s_.columns}, s_.rows, s_.columns);
+    }
+
+   private:
+    using R = Real<T>;
+    T* const c_;
+    const A* const a_;
+    const B* const b_;
+    const ProductSides s_;
+    std::vector<R> sums_;
+  };
+
+  template <typename T, typename A, typename B>
+  static void convolution(T* c, const A* images, const B* kernels, const ConvolutionSides& sides) {
+    chorale::convolution(c, images, kernels, sides);
+  }
+  // Parts of a convolution: channels of an image.
+  template <typename T, typename A, typename B>
+  class ImageParts {
+   public:
+    ImageParts(HostDevice&, T* c, const A* images, const B* kernels, const ConvolutionSides& sides)
+        : c_(c),
+          images_(images),
+          kernels_(kernels),
+          s_(sides),
+          patches_(static_cast<std::size_t>(s_.inner() * s_.out_image() + 1)) {}
+    void make(std::int64_t image, std::int64_t output, std::int64_t outputs) {
+      if (image != image_) patches_of(patches_.data(), images_ + image * s_.image(), s_);
+      image_ = image;
+      convolution_part(c_, patches_.data(), kernels_, s_, image, output, outputs);
+    }
+
+   private:
+    T* const c_;
+    const A* const images_;
+    const B* const kernels_;
+    const ConvolutionSides s_;
+    std::vector<A> patches_;  // of the last image
+    std::int64_t image_ = -1;
+  };
+
+  // For those who fill tensors from a host, and look at them.
+  static void upload(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  static void download(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+  static void finish() {}
+};
+
+}  // namespace chorale

@@ -1,0 +1,462 @@
+// One communication of a workload on one rank: the steps of a lowered program (ir/program.h), over blocks of any length.
+//
+// Tables say which chunk each message and each sum is about, by its block and piece; so lengths are known only when a
+// program runs, and may be uneven. What a message brings is used where it lies: a transport whose ranks share memory
+// lends it (Delivery::borrows), and one that does not puts it where it is told. Sums of several operands in a row are
+// one, which reads each once and stores once. A sum that is complete may go to a function of the caller instead, in
+// pieces that are in the first cache: nothing is stored then but what the function stores.
+//
+// C++17, and goes along with what is emitted.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "runtime/device/elements.h"
+#include "runtime/exchange/parts.h"
+#include "runtime/exchange/scattered.h"
+
+// Elements of a sum of several operands that are made at once: the same in all of a program.
+#ifndef CHORALE_BLOCK
+#define CHORALE_BLOCK 2048
+#endif
+
+namespace chorale {
+
+// One end of a message. Transports have
+//   typename Device; Device& device();
+//     where elements are and are computed with: runtime/exchange/device.h
+//   int rank() const, ranks() const;
+//   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
+//     starts all, and comes back when all that is received is `at` its place, and when what was sent and is not
+//     `stays` may be written again;
+//   void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
+//     gives back what was borrowed, and comes back when nobody reads what was sent;
+//   void post(const Delivery& send), finish();
+//     starts one, and comes back when all of these may be written again.
+struct Delivery {
+  int peer = 0, tag = 0;
+  void* data = nullptr;
+  std::int64_t bytes = 0;
+  bool stays = false;  // of a send: the data do not change before release()
+  bool borrows =
+      false;  // of a receive: read before release() and never again, so it need not be put into `data`
+  const void* at = nullptr;
+  // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
+  std::vector<Stretch<char>> pieces = {};
+  const std::vector<Stretch<char>>* at_pieces = nullptr;
+};
+
+// Buffers are 0 input, 1 output, 2 scratch.
+struct ExchangeMessage {
+  int step, from, to, from_buffer, from_slot, to_buffer, to_slot, block, piece, borrows;
+};
+// completes: 1, the function has the result, and nobody else; 2, it is stored as well.
+struct ExchangeWork {
+  int rank, step, add, from_buffer, from_slot, to_buffer, to_slot, block, piece, completes;
+};
+struct ExchangeTables {
+  int ranks, steps, pieces;    // of a block
+  bool own_input, own_output;  // a rank has its own block there alone
+  const int* scratch;          // slots, by rank
+  const ExchangeMessage* messages;
+  std::size_t message_count;
+  const ExchangeWork* work;
+  std::size_t work_count;
+};
+
+// For sums that nobody waits for.
+struct NoSumFunction {
+  void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
+};
+// For operands that are there, and results that nobody waits for. Others are kBeside where somebody computes meanwhile.
+struct NoProgress {
+  static constexpr bool kBeside = false;
+  void needs(std::int64_t, std::int64_t) {}
+  void has(std::int64_t, std::int64_t) {}
+};
+
+template <Combination op, typename T>
+CHORALE_LOOP void combine_into(T* __restrict__ to, const T* __restrict__ b, std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(to[e], b[e]);
+}
+template <Combination op, typename T>
+CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* __restrict__ b,
+                          std::int64_t count) {
+  for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
+}
+
+// What a rank does in each step, for the lengths that blocks have. A rank that is none of the tables' (-1) does nothing.
+class ExchangePlan {
+ public:
+  struct Place {
+    int buffer = 0, slot = 0;
+    std::int64_t begin = 0, count = 0;
+    int receive = -1;  // what this message of the step has brought
+    bool same_slot(const Place& other) const { return buffer == other.buffer && slot == other.slot; }
+  };
+  struct Sum {
+    Place to = {};
+    std::vector<Place> from = {};
+    int completes = 0;
+    std::int64_t index = 0;
+  };
+  struct Step {
+    std::vector<Delivery> sends = {}, receives = {};  // tags are numbers of messages in the tables
+    std::vector<Place> from = {}, to = {};            // of sends, and of receives
+    std::vector<Sum> sums = {};
+    std::vector<Place> finished = {};  // of the output
+  };
+
+  // Elements have `size` bytes. Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a
+  // part of each block, of whole rows of so many elements.
+  ExchangePlan(std::int64_t size, const ExchangeTables& tables, int rank, int first, Blocks blocks,
+               int tile = 0, int tiles = 1, std::int64_t row = 1)
+      : tables_(tables),
+        rank_(rank),
+        first_(first),
+        tile_(tile),
+        tiles_(tiles),
+        row_(row),
+        size_(size),
+        blocks_(std::move(blocks)),
+        steps_(static_cast<std::size_t>(tables.steps)) {
+    plan();
+  }
+
+  const ExchangeTables& tables() const { return tables_; }
+  int rank() const { return rank_; }
+  int first() const { return first_; }
+  const std::vector<Step>& steps() const { return steps_; }
+  std::int64_t scratch_elements() const { return scratch_elements_; }
+
+  // Where a message begins, in the memory of who sends it.
+  Place source_of(const ExchangeMessage& m) const {
+    return place(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
+  }
+
+  // The parts of the input, in the order in which run() needs them: first index, and how many.
+  std::vector<std::pair<std::int64_t, std::int64_t>> needed() const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+    for (const Step& step : steps_) {
+      for (const Place& place : step.from)
+        if (place.buffer == 0) parts.emplace_back(place.begin, place.count);
+      for (const Sum& sum : step.sums)
+        for (const Place& place : sum.from)
+          if (place.buffer == 0) parts.emplace_back(place.begin, sum.to.count);
+    }
+    return parts;
+  }
+
+ protected:
+  // Of the tile, within the block.
+  std::int64_t piece_begin(int block, int piece) const {
+    const std::int64_t length = blocks_[block + 1] - blocks_[block];
+    const auto tile_begin = [&](int tile) {
+      return tile == tiles_ ? length : part_begin(length / row_, tiles_, tile) * row_;
+    };
+    const std::int64_t begin = tile_begin(tile_), end = tile_begin(tile_ + 1);
+    return begin + part_begin(end - begin, tables_.pieces, piece);
+  }
+  std::int64_t piece_length(int block, int piece) const {
+    return piece_begin(block, piece + 1) - piece_begin(block, piece);
+  }
+  Place place(int rank, int buffer, int slot, int block, int piece) const {
+    Place place{buffer, slot, 0, piece_length(block, piece), -1};
+    if (buffer == 2) {
+      place.begin = slot * longest_;
+    } else {
+      const bool own = buffer == 0 ? tables_.own_input : tables_.own_output;
+      const int at = own ? rank : slot / tables_.pieces;
+      place.begin =
+          (own ? 0 : blocks_[static_cast<std::size_t>(at)]) + piece_begin(at, slot % tables_.pieces);
+    }
+    return place;
+  }
+
+  void plan() {
+    for (std::size_t b = 0; b + 1 < blocks_.size(); ++b)
+      longest_ = std::max(longest_, piece_length(static_cast<int>(b), 0));
+    scratch_elements_ = rank_ < 0 ? 0 : longest_ * tables_.scratch[rank_];
+    for (std::size_t i = 0; i < tables_.message_count; ++i) {
+      const ExchangeMessage& m = tables_.messages[i];
+      const std::int64_t count = piece_length(m.block, m.piece);
+      if (count == 0) continue;  // at both ends alike
+      Step& step = steps_[m.step];
+      const int tag = static_cast<int>(i);
+      if (m.from == rank_) {
+        step.sends.push_back({first_ + m.to, tag, nullptr, count * size_, true, false, nullptr, {}, nullptr});
+        step.from.push_back(place(rank_, m.from_buffer, m.from_slot, m.block, m.piece));
+      }
+      if (m.to == rank_) {
+        step.receives.push_back(
+            {first_ + m.from, tag, nullptr, count * size_, false, m.borrows != 0, nullptr, {}, nullptr});
+        step.to.push_back(place(rank_, m.to_buffer, m.to_slot, m.block, m.piece));
+      }
+    }
+    for (std::size_t i = 0; i < tables_.work_count; ++i) {
+      const ExchangeWork& w = tables_.work[i];
+      if (w.rank != rank_ || piece_length(w.block, w.piece) == 0) continue;
+      add_work(steps_[w.step], w);
+    }
+    for (Step& step : steps_)
+      for (std::size_t i = 0; i < step.sends.size(); ++i)
+        for (const Sum& sum : step.sums)
+          if (sum.completes != 1 && sum.to.same_slot(step.from[i])) step.sends[i].stays = false;
+    find_finished();
+  }
+
+  // What lies in a slot that a message of this step has come into is where the message is, until something is stored
+  // there.
+  void add_work(Step& step, const ExchangeWork& w) {
+    Place from = place(rank_, w.from_buffer, w.from_slot, w.block, w.piece),
+          to = place(rank_, w.to_buffer, w.to_slot, w.block, w.piece);
+    const auto brought = [&](Place& place) {
+      for (const Sum& sum : step.sums)
+        if (sum.to.same_slot(place)) return;
+      for (std::size_t i = 0; i < step.to.size(); ++i)
+        if (step.to[i].same_slot(place)) place.receive = static_cast<int>(i), place.buffer = -1;
+    };
+    Place there = to;  // what is added to
+    brought(from);
+    const std::int64_t index = piece_begin(w.block, w.piece);
+    // An addition to the last sum that was stored there is one more operand of it, unless something in between, or the
+    // sum itself, has to do with what is added.
+    if (w.add != 0)
+      for (std::size_t k = step.sums.size(); k-- > 0;) {
+        Sum& sum = step.sums[k];
+        if (sum.to.same_slot(to)) {
+          if (sum.to.same_slot(from) || sum.completes != 0) break;
+          sum.from.push_back(from);
+          sum.completes = w.completes;
+          return;
+        }
+        const bool reads_it = std::any_of(sum.from.begin(), sum.from.end(),
+                                          [&](const Place& place) { return place.same_slot(to); });
+        if (sum.to.same_slot(from) || reads_it) break;
+      }
+    brought(there);
+    std::vector<Place> operands = {from};
+    if (w.add != 0) operands.insert(operands.begin(), there);
+    step.sums.push_back({to, operands, w.completes, index});
+  }
+
+  // A place of the output is finished with the last step that writes there.
+  void find_finished() {
+    std::vector<Place> seen;
+    for (std::size_t s = steps_.size(); s-- > 0;) {
+      const auto look = [&](const Place& place) {
+        if (place.buffer != 1) return;
+        if (std::any_of(seen.begin(), seen.end(), [&](const Place& p) { return p.slot == place.slot; }))
+          return;
+        seen.push_back(place);
+        steps_[s].finished.push_back(place);
+      };
+      for (const Place& place : steps_[s].to) look(place);
+      for (const Sum& sum : steps_[s].sums) look(sum.to);
+    }
+  }
+
+  const ExchangeTables tables_;
+  const int rank_, first_, tile_, tiles_;
+  const std::int64_t row_, size_;
+  const Blocks blocks_;
+  std::vector<Step> steps_;
+  std::int64_t longest_ = 0, scratch_elements_ = 0;
+};
+
+template <typename T, Combination op = Combination::Sum>
+class Exchange : public ExchangePlan {
+ public:
+  using Element = T;
+
+  template <typename... Rest>
+  Exchange(const ExchangeTables& tables, Rest&&... rest)
+      : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
+
+  // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The function has
+  // complete sums: void(index of the first in the output, how many, operand, other operand or null).
+  template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
+  void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
+           Progress&& progress = {}) {
+    if (scratch_ == nullptr && scratch_elements_ > 0) scratch_.reset(new T[scratch_elements_]);
+    const Lies<T> buffers[] = {input, output, Lies<T>(scratch_.get())};
+    for (Step& step : steps_) {
+      for (std::size_t i = 0; i < step.sends.size(); ++i) {
+        if (step.from[i].buffer == 0) progress.needs(step.from[i].begin, step.from[i].count);
+        set_place(step.sends[i], buffers[step.from[i].buffer], step.from[i]);
+      }
+      for (std::size_t i = 0; i < step.receives.size(); ++i)
+        set_place(step.receives[i], buffers[step.to[i].buffer], step.to[i]);
+      transport.exchange(step.sends, step.receives);
+      for (const Sum& sum : step.sums) {
+        for (const Place& place : sum.from)
+          if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
+        add_up(step, sum, buffers, function);
+      }
+      transport.release(step.sends, step.receives);
+      for (const Place& place : step.finished) progress.has(place.begin, place.count);
+    }
+  }
+
+ private:
+  static void set_place(Delivery& delivery, const Lies<T>& buffer, const Place& place) {
+    delivery.pieces.clear();
+    if (buffer.is_together()) {
+      delivery.data = buffer.at(place.begin);
+      return;
+    }
+    constexpr std::int64_t size = sizeof(T);
+    for (std::int64_t e = 0; e < place.count;) {
+      const Stretch<T> run = buffer.run(place.begin + e, place.count - e);
+      delivery.pieces.push_back({reinterpret_cast<char*>(run.at), run.count * size});
+      e += run.count;
+    }
+  }
+
+  // What a message brought, from an element on: `count` is shortened to what lies together.
+  static const T* brought(const Delivery& receive, std::int64_t index, std::int64_t& count) {
+    const std::vector<Stretch<char>>* const pieces = receive.at_pieces != nullptr ? receive.at_pieces
+                                                     : receive.pieces.empty()     ? nullptr
+                                                                                  : &receive.pieces;
+    if (pieces == nullptr) return static_cast<const T*>(receive.at) + index;
+    constexpr std::int64_t size = sizeof(T);
+    for (const Stretch<char>& piece : *pieces) {
+      const std::int64_t elements = piece.count / size;
+      if (index < elements) {
+        count = std::min(count, elements - index);
+        return reinterpret_cast<const T*>(piece.at) + index;
+      }
+      index -= elements;
+    }
+    return nullptr;  // there is no such element
+  }
+
+  // From stretch to stretch, in which all operands and the result lie together.
+  template <typename Function>
+  void add_up(const Step& step, const Sum& sum, const Lies<T>* buffers, Function&& function) {
+    for (std::int64_t e = 0; e < sum.to.count;) {
+      std::int64_t count = sum.to.count - e;
+      operands_.clear();
+      for (const Place& place : sum.from) {
+        if (place.receive >= 0) {
+          operands_.push_back(brought(step.receives[place.receive], e, count));
+        } else {
+          const Stretch<T> run = buffers[place.buffer].run(place.begin + e, count);
+          operands_.push_back(run.at);
+          count = run.count;
+        }
+      }
+      T* to = nullptr;
+      if (sum.completes != 1) {
+        const Stretch<T> run = buffers[sum.to.buffer].run(sum.to.begin + e, count);
+        to = run.at;
+        count = run.count;
+      }
+      add_up(sum.index + e, count, sum.completes, to, function);
+      e += count;
+    }
+  }
+  template <typename Function>
+  void add_up(std::int64_t index, std::int64_t all, int completes, T* to, Function&& function) {
+    const std::size_t last = operands_.size() - 1;
+    if (last == 0 && completes == 0) {
+      if (to != operands_[0]) std::copy_n(operands_[0], all, to);
+      return;
+    }
+    if (last <= 1 && to == nullptr) {
+      function(index, all, operands_[0], last == 1 ? operands_[1] : static_cast<const T*>(nullptr));
+      return;
+    }
+    constexpr std::int64_t kAtOnce = CHORALE_BLOCK;  // stays in the first cache
+    T kept[kAtOnce];
+    for (std::int64_t e = 0; e < all; e += kAtOnce) {
+      const std::int64_t count = std::min(kAtOnce, all - e);
+      if (to == nullptr) {
+        combine<op>(kept, operands_[0] + e, operands_[1] + e, count);
+        for (std::size_t k = 2; k < last; ++k) combine_into<op>(kept, operands_[k] + e, count);
+        function(index + e, count, static_cast<const T*>(kept), operands_[last] + e);
+        continue;
+      }
+      if (last == 0) {
+        if (to != operands_[0]) std::copy_n(operands_[0] + e, count, to + e);
+      } else if (to == operands_[0]) {
+        combine_into<op>(to + e, operands_[1] + e, count);
+      } else {
+        combine<op>(to + e, operands_[0] + e, operands_[1] + e, count);
+      }
+      for (std::size_t k = 2; k <= last; ++k) combine_into<op>(to + e, operands_[k] + e, count);
+      if (completes == 2)
+        function(index + e, count, static_cast<const T*>(to + e), static_cast<const T*>(nullptr));
+    }
+  }
+
+  std::unique_ptr<T[]> scratch_ = {};
+  std::vector<const T*> operands_ = {};  // of the sum that is being made
+};
+
+// Into how many tiles blocks are cut whose communications follow each other: as many as are wanted, 0: up to 8, but each
+// long enough to be worth its messages, and the same on all ranks.
+inline int tile_count(const Blocks& blocks, int wanted = 0) {
+  const std::int64_t longest = blocks.size() < 2 ? 0 : blocks[1] - blocks[0];
+  const std::int64_t most =
+      wanted > 0 ? std::min<std::int64_t>(wanted, longest >> 10) : std::min<std::int64_t>(8, longest >> 13);
+  return static_cast<int>(std::max<std::int64_t>(1, most));
+}
+template <typename Exchange>
+std::vector<Exchange> tiled_exchange(const ExchangeTables& tables, int rank, int first, const Blocks& blocks,
+                                     int tiles, std::int64_t row = 1) {
+  std::vector<Exchange> exchanges;
+  for (int tile = 0; tile < tiles; ++tile)
+    exchanges.emplace_back(tables, rank, first, blocks, tile, tiles, row);
+  return exchanges;
+}
+// What they need, one after the other.
+template <typename Exchange>
+std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exchange>& exchanges) {
+  std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+  for (const Exchange& exchange : exchanges)
+    for (const auto& part : exchange.needed()) parts.push_back(part);
+  return parts;
+}
+
+// A tile of what a rank has, to another one, and of what comes from a third; -1: nobody. What is sent is on its way until
+// transport.finish().
+template <typename Transport, typename T>
+void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
+               std::int64_t output_elements, int tile, int tiles) {
+  const int size = static_cast<int>(sizeof(T)), tag = (1 << 20) + tile;
+  const auto begin = [&](std::int64_t elements, int t) { return part_begin(elements, tiles, t); };
+  const std::int64_t out = begin(input_elements, tile), out_end = begin(input_elements, tile + 1),
+                     in = begin(output_elements, tile), in_end = begin(output_elements, tile + 1);
+  std::vector<Delivery> none, receives;
+  if (to >= 0 && out_end > out)
+    transport.post(
+        {to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr, {}, nullptr});
+  if (from >= 0 && in_end > in)
+    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr, {}, nullptr});
+  transport.exchange(none, receives);
+  transport.release(none, receives);
+}
+
+// What a rank has, to another one, and what comes from a third; -1: nobody.
+template <typename Transport, typename T>
+void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
+             std::int64_t output_elements) {
+  constexpr int tag = 1 << 20;
+  const int size = static_cast<int>(sizeof(T));
+  std::vector<Delivery> sends, receives;
+  if (to >= 0 && input_elements > 0)
+    sends.push_back(
+        {to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr, {}, nullptr});
+  if (from >= 0 && output_elements > 0)
+    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr, {}, nullptr});
+  transport.exchange(sends, receives);
+  transport.release(sends, receives);
+}
+
+}  // namespace chorale

@@ -1,0 +1,410 @@
+// A kernel of a workload on GPUs, one launch a rank: communications, and the loops around them and between. For device code,
+// C++17; goes along with what is emitted.
+//
+// The idea. Every rank has so many blocks, its channels, and channel c has slice c of every piece: what is added to a slice
+// of a piece, and copied from it, is the same slice of the same piece of another rank, so channel c of a rank hears from
+// channel c of others alone, and an exchange needs no barrier. Whoever wants data reads them in the memory of who has them,
+// into registers, where sums are made and given to the loop.
+//
+// Each channel of each rank has a door in memory that all can read: a number, its progress, which only goes up, and where
+// the rank's buffers of this exchange lie. In an exchange that begins with progress b,
+//   b + 1              it is there, and its door says where its buffers are;
+//   b + 2 + 2s         what comes in step s from memory that changes in step s has been copied;
+//   b + 3 + 2s         step s is done;
+//   b + 2 + 2 * steps  so is the exchange: everybody who reads here has done so.
+// Before step s it waits until those that it reads from in step s, and those that have read here in step s - 1, are done with
+// step s - 1; what a step reads is stored over in that step only after its readers have copied it. By induction nothing is
+// read before it is there, nor stored over while it is read. An exchange may be several launches of some steps each: then
+// the end of a step is told by the next launch, which begins when what its steps read has been made. Between an exchange and what comes next in the kernel, the
+// channels of a rank wait for each other, since slices of other tensors are other ones.
+//
+// All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host looks, and a
+// launch begins with what it finds at its own door, so that launches can be replayed as a graph. All blocks of all ranks must
+// be resident: a cooperative launch, or one on each of several GPUs that reach each other's memory. Waits are bounded
+// (runtime/device/counters.h).
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/device/counters.h"
+#include "runtime/exchange/parts.h"
+#include "runtime/exchange/scattered.h"
+#include "runtime/exchange/several.h"
+
+namespace chorale {
+
+// How many elements a thread does at once.
+inline constexpr int kSeveral = 4;
+// Threads of a block: with 512, which leaves a thread 128 registers, kernels of layers with dropout spill.
+inline constexpr int kMostThreads = 384;
+
+// For sums that nobody waits for.
+struct NoLoop {
+  static constexpr int kTotals = 0;
+};
+
+// Of the whole launch, or of the channel, as a loop's totals see it.
+struct KernelTeam {
+  int block, blocks, thread, threads;
+
+  // A total of each warp, where whoever adds them up finds how many there are: runtime/exchange/gpu.h.
+  template <Combination op>
+  __device__ void keep_total(double* slots, double mine) const {
+#ifdef __CUDA_ARCH__
+    constexpr int lanes = 32;
+    for (int step = lanes / 2; step > 0; step /= 2)
+      mine = combined<op>(mine, __shfl_down_sync(0xffffffffu, mine, step));
+#else
+    constexpr int lanes = 1;
+#endif
+    const int each = threads / lanes;
+    if (thread % lanes == 0) slots[1 + block * each + thread / lanes] = mine;
+    if (block == blocks - 1 && thread == 0) slots[0] = blocks * each;
+  }
+};
+
+template <int count>
+struct Width {
+  static constexpr int value = count;
+};
+
+// function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by this one of so many threads.
+template <typename Function>
+__device__ inline void for_several(std::int64_t begin, std::int64_t end, std::int64_t thread,
+                                   std::int64_t threads, const Function& function) {
+  const std::int64_t whole = begin + (end - begin) / kSeveral * kSeveral;
+  for (std::int64_t e = begin + thread * kSeveral; e < whole; e += threads * kSeveral)
+    function(Width<kSeveral>(), e);
+  for (std::int64_t e = whole + thread; e < end; e += threads) function(Width<1>(), e);
+}
+
+// At its door, a channel says how far it is, and where its buffers lie.
+struct alignas(128) Door {
+  std::uint64_t progress;
+  alignas(128) unsigned char buffers[3][64];
+};
+
+struct FusedGround {
+  Door* const* doors;  // by rank; then by channel
+  Patience patience;
+  int channels, first_rank;
+};
+
+// One block.
+class FusedBlock {
+ public:
+  __device__ FusedBlock(const FusedGround& ground, int rank, int channel)
+      : rank(rank),
+        channel(channel),
+        thread(static_cast<int>(threadIdx.x)),
+        threads(static_cast<int>(blockDim.x)),
+        ground_(ground),
+        begun_(load_acquire(&door(rank, channel).progress)),
+        base_(begun_) {}
+
+  const int rank, channel, thread, threads;
+
+  __device__ int channels() const { return ground_.channels; }
+  __device__ KernelTeam team() const { return {channel, ground_.channels, thread, threads}; }
+
+  // The slice of this channel.
+  __device__ std::int64_t slice(std::int64_t count, int of) const {
+    constexpr std::int64_t unit = 64;  // elements, so that slices begin where pieces do, in respect of loads
+    const std::int64_t begin = (count + unit - 1) / unit * of / ground_.channels * unit;
+    return begin < count ? begin : count;
+  }
+  __device__ std::int64_t begin(std::int64_t count) const { return slice(count, channel); }
+  __device__ std::int64_t end(std::int64_t count) const { return slice(count, channel + 1); }
+
+  template <typename T>
+  __device__ void publish(int buffer, const Lies<T>& lies) const {
+    static_assert(sizeof(Lies<T>) <= 64);
+    if (thread == 0) *reinterpret_cast<Lies<T>*>(door(rank, channel).buffers[buffer]) = lies;
+  }
+  template <typename T>
+  __device__ Lies<T> published(int of, int buffer) const {
+    return *reinterpret_cast<const Lies<T>*>(door(of, channel).buffers[buffer]);
+  }
+
+  __device__ bool sync() const { return __syncthreads_and(1) != 0; }
+  // All threads of the block have done what comes before; progress is so much more than when the phase began.
+  __device__ void reach(std::uint64_t progress) const {
+    sync();
+    if (thread == 0) store_release(&door(rank, channel).progress, base_ + progress);
+  }
+  // Until each of these ranks is there; false if that took too long.
+  __device__ bool wait(const int* ranks, int count, std::uint64_t progress) const {
+    bool good = true;
+    for (int i = thread; i < count && good; i += threads) good = arrived(ranks[i], channel, base_ + progress);
+    return __syncthreads_and(good ? 1 : 0) != 0;
+  }
+  // A phase goes on that has come so far in the launches before.
+  __device__ void resume(std::uint64_t progress) { base_ = begun_ - progress; }
+  // The channels of this rank have done what comes before. At the beginning of a launch they have.
+  __device__ bool join() const {
+    if (base_ == begun_) return true;
+    bool good = true;
+    for (int c = thread; c < ground_.channels && good; c += threads) good = arrived(rank, c, base_);
+    return __syncthreads_and(good ? 1 : 0) != 0;
+  }
+  // The end of a phase, and the beginning of the next one.
+  __device__ void end_phase(std::uint64_t progress) {
+    reach(progress);
+    base_ += progress;
+  }
+
+ private:
+  __device__ Door& door(int of, int which) const { return ground_.doors[of][which]; }
+  __device__ bool arrived(int of, int which, std::uint64_t progress) const {
+    const std::uint64_t* const there = &door(of, which).progress;
+    return wait_for([&] { return load_acquire(there); }, progress, ground_.patience, rank, channel, of);
+  }
+
+  const FusedGround& ground_;
+  const std::uint64_t begun_;
+  std::uint64_t base_;  // progress when the phase began
+};
+
+// What a rank does in an exchange, in tables that device code can read (made by runtime/exchange/gpu.h).
+struct FusedPlace {
+  int rank;  // of all ranks; -1: this one
+  int buffer;
+  std::int64_t begin;
+};
+struct FusedMove {
+  FusedPlace from, to;
+  std::int64_t count;
+};
+struct FusedSum {
+  int first, operands;  // among the places
+  int completes;        // as in ExchangeWork
+  int after;            // it reads, or stores over, what others of the step have to do with
+  FusedPlace to;
+  std::int64_t index, count;
+};
+// Where the rows of a step end; they begin where those of the step before do.
+struct FusedStep {
+  int waits;   // ranks to wait for before it: one step more than there are has those to wait for in the end
+  int copied;  // ranks to wait for before its sums, which store over what these copy
+  int moves, sums;
+  int announces;  // somebody waits for its copies
+};
+struct FusedPlan {
+  int steps;
+  const FusedStep* rows;
+  const int *waits, *copied;
+  const FusedMove* moves;
+  const FusedSum* sums;
+  const FusedPlace* places;
+};
+
+template <typename T, Combination op, typename Loop = NoLoop>
+struct ExchangePhase {
+  FusedPlan plan;
+  Lies<T> buffers[3];
+  Loop loop;
+  int first,
+      last;  // the steps of this launch: all, or, where somebody computes meanwhile, some that follow those before
+
+  __device__ bool run(FusedBlock& block) const {
+    FusedStep begin = {};
+    if (first == 0) {
+      if (!block.join()) return false;
+      for (int b = 0; b < 3; ++b) block.publish(b, buffers[b]);
+      block.reach(1);
+    } else {
+      block.resume(2 * static_cast<std::uint64_t>(first));
+      block.reach(1 + 2 * static_cast<std::uint64_t>(first));
+      begin = plan.rows[first - 1];
+    }
+    double totals[Loop::kTotals + 1];
+    const Loop mine = loop;
+    if constexpr (Loop::kTotals > 0) Loop::start(totals);
+    for (int s = first; s < last; ++s) {
+      const FusedStep end = plan.rows[s];
+      const std::uint64_t before = 1 + 2 * static_cast<std::uint64_t>(s);
+      if (!block.wait(plan.waits + begin.waits, end.waits - begin.waits, before)) return false;
+      for (int i = begin.moves; i < end.moves; ++i) move(block, plan.moves[i]);
+      if (end.announces != 0)
+        block.reach(before + 1);
+      else if (end.moves > begin.moves)
+        block.sync();
+      if (end.copied > begin.copied &&
+          !block.wait(plan.copied + begin.copied, end.copied - begin.copied, before + 1))
+        return false;
+      for (int i = begin.sums; i < end.sums; ++i) {
+        if (plan.sums[i].after != 0) block.sync();
+        add_up(block, plan.sums[i], mine, totals);
+      }
+      block.reach(s + 1 == last && last < plan.steps ? before + 1 : before + 2);
+      begin = end;
+    }
+    if (last < plan.steps) return true;
+    const std::uint64_t done = 1 + 2 * static_cast<std::uint64_t>(plan.steps);
+    if (!block.wait(plan.waits + begin.waits, plan.rows[plan.steps].waits - begin.waits, done)) return false;
+    if constexpr (!std::is_same_v<Loop, NoLoop>) mine.finish(totals, block.team());
+    block.end_phase(done + 1);
+    return true;
+  }
+
+ private:
+  __device__ Lies<T> at(const FusedBlock& block, const FusedPlace& place) const {
+    return place.rank < 0 ? buffers[place.buffer] : block.published<T>(place.rank, place.buffer);
+  }
+  // An element, where that lies.
+  __device__ static T* element(const Lies<T>& lies, std::int64_t index) {
+    return lies.is_together() ? lies.at(index) : lies.run(index, 1).at;
+  }
+
+  __device__ void move(const FusedBlock& block, const FusedMove& row) const {
+    const Lies<T> from = at(block, row.from), to = at(block, row.to);
+    const std::int64_t begin = block.begin(row.count), end = block.end(row.count);
+    if (from.is_together() && to.is_together()) {
+      const T* const a = from.at(row.from.begin);
+      T* const b = to.at(row.to.begin);
+      for_several(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
+        store_several(b + e, several_at<decltype(width)::value>(a + e));
+      });
+      return;
+    }
+    for (std::int64_t e = begin + block.thread; e < end; e += block.threads)
+      *element(to, row.to.begin + e) = *element(from, row.from.begin + e);
+  }
+
+  // Operands are few: their addresses are in registers.
+  static constexpr int kFew = 4;
+
+  __device__ void add_up(const FusedBlock& block, const FusedSum& row, const Loop& mine,
+                         double* totals) const {
+    const FusedPlace* const places = plan.places + row.first;
+    const Lies<T> to = row.completes == 1 ? Lies<T>() : at(block, row.to);
+    const T* first[kFew] = {};
+    bool together = to.is_together();
+    for (int k = 0; k < row.operands; ++k) together = together && at(block, places[k]).is_together();
+    const std::int64_t begin = block.begin(row.count), end = block.end(row.count);
+    if (!together) {
+      for (std::int64_t e = begin + block.thread; e < end; e += block.threads) {
+        Several<T, 1> sum = {{*element(at(block, places[0]), places[0].begin + e)}};
+        for (int k = 1; k < row.operands; ++k)
+          sum.of[0] = combined<op>(sum.of[0], *element(at(block, places[k]), places[k].begin + e));
+        if (row.completes != 1) {
+          T* const result = element(to, row.to.begin + e);
+          if (row.operands > 1 || result != element(at(block, places[0]), places[0].begin + e))
+            *result = sum.of[0];
+        }
+        apply(row, e, sum, mine, totals);
+      }
+      return;
+    }
+    CHORALE_UNROLL
+    for (int k = 0; k < kFew; ++k)
+      if (k < row.operands) first[k] = at(block, places[k]).at(places[k].begin);
+    // What is put where it lies stays there: others may be reading it.
+    const bool stays = row.operands == 1 && row.completes != 1 && to.at(row.to.begin) == first[0];
+    if (stays && row.completes == 0) return;
+    T* const result = stays || row.completes == 1 ? nullptr : to.at(row.to.begin);
+    const int operands = row.operands;
+    for_several(begin, end, block.thread, block.threads, [&](auto width, std::int64_t e) {
+      constexpr int count = decltype(width)::value;
+      Several<T, count> more[kFew];
+      CHORALE_UNROLL
+      for (int k = 0; k < kFew; ++k)
+        if (k < operands) more[k] = several_at<count>(first[k] + e);
+      Several<T, count> sum = more[0];
+      CHORALE_UNROLL
+      for (int k = 1; k < kFew; ++k)
+        if (k < operands) add(sum, more[k]);
+      for (int k = kFew; k < operands; ++k)
+        add(sum, several_at<count>(at(block, places[k]).at(places[k].begin + e)));
+      if (result != nullptr) store_several(result + e, sum);
+      apply(row, e, sum, mine, totals);
+    });
+  }
+  template <int count>
+  __device__ static void add(Several<T, count>& sum, const Several<T, count>& more) {
+    CHORALE_UNROLL
+    for (int k = 0; k < count; ++k) sum.of[k] = combined<op>(sum.of[k], more.of[k]);
+  }
+  template <int count>
+  __device__ static void apply(const FusedSum& row, std::int64_t e, const Several<T, count>& sum,
+                               const Loop& mine, double* totals) {
+    if constexpr (!std::is_same_v<Loop, NoLoop>)
+      if (row.completes != 0) mine.template several<count>(row.index + e, sum, totals);
+  }
+};
+
+// A loop over all that the rank has.
+template <typename Loop>
+struct LoopPhase {
+  Loop loop;
+
+  __device__ bool run(FusedBlock& block) const {
+    if (!block.join()) return false;
+    const Loop mine = loop;
+    double totals[Loop::kTotals + 1];
+    Loop::start(totals);
+    const std::int64_t count = mine.part.elements;
+    for_several(
+        block.begin(count), block.end(count), block.thread, block.threads,
+        [&](auto width, std::int64_t e) { mine.template several<decltype(width)::value>(e, totals); });
+    mine.finish(totals, block.team());
+    block.end_phase(1);
+    return true;
+  }
+};
+
+// What a rank has, to another one, and what comes from a third; -1: nobody.
+template <typename T>
+struct SendPhase {
+  int to, from;
+  const T* input;
+  T* output;
+  std::int64_t count;  // that come
+
+  __device__ bool run(FusedBlock& block) const {
+    if (!block.join()) return false;
+    block.publish(0, Lies<T>(input));
+    block.reach(1);
+    if (!block.wait(&from, from >= 0 ? 1 : 0, 1)) return false;
+    if (from >= 0) {
+      const T* const there = block.published<T>(from, 0).at(0);
+      for_several(block.begin(count), block.end(count), block.thread, block.threads,
+                  [&](auto width, std::int64_t e) {
+                    store_several(output + e, several_at<decltype(width)::value>(there + e));
+                  });
+    }
+    block.reach(2);
+    if (!block.wait(&to, to >= 0 ? 1 : 0, 2)) return false;
+    block.end_phase(3);
+    return true;
+  }
+};
+
+template <typename... Phases>
+struct FusedChain {
+  __device__ bool run(FusedBlock&) const { return true; }
+};
+template <typename First, typename... Rest>
+struct FusedChain<First, Rest...> {
+  First first;
+  FusedChain<Rest...> rest;
+  __device__ bool run(FusedBlock& block) const { return first.run(block) && rest.run(block); }
+};
+
+// The ranks of one GPU: the first of so many.
+template <int ranks, typename Chain>
+struct FusedLaunch {
+  FusedGround ground;
+  Chain chains[ranks];
+};
+
+template <int ranks, typename Chain>
+__global__ void __launch_bounds__(kMostThreads, 1)
+    fused_kernel(const __grid_constant__ FusedLaunch<ranks, Chain> launch) {
+  const int channels = launch.ground.channels;
+  const int here = static_cast<int>(blockIdx.x) / channels;
+  FusedBlock block(launch.ground, launch.ground.first_rank + here, static_cast<int>(blockIdx.x) % channels);
+  launch.chains[here].run(block);
+}
+
+}  // namespace chorale

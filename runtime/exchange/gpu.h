@@ -1,0 +1,496 @@
+// A GPU as the device of a workload (runtime/exchange/device.h says what that is): all work of a rank goes into one stream, in
+// the order of the calls, but for products beside communication, which go into a second one. Events say when the tiles are
+// made that a communication takes, and when those have come that tiles are made of, so the host waits for nothing, and no
+// kernel for what is not in a stream yet. Products by cuBLAS with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs
+// nvcc; C++17, and goes along with what is emitted.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#ifdef CHORALE_CUBLAS
+#include <cublas_v2.h>
+#endif
+
+#include "runtime/exchange/blas.h"
+#include "runtime/exchange/exchange.h"
+#include "runtime/exchange/fused.h"
+#include "runtime/exchange/kernels.h"
+#include "runtime/exchange/overlap.h"
+#include "runtime/exchange/parts.h"
+
+namespace chorale {
+
+inline void check(cudaError_t code, const char* what) {
+  if (code != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(code));
+}
+
+struct GpuFree {
+  void operator()(void* memory) const { cudaFree(memory); }
+};
+template <typename T>
+using GpuMemory = std::unique_ptr<T[], GpuFree>;
+
+// What host code computes is a row of a table that kernels read.
+template <typename T>
+GpuMemory<T> gpu_memory(std::int64_t elements) {
+  T* memory = nullptr;
+  check(cudaMalloc(&memory, static_cast<std::size_t>(std::max<std::int64_t>(1, elements)) * sizeof(T)),
+        "cudaMalloc");
+  return GpuMemory<T>(memory);
+}
+template <typename T>
+GpuMemory<T> gpu_table(const std::vector<T>& rows) {
+  GpuMemory<T> memory = gpu_memory<T>(static_cast<std::int64_t>(rows.size()));
+  if (!rows.empty())
+    check(cudaMemcpy(memory.get(), rows.data(), rows.size() * sizeof(T), cudaMemcpyHostToDevice),
+          "cudaMemcpy");
+  return memory;
+}
+
+template <typename T, Combination op>
+class GpuExchange;
+class GpuTileWorker;
+
+class GpuDevice {
+ public:
+  // Communications that are said to overlap come one after the other, in the stream.
+  static constexpr bool kTileByTile = false;
+
+  // Work goes into this stream, which stays its owner's.
+  explicit GpuDevice(cudaStream_t stream) : stream_(stream) {
+    int device = 0;
+    check(cudaGetDevice(&device), "cudaGetDevice");
+    check(cudaDeviceGetAttribute(&processors_, cudaDevAttrMultiProcessorCount, device),
+          "cudaDeviceGetAttribute");
+  }
+  ~GpuDevice() {
+#ifdef CHORALE_CUBLAS
+    if (blas_ != nullptr) cublasDestroy(blas_);
+#endif
+    for (const cudaEvent_t event : events_) cudaEventDestroy(event);
+    if (beside_ != nullptr) cudaStreamDestroy(beside_);
+  }
+  GpuDevice(const GpuDevice&) = delete;
+  GpuDevice& operator=(const GpuDevice&) = delete;
+
+  cudaStream_t stream() const {
+    return stream_;
+  }
+
+  using Worker = GpuTileWorker;
+  inline Worker worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
+                       std::function<void(int)> make, bool in_order = false);
+
+  // What is put into a stream by `work` goes into that of products.
+  template <typename Work>
+  void beside(const Work& work) {
+    into_ = products_stream();
+    work();
+    into_ = stream_;
+  }
+  // The one waits for what the other has been given.
+  void products_follow(int event) {
+    follow(products_stream(), stream_, event);
+  }
+  // Is heard of by wait_for(event).
+  void products_reached(int event) {
+    check(cudaEventRecord(this->event(event), products_stream()), "cudaEventRecord");
+  }
+  void wait_for(int event) {
+    check(cudaStreamWaitEvent(stream_, this->event(event), 0), "cudaStreamWaitEvent");
+  }
+
+  template <typename T>
+  using Memory = GpuMemory<T>;
+  template <typename T>
+  static Memory<T> memory(std::int64_t elements) {
+    return gpu_memory<T>(elements);
+  }
+  template <typename T, Combination op>
+  using Exchange = GpuExchange<T, op>;
+
+  template <typename T>
+  class Held {
+   public:
+    explicit Held(GpuDevice& device) : device_(device), memory_(gpu_memory<T>(1)) {}
+    const T* at(const T& value) {
+      device_.launch(set_kernel<T>, 1, 32, memory_.get(), value);
+      return memory_.get();
+    }
+
+   private:
+    GpuDevice& device_;
+    GpuMemory<T> memory_;
+  };
+
+  template <Combination op>
+  class Total {
+   public:
+    explicit Total(GpuDevice& device) : device_(device), slots_(gpu_memory<double>(kMostTotals)) {}
+    double* start() { return slots_.get(); }
+    template <typename T>
+    void store(T* to) {
+      device_.launch(total_kernel<op, T>, 1, 32, static_cast<const double*>(slots_.get()), to);
+    }
+
+   private:
+    GpuDevice& device_;
+    GpuMemory<double> slots_;
+  };
+
+  template <typename T>
+  ScatteredView<T> view(const Scattered<T>& scattered) {
+    std::shared_ptr<void>& elsewhere = scattered.elsewhere();
+    if (!elsewhere)
+      elsewhere = std::make_shared<Table<T>>(Table<T>{
+          gpu_table(scattered.tensors()), gpu_table(scattered.begins()), gpu_table(scattered.table())});
+    const Table<T>& table = *static_cast<const Table<T>*>(elsewhere.get());
+    return {table.tensors.get(), table.begins.get(), table.table.get(), scattered.elements()};
+  }
+
+  template <typename Exchange, typename Loop = NoLoop>
+  static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
+                    const Lies<typename Exchange::Element>& output, const Loop& loop = {}) {
+    return exchange.phase(input, output, loop);
+  }
+  template <typename Loop>
+  static LoopPhase<Loop> phase(const Loop& loop) {
+    return {loop};
+  }
+  template <typename Transport, typename... Phases>
+  static void run(Transport& transport, const Phases&... phases) {
+    transport.launch(chain(phases...));
+  }
+  template <typename First, typename... Rest>
+  static FusedChain<First, Rest...> chain(const First& first, const Rest&... rest) {
+    if constexpr (sizeof...(Rest) == 0)
+      return {first, {}};
+    else
+      return {first, chain(rest...)};
+  }
+
+  // All ranks take part, also those that neither send nor receive.
+  template <typename Transport, typename T>
+  static void send_on(Transport& transport, int to, int from, const T* input, std::int64_t, T* output,
+                      std::int64_t output_elements) {
+    transport.launch(chain(SendPhase<T>{to, from, input, output, output_elements}));
+  }
+  template <typename Transport, typename T>
+  static void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
+                        T* output, std::int64_t output_elements, int tile, int tiles) {
+    const std::int64_t begin = part_begin(output_elements, tiles, tile),
+                       end = part_begin(output_elements, tiles, tile + 1);
+    send_on(transport, to, from, input + part_begin(input_elements, tiles, tile), input_elements,
+            output + begin, end - begin);
+  }
+
+  template <typename Loop>
+  void each(const Loop& loop, std::int64_t begin, std::int64_t count) {
+    if (count > 0 || Loop::kTotals > 0)
+      launch(loop_kernel<Loop>, blocks(count, 256 * kSeveral), 256, loop, begin, count);
+  }
+  template <typename T>
+  void copy(T* to, const T* from, std::int64_t count) {
+    if (count > 0)
+      check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice,
+                            into_),
+            "cudaMemcpyAsync");
+  }
+  template <typename T>
+  void copy_slice(T* slice, const T* whole, const Share& part) {
+    slices(slice, const_cast<T*>(whole), part, 0, part.elements(), false);
+  }
+  template <typename T>
+  void fill(const SlicedBlocks& slices, T* blocks, const T* tensor, std::int64_t begin, std::int64_t count) {
+    slices.for_each_slice(begin, count,
+                          [&](std::int64_t at, const Share& part, std::int64_t first, std::int64_t n) {
+                            this->slices(blocks + at, const_cast<T*>(tensor), part, first, n, false);
+                          });
+  }
+  template <typename T>
+  void empty(const SlicedBlocks& slices, T* tensor, const T* blocks, std::int64_t begin, std::int64_t count) {
+    slices.for_each_slice(begin, count,
+                          [&](std::int64_t at, const Share& part, std::int64_t first, std::int64_t n) {
+                            this->slices(const_cast<T*>(blocks) + at, tensor, part, first, n, true);
+                          });
+  }
+
+  template <typename T, typename A, typename B>
+  void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
+                       const Share& right, bool batched) {
+    const ProductSides s(result, left, right, batched);
+    product_rows(c, a, b, s, 0, s.rows);
+  }
+  template <typename T, typename A, typename B>
+  void product_rows(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t begin,
+                    std::int64_t end) {
+    for (std::int64_t next = 0; s.rows > 0 && begin < end; begin = next) {
+      next = std::min(end, (begin / s.period + 1) * s.period);
+      product_part(c, a, b, s, begin, next - begin, 0, s.columns);
+    }
+  }
+  template <typename T, typename A, typename B>
+  void product_part(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t row, std::int64_t rows,
+                    std::int64_t column, std::int64_t columns) {
+    product(Matrix<T>{c, s.columns}.from(row, column), Matrix<const A>{a, s.inner}.from(row, 0),
+            Matrix<const B>{b, s.columns}.from(s.second_row(row), column), rows, s.inner, columns, false);
+  }
+  template <typename T, typename A, typename B>
+  class Summands {
+   public:
+    Summands(GpuDevice& device, T* c, const A* a, const B* b, const ProductSides& sides)
+        : device_(device),
+          c_(c),
+          a_(a),
+          b_(b),
+          s_(sides),
+          sums_(static_cast<R*>(device.kept_sums(s_.rows * s_.columns * sizeof(R)))) {}
+    void add(std::int64_t from, std::int64_t count) {
+      device_.product(Matrix<R>{sums_, s_.columns}, Matrix<const A>{a_, s_.inner}.from(0, from),
+                      Matrix<const B>{b_, s_.columns}.from(from, 0), s_.rows, count, s_.columns, added_);
+      added_ = true;
+    }
+    void put() {
+      const std::int64_t count = s_.rows * s_.columns;
+      device_.launch(round_kernel<T, R>, device_.blocks(count, 256), 256, c_, static_cast<const R*>(sums_),
+                     count);
+    }
+
+   private:
+    using R = Real<T>;
+    GpuDevice& device_;
+    T* const c_;
+    const A* const a_;
+    const B* const b_;
+    const ProductSides s_;
+    R* const sums_;
+    bool added_ = false;
+  };
+
+  template <typename T, typename A, typename B>
+  void convolution(T* c, const A* images, const B* kernels, const ConvolutionSides& s) {
+    const std::int64_t count = s.batch * s.outputs * s.out_image();
+    launch(convolution_kernel<T, A, B>, blocks(count, 256), 256, c, images, kernels, s, count, s.out_height(),
+           s.out_width());
+  }
+  template <typename T, typename A, typename B>
+  class ImageParts {
+   public:
+    ImageParts(GpuDevice& device, T* c, const A* images, const B* kernels, const ConvolutionSides& sides)
+        : device_(device), c_(c), images_(images), kernels_(kernels), s_(sides) {}
+    void make(std::int64_t image, std::int64_t output, std::int64_t outputs) {
+      ConvolutionSides part = s_;
+      part.batch = 1, part.outputs = outputs;
+      device_.convolution(c_ + (image * s_.outputs + output) * s_.out_image(), images_ + image * s_.image(),
+                          kernels_ + output * s_.inner(), part);
+    }
+
+   private:
+    GpuDevice& device_;
+    T* const c_;
+    const A* const images_;
+    const B* const kernels_;
+    const ConvolutionSides s_;
+  };
+
+  // For those who fill tensors from a host, and look at them: these wait.
+  void upload(void* to, const void* from, std::size_t bytes) {
+    if (bytes > 0)
+      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
+    finish();
+  }
+  void download(void* to, const void* from, std::size_t bytes) {
+    finish();
+    if (bytes > 0)
+      check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
+    finish();
+  }
+  void finish() {
+    check(cudaStreamSynchronize(stream_), "the work of a rank");
+  }
+
+  template <typename... Parameters, typename... Arguments>
+  void launch(void (*kernel)(Parameters...), std::int64_t blocks, int threads,
+              const Arguments&... arguments) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.stream = into_;
+    check(cudaLaunchKernelEx(&config, kernel, Parameters(arguments)...), "a kernel");
+  }
+
+ private:
+  static constexpr std::int64_t kMostTotals = 1 << 16;
+  template <typename T>
+  struct Table {
+    GpuMemory<Stretch<T>> tensors;
+    GpuMemory<std::int64_t> begins;
+    GpuMemory<std::int32_t> table;
+  };
+
+  // As many as there is work for, and as can be there at once.
+  std::int64_t blocks(std::int64_t count, std::int64_t each) const {
+    return std::max<std::int64_t>(1, std::min<std::int64_t>((count + each - 1) / each, 8 * processors_));
+  }
+  template <typename T>
+  void slices(T* slice, T* whole, const Share& part, std::int64_t first, std::int64_t count, bool puts) {
+    if (count > 0)
+      launch(slice_kernel<T>, blocks(count, 256), 256, slice, whole, part.indices(), first, count, puts);
+  }
+  template <typename T, typename A, typename B>
+  void product(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
+               std::int64_t columns, bool adds) {
+#ifdef CHORALE_CUBLAS
+    if constexpr ((std::is_same_v<T, A> || std::is_same_v<T, Real<A>>)&&std::is_same_v<A, B> &&
+                  !std::is_integral_v<T> && !std::is_integral_v<A>)
+      if (rows > 0 && inner > 0 && columns > 0) return by_blas(c, a, b, rows, inner, columns, adds);
+#endif
+    if (rows * columns > 0)
+      launch(product_kernel<T, A, B>, blocks(rows * columns, 256), 256, c, a, b, rows, inner, columns, adds);
+  }
+
+  // For sums in the stream of products, where they follow each other.
+  void* kept_sums(std::size_t bytes) {
+    if (bytes > sums_bytes_) {
+      check(cudaStreamSynchronize(products_stream()), "products");
+      sums_ = gpu_memory<char>(static_cast<std::int64_t>(bytes));
+      sums_bytes_ = bytes;
+    }
+    return sums_.get();
+  }
+  cudaStream_t products_stream() {
+    if (beside_ == nullptr)
+      check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
+    return beside_;
+  }
+  // An event may be used again where what was to wait for it has been put into a stream.
+  cudaEvent_t event(int number) {
+    while (static_cast<int>(events_.size()) <= number) {
+      events_.push_back(nullptr);
+      check(cudaEventCreateWithFlags(&events_.back(), cudaEventDisableTiming), "cudaEventCreate");
+    }
+    return events_[static_cast<std::size_t>(number)];
+  }
+  void follow(cudaStream_t later, cudaStream_t earlier, int number) {
+    check(cudaEventRecord(event(number), earlier), "cudaEventRecord");
+    check(cudaStreamWaitEvent(later, event(number), 0), "cudaStreamWaitEvent");
+  }
+
+#ifdef CHORALE_CUBLAS
+  static void check_blas(cublasStatus_t status) {
+    if (status != CUBLAS_STATUS_SUCCESS)
+      throw std::runtime_error("cuBLAS reports error " + std::to_string(static_cast<int>(status)));
+  }
+  // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float of halves.
+  template <typename T, typename A>
+  void by_blas(Matrix<T> c, Matrix<const A> a, Matrix<const A> b, std::int64_t rows, std::int64_t inner,
+               std::int64_t columns, bool adds) {
+    if (blas_ == nullptr) check_blas(cublasCreate(&blas_));
+    check_blas(cublasSetStream(blas_, into_));
+    using R = Real<T>;
+    const R one = 1, before = adds ? 1 : 0;
+    check_blas(cublasGemmEx(
+        blas_, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(columns), static_cast<int>(rows),
+        static_cast<int>(inner), &one, b.at, blas_type<A>(), static_cast<int>(b.row), a.at, blas_type<A>(),
+        static_cast<int>(a.row), &before, c.at, blas_type<T>(), static_cast<int>(c.row),
+        std::is_same_v<R, double> ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
+  }
+  template <typename T>
+  static constexpr cudaDataType_t blas_type() {
+    return std::is_same_v<T, double>     ? CUDA_R_64F
+           : std::is_same_v<T, Float16>  ? CUDA_R_16F
+           : std::is_same_v<T, Bfloat16> ? CUDA_R_16BF
+                                         : CUDA_R_32F;
+  }
+  cublasHandle_t blas_ = nullptr;
+#endif
+
+  const cudaStream_t stream_;
+  cudaStream_t into_ = stream_, beside_ = nullptr;
+  std::vector<cudaEvent_t> events_ = {};
+  GpuMemory<char> sums_ = {};
+  std::size_t sums_bytes_ = 0;
+  int processors_ = 1;
+};
+
+// Tiles are put into the stream of products as soon as what they are made of is in a stream: the host goes through all of it
+// once, in the order in which a worker of a host would.
+class GpuTileWorker {
+ public:
+  GpuTileWorker(GpuDevice& device, TileGrid operand, TileGrid result, std::vector<TileWork> work,
+                std::function<void(int)> make, bool in_order)
+      : device_(device),
+        tiles_(std::move(operand), std::move(result), std::move(work), in_order),
+        make_(std::move(make)),
+        place_(static_cast<std::size_t>(tiles_.tiles())) {}
+  GpuTileWorker(const GpuTileWorker&) = delete;
+  GpuTileWorker& operator=(const GpuTileWorker&) = delete;
+
+  void start(const ElementParts& needed = {}) {
+    device_.products_follow(kFollows);
+    tiles_.start(needed);
+    make();
+  }
+  void finish() {
+    if (!tiles_.all_made()) throw std::logic_error("a tile waits for what does not come");
+    device_.products_reached(kEnds);
+    device_.wait_for(kEnds);
+  }
+
+  Arrivals<GpuTileWorker> arrivals() { return {*this}; }
+  Demands<GpuTileWorker> demands() { return {*this}; }
+
+  void arrived(std::int64_t begin, std::int64_t count) {
+    tiles_.arrived(begin, count);
+    if (!tiles_.has_next()) return;
+    device_.products_follow(kFollows);
+    make();
+  }
+  void wait_for(std::int64_t begin, std::int64_t count) {
+    std::size_t last = 0;
+    tiles_.for_each_tile(begin, count, [&](int tile) {
+      if (!tiles_.is_made(tile)) throw std::logic_error("a tile is wanted before what it is made of");
+      last = std::max(last, place_[static_cast<std::size_t>(tile)]);
+    });
+    if (last <= waited_) return;  // those before it in the stream are made, too
+    device_.wait_for(kEnds + static_cast<int>(last));
+    waited_ = last;
+  }
+
+ private:
+  // Events: one that products wait for; their end; those of tiles follow. Each is always recorded in the same stream.
+  static constexpr int kFollows = 0, kEnds = 1;
+
+  void make() {
+    while (tiles_.has_next()) {
+      const int k = tiles_.take();
+      device_.beside([&] { make_(k); });
+      if (!tiles_.made(k)) continue;
+      place_[static_cast<std::size_t>(tiles_.work(k).makes)] = ++tiles_made_;
+      device_.products_reached(kEnds + static_cast<int>(tiles_made_));
+    }
+  }
+
+  GpuDevice& device_;
+  TileQueue tiles_;
+  const std::function<void(int)> make_;
+  std::vector<std::size_t> place_;  // of tiles in the stream, from 1
+  std::size_t tiles_made_ = 0, waited_ = 0;
+};
+
+inline GpuTileWorker GpuDevice::worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
+                                       std::function<void(int)> make, bool in_order) {
+  return GpuTileWorker(*this, std::move(operand), std::move(result), std::move(work), std::move(make),
+                       in_order);
+}
+
+}  // namespace chorale

@@ -1,0 +1,110 @@
+// What a rank does on a GPU by itself, as kernels of so many blocks: loops, totals, slices of tensors, products, convolutions.
+// Needs nvcc; C++17, and goes along with what is emitted.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstdint>
+
+#include "runtime/exchange/blas.h"
+#include "runtime/exchange/fused.h"
+#include "runtime/exchange/parts.h"
+
+namespace chorale {
+
+template <typename Loop>
+__global__ void __launch_bounds__(256)
+    loop_kernel(const __grid_constant__ Loop loop, std::int64_t begin, std::int64_t count) {
+  const KernelTeam team{static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x),
+                        static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)};
+  double totals[Loop::kTotals + 1];
+  Loop::start(totals);
+  for_several(0, count, std::int64_t{team.block} * team.threads + team.thread,
+              std::int64_t{team.blocks} * team.threads, [&](auto width, std::int64_t e) {
+                loop.template several<decltype(width)::value>(begin + e, totals);
+              });
+  loop.finish(totals, team);
+}
+
+// Of what KernelTeam::keep_total has left, by one warp.
+template <Combination op, typename T>
+__global__ void total_kernel(const double* slots, T* to) {
+  const std::int64_t count = static_cast<std::int64_t>(slots[0]);
+  double total = identity<op>();
+#ifdef __CUDA_ARCH__
+  for (std::int64_t i = threadIdx.x; i < count; i += 32) total = combined<op>(total, slots[1 + i]);
+  for (int step = 16; step > 0; step /= 2)
+    total = combined<op>(total, __shfl_down_sync(0xffffffffu, total, step));
+#else
+  for (std::int64_t i = 0; i < count; ++i) total = combined<op>(total, slots[1 + i]);
+#endif
+  if (threadIdx.x == 0) *to = total_as<op, T>(total);
+}
+
+template <typename T>
+__global__ void set_kernel(T* to, T value) {
+  if (threadIdx.x == 0) *to = value;
+}
+
+// Of a part of a tensor, from its element `first` on: into one piece, or, `puts`, from there.
+template <typename T>
+__global__ void slice_kernel(T* slice, T* whole, Indices part, std::int64_t first, std::int64_t count,
+                             bool puts) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += threads)
+    if (puts)
+      whole[part.index(first + i)] = slice[i];
+    else
+      slice[i] = whole[part.index(first + i)];
+}
+
+// One element of the product a thread, added up in the order of the host's; `adds`: to what is there.
+template <typename T, typename A, typename B>
+__global__ void __launch_bounds__(256)
+    product_kernel(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
+                   std::int64_t columns, bool adds) {
+  using R = Real<T>;
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < rows * columns;
+       e += threads) {
+    const std::int64_t i = e / columns, j = e % columns;
+    T& to = c.at[i * c.row + j];
+    R sum = adds ? real<R>(to) : R(0);
+    for (std::int64_t k = 0; k < inner; ++k)
+      sum += real<R>(a.at[i * a.row + k]) * real<R>(b.at[k * b.row + j]);
+    to = rounded_to<T>(sum);
+  }
+}
+
+template <typename T, typename R>
+__global__ void round_kernel(T* to, const R* from, std::int64_t count) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count; e += threads)
+    to[e] = rounded_to<T>(from[e]);
+}
+
+// One element of the result a thread.
+template <typename T, typename A, typename B>
+__global__ void __launch_bounds__(256)
+    convolution_kernel(T* c, const A* images, const B* kernels, ConvolutionSides s, std::int64_t count,
+                       std::int64_t out_height, std::int64_t out_width) {
+  using R = Real<T>;
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count; e += threads) {
+    const std::int64_t j = e % out_width, i = e / out_width % out_height,
+                       o = e / (out_width * out_height) % s.outputs,
+                       n = e / (out_width * out_height * s.outputs);
+    R sum = R(0);
+    for (std::int64_t ch = 0; ch < s.channels; ++ch)
+      for (std::int64_t y = 0; y < s.kernel_height; ++y)
+        for (std::int64_t x = 0; x < s.kernel_width; ++x) {
+          const std::int64_t h = i * s.stride + y - s.padding, w = j * s.stride + x - s.padding;
+          if (h < 0 || h >= s.height || w < 0 || w >= s.width) continue;
+          sum += real<R>(kernels[((o * s.channels + ch) * s.kernel_height + y) * s.kernel_width + x]) *
+                 real<R>(images[((n * s.channels + ch) * s.height + h) * s.width + w]);
+        }
+    c[e] = rounded_to<T>(sum);
+  }
+}
+
+}  // namespace chorale

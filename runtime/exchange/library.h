@@ -1,0 +1,256 @@
+// An emitted workload as a library for programs in other languages, with a C interface that knows nothing of MPI: whoever
+// makes a program says how messages are moved; or, with -DCHORALE_NCCL, for tensors on GPUs, over NCCL. NAME.json says what tensors there are, in the order of the addresses that
+// chorale_run takes; results have the rows of NAME.json, too. C++17, and goes along with what is emitted.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "runtime/exchange/device.h"
+#include "runtime/exchange/exchange.h"
+#ifdef CHORALE_NCCL
+#include "runtime/exchange/nccl.h"
+#endif
+
+extern "C" {
+struct chorale_message {
+  void* data;
+  std::int64_t bytes;
+  int peer, tag;
+  int sends;  // 1, or 0: receives
+};
+// Moves all of them, and comes back when what was sent may be written again and what was to come is there: 0, or another
+// number where that failed. Messages of a pair that have one tag come one after the other.
+typedef int (*chorale_exchange)(void* context, chorale_message* messages, int count);
+}
+
+namespace chorale {
+
+class CallbackTransport {
+ public:
+  CallbackTransport(int rank, int ranks, chorale_exchange exchange, void* context)
+      : rank_(rank), ranks_(ranks), exchange_(exchange), context_(context) {}
+
+  using Device = HostDevice;
+  Device& device() { return device_; }
+  int rank() const { return rank_; }
+  int ranks() const { return ranks_; }
+
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
+    messages_.clear();
+    for (Delivery& receive : receives) {
+      messages_.push_back({receive.data, receive.bytes, receive.peer, receive.tag, 0});
+      receive.at = receive.data;
+    }
+    for (const Delivery& send : posted_) messages_.push_back({send.data, send.bytes, send.peer, send.tag, 1});
+    posted_.clear();
+    for (const Delivery& send : sends) messages_.push_back({send.data, send.bytes, send.peer, send.tag, 1});
+    if (messages_.empty()) return;
+    if (exchange_(context_, messages_.data(), static_cast<int>(messages_.size())) != 0)
+      throw std::runtime_error("messages were not moved");
+  }
+  void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
+
+  // With the next exchange, so that nobody waits for another's.
+  void post(const Delivery& send) { posted_.push_back(send); }
+  void finish() {
+    std::vector<Delivery> none;
+    exchange(none, none);
+  }
+
+ private:
+  int rank_ = 0, ranks_ = 1;
+  HostDevice device_ = {};
+  chorale_exchange exchange_ = nullptr;
+  void* context_ = nullptr;
+  std::vector<chorale_message> messages_ = {};
+  std::vector<Delivery> posted_ = {};
+};
+
+// Why the last call of this thread failed.
+inline std::string& library_error() {
+  thread_local std::string error;
+  return error;
+}
+
+template <typename Workload, typename Transport>
+class LibraryProgram {
+ public:
+  // What the transport is made of comes last.
+  template <typename... Rest>
+  explicit LibraryProgram(const std::int64_t* sizes, Rest... rest)
+      : transport_(rest...), sizes_(from(sizes)), program_(transport_, sizes_) {}
+
+  std::int64_t elements(int tensor) {
+    std::int64_t result = -1;
+    int at = 0;
+    Workload::tensors(tensors_, sizes_, transport_.rank(),
+                      [&](const DriverTensor&, auto&, const Share& part) {
+                        if (at++ == tensor) result = part.elements();
+                      });
+    return result;
+  }
+  void run(void* const* addresses, std::uint64_t seed) {
+    int at = 0;
+    tensors_.seed = seed;
+    Workload::tensors(tensors_, sizes_, transport_.rank(),
+                      [&](const DriverTensor&, auto& member, const Share&) {
+                        using Member = std::remove_reference_t<decltype(member)>;
+                        if constexpr (std::is_pointer_v<Member>)
+                          member = static_cast<Member>(addresses[at++]);
+                        else
+                          member = *static_cast<const Member*>(addresses[at++]);
+                      });
+    program_.run(tensors_);
+  }
+
+ private:
+  static typename Workload::Sizes from(const std::int64_t* values) {
+    typename Workload::Sizes sizes;
+    Workload::sizes(sizes, [&](const char*, std::int64_t& value) { value = *values++; });
+    return sizes;
+  }
+
+  Transport transport_;
+  typename Workload::Sizes sizes_;
+  typename Workload::Tensors tensors_ = {};
+  typename Workload::template Program<Transport> program_;
+};
+
+#ifdef CHORALE_NCCL
+// A rank of NCCL's, on a GPU.
+class LibraryRank {
+ public:
+  LibraryRank(int rank, int ranks, const void* id, int device) : device_(device) {
+    select();
+    ncclUniqueId bytes;
+    std::memcpy(&bytes, id, sizeof bytes);
+    check(ncclCommInitRank(&comm_, ranks, bytes, rank), "ncclCommInitRank");
+    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+    check(cudaEventCreateWithFlags(&reached_, cudaEventDisableTiming), "cudaEventCreate");
+  }
+  ~LibraryRank() {
+    if (reached_ != nullptr) cudaEventDestroy(reached_);
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+    if (comm_ != nullptr) ncclCommDestroy(comm_);
+  }
+  LibraryRank(const LibraryRank&) = delete;
+  LibraryRank& operator=(const LibraryRank&) = delete;
+
+  // As the current device, for whoever calls.
+  void select() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
+  ncclComm_t comm() const { return comm_; }
+  cudaStream_t stream() const { return stream_; }
+  // After what is in the caller's stream, and before what comes there next.
+  template <typename Work>
+  void within(cudaStream_t callers, const Work& work) {
+    select();
+    follow(stream_, callers);
+    work();
+    follow(callers, stream_);
+  }
+
+ private:
+  void follow(cudaStream_t later, cudaStream_t earlier) {
+    check(cudaEventRecord(reached_, earlier), "cudaEventRecord");
+    check(cudaStreamWaitEvent(later, reached_, 0), "cudaStreamWaitEvent");
+  }
+
+  const int device_;
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  cudaEvent_t reached_ = nullptr;
+};
+
+template <typename Workload>
+struct GpuLibraryProgram : LibraryProgram<Workload, NcclTransport> {
+  GpuLibraryProgram(LibraryRank& rank, const std::int64_t* sizes)
+      : LibraryProgram<Workload, NcclTransport>(sizes, rank.comm(), rank.stream()), rank(rank) {}
+  LibraryRank& rank;
+};
+#endif
+
+// The value, or `otherwise` where something was thrown, which library_error() says then.
+template <typename Value, typename Function>
+Value guarded(Value otherwise, Function function) {
+  try {
+    return function();
+  } catch (const std::exception& error) {
+    library_error() = error.what();
+    return otherwise;
+  }
+}
+
+}  // namespace chorale
+
+// What a library has: null, -1 or another number than 0 where a call fails, and chorale_error() says why. A program is
+// used by one thread at a time.
+#define CHORALE_C_COMMON(Program)                            \
+  void chorale_free(void* program) {                         \
+    delete static_cast<Program*>(program);                   \
+  }                                                          \
+  std::int64_t chorale_elements(void* program, int tensor) { \
+    return static_cast<Program*>(program)->elements(tensor); \
+  }                                                          \
+  const char* chorale_error() {                              \
+    return chorale::library_error().c_str();                 \
+  }
+
+#ifndef CHORALE_NCCL
+#define CHORALE_C_INTERFACE(Workload)                                                                   \
+  using ChoraleProgram = chorale::LibraryProgram<Workload, chorale::CallbackTransport>;                 \
+  extern "C" {                                                                                          \
+  CHORALE_C_COMMON(ChoraleProgram)                                                                      \
+  void* chorale_make(int rank, int ranks, chorale_exchange exchange, void* context,                     \
+                     const std::int64_t* sizes) {                                                       \
+    return chorale::guarded<void*>(                                                                     \
+        nullptr, [&]() -> void* { return new ChoraleProgram(sizes, rank, ranks, exchange, context); }); \
+  }                                                                                                     \
+  int chorale_run(void* program, void* const* addresses, std::uint64_t seed) {                          \
+    return chorale::guarded(1, [&] {                                                                    \
+      static_cast<ChoraleProgram*>(program)->run(addresses, seed);                                      \
+      return 0;                                                                                         \
+    });                                                                                                 \
+  }                                                                                                     \
+  }
+#else
+// On GPUs: one rank has chorale_id fill 128 bytes, which all give to chorale_join, each with the number of its GPU; programs
+// are made of what that returns, and are gone before chorale_leave. Addresses are those of the GPU, but of scalars that the
+// program does not change; chorale_run comes back when all is in the stream.
+#define CHORALE_C_INTERFACE(Workload)                                                           \
+  using ChoraleProgram = chorale::GpuLibraryProgram<Workload>;                                  \
+  extern "C" {                                                                                  \
+  CHORALE_C_COMMON(ChoraleProgram)                                                              \
+  int chorale_id(void* bytes) {                                                                 \
+    return chorale::guarded(1, [&] {                                                            \
+      chorale::check(ncclGetUniqueId(static_cast<ncclUniqueId*>(bytes)), "ncclGetUniqueId");    \
+      return 0;                                                                                 \
+    });                                                                                         \
+  }                                                                                             \
+  void* chorale_join(int rank, int ranks, const void* id, int device) {                         \
+    return chorale::guarded<void*>(                                                             \
+        nullptr, [&]() -> void* { return new chorale::LibraryRank(rank, ranks, id, device); }); \
+  }                                                                                             \
+  void chorale_leave(void* rank) {                                                              \
+    delete static_cast<chorale::LibraryRank*>(rank);                                            \
+  }                                                                                             \
+  void* chorale_make(void* rank, const std::int64_t* sizes) {                                   \
+    return chorale::guarded<void*>(nullptr, [&]() -> void* {                                    \
+      chorale::LibraryRank& on = *static_cast<chorale::LibraryRank*>(rank);                     \
+      on.select();                                                                              \
+      return new ChoraleProgram(on, sizes);                                                     \
+    });                                                                                         \
+  }                                                                                             \
+  int chorale_run(void* program, void* const* addresses, std::uint64_t seed, void* stream) {    \
+    return chorale::guarded(1, [&] {                                                            \
+      ChoraleProgram& made = *static_cast<ChoraleProgram*>(program);                            \
+      made.rank.within(static_cast<cudaStream_t>(stream), [&] { made.run(addresses, seed); });  \
+      return 0;                                                                                 \
+    });                                                                                         \
+  }                                                                                             \
+  }
+#endif

@@ -1,0 +1,179 @@
+// What a rank has of a tensor, and where: for programs that are emitted for workloads (codegen/workload/workload_source.h). Sides
+// are numbers that are known when a program runs. C++17, and goes along with what is emitted.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "ir/pieces.h"
+#include "runtime/device/epilogue.h"
+
+// A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with all that it
+// calls in it: a sum of two halves by a call was one element at a time.
+#define CHORALE_LOOP __attribute__((noinline, flatten))
+#define CHORALE_ELEMENT CHORALE_DEVICE inline __attribute__((always_inline))
+
+namespace chorale {
+
+using Sides = std::vector<std::int64_t>;
+
+inline std::int64_t product(const Sides& sides, std::size_t from = 0) {
+  std::int64_t count = 1;
+  for (std::size_t d = from; d < sides.size(); ++d) count *= sides[d];
+  return count;
+}
+
+// The indices, in the whole tensor, of what a rank has, as device code asks for them too: runs that follow each other.
+struct Indices {
+  std::int64_t first = 0, elements = 0;
+  std::int64_t run = 0, pitch = 0;  // of one run; from its first index to that of the next. 0: all is one run
+
+  CHORALE_DEVICE std::int64_t index(std::int64_t i) const {
+    return run == 0 ? first + i : i / run * pitch + first + i % run;
+  }
+};
+
+// The elements of a box of a tensor, in row-major order. Whole tensors are such, and slices along a dimension. Slices of
+// the flat tensor are boxes of one dimension.
+class Share {
+ public:
+  Share() = default;
+  // Everything, or nothing.
+  Share(Sides whole, bool here)
+      : whole_(std::move(whole)), own_(whole_), elements_(here ? product(own_) : 0) {}
+  // Part `rank` of `ranks` along dimension `dim`, -1: flat.
+  Share(Sides whole, int dim, int ranks, int rank) {
+    if (dim < 0) whole = {product(whole)}, dim = 0;
+    whole_ = own_ = std::move(whole);
+    along_ = static_cast<std::size_t>(dim);
+    begin_ = part_begin(whole_[along_], ranks, rank);
+    own_[along_] = part_begin(whole_[along_], ranks, rank + 1) - begin_;
+    elements_ = product(own_);
+  }
+
+  std::int64_t elements() const { return elements_; }
+  const Sides& whole() const { return whole_; }
+  const Sides& own() const { return own_; }
+  std::int64_t side(std::size_t dim) const { return own_[dim]; }
+  // The index in the whole tensor of the first one; the others follow it where this is a slice along the first side.
+  std::int64_t first() const { return begin_ * inner(); }
+  // Of any one.
+  std::int64_t index(std::int64_t i) const {
+    if (along_ == 0) return first() + i;
+    const std::int64_t run = own_[along_] * inner();
+    return run == 0 ? 0 : i / run * whole_[along_] * inner() + first() + i % run;
+  }
+  Indices indices() const {
+    if (along_ == 0) return {first(), elements_, 0, 0};
+    return {first(), elements_, own_[along_] * inner(), whole_[along_] * inner()};
+  }
+  // So many, from one whose index is a multiple of it in what the part has, follow each other in the whole tensor.
+  std::int64_t run() const { return along_ == 0 ? elements_ : own_[along_] * inner(); }
+
+ private:
+  std::int64_t inner() const { return product(whole_, along_ + 1); }
+
+  Sides whole_ = {}, own_ = {};
+  std::size_t along_ = 0;
+  std::int64_t begin_ = 0, elements_ = 0;
+};
+
+// As a matrix, of rows of the last side.
+inline std::int64_t rows_of(const Share& share) {
+  return share.elements() == 0 ? 0 : share.elements() / share.own().back();
+}
+
+// Where blocks begin that all elements are cut into; the last number is where they end.
+using Blocks = std::vector<std::int64_t>;
+
+// Slice by slice: of slices along the first side, and flat ones, in the order that elements have anyway.
+inline Blocks blocks_of(const Sides& whole, int dim, int ranks) {
+  Blocks blocks = {0};
+  for (int r = 0; r < ranks; ++r) blocks.push_back(blocks.back() + Share(whole, dim, ranks, r).elements());
+  return blocks;
+}
+// As many, of one length.
+inline Blocks even_blocks(const Sides& whole, int ranks) {
+  Blocks blocks = {0};
+  for (int r = 0; r < ranks; ++r) blocks.push_back(blocks.back() + product(whole) / ranks);
+  return blocks;
+}
+
+template <typename T>
+void copy_slice(T* slice, const T* whole, const Share& part) {
+  const std::int64_t run = part.run();
+  for (std::int64_t i = 0; i < part.elements(); i += run) std::copy_n(whole + part.index(i), run, slice + i);
+}
+
+// Where the elements of a tensor that is broadcast lie, by the indices of those that it is broadcast to: sides of those,
+// and how far a step along each is in the other (0: along none of its own).
+template <int dims>
+class Walk {
+ public:
+  Walk() = default;
+  // The last sides of `to` are those of `from`, or 1 there.
+  Walk(const Sides& to, const Sides& from) {
+    for (int d = 0; d < dims; ++d) sides_[d] = to[static_cast<std::size_t>(d)];
+    std::int64_t step = 1;
+    for (std::size_t k = 1; k <= from.size(); ++k) {
+      const std::int64_t side = from[from.size() - k];
+      if (side != 1) steps_[to.size() - k] = step;
+      step *= side;
+    }
+  }
+  CHORALE_DEVICE std::int64_t at(std::int64_t index) const {
+    std::int64_t result = 0;
+    for (int d = dims; d-- > 0;) {
+      result += index % sides_[d] * steps_[d];
+      index /= sides_[d];
+    }
+    return result;
+  }
+
+ private:
+  std::int64_t sides_[dims] = {}, steps_[dims] = {};
+};
+
+inline void require(bool holds, const std::string& what) {
+  if (!holds) throw std::invalid_argument(what);
+}
+
+template <typename T>
+std::unique_ptr<T[]> memory(std::int64_t elements) {
+  return std::unique_ptr<T[]>(new T[static_cast<std::size_t>(std::max<std::int64_t>(1, elements))]);
+}
+
+// Sums of many: in double, and in lanes that a compiler makes vectors of.
+template <Combination op>
+CHORALE_DEVICE inline double identity() {
+  return op == Combination::Sum ? 0.0 : op == Combination::Max ? -HUGE_VAL : HUGE_VAL;
+}
+// Such a total as an element: sums of whole numbers wrap around, as those over ranks do. In double they are
+// exact up to 2^53.
+template <Combination op, typename T>
+CHORALE_DEVICE inline T total_as(double total) {
+  if constexpr (op == Combination::Sum && std::is_integral_v<T>)
+    return static_cast<T>(static_cast<std::uint32_t>(static_cast<std::int64_t>(total)));
+  else
+    return rounded_to<T>(total);
+}
+inline constexpr std::int64_t kFolded = 1024;  // at once
+template <Combination op>
+double folded(const double* values, std::int64_t count, double first) {
+  constexpr int lanes = 8;
+  double sums[lanes];
+  for (double& sum : sums) sum = identity<op>();
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (int k = 0; k < lanes; ++k) sums[k] = combined<op>(sums[k], values[i + k]);
+  for (; i < count; ++i) first = combined<op>(first, values[i]);
+  for (const double sum : sums) first = combined<op>(first, sum);
+  return first;
+}
+
+}  // namespace chorale

@@ -1,0 +1,53 @@
+// A few elements that follow each other, in registers: how loops and communications read and store in kernels, in loads of 16
+// bytes where addresses let them. For hosts and for device code. C++17, and goes along with what is emitted.
+#pragma once
+
+#include <cstdint>
+
+#include "runtime/device/elements.h"
+
+// Arrays are in registers only where loops over them are not loops any more.
+#ifdef __CUDACC__
+#define CHORALE_UNROLL _Pragma("unroll")
+#else
+#define CHORALE_UNROLL
+#endif
+
+namespace chorale {
+
+template <typename T, int width>
+struct alignas(sizeof(T) * width < 16 ? sizeof(T) * width : 16) Several {
+  T of[width];
+};
+
+template <typename T, int width>
+CHORALE_DEVICE inline bool lies_even(const T* at) {
+  return reinterpret_cast<std::uintptr_t>(at) % alignof(Several<T, width>) == 0;
+}
+
+template <int width, typename T>
+CHORALE_DEVICE inline Several<T, width> several_at(const T* at) {
+#ifdef __CUDA_ARCH__
+  if constexpr (width > 1)
+    if (lies_even<T, width>(at)) return *reinterpret_cast<const Several<T, width>*>(at);
+#endif
+  Several<T, width> values;
+  CHORALE_UNROLL
+  for (int k = 0; k < width; ++k) values.of[k] = at[k];
+  return values;
+}
+
+template <typename T, int width>
+CHORALE_DEVICE inline void store_several(T* at, const Several<T, width>& values) {
+#ifdef __CUDA_ARCH__
+  if constexpr (width > 1)
+    if (lies_even<T, width>(at)) {
+      *reinterpret_cast<Several<T, width>*>(at) = values;
+      return;
+    }
+#endif
+  CHORALE_UNROLL
+  for (int k = 0; k < width; ++k) at[k] = values.of[k];
+}
+
+}  // namespace chorale

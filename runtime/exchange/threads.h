@@ -1,0 +1,248 @@
+// Ranks as threads of this process, for runtime/exchange/exchange.h. A sender says where its data lie; whoever receives
+// them reads them there, and says when it has. So data that are added up move once, into the registers of who adds.
+//
+// An exchange says where all its data are before it waits for anything, and a release gives back all that it borrowed
+// before it waits for others to do so. So where messages match both end, however threads are scheduled. C++17, and goes along with
+// what is emitted.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "runtime/exchange/device.h"
+#include "runtime/exchange/exchange.h"
+
+namespace chorale {
+
+// What they share.
+class ThreadRanks {
+ public:
+  explicit ThreadRanks(int ranks) : doors_(static_cast<std::size_t>(ranks)) {}
+
+ private:
+  friend class ThreadTransport;
+  friend void on_thread_ranks(int, const std::function<void(class ThreadTransport&)>&);
+
+  struct Sent {
+    int from = 0, tag = 0;
+    const void* data = nullptr;
+    const std::vector<Stretch<char>>* pieces = nullptr;  // instead of data
+    std::int64_t bytes = 0;
+    bool stays = false;
+    std::atomic<bool>* read = nullptr;  // set when nobody needs the data any more
+  };
+  struct Door {
+    std::mutex mutex = {};
+    std::condition_variable rung = {};
+    std::vector<Sent> sent = {};  // to this rank, and not yet found
+  };
+  struct Stopped {};
+
+  void stop(std::exception_ptr why) {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!failure_) failure_ = why;
+    }
+    stopped_ = true;
+    for (Door& door : doors_) ring(door);
+  }
+  static void ring(Door& door) {
+    { const std::lock_guard<std::mutex> lock(door.mutex); }  // whoever is about to sleep has it
+    door.rung.notify_all();
+  }
+  // A rank that has failed goes only when no other one can still read its memory.
+  void leave() {
+    ++left_;
+    while (left_ < static_cast<int>(doors_.size())) std::this_thread::yield();
+  }
+
+  std::vector<Door> doors_;
+  std::vector<double> numbers_ = std::vector<double>(doors_.size());
+  std::atomic<int> arrived_{0}, generation_{0}, left_{0};
+  std::atomic<bool> stopped_{false};
+  std::mutex mutex_ = {};
+  std::exception_ptr failure_ = {};
+};
+
+class ThreadTransport {
+ public:
+  ThreadTransport(ThreadRanks& all, int rank) : all_(all), rank_(rank) {}
+
+  using Device = HostDevice;
+  Device& device() { return device_; }
+  int rank() const { return rank_; }
+  int ranks() const { return static_cast<int>(all_.doors_.size()); }
+
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
+    while (read_.size() < sends.size()) read_.emplace_back(false);
+    for (std::size_t i = 0; i < sends.size(); ++i) publish(sends[i], read_[i]);
+    borrowed_.clear();
+    for (Delivery& receive : receives) {
+      const ThreadRanks::Sent sent = found(receive);
+      if (sent.bytes != receive.bytes)
+        throw std::logic_error("a message has another length than is expected");
+      receive.at = receive.data;
+      receive.at_pieces = nullptr;
+      if (receive.borrows && sent.stays) {
+        receive.at = sent.data;
+        receive.at_pieces = sent.pieces;
+        // Pieces that it was to be put into are not where it is.
+        if (sent.pieces == nullptr) receive.pieces.clear();
+        borrowed_.push_back({receive.peer, sent.read});
+        continue;
+      }
+      copy(sent, receive);
+      give_back(receive.peer, sent.read);
+    }
+    for (std::size_t i = 0; i < sends.size(); ++i)
+      if (!sends[i].stays) wait([&] { return read_[i].load(); });
+  }
+  void release(std::vector<Delivery>& sends, std::vector<Delivery>&) {
+    for (const Borrowed& each : borrowed_) give_back(each.peer, each.read);
+    borrowed_.clear();
+    for (std::size_t i = 0; i < sends.size(); ++i)
+      if (sends[i].stays) wait([&] { return read_[i].load(); });
+  }
+
+  void post(const Delivery& send) {
+    posted_.emplace_back(false);
+    publish(send, posted_.back());
+  }
+  void finish() {
+    for (std::atomic<bool>& read : posted_) wait([&] { return read.load(); });
+    posted_.clear();
+  }
+
+  void barrier() {
+    const int generation = all_.generation_;
+    if (++all_.arrived_ == ranks()) {
+      all_.arrived_ = 0;
+      ++all_.generation_;
+      for (ThreadRanks::Door& door : all_.doors_) ThreadRanks::ring(door);
+    } else {
+      wait([&] { return all_.generation_ != generation; });
+    }
+  }
+  // By rank.
+  std::vector<double> all(double mine) {
+    all_.numbers_[rank_] = mine;
+    barrier();
+    const std::vector<double> result = all_.numbers_;
+    barrier();  // before anyone writes again
+    return result;
+  }
+
+ private:
+  struct Borrowed {
+    int peer;
+    std::atomic<bool>* read;
+  };
+
+  // From what may be pieces to what may be others.
+  static void copy(const ThreadRanks::Sent& sent, const Delivery& receive) {
+    std::int64_t from_piece = 0, from_byte = 0;
+    const auto copy_to = [&](char* to, std::int64_t bytes) {
+      while (bytes > 0) {
+        const char* from = static_cast<const char*>(sent.data) + from_byte;
+        std::int64_t count = bytes;
+        if (sent.pieces != nullptr) {
+          const Stretch<char>& piece = (*sent.pieces)[static_cast<std::size_t>(from_piece)];
+          from = piece.at + from_byte;
+          count = std::min(bytes, piece.count - from_byte);
+          if (from_byte + count == piece.count) ++from_piece, from_byte = -count;
+        }
+        std::memcpy(to, from, static_cast<std::size_t>(count));
+        from_byte += count;
+        to += count;
+        bytes -= count;
+      }
+    };
+    if (receive.pieces.empty()) return copy_to(static_cast<char*>(receive.data), sent.bytes);
+    for (const Stretch<char>& piece : receive.pieces) copy_to(piece.at, piece.count);
+  }
+  void publish(const Delivery& send, std::atomic<bool>& read) {
+    read = false;
+    ThreadRanks::Door& door = all_.doors_[send.peer];
+    {
+      const std::lock_guard<std::mutex> lock(door.mutex);
+      door.sent.push_back({rank_, send.tag, send.data, send.pieces.empty() ? nullptr : &send.pieces,
+                           send.bytes, send.stays, &read});
+    }
+    door.rung.notify_all();
+  }
+  void give_back(int peer, std::atomic<bool>* read) {
+    *read = true;
+    ThreadRanks::ring(all_.doors_[peer]);
+  }
+  // Messages of a pair with one tag come in their order.
+  ThreadRanks::Sent found(const Delivery& receive) {
+    ThreadRanks::Sent result;
+    std::vector<ThreadRanks::Sent>& sent = all_.doors_[rank_].sent;
+    wait([&] {
+      const std::lock_guard<std::mutex> lock(all_.doors_[rank_].mutex);
+      for (auto it = sent.begin(); it != sent.end(); ++it)
+        if (it->from == receive.peer && it->tag == receive.tag) {
+          result = *it;
+          sent.erase(it);
+          return true;
+        }
+      return false;
+    });
+    return result;
+  }
+  // A rank that runs answers within a few turns of the scheduler. The condition is asked without the lock, which it may
+  // take; it is looked at again after a while, should it have changed in between.
+  template <typename Condition>
+  void wait(Condition condition) {
+    for (int turn = 0; turn < 100; ++turn) {
+      if (condition()) return;
+      std::this_thread::yield();
+    }
+    ThreadRanks::Door& door = all_.doors_[rank_];
+    while (!condition()) {
+      if (all_.stopped_) {
+        all_.leave();
+        throw ThreadRanks::Stopped();
+      }
+      std::unique_lock<std::mutex> lock(door.mutex);
+      door.rung.wait_for(lock, std::chrono::microseconds(200));
+    }
+  }
+
+  ThreadRanks& all_;
+  const int rank_;
+  HostDevice device_ = {};
+  std::deque<std::atomic<bool>> read_ = {};  // by send of the exchange
+  std::deque<std::atomic<bool>> posted_ = {};
+  std::vector<Borrowed> borrowed_ = {};
+};
+
+// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they wait, and is thrown
+// on.
+inline void on_thread_ranks(int ranks, const std::function<void(ThreadTransport&)>& each) {
+  ThreadRanks all(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&all, &each, rank] {
+      try {
+        ThreadTransport transport(all, rank);
+        each(transport);
+        ++all.left_;
+      } catch (const ThreadRanks::Stopped&) {
+      } catch (...) {
+        all.stop(std::current_exception());
+        ++all.left_;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  if (all.failure_) std::rethrow_exception(all.failure_);
+}
+
+}  // namespace chorale
