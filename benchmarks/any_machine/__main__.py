@@ -8,7 +8,7 @@ usage: python3 benchmarks/any_machine machines DIR        writes all machines an
        python3 benchmarks/any_machine report LOG          the tables alone
        python3 benchmarks/any_machine bound NAME          bounds of one machine or question
 
-One process at a time; CPU seconds and peak memory are the child's by wait4. Bounds are computed here
+One process at a time; CPU seconds are the child's by wait4, peak memory is what /proc has said last. Bounds are computed here
 (bounds.py says how), not by the program. Exit code 1 where an answer is below its bound, which is a fault
 of the bound or of the schedule; the result is then kept beside LOG as NAME.COLLECTIVE.json.
 """
@@ -38,7 +38,7 @@ LEGEND = """none: no answer; <=1% and so on: answers whose rounds per chunk exce
 median and worst: rounds per chunk over the bound. Steps over the diameter: first: the most of a fewest-steps
 point; near: steps of the lowest point within 1 % of the best rate, the median and the 90 % quantile. CPU s:
 median and most; over: most seconds beyond the limit, of the clock or, with --cpu, of the processor; MiB: peak
-memory, not below what Python itself has when it starts a process."""
+memory."""
 
 
 class Case:
@@ -88,21 +88,28 @@ def sampled(found, count):
     return [case for case in found if case.name in chosen]
 
 
-def interrupt_after(process, seconds):
-    """Ctrl-C once it has taken so many CPU seconds: a limit that other work on the machine does not change."""
-    tick = os.sysconf("SC_CLK_TCK")
+class Watch(threading.Thread):
+    """Peak memory of a process while it runs (wait4 has Python's own, from before exec); and Ctrl-C once it has
+    taken so many CPU seconds: a limit that other work on the machine does not change."""
 
-    def watch():
-        while process.returncode is None:
+    def __init__(self, process, seconds):
+        super().__init__(daemon=True)
+        self.process, self.seconds, self.peak_mib = process, seconds, 0
+
+    def run(self):
+        tick = os.sysconf("SC_CLK_TCK")
+        files = pathlib.Path(f"/proc/{self.process.pid}")
+        while self.process.returncode is None:
             try:
-                fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+                fields = (files / "stat").read_text().rpartition(")")[2].split()
+                peak = [line for line in (files / "status").read_text().splitlines() if line.startswith("VmHWM")]
             except OSError:
                 return
-            if (int(fields[11]) + int(fields[12])) / tick >= seconds:
-                return process.send_signal(signal.SIGINT)
+            self.peak_mib = max([self.peak_mib] + [int(line.split()[1]) // 1024 for line in peak])
+            if (int(fields[11]) + int(fields[12])) / tick >= self.seconds:
+                self.process.send_signal(signal.SIGINT)
+                self.seconds = float("inf")
             time.sleep(0.02)
-
-    threading.Thread(target=watch, daemon=True).start()
 
 
 def measured(chorale, case, seconds, cpu, folder):
@@ -123,8 +130,8 @@ def measured(chorale, case, seconds, cpu, folder):
     with subprocess.Popen(
         list(map(str, command)), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as process:
-        if cpu:
-            interrupt_after(process, seconds)
+        watch = Watch(process, seconds if cpu else float("inf"))
+        watch.start()
         late = threading.Timer((10 if cpu else 2) * seconds + PATIENCE, lambda: process.send_signal(signal.SIGKILL))
         late.start()
         words = process.stderr.read()
@@ -135,7 +142,7 @@ def measured(chorale, case, seconds, cpu, folder):
         "exit": process.returncode,
         "wall": round(time.monotonic() - started, 2),
         "cpu": round(usage.ru_utime + usage.ru_stime, 2),
-        "mib": round(usage.ru_maxrss / 1024),
+        "mib": watch.peak_mib,
     }
     if words.strip():
         row["words"] = words.strip()[:200]
