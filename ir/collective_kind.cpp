@@ -135,7 +135,7 @@ Slot in_place_slot(CollectiveKind kind, int chunks_per_block, Rank rank, const S
                    int output_chunks) {
   const Slot place = in_place_slot(kind, chunks_per_block, rank, slot);
   const int chunks = place.buffer == Buffer::Input ? input_chunks : output_chunks;
-  // A name that the other buffer has no slot for is nobody else's.
+  // A slot that the other buffer does not have is shared with nothing.
   return place.buffer == Buffer::Scratch || place.index < chunks ? place : slot;
 }
 

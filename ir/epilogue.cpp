@@ -1,5 +1,6 @@
-// Names in epilogues and job templates: x, index, operands. Texts of before workloads and epilogues had one grammar call
-// functions by small letters, "max(x, 0)", and conversions by the names of types, "float16(x)": these are read, not written.
+// Names in epilogues and job templates: x, index, operands. Texts of before workloads and epilogues had one
+// grammar call functions by small letters, "max(x, 0)", and conversions by the names of types, "float16(x)":
+// these are read, not written.
 #include "ir/epilogue.h"
 
 #include <fmt/format.h>

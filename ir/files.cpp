@@ -1,5 +1,5 @@
-// How writing goes: find the real target, draft beside it, rename. stat() is asked before links are followed by
-// hand, so that the kernel has its say on them (loops; links of others in sticky directories).
+// How writing goes: find the real target, draft beside it, rename. stat() is asked before links are followed
+// by hand, so that the kernel has its say on them (loops; links of others in sticky directories).
 #include "ir/files.h"
 
 #include <fcntl.h>
@@ -77,8 +77,8 @@ Target target_of(const std::string& path) {
   return target;
 }
 
-// The process has one umask, which can only be read by setting it. What another thread makes meanwhile is more
-// private, not less.
+// The process has one umask, which can only be read by setting it. What another thread makes meanwhile is
+// more private, not less.
 mode_t mode_of_new_files() {
   const mode_t mask = umask(077);
   umask(mask);
@@ -107,10 +107,10 @@ void write_directly(const std::string& path, const Target& target, std::string_v
   if (!written) throw unwritable(path, why);
 }
 
-// A text on its way to its place. temporary_ names a file of ours that is to be renamed or removed; it is
-// empty before there is one, after it has got its place, and where the target is written directly. So whoever
-// leaves early, by whatever exception, leaves nothing behind. What fails in the constructor is removed there:
-// no destructor follows.
+// A text on its way to its target. temporary_ names a file of ours that is to be renamed or removed; it is
+// empty before that file exists, after it was renamed, and if the target is written directly. An early
+// return, or any exception, thus leaves no file behind. What fails in the constructor is removed there: no
+// destructor follows.
 class Draft {
  public:
   Draft(const std::string& path, std::string_view text)

@@ -158,7 +158,8 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
     program.ranks.push_back(std::move(rank));
   }
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
-  // Last, since a few letters of text may name a large one. Of a named one, each block lies whole in some buffer.
+  // Last, since a few letters of text may name a large one. Of a named one, each block lies whole in some
+  // buffer.
   int largest = 1;
   for (const BlockRank& rank : program.ranks)
     largest = std::max({largest, rank.input_chunks, rank.output_chunks});

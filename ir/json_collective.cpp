@@ -1,5 +1,5 @@
-// Collectives, by name with their chunks a block or chunk by chunk. Ranks and positions are checked here, so
-// that a collective from a file is one; equal sets of ranks become one set.
+// Collectives, by name with their chunks per block or chunk by chunk. Ranks and positions are checked here,
+// so that a collective from a file is valid; equal sets of ranks become one set.
 #include <algorithm>
 #include <set>
 

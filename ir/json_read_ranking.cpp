@@ -1,4 +1,5 @@
-// Reads what placement has written. Names become numbers here, and numbers are bounded; what the numbers claim is judged elsewhere.
+// Reads what placement has written. Names become numbers here, and numbers are bounded; what the numbers
+// claim is verified elsewhere.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // A cursor is a pointer to a value of the library's tree, which it keeps alive, and the words that lead
 // there; a place is put into words as it is entered, so that every error has it.
 //
-// A text that the library would not survive (nested deeply: it calls itself where it frees it) or would take
-// in silence (a key given twice: it keeps the last one) is refused here, and what is no JSON at all is told
+// Refused here: a text that the library would not survive (nested deeply: it frees it recursively) or would
+// accept silently (a repeated key: it keeps the last one). For a text that is not JSON, the error reports
 // what it seems to be.
 #include "ir/json_reader.h"
 
@@ -55,7 +55,7 @@ std::string first_element(std::string_view text) {
   return "";
 }
 
-// What a text that is no JSON seems to be, and what can be done with it; empty if it might have become JSON.
+// What a text that is not JSON seems to be, and the remedy; empty if it might have become JSON.
 struct Guess {
   std::string words = {};
   std::string remedy = "give a JSON file (docs/formats.md)";

@@ -42,7 +42,8 @@ Value read_named(const JsonReader& json, std::span<const Named<Value>> table) {
   json.fail("'" + text + "' is not known here", "use one of " + known);
 }
 
-// [[chunk, link, step], ...] a cube; steps from 1 on, and a decision that nothing is sent has its step below zero.
+// [[chunk, link, step], ...] a cube; steps from 1 on, and a decision that nothing is sent has its step below
+// zero.
 std::string write_cubes(std::span<const Cube> cubes) {
   std::vector<std::string> texts;
   for (const Cube& cube : cubes) {
@@ -253,8 +254,8 @@ std::string read_construction(const JsonReader& json) {
   return name;
 }
 
-// Older files do not state it. An Allgather sends every chunk once to every rank but its owner, so the number of its sends
-// says where it begins.
+// Older files do not state it. An Allgather sends every chunk once to every rank but its owner, so the number
+// of its sends says where it begins.
 int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
   const std::vector<Step>& steps = point.schedule.steps;
   if (json.has("reduce_scatter_steps"))
@@ -365,7 +366,7 @@ std::string write_rate(const Rate& rate) {
   return fmt::format("[{},{}]", or_null(rate.rounds), rate.chunks);
 }
 
-// [rounds, chunks]; rounds are null where there is no schedule.
+// [rounds, chunks]; rounds are null if there is no schedule.
 Rate read_rate(const JsonReader& json) {
   if (json.size(2) != 2) json.fail("is not rounds per chunk", "use [rounds, chunks]");
   constexpr long long most = 1'000'000'000'000'000;

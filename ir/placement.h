@@ -55,7 +55,8 @@ struct Conditions {
 // What devices that differ in these axes only do with each other.
 enum class Goal {
   AllReduce,  // every device contributes `bytes` and gets the sum
-  ReduceScatter,  // every device contributes `bytes` and gets its part of the sum, whichever the strategy leaves it
+  // every device contributes `bytes` and gets its part of the sum, whichever the strategy leaves it
+  ReduceScatter,
   AllGather,  // every device has such a part, and gets `bytes`
   AllToAll,   // every device has `bytes`, and sends an equal part to each
   Shift,      // every device sends `bytes` to the next along the axes, the last to none
@@ -91,13 +92,15 @@ std::vector<std::vector<int>> predecessors(const Job&);
 Job job_from_json(std::string_view text, const std::string& file);
 std::string to_json(const Job&);
 
-// The hierarchies over which strategies may be written (P^2, section 3.4; placement/synthesis_hierarchy.h), the richest last.
+// The hierarchies over which strategies may be written (P^2, section 3.4; placement/synthesis_hierarchy.h),
+// the richest last.
 enum class SynthesisKind {
   System,         // (a) the levels of the machine
   Columns,        // (b) all factors, level by level
   Rows,           // (c) all factors, axis by axis
   ReductionAxes,  // (d) the factors of the reduction axes, axis by axis
-  Collapsed,  // (d) with factors of one machine level joined, and without factors of 1: what we search by default
+  // (d) with factors of one machine level joined, and without factors of 1: what we search by default
+  Collapsed,
 };
 // Those that can be asked for. Of several reduction axes, the factors in one level are one in all of them.
 inline constexpr std::array<SynthesisKind, 4> kSynthesisChoices = {

@@ -98,7 +98,7 @@ std::vector<Promise::Input> Promise::terms(std::span<const Chunk> chunks) const 
   return all;
 }
 
-// Two terms of one place are added: whoever adds up copies of equal inputs has them twice.
+// Two terms of one slot are added: adding up copies of equal inputs counts them twice.
 std::optional<SymbolicSum> Promise::wanted(Rank n, int slot) const {
   const std::span<const Chunk> added_up = chunks(n, slot);
   if (added_up.empty()) return std::nullopt;
