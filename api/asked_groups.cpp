@@ -1,8 +1,8 @@
-// Texts become lists of ranks and of counts, and everything about them is checked here, once, against the machine and
-// against each other; what a question may be too large for is ir/group_collective.cpp's matter.
+// Texts become lists of ranks and of counts, and everything about them is checked here, once, against the
+// machine and against each other; what a question may be too large for is ir/group_collective.cpp's matter.
 //
-// Names of groups come from how the machine is described, not from its links: sides of a grid, hosts, levels. A machine
-// without some of its ranks has the groups that it had, without these ranks.
+// Names of groups come from how the machine is described, not from its links: sides of a grid, hosts, levels.
+// A machine without some of its ranks has the groups that it had, without these ranks.
 #include "api/asked_groups.h"
 
 #include <fmt/format.h>

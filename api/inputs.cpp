@@ -29,7 +29,7 @@ bool is_path(const std::string& text) {
 }
 
 Collective reachable(const Topology& topology, Collective collective) {
-  // Throws where a chunk has no way to its destination.
+  // Throws if a chunk has no path to its destination.
   fewest_steps(topology.switches > 0 ? flatten(topology) : topology, collective);
   return collective;
 }

@@ -1,4 +1,5 @@
-// All ranks go through the same answers in the order of the file, and decide alike: by predictions, and never by times.
+// All ranks go through the same answers in the order of the file, and decide alike: by predictions, and never
+// by times.
 #include "api/measure.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,8 @@
 namespace chorale {
 namespace {
 
-// In which group each rank is; -1: in none that is measured. A group that is no level is measured by itself, at its members.
+// The group of each rank; -1: in none that is measured. A group that is not a level is measured by itself, at
+// its members.
 std::vector<int> groups_of(const AnswerPlace& place, int ranks) {
   std::vector<int> numbers(ranks, place.group == "all" ? 0 : -1);
   if (place.group == "all") return numbers;
@@ -78,8 +80,8 @@ MeasuredTime told(const std::string& over, int point, std::int64_t bytes, std::v
           .times = times};
 }
 
-// What takes its turn: the library's own collective where there is no program, or that, which the preload
-// library would run likewise.
+// One measurement of the round-robin: the library's own collective if there is no program, or that program,
+// which the preload library would run likewise.
 RunRow timed(MpiSession& session, MeasuredOver over, const Collective& own, const Verified<Program>* program,
              const RunOptions& options) {
   const bool gpus = over == MeasuredOver::Nccl;

@@ -1,5 +1,5 @@
-// An AllReduce of two parts is patched part by part, and the parts are what a search begins with: it puts them together
-// itself, with others, too.
+// An AllReduce of two parts is patched part by part, and the parts are what a search begins with: it puts
+// them together itself, with others, too.
 #include "api/repair.h"
 
 #include <fmt/format.h>

@@ -25,8 +25,9 @@ namespace chorale {
 namespace {
 
 constexpr long long kMostSends = 50'000;  // of more, two times are found out
-// Once stopped: so many for all sizes, so many for two. Where links are contended a send takes a simulation some 20
-// microseconds (dgx1:8, composed AllReduces: 1.3 CPU s for what 50,000 would let through).
+// Once stopped: the limit for all sizes, and the limit for two sizes. Where links are contended the
+// simulation of a send takes some 20 microseconds (dgx1:8, composed AllReduces: 1.3 CPU s for what 50,000
+// would admit).
 constexpr long long kMostSendsStopped = 200;
 constexpr long long kMostSendsOfTwoStopped = 5'000;
 constexpr double kLargeBlock = 1 << 30;
@@ -118,7 +119,7 @@ std::vector<std::string> best_sizes_in_words(const Result& result, const SizeMod
 
 namespace {
 
-// That of its claims, or, where none says any, one that is looked for; 0 where it was stopped before.
+// The bound of its claims, or, if none has a rate, a bound that is computed here; 0 if it was stopped before.
 double rounds_per_chunk(const Result& result, const std::atomic<bool>* stop) {
   Rate bound = rate_bound(result);
   if (bound.rounds == 0 && !(stop != nullptr && *stop))
@@ -127,7 +128,7 @@ double rounds_per_chunk(const Result& result, const std::atomic<bool>* stop) {
   return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
 }
 
-// What holds for any chunk count, of so many steps or fewer.
+// Rates that hold for any chunk count, by number of steps: of at most that many steps.
 std::vector<StepRate> rates_of_steps(const Result& result) {
   std::vector<StepRate> rates;
   for (const Claim& claim : result.claims)

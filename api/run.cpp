@@ -46,8 +46,8 @@ double tensor_bytes(const Form& program, const RunOptions& options, double large
   return bytes;
 }
 
-// Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are
-// threads. Scratch has room for so much of a block.
+// Buffers of the largest size have to fit into the memory of this machine, those of all ranks if ranks are
+// threads. `scratch_block`: the bytes of a block that scratch has room for.
 template <typename Form>
 void require_memory(const Form& program, const RunOptions& options, bool all_ranks, double scratch_block) {
   if (options.bytes.empty()) return;

@@ -1,8 +1,8 @@
-// Questions are looked at before they go to the rooms behind, which take them for granted, and machines lose
-// their switches. What is made without a search gets its bounds, so that it is a result like others.
+// Questions are checked before they go to the rooms behind, which rely on that, and machines lose their
+// switches. A schedule that is made without a search gets its bounds, so that it is a result like others.
 //
-// Constructions and simulations look at a stop flag and at no clock. Under `chorale` the supervisor sets it at
-// the time limit; here a thread does so for whoever else asks.
+// Constructions and simulations poll a stop flag and no clock. Under `chorale` the supervisor sets it at the
+// time limit; for any other caller a thread here does.
 #include "api/search.h"
 
 #include <fmt/format.h>
@@ -56,12 +56,12 @@ class TimedStop {
       };
     try {
       clock_ = std::jthread([this, deadline](const std::stop_token& done) { watch(done, deadline); });
-    } catch (const std::system_error&) {  // no memory for a thread: the search still looks at its own clock
+    } catch (const std::system_error&) {  // no memory for a thread: the search still checks its own clock
       options.synthesis.limits.stop = asked_;
     }
   }
 
-  // Why a search ended that was told by the flag only that it had to.
+  // Why a search ended whose only information was the stop flag.
   void tell_why(Result& result) const {
     if (clock_.joinable() && result.stopped == Stopped::Interrupted && !(asked_ != nullptr && *asked_))
       result.stopped = Stopped::TimeLimit;
@@ -182,7 +182,7 @@ Bounds bounds(const Topology& machine, const Collective& one_chunk, const Bounds
   require_question(machine, one_chunk);
   const Topology topology = flatten(machine);
   const Collective collective = with_chunks(one_chunk, question.chunks);
-  // The cheap bounds first, and each told when it is there: a limit may end what follows.
+  // The cheap bounds first, and each reported as soon as it is known: a limit may end what follows.
   const auto tell = [&](const Bounds& known) {
     if (question.progress) question.progress(known);
   };
