@@ -2,9 +2,9 @@
 // ranks compare is a hash of the contents of the files that were loaded, in the order of reading, so it does
 // not depend on where a rank finds them; a file that is left out in one rank alone makes it differ.
 //
-// Two questions are kept apart. has() depends on the files alone and needs no memory, so ranks that loaded the same agree on it
-// without asking each other. choose() looks for symmetries, and may fail, or take the next best, where lowering does: ranks
-// that use it in a call compare its answer.
+// Two questions are kept apart. has() depends on the files alone and needs no memory, so ranks that loaded
+// the same agree on it without asking each other. choose() looks for symmetries, and may fail, or take the
+// next best, where lowering does: ranks that use it in a call compare its answer.
 #include "library/algorithms.h"
 
 #include <fmt/format.h>
@@ -73,8 +73,8 @@ Verified<Schedule> verified(const Result& result, const Point& point) {
   return std::move(*verification.accepted);
 }
 
-// A program of others has the buffers of the collective that it names: a point that does something else in its place
-// (gathers, and adds up) needs others.
+// A program of others has the buffers of the collective that it names: a point that does something else in
+// its place (gathers, and adds up) needs others.
 bool does(const Point& point, const CollectiveCall& call) {
   return point.collective.kind == call.collective && is_custom(point.collective) == !call.counts.empty();
 }

@@ -1,4 +1,5 @@
-// Threads ask for the next question that is open, search it, and keep what was found; the file and the report are one's at a time.
+// Threads ask for the next question that is open, search it, and keep what was found; the file and the report
+// are one's at a time.
 #include "library/build.h"
 
 #include <fmt/format.h>

@@ -19,8 +19,8 @@ class Keeper {
 
   // Is there an answer? Then it has the question's places and predicted times afterwards.
   bool has(const LibraryQuestion&);
-  // Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it would be found
-  // instead of a search that can do better. Returns whether it did.
+  // Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it
+  // would be found instead of a search that can do better. Returns whether it did.
   bool keep(const LibraryQuestion&, Result);
 
  private:
@@ -36,8 +36,8 @@ struct Searched {
   std::optional<Result> result = {};
   std::string why = {};
 };
-// Searches; `jobs` of the processors are its own, for its cubes. Several are called at once, each by a thread of its own. May
-// return at once when `stopped`. What it throws ends the build.
+// Searches; `jobs` of the processors are its own, for its cubes. Several are called at once, each by a thread
+// of its own. May return at once when `stopped`. What it throws ends the build.
 using Search =
     std::function<Searched(const LibraryQuestion&, int jobs, const std::function<bool()>& stopped)>;
 

@@ -1,4 +1,5 @@
-// Sizes go from one that was asked for up to the next one: the first choice also holds below, the last one also above.
+// Sizes go from one that was asked for up to the next one: the first choice also holds below, the last one
+// also above.
 #include "library/export.h"
 
 #include <fmt/format.h>
@@ -82,7 +83,8 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
   }
 }
 
-// The fastest of NCCL's two shapes, in pieces that suit the size; none: the machine has not the links for one of them.
+// The fastest of NCCL's two shapes, in pieces that suit the size; none: the machine has not the links for one
+// of them.
 std::optional<double> shape_us(const Topology& topology, std::span<const Result> of_shape, double block) {
   std::optional<double> best;
   for (const Result& result : of_shape)

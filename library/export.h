@@ -1,5 +1,5 @@
-// What is in a library, as others read it: files as texts, nothing is written. All that leaves here has passed the referee of
-// its form.
+// What is in a library, as others read it: files as texts, nothing is written. All that leaves here has
+// passed the referee of its form.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,15 @@
 
 namespace chorale {
 
-// Mscclpp, MscclXml: for each collective the schedules that are the fastest at some size, each with the sizes of messages (of the larger
-//   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is left out, and the
-//   next best takes its sizes.
-// NcclTuner: rows for NCCL's example of a tuner plugin (its ext-tuner/example), in one file: which of NCCL's own algorithms it
-//   should take. What is known of these here is the shape of two, ring and tree, of AllReduce; so there are rows for that, where
-//   moving the data takes longer than all latencies, protocol Simple. Elsewhere NCCL goes on choosing.
+// Mscclpp, MscclXml: for each collective the schedules that are the fastest at some size, each with the sizes
+// of messages (of the larger
+//   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is
+//   left out, and the next best takes its sizes.
+// NcclTuner: rows for NCCL's example of a tuner plugin (its ext-tuner/example), in one file: which of NCCL's
+// own algorithms it
+//   should take. What is known of these here is the shape of two, ring and tree, of AllReduce; so there are
+//   rows for that, where moving the data takes longer than all latencies, protocol Simple. Elsewhere NCCL
+//   goes on choosing.
 // Preload: the answers themselves, files for CHORALE_ALGORITHMS.
 enum class ExportForm { Mscclpp, MscclXml, NcclTuner, Preload };
 std::span<const Named<ExportForm>> export_forms();

@@ -1,5 +1,6 @@
-// Machines and collectives by their names. Libraries are read in programs of others, too, into which nothing comes that reads
-// descriptions of machines; whoever builds, verifies or merges them gives it (api/library.cpp).
+// Machines and collectives by their names. Libraries are read in programs of others, too, into which nothing
+// comes that reads descriptions of machines; whoever builds, verifies or merges them gives it
+// (api/library.cpp).
 #pragma once
 
 #include <functional>

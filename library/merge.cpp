@@ -1,7 +1,8 @@
-// Of several answers to a question the best one is kept, and, unless it is complete, with what others say more: schedules that
-// none of its own is as good as, and claims that exclude more. That can be, since it is the same question: a claim is about all
-// schedules of a machine and a collective in so many chunks, whoever found it, and which points are proven follows from the
-// claims alone. So it is worked out anew from all of them.
+// Of several answers to a question the best one is kept, and, unless it is complete, with what others say
+// more: schedules that none of its own is as good as, and claims that exclude more. That can be, since it is
+// the same question: a claim is about all schedules of a machine and a collective in so many chunks, whoever
+// found it, and which points are proven follows from the claims alone. So it is worked out anew from all of
+// them.
 #include "library/merge.h"
 
 #include <algorithm>
@@ -106,7 +107,8 @@ std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
   return all;
 }
 
-// Times are of points by their numbers: those of the same schedules, where they are now. What was measured of MPI's own stays.
+// Times are of points by their numbers: those of the same schedules, where they are now. What was measured of
+// MPI's own stays.
 void put_times(AnswerFile& into, const Found& from, const Result& as_here, const Result& all) {
   constexpr int kGone = MeasuredTime::kOwn - 1;
   std::vector<int> now;

@@ -24,8 +24,8 @@ std::string limits_of(std::int64_t conflicts, std::int64_t ms) {
   return fmt::format("conflicts {} ms {} ", conflicts, ms);
 }
 
-// Options that have a place in the text; the others are named in it where they are not the default, so that a new
-// option leaves the questions of libraries that were built without it as they are.
+// Options that have a place in the text; the others are named in it where they are not the default, so that a
+// new option leaves the questions of libraries that were built without it as they are.
 constexpr std::string_view kPlaced[] = {"min_chunks", "max_chunks", "max_steps",    "k",   "conflicts",
                                         "time_limit", "use_bounds", "use_symmetry", "seed"};
 

@@ -1,5 +1,5 @@
-// All points of results that are for a call are priced anew, on the machine of their result; no table by size is kept.
-// `usable` is asked only of what would be the best so far, so it may be slow.
+// All points of results that are for a call are priced anew, on the machine of their result; no table by size
+// is kept. `usable` is asked only of what would be the best so far, so it may be slow.
 #include "library/select.h"
 
 #include "cost/cost.h"

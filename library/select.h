@@ -38,14 +38,16 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-// How long a point of a result took on blocks of this size, or the library's own collective (MeasuredTime::kOwn): between two
-// sizes that were measured on a straight line, below the smallest as that, over the largest as many times that as the block is
-// larger. None: it was not measured. `times` are of one result, over one library.
+// How long a point of a result took on blocks of this size, or the library's own collective
+// (MeasuredTime::kOwn): between two sizes that were measured on a straight line, below the smallest as that,
+// over the largest as many times that as the block is larger. None: it was not measured. `times` are of one
+// result, over one library.
 std::optional<double> measured_us(std::span<const MeasuredTime> times, int point, double block_bytes);
 
-// The point that should be fastest, of those on a frontier of a result for this collective, ranks and root; of equals
-// the first. None: there is none. `usable`, if any, is asked whether a point may be taken. `measured`, if any, has what was measured
-// of each result: where any point was, those that were not are left out, since a prediction is of another kind.
+// The point that should be fastest, of those on a frontier of a result for this collective, ranks and root;
+// of equals the first. None: there is none. `usable`, if any, is asked whether a point may be taken.
+// `measured`, if any, has what was measured of each result: where any point was, those that were not are left
+// out, since a prediction is of another kind.
 std::optional<Choice> select(std::span<const Result>, const CollectiveCall&,
                              const std::function<bool(const Choice&)>& usable = {},
                              std::span<const std::vector<MeasuredTime>> measured = {});

@@ -1,9 +1,9 @@
 // libchorale-sqlite: a library in a file of SQLite, texts compressed by zlib.
 //
 //   about(what, value)                         'chorale_library' -> the version of this form
-//   answers(key, question, answer, numbering)  key: a hash of the question, so that the index is small; the question says it all
-//   places(machine, grp, collective, ranks, root, key, hosts, members, numbering)  hosts: by rank a number, with blanks between
-//   predicted(key, bytes, point, us, least_us)
+//   answers(key, question, answer, numbering)  key: a hash of the question, so that the index is small; the
+//   question says it all places(machine, grp, collective, ranks, root, key, hosts, members, numbering)
+//   hosts: by rank a number, with blanks between predicted(key, bytes, point, us, least_us)
 //   measured(key, over, point, bytes, median_us, least_us, most_us, times)
 //
 // A text is stored as its length, in eight bytes, the lowest first, and what zlib made of it.
