@@ -1,5 +1,6 @@
-// Which ranks of a machine look alike: by their links, those of their neighbours, and so on, as far as that tells any apart
-// (colour refinement). Ranks that an automorphism takes to each other always do; the converse does not hold.
+// Which ranks of a machine look alike: by their links, those of their neighbours, and so on, as far as that
+// tells any apart (colour refinement). Ranks that an automorphism takes to each other always do; the converse
+// does not hold.
 #pragma once
 
 #include <vector>

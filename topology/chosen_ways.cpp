@@ -1,9 +1,11 @@
-// A rank's place is read off the switches: ranks that are few hops apart are below one switch, those of one tier more below one
-// pod, and so on; its digits are its number below its switch, its switch's number in the pod, the pod's number. (As the addresses of
-// Al-Fares et al. 2008, but for any graph: tiers are the distances between ranks that there are.)
+// A rank's place is read off the switches: ranks that are few hops apart are below one switch, those of one
+// tier more below one pod, and so on; its digits are its number below its switch, its switch's number in the
+// pod, the pod's number. (As the addresses of Al-Fares et al. 2008, but for any graph: tiers are the
+// distances between ranks that there are.)
 //
-// What lost: always the least loaded way, which is balanced on any fabric, but nothing turns it into itself, and without a
-// group of symmetries constructions end at a few hundred ranks. Hashes are neither balanced nor symmetric.
+// What lost: always the least loaded way, which is balanced on any fabric, but nothing turns it into itself,
+// and without a group of symmetries constructions end at a few hundred ranks. Hashes are neither balanced nor
+// symmetric.
 #include "topology/chosen_ways.h"
 
 #include <algorithm>
@@ -146,7 +148,8 @@ class Fabric {
     return differ == 1 && (choice == WayChoice::OneDigit || (by & (by - 1)) == 0);
   }
 
-  // Of links that lead on, the wider ones more often, by how far apart the ends are: at the n-th choice on the tiers from n on.
+  // Of links that lead on, the wider ones more often, by how far apart the ends are: at the n-th choice on
+  // the tiers from n on.
   std::vector<LinkId> one_way(Rank s, Rank t) const {
     std::vector<LinkId> way;
     std::size_t tier = 0;

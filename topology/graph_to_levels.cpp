@@ -1,10 +1,10 @@
-// Guess, and prove by building: every way to divide the ranks into levels is tried, the fewest levels first. What rank 0
-// is linked with leaves one or two shapes for each level; its limits say how fast ports, rings and ways out are; and
-// the levels count only if their graph is the one that was given, rate by rate and limit by limit. So a wrong
-// guess costs a moment and never a wrong answer.
+// Guess, and prove by building: every way to divide the ranks into levels is tried, the fewest levels first.
+// What rank 0 is linked with leaves one or two shapes for each level; its limits say how fast ports, rings
+// and ways out are; and the levels count only if their graph is the one that was given, rate by rate and
+// limit by limit. So a wrong guess costs a moment and never a wrong answer.
 //
-// What lost: to find blocks by comparing links. On a hypercube or a full mesh many divisions fit the links equally
-// well, and which of them fits the limits is seen only when all are put together.
+// What lost: to find blocks by comparing links. On a hypercube or a full mesh many divisions fit the links
+// equally well, and which of them fits the limits is seen only when all are put together.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,8 +27,9 @@ using Shape = LinkModel::Shape;
 
 constexpr int kMostLevels = 8;
 constexpr int kMostPorts = 1024;
-// Links looked at, once for each level. A guess costs a few times as many as there are, and a machine that is even is found
-// by one of the first; 1,000 ranks that are all linked but for one limit could be guessed at for hours.
+// Links looked at, once for each level. A guess costs a few times as many as there are, and a machine that is
+// even is found by one of the first; 1,000 ranks that are all linked but for one limit could be guessed at
+// for hours.
 constexpr long long kMostLookedAt = 20'000'000;
 
 bool same(double a, double b) {
@@ -104,9 +105,10 @@ bool alike(const Rates::Line& a, const Rates::Line& b) {
 }
 
 // The shapes that explain what rank 0 is linked with in its unit of n children, `below` devices in each: a
-// switch links it with all, a ring with the next and the last, a ring with a detour or a host with these and otherwise
-// with all others, through a host slower where they are on another socket; over rails with one device of a child in place of all of them. Of three children a ring
-// links the same as a switch, so a unit may have several.
+// switch links it with all, a ring with the next and the last, a ring with a detour or a host with these and
+// otherwise with all others, through a host slower where they are on another socket; over rails with one
+// device of a child in place of all of them. Of three children a ring links the same as a switch, so a unit
+// may have several.
 std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
   std::vector<LinkModel> result;
   const Rates::Line* const first = rates.find(0, below);
@@ -147,7 +149,8 @@ std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
 // path just those of a limit; then every limit is read as the rate of its part.
 class RateReader {
  public:
-  // Bit j of `own_exits`: the way out of level j is not its ports, even if some limit is over just these links.
+  // Bit j of `own_exits`: the way out of level j is not its ports, even if some limit is over just these
+  // links.
   RateReader(const Rates& rates, Hierarchy& hierarchy, unsigned own_exits, long long& effort)
       : rates_(rates), hierarchy_(hierarchy), own_exits_(own_exits), effort_(effort) {}
 
@@ -290,8 +293,8 @@ std::string level_name(std::size_t from_inside) {
   return from_inside < names.size() ? names[from_inside] : fmt::format("level{}", from_inside);
 }
 
-// The first rank that is slower or faster than rank 0 in all. Children of levels are alike in that, too, but behind a host
-// (LevelSearch::may_differ).
+// The first rank that is slower or faster than rank 0 in all. Children of levels are alike in that, too, but
+// behind a host (LevelSearch::may_differ).
 std::optional<std::string> slower(const Rates& rates) {
   std::vector<double> gbs(rates.ranks, 0);
   for (const auto& [ends, line] : rates.lines) gbs[ends.first] += line.gbs;
@@ -350,8 +353,8 @@ class LevelSearch {
     return false;
   }
 
-  // How many of the others hang on a child's own socket depends on its place, so its rates in all do, if a host is slower between
-  // sockets than within one.
+  // How many of the others hang on a child's own socket depends on its place, so its rates in all do, if a
+  // host is slower between sockets than within one.
   bool may_differ() const {
     int below = graph_.ranks;
     for (const Level& level : chosen_) {
@@ -390,8 +393,8 @@ class LevelSearch {
   Hierarchy found_ = {};
 };
 
-// The first rank that is linked with fewer ranks than rank 0, or more. Children of levels are alike in that, so such a graph has no
-// levels, and this says it in words that help.
+// The first rank that is linked with fewer ranks than rank 0, or more. Children of levels are alike in that,
+// so such a graph has no levels, and this says it in words that help.
 std::optional<std::string> unlike(const Rates& rates) {
   std::vector<int> links(rates.ranks, 0);
   for (const auto& [ends, line] : rates.lines) ++links[ends.first];

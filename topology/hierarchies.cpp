@@ -33,12 +33,14 @@ Hierarchy a100(int nodes) {
           .node_level = 1};
 }
 
-// 8 GPUs in a ring of NVLinks, half of them to either neighbour; two CPUs with four of them each, one NIC. GPUs that are no neighbours
-// reach each other through the host's memory, with which the four of a CPU, one PCIe domain, share 16 lanes of the third generation.
-// What lanes and the link between CPUs carry is what NCCL takes for them (its graph/topo.h; Skylake or later).
+// 8 GPUs in a ring of NVLinks, half of them to either neighbour; two CPUs with four of them each, one NIC.
+// GPUs that are no neighbours reach each other through the host's memory, with which the four of a CPU, one
+// PCIe domain, share 16 lanes of the third generation. What lanes and the link between CPUs carry is what
+// NCCL takes for them (its graph/topo.h; Skylake or later).
 //
-// The paper draws a PCIe switch for each pair and rates it at 32 GB/s. Were each of them joined with its CPU by lanes of its own,
-// a ring over every second GPU of two nodes (its row E2) would wait for the NIC only, and take two thirds of what was measured.
+// The paper draws a PCIe switch for each pair and rates it at 32 GB/s. Were each of them joined with its CPU
+// by lanes of its own, a ring over every second GPU of two nodes (its row E2) would wait for the NIC only,
+// and take two thirds of what was measured.
 Hierarchy v100(int nodes) {
   return {.levels = {{.name = "node",
                       .fan_out = nodes,

@@ -1,17 +1,19 @@
-// Depth first from every rank through switches only, and what the routes share is a limit. One link for each pair, as wide
-// as a maximum flow between the two, would be fewer, but would not know which of them share a wire.
+// Depth first from every rank through switches only, and what the routes share is a limit. One link for each
+// pair, as wide as a maximum flow between the two, would be fewer, but would not know which of them share a
+// wire.
 //
 // Invariant: a set of sends over routes is within the flat machine's bandwidths if and only if the wires
 // under them are within theirs. A route is a link as wide as its narrowest wire, so a wire with one route
 // needs no limit; one with several has one over all of them.
 //
-// What a wire counts once follows from the switches at its ends. Copies are made where it enters, so it multicasts if that
-// switch does; sums are made where it leaves. docs/topologies.md proves that a network can carry what is counted so; where
-// some switches can do one and others the other, that needs values which have not been added up yet, so wires between switches
-// then count every send.
+// What a wire counts once follows from the switches at its ends. Copies are made where it enters, so it
+// multicasts if that switch does; sums are made where it leaves. docs/topologies.md proves that a network can
+// carry what is counted so; where some switches can do one and others the other, that needs values which have
+// not been added up yet, so wires between switches then count every send.
 //
-// In networks of many switches ways may wander: up and down again and up once more. There are exponentially many of these,
-// and no network routes so; where all are too many, some of those with the fewest hops are taken.
+// In networks of many switches ways may wander: up and down again and up once more. There are exponentially
+// many of these, and no network routes so; where all are too many, some of those with the fewest hops are
+// taken.
 #include "topology/switches.h"
 
 #include <algorithm>
@@ -84,8 +86,8 @@ class WireAbilities {
             .reduce = !is_rank(link.src) && topology_.abilities[link.src - topology_.ranks].reduce};
   }
 
-  // Of a limit over several wires: what all of them can do, if no rank has ways over two of them; or what counts once would
-  // be carried twice.
+  // Of a limit over several wires: what all of them can do, if no rank has ways over two of them; or what
+  // counts once would be carried twice.
   Abilities of(const SharedLimit& limit, const std::vector<std::vector<LinkId>>& users,
                const Topology& flat) const {
     Abilities result{.multicast = true, .reduce = true};

@@ -13,9 +13,10 @@ struct RateFit {
   double worst = 0;                 // the largest of these, without its sign
 };
 
-// The smallest integers that are in the ratios of the rates (GB/s, > 0), each up to a relative error of at most `error`
-// (> 0, < 1), and of these the unit with the least worst error. Requires at least one rate. Throws InputError where
-// integers up to 10,000 for the slowest rate, or up to 1,000,000 for the fastest, are not enough.
+// The smallest integers that are in the ratios of the rates (GB/s, > 0), each up to a relative error of at
+// most `error` (> 0, < 1), and of these the unit with the least worst error. Requires at least one rate.
+// Throws InputError where integers up to 10,000 for the slowest rate, or up to 1,000,000 for the fastest, are
+// not enough.
 RateFit fitted(std::span<const double> gbs, double error);
 
 }  // namespace chorale

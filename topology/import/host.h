@@ -1,5 +1,6 @@
-// One node of a cluster (a server) as its drivers describe it: the tree of PCI with GPUs and NICs at its leaves, and the
-// links that GPUs have beside it. What dumps of NCCL and RCCL, nvidia-smi and hwloc have in common.
+// One node of a cluster (a server) as its drivers describe it: the tree of PCI with GPUs and NICs at its
+// leaves, and the links that GPUs have beside it. What dumps of NCCL and RCCL, nvidia-smi and hwloc have in
+// common.
 #pragma once
 
 #include <string>
@@ -34,16 +35,17 @@ struct Host {
   std::vector<std::string> read = {}, assumed = {};
 };
 
-// PCI in GB/s as NCCL counts it, which is three quarters of the line rate: 2.5 GT/s x 16 is 3, 8 GT/s x 16 is 12,
-// 16 GT/s x 16 is 24.
+// PCI in GB/s as NCCL counts it, which is three quarters of the line rate: 2.5 GT/s x 16 is 3, 8 GT/s x 16 is
+// 12, 16 GT/s x 16 is 24.
 double pci_gbs(double gigatransfers, int width);
 
 // All nodes in one machine; NICs are joined by a network that never blocks. No path leads through it within
 // a node, unless it is asked for, or some node keeps PCI between GPUs (`within_nodes`).
 //
-// PCI between GPUs counts only in a node whose GPUs are not all joined otherwise: there its tree is kept with its
-// switches, and CPUs. Elsewhere it carries GPUs to the network only: from each GPU to the NICs that are nearest to it, from
-// each NIC to the GPUs nearest to it, with ways in and ways out apart, so that no way leads through it from GPU to GPU.
+// PCI between GPUs counts only in a node whose GPUs are not all joined otherwise: there its tree is kept with
+// its switches, and CPUs. Elsewhere it carries GPUs to the network only: from each GPU to the NICs that are
+// nearest to it, from each NIC to the GPUs nearest to it, with ways in and ways out apart, so that no way
+// leads through it from GPU to GPU.
 //
 // Throws InputError where there is no GPU at all, more than 4,096, or where nothing joins several nodes.
 Wiring wiring_of(const std::vector<Host>&, bool within_nodes = false);

@@ -1,5 +1,5 @@
-// A machine from the files that one has: what NCCL, RCCL, nvidia-smi and hwloc say of a node, and what other synthesizers
-// and simulators describe. docs/topologies.md has the formats.
+// A machine from the files that one has: what NCCL, RCCL, nvidia-smi and hwloc say of a node, and what other
+// synthesizers and simulators describe. docs/topologies.md has the formats.
 #pragma once
 
 #include <string>
@@ -31,9 +31,9 @@ struct Import {
 // The formats that are known, in words.
 std::string known_formats();
 
-// One machine of all files: several of nodes are joined by their NICs. Files of NCCL's <graphs> are passed over. Throws
-// InputError, of one line, for what cannot be read (topology/import/readers.h), is of no known format, or does not go
-// together.
+// One machine of all files: several of nodes are joined by their NICs. Files of NCCL's <graphs> are passed
+// over. Throws InputError, of one line, for what cannot be read (topology/import/readers.h), is of no known
+// format, or does not go together.
 Import imported(const std::vector<NamedText>& files, const ImportOptions& = {});
 
 }  // namespace chorale

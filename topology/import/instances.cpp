@@ -1,5 +1,6 @@
-// Numbers are the providers': https://learn.microsoft.com/azure/virtual-machines, https://aws.amazon.com/ec2/instance-types,
-// OCI's compute shapes. NVLinks count as in dumps of NCCL on the same GPUs.
+// Numbers are the providers': https://learn.microsoft.com/azure/virtual-machines,
+// https://aws.amazon.com/ec2/instance-types, OCI's compute shapes. NVLinks count as in dumps of NCCL on the
+// same GPUs.
 #include "topology/import/instances.h"
 
 #include <fmt/format.h>

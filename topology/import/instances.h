@@ -13,8 +13,9 @@ struct PciSkeleton {
   std::string gpu_id = {};  // "10de:20b0", of all of its GPUs, or empty
 };
 
-// Adds NVLinks and the speed of NICs, from the table of instance types: the type that was named, or else the one that the
-// file's name, its GPUs and NICs point to. Says so in Host::assumed. Throws InputError where no type fits, or several.
+// Adds NVLinks and the speed of NICs, from the table of instance types: the type that was named, or else the
+// one that the file's name, its GPUs and NICs point to. Says so in Host::assumed. Throws InputError where no
+// type fits, or several.
 Host completed(PciSkeleton, const std::string& instance);
 
 }  // namespace chorale

@@ -1,10 +1,11 @@
-// The matrix of 'nvidia-smi topo -m'. A cell says what the way between two devices crosses at most: one PCI switch (PIX),
-// several (PXB), a host bridge (PHB), a NUMA node (NODE), the link between CPUs (SYS); or the NVLinks between two GPUs
-// (NV4), which hide what PCI is there. From these the tree of PCI is put together by classes: what is joined at a level or
-// below hangs on one part.
+// The matrix of 'nvidia-smi topo -m'. A cell says what the way between two devices crosses at most: one PCI
+// switch (PIX), several (PXB), a host bridge (PHB), a NUMA node (NODE), the link between CPUs (SYS); or the
+// NVLinks between two GPUs (NV4), which hide what PCI is there. From these the tree of PCI is put together by
+// classes: what is joined at a level or below hangs on one part.
 //
-// What is printed is meant for people: columns by tabs or blanks, drivers without the last of them, the last cell of a row
-// glued to the CPUs after it ("NV120-31"). So a row is read from the left, by what a cell can be.
+// What is printed is meant for people: columns by tabs or blanks, drivers without the last of them, the last
+// cell of a row glued to the CPUs after it ("NV120-31"). So a row is read from the left, by what a cell can
+// be.
 #include <fmt/format.h>
 
 #include <algorithm>

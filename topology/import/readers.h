@@ -1,6 +1,6 @@
-// Readers of foreign formats, one a file: text in, value out. Each throws InputError that names the file, the line or
-// element, and what to do; numbers have limits (ranks, speeds), and what is not understood is refused or listed, never
-// guessed silently. docs/topologies.md has the rules of each format.
+// Readers of foreign formats, one a file: text in, value out. Each throws InputError that names the file, the
+// line or element, and what to do; numbers have limits (ranks, speeds), and what is not understood is refused
+// or listed, never guessed silently. docs/topologies.md has the rules of each format.
 #pragma once
 
 #include <string>

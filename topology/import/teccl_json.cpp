@@ -1,5 +1,5 @@
-// TE-CCL's input names a machine that its code builds: rates are in the code, in GB/s, and latencies there or in the file,
-// in seconds. What else the input says is of the search.
+// TE-CCL's input names a machine that its code builds: rates are in the code, in GB/s, and latencies there or
+// in the file, in seconds. What else the input says is of the search.
 #include <fmt/format.h>
 
 #include <utility>
@@ -73,7 +73,8 @@ class TecclReader {
     join_as_dgx1(0, 25, alpha(0, 0.7));
   }
 
-  // One NIC a chassis: two of them are linked GPU 0 to GPU 1 of the other, more over a switch into GPU 1 and out of GPU 0.
+  // One NIC a chassis: two of them are linked GPU 0 to GPU 1 of the other, more over a switch into GPU 1 and
+  // out of GPU 0.
   void ndv2() {
     add_gpus(8);
     for (int c = 0; c < chassis_; ++c) join_as_dgx1(8 * c, 25, 0.7);

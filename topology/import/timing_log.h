@@ -1,5 +1,5 @@
-// What others measured of messages between two ranks: logs of nccl-tests (sendrecv_perf) and of the OSU micro-benchmarks
-// (osu_latency, osu_bw).
+// What others measured of messages between two ranks: logs of nccl-tests (sendrecv_perf) and of the OSU
+// micro-benchmarks (osu_latency, osu_bw).
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct TimingLog {
   std::vector<double> us = {};           // by message
 };
 
-// Throws InputError that names file and line for what is none of these logs, for numbers that are not positive, and for one
-// with no message in it.
+// Throws InputError that names file and line for what is none of these logs, for numbers that are not
+// positive, and for one with no message in it.
 TimingLog read_timing_log(std::string_view text, const std::string& file);
 
 }  // namespace chorale

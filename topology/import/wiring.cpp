@@ -1,6 +1,7 @@
-// Rounds of small changes until none is left. Each keeps what GPUs can send each other: a dead end carries nothing; a node
-// between two others carries what the slower of its lines does; and what goes through one of two switches that have their
-// GPUs in the same shares can be split over both in these shares, and the other way round.
+// Rounds of small changes until none is left. Each keeps what GPUs can send each other: a dead end carries
+// nothing; a node between two others carries what the slower of its lines does; and what goes through one of
+// two switches that have their GPUs in the same shares can be split over both in these shares, and the other
+// way round.
 #include "topology/import/wiring.h"
 
 #include <fmt/format.h>

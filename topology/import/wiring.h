@@ -1,4 +1,5 @@
-// A machine as foreign files describe it, between a reader and a Topology: nodes with names, lines with real rates.
+// A machine as foreign files describe it, between a reader and a Topology: nodes with names, lines with real
+// rates.
 #pragma once
 
 #include <string>
@@ -44,9 +45,9 @@ void join_network(Wiring&, const std::vector<NetworkPort>&, int nodes, bool with
 
 inline constexpr int kMostWiringNodes = 200'000;
 
-// The same machine in fewer words, each change said in `read`: lines between the same two nodes are one; NVSwitches that
-// join the same GPUs in the same shares are one; what leads nowhere is left out; and what stands between just two others
-// is a part of the line between them.
+// The same machine in fewer words, each change said in `read`: lines between the same two nodes are one;
+// NVSwitches that join the same GPUs in the same shares are one; what leads nowhere is left out; and what
+// stands between just two others is a part of the line between them.
 Wiring simplified(Wiring);
 
 }  // namespace chorale
