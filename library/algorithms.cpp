@@ -3,8 +3,8 @@
 // not depend on where a rank finds them; a file that is left out in one rank alone makes it differ.
 //
 // Two questions are kept apart. has() depends on the files alone and needs no memory, so ranks that loaded
-// the same agree on it without asking each other. choose() looks for symmetries, and may fail, or take the
-// next best, where lowering does: ranks that use it in a call compare its answer.
+// the same files agree on it without communication. choose() searches symmetries, and may fail, or take the
+// next best point, if lowering does: ranks that use it in a call compare its answers.
 #include "library/algorithms.h"
 
 #include <fmt/format.h>
@@ -167,7 +167,7 @@ void Algorithms::read(const std::string& file) {
   }
 }
 
-// What ranks compare is all that decides: answers, seats and times.
+// The fingerprint that ranks compare covers all that decides a choice: answers, hosts and times.
 void Algorithms::read_library(const std::string& file) {
   std::vector<std::unique_ptr<Loaded>> all;
   std::uint64_t fingerprint = fingerprint_;
@@ -233,8 +233,8 @@ void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
   size_ = number;
 }
 
-// The fingerprint stays: who adds has compared the other's. Addresses of algorithms stay, too, since others
-// hold them.
+// The fingerprint stays: the caller has compared the other's. Addresses of algorithms stay, too, since
+// callers hold them.
 void Algorithms::add(Algorithms other) {
   loaded_.reserve(loaded_.size() + other.loaded_.size());
   for (std::unique_ptr<Loaded>& each : other.loaded_) {
@@ -263,7 +263,7 @@ std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const Collect
   return {};
 }
 
-// Those that are seated, or, if there are none, those of which it is not known where they sit.
+// Algorithms whose hosts match those of the group, or, if there are none, those whose hosts are not known.
 std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& call,
                                                           const std::vector<Seat>& group, std::string& why) {
   std::vector<Candidate> known, unknown;
@@ -277,7 +277,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
       if (is_known && !seats) seats = seated(hosts, group);
     other_hosts = other_hosts || !seats;
     if (!seats) continue;
-    if (std::ranges::is_sorted(*seats)) seats->clear();  // everybody is who he is
+    if (std::ranges::is_sorted(*seats)) seats->clear();  // the identity
     // Counts are of ranks as they are numbered.
     if (!seats->empty() && !call.counts.empty()) {
       other_hosts = true;
@@ -311,7 +311,7 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
   std::pair key{call, group};
   if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
   const std::vector<Candidate> all = candidates(call, group, why);
-  // Each turn returns, or leaves one more point that is not usable.
+  // Each iteration returns, or leaves one more point that is not usable.
   while (true) {
     std::optional<Choice> best;
     std::optional<double> own;

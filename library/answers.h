@@ -77,8 +77,8 @@ class AnswerFile {
   virtual void each(const std::function<void(const StoredAnswer&)>&) = 0;
 };
 
-// Several processes may have it open. Throws InputError where there is none and `make` is not set, and for
-// what is no such file; likewise its functions where the file cannot be read or written.
+// Several processes may have it open. Throws InputError if it does not exist and `make` is not set, and for a
+// file of another kind; likewise its functions if the file cannot be read or written.
 std::unique_ptr<AnswerFile> open_answers(const std::string& path, bool make);
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// A library is built: its questions that have no answer yet are searched, by whoever is given, and kept.
+// Builds a library: its questions without an answer are searched, by the given search, and stored.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,7 @@ class Keeper {
   const Judges& judges_;
 };
 
-// What a search of a question came to: its result, or why there is none, in words.
+// The outcome of the search of a question: its result, or the reason why there is none, in words.
 struct Searched {
   std::optional<Result> result = {};
   std::string why = {};
@@ -42,7 +42,7 @@ using Search =
     std::function<Searched(const LibraryQuestion&, int jobs, const std::function<bool()>& stopped)>;
 
 struct LibraryBuildOptions {
-  int jobs = 1;                             // so many searches at once
+  int jobs = 1;                             // number of searches at once
   const std::atomic<bool>* stop = nullptr;  // once set no search is begun, and none that ends is kept
   std::function<void(int answered, int of)> progress = {};  // after each
 };

@@ -1,5 +1,5 @@
-// What is in a library, as others read it: files as texts, nothing is written. All that leaves here has
-// passed the referee of its form.
+// The contents of a library in the formats of other programs: files as texts, nothing is written. All that
+// leaves here has passed the verifier of its form.
 #pragma once
 
 #include <cstdint>
@@ -55,10 +55,11 @@ struct PrintOptions {
   std::int64_t min_bytes = 0, max_bytes = 0;  // of messages that it is for; 0: however large
 };
 
-// Who lowers schedules and knows hand-written ones, as a library does not (api/library.cpp).
+// What lowers schedules and knows baseline algorithms, which a library does not (api/library.cpp).
 struct Printers {
   std::function<Printed(const Topology&, const Point&, ExportForm, const PrintOptions&)> print = {};
-  // An algorithm by name, of so many chunks; 0: the fewest. None: the machine has not the links for it.
+  // A baseline algorithm by name, of `chunks` chunks; 0: the fewest. Nullopt: the machine lacks the links for
+  // it.
   std::function<std::optional<Result>(const Topology&, const std::string& name, int chunks)> classic = {};
   // The first words of the names of files.
   std::function<std::string(const Topology&, const Collective&)> stem = {};

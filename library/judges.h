@@ -1,5 +1,5 @@
-// Who judges what a library says: the checker of results and what marks them, which know bounds and solvers,
-// as a library does not (api/library.cpp gives them).
+// The verifiers of a library's answers: the checker of results and what marks them, which know bounds and
+// solvers, as a library does not (api/library.cpp passes them in).
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ struct Judges {
   std::function<void(Result&)> mark = {}, finish = {};
   // Does a claim say more than those that are known (pareto/optimality.h)?
   std::function<bool(const std::vector<Claim>& known, const Claim&)> says_more = {};
-  // On a machine that is numbered otherwise, its schedules verified (pareto/refereed.h). Throws InputError at
-  // `where`.
+  // The result on a machine that is numbered otherwise, its schedules verified (pareto/refereed.h). Throws
+  // InputError at `where`.
   std::function<Result(const Result&, const Renumbering&, const Topology& to, const std::string& where)>
       refereed = {};
   // What the fastest point takes, and no schedule less, for blocks of each size (api/report.h).

@@ -1,8 +1,8 @@
-// Of several answers to a question the best one is kept, and, unless it is complete, with what others say
-// more: schedules that none of its own is as good as, and claims that exclude more. That can be, since it is
-// the same question: a claim is about all schedules of a machine and a collective in so many chunks, whoever
-// found it, and which points are proven follows from the claims alone. So it is worked out anew from all of
-// them.
+// Of several answers to a question the best one is kept, and, unless it is complete, what the others add to
+// it: schedules that none of its own is as good as, and claims that exclude more. That is sound, since it is
+// the same question: a claim is about all schedules of a machine and a collective with a number of chunks,
+// whatever search found it, and which points are proven follows from the claims alone. So the proven points
+// are computed again from all claims.
 #include "library/merge.h"
 
 #include <algorithm>
@@ -49,8 +49,8 @@ struct Found {
   Result result = {};
 };
 
-// Where one is complete, nobody has a schedule that is better. A refutation is not true then, or a claim of
-// one that is not checked before; either way it would take the place of what is better.
+// If one answer is complete, no other has a better schedule. Otherwise a refutation is not true, or a claim
+// that is not checked before; either would replace what is better.
 void require_agreement(const std::vector<Found>& found, const Found& best,
                        const std::vector<std::string>& files) {
   for (const Found& each : found)

@@ -37,7 +37,7 @@ std::string further_options(const FrontierOptions& asked) {
   return text;
 }
 
-// The numbers of what keeps its own are no others.
+// Numbering is the identity unless the machine or collective has numbers of its own.
 bool is_numbered(const Result& result, const Renumbering& numbering) {
   return fits(numbering, result.topology) && (has_numbers_of_its_own(result.topology, result.collective) ||
                                               numbering == no_renumbering(result.topology));

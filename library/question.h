@@ -18,11 +18,11 @@ namespace chorale {
 // The remedy where a library is wrong.
 inline constexpr const char* kSeeVerify = "see 'chorale library verify'";
 
-// The machine as it is stored: its names are no part of a question.
+// The machine as it is stored: its names are not part of a question.
 Topology without_names(const Topology&);
 
-// A custom collective, whose chunks lie where its file says, and a machine of which ways through switches
-// were chosen (Topology::underlay) are found by the numbers that they have.
+// A custom collective, whose chunks lie where its file says, and a machine whose routes through switches were
+// chosen (Topology::underlay) are found by the numbers that they have.
 bool has_numbers_of_its_own(const Topology&, const Collective&);
 
 // Machine and collective, renumbered so. Requires permutations of the machine's ranks and links.
@@ -38,7 +38,7 @@ bool is_about(const std::string& question, const std::string& subject);
 // InputError, that cites `file`.
 Result stored_result(const StoredAnswer&, const std::string& file);
 
-// Numbers of `by` are those of a machine of so many ranks and links.
+// Are the numbers of `by` those of the machine's ranks and links?
 bool fits(const Renumbering& by, const Topology&);
 
 // What no measurement comes to: "" if nothing is wrong with it. Whether it was measured so is not to be seen.

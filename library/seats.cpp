@@ -9,7 +9,7 @@
 namespace chorale {
 namespace {
 
-// Of a machine with more links symmetries are not looked for: a program waits.
+// Symmetries of a machine with more links are not searched: a program waits.
 constexpr std::size_t kMostLinks = 50'000;
 
 // Hosts by their first ranks, each with its ranks in order.

@@ -44,10 +44,10 @@ struct Choice {
 // result, over one library.
 std::optional<double> measured_us(std::span<const MeasuredTime> times, int point, double block_bytes);
 
-// The point that should be fastest, of those on a frontier of a result for this collective, ranks and root;
-// of equals the first. None: there is none. `usable`, if any, is asked whether a point may be taken.
-// `measured`, if any, has what was measured of each result: where any point was, those that were not are left
-// out, since a prediction is of another kind.
+// The point with the least time, of those on a frontier of a result for this collective, ranks and root; of
+// equals the first. Nullopt: there is none. `usable`, if any, is asked whether a point may be taken.
+// `measured`, if any, has the measurements of each result: if any point was measured, the others are left
+// out, since predictions are not comparable with measurements.
 std::optional<Choice> select(std::span<const Result>, const CollectiveCall&,
                              const std::function<bool(const Choice&)>& usable = {},
                              std::span<const std::vector<MeasuredTime>> measured = {});

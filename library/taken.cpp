@@ -58,8 +58,8 @@ bool is_away(const std::string& spec) {
 
 }  // namespace
 
-// Leaves the result with what the other claims show. Returns how many there were. Wrong conclusions would be
-// gone then, so they are looked at before.
+// Reduces the result to what the other claims show. Returns the number of refutations. Wrong conclusions
+// would disappear with them, so they are checked before.
 int Taker::leave_out_refutations(Result& result, const std::string& file) const {
   const auto is_refutation = [](const Claim& claim) {
     return claim.certificate.kind == Certificate::Kind::Refutation;

@@ -2,8 +2,10 @@
 //
 //   about(what, value)                         'chorale_library' -> the version of this form
 //   answers(key, question, answer, numbering)  key: a hash of the question, so that the index is small; the
-//   question says it all places(machine, grp, collective, ranks, root, key, hosts, members, numbering)
-//   hosts: by rank a number, with blanks between predicted(key, bytes, point, us, least_us)
+//                                              question itself is compared
+//   places(machine, grp, collective, ranks, root, key, hosts, members, numbering)
+//                                              hosts: by rank a number, separated by blanks
+//   predicted(key, bytes, point, us, least_us)
 //   measured(key, over, point, bytes, median_us, least_us, most_us, times)
 //
 // A text is stored as its length, in eight bytes, the lowest first, and what zlib made of it.
@@ -59,7 +61,7 @@ std::optional<std::string> unpacked(const std::string& bytes) {
   return text;
 }
 
-// FNV-1a, twice. Whoever finds a key still compares the question.
+// FNV-1a, twice. A reader that finds a key still compares the question.
 std::string key_of(const std::string& text) {
   std::uint64_t a = 0xcbf29ce484222325u, b = 0x84222325cbf29ce4u;
   for (const char c : text) {
@@ -90,8 +92,8 @@ std::optional<Number> number_in(const std::string& text) {
   return number;
 }
 
-// What begin() makes. A file with other tables, or with views, triggers and columns that compute, is none of
-// ours: what SQLite would do to read it is not ours to say.
+// The tables that begin() makes. A file with other tables, or with views, triggers and columns that compute,
+// is not a library: what SQLite would do to read it is beyond our control.
 constexpr const char* kTables[] = {
     "TABLE about(what TEXT PRIMARY KEY, value TEXT)",
     "TABLE answers(key TEXT PRIMARY KEY, question BLOB, answer BLOB, numbering BLOB)",
@@ -245,7 +247,7 @@ class SqliteFile : public AnswerFile {
                        "check the path, and the space there");
   }
 
-  // All or nothing, so that who is killed here leaves an empty file, which is begun again.
+  // All or nothing: a process that is killed here leaves an empty file, which is begun again.
   void begin() {
     rows("BEGIN IMMEDIATE", {});
     for (const std::string table : kTables) {
