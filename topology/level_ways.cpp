@@ -1,7 +1,7 @@
-// A way is a list of parts: at the level that parts its ends two ports, a ring link or the detour, and at
-// each level inside of that, on both sides, the way out, or a port where there is none; a host's part is its
-// uplinks and, between sockets, their links. Links that have a
-// part in common share it, and that is all there is to limits.
+// A path is a list of parts: at the level that separates its ends two ports, a ring link or the detour, and
+// at each level inside of that, on both sides, the exit, or a port if there is none; a host's part is its
+// uplinks and, between sockets, their links. Links that have a part in common share it, and no other limits
+// exist.
 //
 // A part binds only if more can come to it than it carries. What can come is bounded by every family of other
 // parts: those of one kind at one level are mostly disjoint, so through each comes at most its own rate and

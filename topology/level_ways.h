@@ -42,9 +42,9 @@ struct LevelWay {
 class LevelWays {
  public:
   explicit LevelWays(const Hierarchy&);  // keeps a reference
-  // None from a device to itself, between children of a ring that are no neighbours and have neither detour
-  // nor host, and, at a level of rails, between devices that are not at the same place inside of its
-  // children.
+  // Nullopt from a device to itself, between children of a ring that are not neighbours and have neither
+  // detour nor host, and, at a level of rails, between devices that are not at the same position inside of
+  // its children.
   std::optional<LevelWay> way(Rank from, Rank to) const;
 
  private:

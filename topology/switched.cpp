@@ -1,5 +1,5 @@
-// One unit of bandwidth is the slowest link of the machine, so all are whole numbers. A NIC that several GPUs
-// share has a switch for its way out and one for its way in: one for both would be a way from GPU to GPU that
+// One unit of bandwidth is the slowest link of the machine, so all are integers. A NIC that several GPUs
+// share has one switch for sending and one for receiving: a single one would be a path from GPU to GPU, which
 // NICs are not.
 #include "topology/switched.h"
 
@@ -10,7 +10,7 @@
 namespace chorale {
 namespace {
 
-// Microseconds for a port, of which a way takes two; together as in topology/builders.cpp.
+// Microseconds for a port, of which a path takes two; together as in topology/builders.cpp.
 constexpr double kNvlinkPort = 0.35, kNetworkPort = 2.5, kDirect = 0.7;
 
 class SwitchedBuilder {

@@ -1,4 +1,4 @@
-// Named machines whose switches are nodes: their ports bind, or their ways are too many to be listed.
+// Named machines whose switches are nodes: their ports bind, or their paths are too many to be listed.
 #pragma once
 
 #include <optional>

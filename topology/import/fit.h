@@ -1,4 +1,4 @@
-// Real rates as integers: a machine of ours moves whole chunks a round over a link.
+// Real rates as integers: our machines move an integer number of chunks per round over a link.
 #pragma once
 
 #include <span>
@@ -7,7 +7,7 @@
 namespace chorale {
 
 struct RateFit {
-  double unit_gbs = 1;              // of one chunk a round
+  double unit_gbs = 1;              // of one chunk per round
   std::vector<int> units = {};      // by rate, in the order given
   std::vector<double> errors = {};  // by rate: (units * unit - rate) / rate
   double worst = 0;                 // the largest of these, without its sign

@@ -141,7 +141,7 @@ std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
   return result;
 }
 
-// No format tells what NVSwitches and others do beside forwarding.
+// No format states what NVSwitches and others do besides forwarding.
 void say_what_switches_do(Import& import) {
   if (import.machine.switches > 0)
     import.assumed.push_back(

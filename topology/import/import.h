@@ -15,7 +15,7 @@ namespace chorale {
 struct FittedRate {
   double gbs = 0;
   int links = 0;
-  int bandwidth = 1;  // chunks a round
+  int bandwidth = 1;  // chunks per round
   double error = 0;   // (bandwidth * unit - gbs) / gbs
 };
 
@@ -24,7 +24,7 @@ struct Import {
   std::vector<std::string> names = {};    // by node: what it is in the files
   std::vector<std::string> read = {};     // what the files say, in sentences,
   std::vector<std::string> assumed = {};  // and what was taken for granted
-  double unit_gbs = 0;                    // of one chunk a round; 0: the file has chunks a round itself
+  double unit_gbs = 0;                    // of one chunk per round; 0: the file has chunks per round itself
   std::vector<FittedRate> rates = {};     // the fastest first
 };
 

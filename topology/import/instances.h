@@ -7,7 +7,7 @@
 
 namespace chorale {
 
-// Whether PCI devices of a host have no word on GPUs; then `complete` is to be called.
+// A host of which only the PCI devices are known; completed() adds its NVLinks and the speed of its NICs.
 struct PciSkeleton {
   Host host = {};           // with GPUs and NICs by their PCI classes; NICs without speed
   std::string gpu_id = {};  // "10de:20b0", of all of its GPUs, or empty

@@ -1,4 +1,4 @@
-// msccl-tools' topology: a matrix of links, by destination and then source, in chunks a round; and its
+// msccl-tools' topology: a matrix of links, by destination and then source, in chunks per round; and its
 // "switches", which are limits over the links from some ranks to others.
 #include <fmt/format.h>
 

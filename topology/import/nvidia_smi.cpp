@@ -1,7 +1,7 @@
-// The matrix of 'nvidia-smi topo -m'. A cell says what the way between two devices crosses at most: one PCI
-// switch (PIX), several (PXB), a host bridge (PHB), a NUMA node (NODE), the link between CPUs (SYS); or the
-// NVLinks between two GPUs (NV4), which hide what PCI is there. From these the tree of PCI is put together by
-// classes: what is joined at a level or below hangs on one part.
+// The matrix of 'nvidia-smi topo -m'. A cell gives the farthest component that the path between two devices
+// crosses: one PCI switch (PIX), several (PXB), a host bridge (PHB), a NUMA node (NODE), the link between
+// CPUs (SYS); or the NVLinks between two GPUs (NV4), which hide their PCI path. The tree of PCI is composed
+// of these by classes: devices that are joined at a level or below hang on one part.
 //
 // What is printed is meant for people: columns by tabs or blanks, drivers without the last of them, the last
 // cell of a row glued to the CPUs after it ("NV120-31"). So a row is read from the left, by what a cell can

@@ -11,8 +11,8 @@ struct ImportChoices {
 };
 
 struct ImportOptions {
-  int nodes = 1;        // of one file that describes a node: so many of them, joined by their NICs
-  double error = 0.05;  // at most, of a rate as chunks a round
+  int nodes = 1;        // of one file that describes a node: this many of them, joined by their NICs
+  double error = 0.05;  // at most, of a rate as chunks per round
   bool network_within_nodes = false;  // GPUs of one node also have paths through the network to each other
   ImportChoices choices = {};
 };

@@ -28,7 +28,7 @@ Wiring read_astra_network(std::string_view text,
 Wiring read_ns3_topology(std::string_view text,
                          const std::string& file);  // ASTRA-sim's physical topology for ns-3
 
-// In chunks a round already.
+// In chunks per round already.
 Topology read_msccl_topology(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -44,7 +44,7 @@ class TecclReader {
   }
 
  private:
-  // Microseconds: which of the list; `otherwise` where the file has none.
+  // Microseconds: entry `which` of the list; `otherwise` if the file has no such entry.
   double alpha(std::size_t which, double otherwise) const {
     if (!json_.has("alpha") || json_["alpha"].size(10) <= which) return otherwise;
     return json_["alpha"].at(which).number(0, 1e3) * 1e6;

@@ -13,7 +13,7 @@ struct WiringNode {
   std::string name = {};  // "gpu 3 (0000:89:00.0)"
 };
 
-struct WiringLine {  // one way
+struct WiringLine {  // one direction
   int src = 0, dst = 0;
   double gbs = 0;       // > 0
   double alpha_us = 0;  // of a step over it
@@ -27,14 +27,14 @@ struct Wiring {
   std::vector<std::string> read = {}, assumed = {};
 
   int add(WiringNode::Kind, std::string name);           // its number
-  void join(int a, int b, double gbs, double alpha_us);  // both ways
+  void join(int a, int b, double gbs, double alpha_us);  // both directions
 };
 
 // Where a node of a cluster meets the network: a NIC, or a GPU that has one of its own.
 struct NetworkPort {
   int node = 0;         // of the cluster, from 0
   int out = 0, in = 0;  // of the wiring: what sends into the network, and what receives from it
-  double gbs = 0;       // each way
+  double gbs = 0;       // in each direction
   double alpha_us = 0;
 };
 
