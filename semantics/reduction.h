@@ -1,4 +1,4 @@
-// The referee of reduction strategies: what the five operations do to what devices hold, after Figure 8 of
+// The verifier of reduction strategies: what the five operations do to the data of devices, after Figure 8 of
 // P^2 (Xie et al. 2022), to the letter.
 //
 // Data of k devices is k chunks. A device's state is a k x k bit matrix: row r says whose contributions are

@@ -1,4 +1,4 @@
-// The referee for block programs: runs them on symbolic sums with queues of a given depth, and looks for
+// The verifier of block programs: runs them on symbolic sums with queues of a given depth, and searches for
 // races. Written from ir/block_program.h alone; it shares nothing with codegen/.
 #pragma once
 

@@ -1,8 +1,8 @@
-// The referee for peer programs: runs them on symbolic sums, several launches in a row, and looks for races.
-// Written from ir/peer_program.h alone; it shares nothing with codegen/.
+// The verifier of peer programs: runs them on symbolic sums, several launches in a row, and searches for
+// races. Written from ir/peer_program.h alone; it shares nothing with codegen/.
 //
-// Who knows what. An *actor* is a block, or the user of a rank, who acts between two launches of his rank.
-// The accesses of a block are counted in phases, which its Syncs and launches end; a clock says of each
+// Knowledge of actors. An *actor* is a block, or the user of a rank, which acts between two launches of that
+// rank. The accesses of a block are counted in phases, which its Syncs and launches end; a clock has for each
 // actor how many of its phases have happened before. A block has three of them:
 //
 //   at the start   what all blocks and the user of its rank knew when the launch began
@@ -14,7 +14,7 @@
 //   Wait     adds to *learned* what the Signal of its value handed on (nothing, before the first launch)
 //   Sync     ends the phase: *learned* and the phase itself are *known* from now on
 //   a launch ends when all blocks of its rank have come to their end; the user knows all that they know,
-//            looks at all outputs, spoils them and writes new inputs; the next launch starts from there
+//            reads all outputs, spoils them and writes new inputs; the next launch starts from there
 //
 //   packets  the Signal is a relaxed one that hands on how its slots were written too, and what was read for
 //            that, chunk by chunk; what a Wait for a packet brings is known to the next Move as well. The

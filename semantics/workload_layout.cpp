@@ -1,5 +1,5 @@
-// Where elements of tensors are, by the definition of layouts; and tensors put together from what ranks have, as people want
-// to see them, and taken apart again.
+// Where elements of tensors are, by the definition of layouts; and tensors put together from what ranks have,
+// as people want to see them, and taken apart again.
 #include "semantics/workload_layout.h"
 
 #include <fmt/format.h>
