@@ -186,8 +186,8 @@ void FluidNetwork::share() {
       }
     }
 
-  // The level at which a resource is full never sinks while others fix transfers below it: a heap with old
-  // entries is enough.
+  // The level at which a resource is full never sinks while others fix transfers below it: a heap with stale
+  // elements is enough.
   using Level = std::pair<double, int>;
   std::priority_queue<Level, std::vector<Level>, std::greater<>> full;
   const auto level_of = [&](int resource) { return std::max(0.0, room_[resource]) / demand_[resource]; };

@@ -1,4 +1,5 @@
-// From event to event: what happens next is that a latency is over or a step has sent all; between two events all paces stay.
+// From event to event: what happens next is that a latency is over or a step has sent all; between two events
+// all paces stay.
 #include "cost/overlap.h"
 
 #include <algorithm>

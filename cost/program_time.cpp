@@ -1,7 +1,7 @@
-// Blocks are run as far as they come, and the clock goes to the next time at which something happens in the
-// network; over and over, until all blocks are done. Nothing is planned ahead, so the result is what
-// happens and not what could at best. `busiest_us` says how far the best may be. Each time looks at all
-// blocks; the ranks of a schedule are looked at where something arrived.
+// Blocks are run until all of them wait, and the clock advances to the next event of the network; this
+// repeats until all blocks are done. Nothing is planned ahead, so the result is what happens and not an
+// optimum. `busiest_us` bounds the optimum from below. Each event examines all blocks; of a schedule, the
+// ranks at which data arrived.
 //
 // A program that the verifier accepts cannot stand still: if no time is left and a block is not done, that
 // is a bug of ours.
@@ -238,7 +238,7 @@ class BlockTime {
       return true;
     }
     state.sending = network_.start_between(state.rank, state.block->send_to, i.does.count * chunk_bytes_);
-    // In the queue from now on: its depth is of messages on their way as well.
+    // In the queue from now on: its depth counts messages that are under way as well.
     out.push_back(state.sending);
     return true;
   }
