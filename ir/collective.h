@@ -66,11 +66,11 @@ bool asks_order(const Collective&, Chunk);
 // Custom, ranks >= 1, chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
 Collective make_collective(CollectiveKind, int ranks, int chunks, Rank root = 0);
 Collective make_collective(const std::string& name, int ranks, int chunks,
-                           Rank root = 0);  // as people say it
+                           Rank root = 0);  // by its name in files and on command lines
 
 // A kind's blocks among the ranks of a group, numbered in its order, as chunks of a collective that has
 // others besides: block (s, d) is cut into chunks(s, d), from 0 on; s, d and root are numbers in the group
-// (the table's rows say which).
+// (the table's rows define which).
 void add_blocks(Collective&, CollectiveKind, const std::vector<Rank>& group, int root,
                 const std::function<int(int s, int d)>& chunks);
 

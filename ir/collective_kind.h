@@ -27,7 +27,7 @@ enum class CollectiveKind {
   Reduce,
   ReduceScatter,
   AllReduce,
-  AllReduceByGather,  // AllReduce by copies: everybody gets all vectors, and adds them up
+  AllReduceByGather,  // AllReduce by copies: each rank gets all vectors, and adds them up
   Custom,             // its chunks are listed in a file
 };
 
@@ -61,7 +61,7 @@ std::optional<CollectiveKind> kind_with_counts(std::string_view name);  // of "a
 const std::vector<std::string>& counted_names();
 
 bool is_rooted(CollectiveKind);     // one rank, the root, plays another part than the others
-bool is_combining(CollectiveKind);  // of what the row says; a custom collective says it itself
+bool is_combining(CollectiveKind);  // by the row; of a custom collective, by its own member
 
 // Blocks of the buffers of a rank that has one.
 int input_blocks(CollectiveKind, int ranks);
@@ -75,7 +75,7 @@ int blocks_of(CollectiveKind, int ranks);  // of the larger of the two
 //
 // The input begins this many times `rank` blocks after the output: 1, 0 or -1.
 int in_place_shift(CollectiveKind);
-// The one place that such slots of two buffers share; a slot that is nobody else's is its own place.
+// The one slot that two such slots of both buffers share; a slot that is shared with no other is its own.
 Slot in_place_slot(CollectiveKind, int chunks_per_block, Rank, const Slot&);
 // The same for a rank whose buffers have these numbers of chunks. A slot stays as it is if the other buffer
 // does not have it (a rank other than the root has no output in Reduce).

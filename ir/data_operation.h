@@ -26,9 +26,9 @@ struct DataPlace {
   auto operator<=>(const DataPlace&) const = default;
 };
 
-// Combines its operands, and puts the result wherever it is wanted. Operands are what a message brings, if it
-// takes one, and then `from`, in this order; the result goes to all of `to`, and into a message, if it sends
-// one. All chunks of an operation are independent of each other: threads may do them in any order.
+// Combines its operands, and stores and sends the result. Operands are the value of a message, if it takes
+// one, and then `from`, in this order; the result goes to all of `to`, and into a message, if it sends one.
+// All chunks of an operation are independent of each other: threads may do them in any order.
 //
 // A value may have a function applied to it once it is complete (ir/epilogue.h): by the operation that
 // completes it, before the result is stored and sent, or by one that reads and stores it.

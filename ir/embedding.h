@@ -2,8 +2,8 @@
 // collective are. A node in a cluster, a group of devices that reduces, a ReduceScatter in an AllReduce, a
 // ring in a torus. An automorphism is an embedding of a machine in itself.
 //
-// It carries schedules: what was made for the part, once, is done by the whole wherever the part lies in it,
-// and what is done one after the other or side by side is done by sequence() and beside().
+// It carries schedules: a schedule that was made once for the part is a schedule of the whole at each
+// position of the part; sequence() and beside() compose such schedules in time and in parallel.
 #pragma once
 
 #include <string>
@@ -45,7 +45,7 @@ Embedding compose(const Embedding& inner, const Embedding& outer);
 Embedding embedding_at(const Topology& part, const Topology& whole, std::vector<Rank> ranks,
                        std::vector<Chunk> chunks);
 
-// The ranks with the links between them, and of limits what they say of these.
+// The ranks with the links between them, and limits restricted to these links.
 Topology part_at(const Topology& whole, const std::vector<Rank>& ranks);
 
 // The part's schedule, done by the whole; each step has as many rounds as its sends need there.

@@ -1,5 +1,5 @@
 // The user's errors. A bug of ours is an assert; an unsolvable or unfinished question is a value (Verdict);
-// what the user gave us and cannot be used is an InputError: one line that says what, where and what to do.
+// an unusable input is an InputError: one line with what, where and the remedy.
 #pragma once
 
 #include <stdexcept>

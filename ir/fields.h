@@ -30,7 +30,7 @@ struct FieldWords {
   bool or_any = false;
   bool may_lack = false;        // files may leave it out: it is as it was before
   bool unless_default = false;  // files have it only where it is not the default
-  std::string_view help = {};   // in Python, where the name does not say it all
+  std::string_view help = {};   // in Python, if the name is not self-explanatory
 };
 
 // The member at the end of a path of members: Field<A, &A::b, &B::c> is a.b.c.

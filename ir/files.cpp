@@ -1,5 +1,5 @@
-// How writing goes: find the real target, draft beside it, rename. stat() is asked before links are followed
-// by hand, so that the kernel has its say on them (loops; links of others in sticky directories).
+// Writing: find the real target, draft beside it, rename. stat() is called before links are followed by hand,
+// so that the kernel checks them (loops; links of others in sticky directories).
 #include "ir/files.h"
 
 #include <fcntl.h>
@@ -155,7 +155,8 @@ class Draft {
   void keep() { kept_ = true; }
 
  private:
-  // Another owner is kept where we may; where not, nobody runs it as us.
+  // Another owner is kept if we may set it; if not, the setuid bits are dropped, so that the file never runs
+  // with our rights.
   bool take_rights(int file) const {
     if (!target_.is) return fchmod(file, mode_of_new_files()) == 0;
     const struct stat& is = *target_.is;
@@ -210,7 +211,7 @@ std::string read_file(const std::string& path) {
   if (const auto size = fs::file_size(path, error); !error && size > kMostFileBytes) refuse_size(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path, "cannot be read: " + reason(), "check the path");
-  // Part by part: a pipe does not say how long it is.
+  // Part by part: the length of a pipe is not known.
   std::string text;
   std::vector<char> part(1 << 16);
   while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0) {

@@ -150,8 +150,8 @@ enum class Method {
   Direct,    // made as what was asked for
   Dual,      // found as the dual on the reversed machine
   Composed,  // a ReduceScatter and an Allgather, one after the other
-  Gathered,  // everybody's vector is gathered, and added up locally
-  Levels,    // put together of schedules of groups (ir/outline.h)
+  Gathered,  // each rank's vector is gathered, and added up locally
+  Levels,    // hierarchical composition of schedules of groups (ir/outline.h)
   Patched,   // an older schedule, made whole again after a failure
   // The baseline algorithms (construct/classic.h).
   RingAllgather,

@@ -21,8 +21,8 @@ struct GroupQuestion {
   std::vector<std::vector<int>> counts = {};
 };
 
-// The kind itself where there is one group, all ranks as they are numbered, without counts. Throws InputError
-// where the collective would be too large, and where its counts leave nothing to move.
+// The kind itself if there is one group, all ranks as they are numbered, without counts. Throws InputError if
+// the collective would be too large, or if its counts leave nothing to move.
 Collective make_collective(const GroupQuestion&, int ranks);
 
 // The counts of an allgatherv or reducescatterv of all ranks as they are numbered; empty of any other

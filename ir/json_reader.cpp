@@ -159,7 +159,7 @@ bool JsonReader::is_object() const {
 
 void JsonReader::require_object(std::span<const std::string_view> keys) const {
   if (!is_object()) fail("is not an object", "see docs/formats.md");
-  // Before its keys: of a file of another kind, the first unknown key would say little.
+  // Before its keys: of a file of another kind, the first unknown key would be of little help.
   for (const auto& [tells, kind] : kTellingKinds)
     if (place_.empty() && json(value_).contains(tells) &&
         std::find(keys.begin(), keys.end(), std::string_view(tells)) == keys.end())

@@ -1,4 +1,4 @@
-// What a check says, for programs.
+// The report of a check, for programs.
 #include "ir/json_report.h"
 
 #include <iterator>

@@ -124,7 +124,7 @@ std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int larg
   return numbers;
 }
 
-// The members of each kind, and no others: what is of another kind would be read by nobody.
+// The members of each kind, and no others: a member of another kind would never be read.
 void require_members(const JsonReader& json, Kind kind) {
   switch (kind) {
     case Kind::None:
@@ -238,7 +238,7 @@ Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   return schedule;
 }
 
-// Older files call what was constructed "routed", and do not say by what.
+// Older files call constructed points "routed", and do not name the construction.
 Method read_method(const JsonReader& json) {
   const std::string name = json.text();
   if (name == "routed") return Method::Direct;
@@ -255,7 +255,7 @@ std::string read_construction(const JsonReader& json) {
 }
 
 // Older files do not state it. An Allgather sends every chunk once to every rank but its owner, so the number
-// of its sends says where it begins.
+// of its sends determines where it begins.
 int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
   const std::vector<Step>& steps = point.schedule.steps;
   if (json.has("reduce_scatter_steps"))

@@ -112,7 +112,7 @@ std::vector<int> able(const Topology& topology, bool Abilities::*ability) {
   return switches;
 }
 
-// Nothing where there is nothing to say, as in files of before there were abilities.
+// Empty if there are no abilities, as in files of before there were any.
 std::string written_abilities(const Topology& topology, const std::string& indent) {
   std::string text;
   for (const auto& [name, ability] : kAbilities)

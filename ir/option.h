@@ -1,6 +1,6 @@
-// An option, said once. From its row come the option of the command line with its help, completion and manual
-// page, the keyword of the Python package, the field of the C interface, the key in a library's specification
-// with its JSON Schema, and the error where a value is out of range.
+// An option, defined once. From its row come the option of the command line with its help, completion and
+// manual page, the keyword of the Python package, the field of the C interface, the key in a library's
+// specification with its JSON Schema, and the error for a value out of range.
 #pragma once
 
 #include <chrono>

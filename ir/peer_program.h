@@ -1,6 +1,6 @@
 // What the thread blocks of every rank do in memory that ranks share: the form for kernels that store to, and
 // load from, each other's buffers (peer memory, NVLS), and for plans of MSCCL++. There are no queues: data
-// are moved, and counters say that they are there.
+// are moved, and counters show that they have arrived.
 //
 // A rank runs the program launch after launch; a launch starts when all blocks of the rank have finished the
 // last one, and what the user does with input and output happens between two launches of that rank. Ranks

@@ -19,7 +19,7 @@ struct Axis {
 };
 
 // factors[axis][level]: the product of a row is the axis, that of a column the level's fan-out. Inside a
-// level, the first axis varies slowest, or the axes vary in the order that is said.
+// level, the first axis varies slowest, or the axes vary in the order of `orders`.
 struct ParallelismMatrix {
   std::vector<std::vector<int>> factors = {};
   std::vector<std::vector<int>> orders = {};  // by level: all axes, the slowest first; none: as numbered
@@ -72,7 +72,7 @@ struct Reduction {
   double bytes = 0;            // per device
   double times = 1;            // per iteration of the job
   double element_bytes = 4;    // nothing is scattered finer
-  // Earlier ones of the job: it begins when these have ended. Not said: all that are before it.
+  // Earlier reductions of the job: this one begins when they have ended. Not given: all that are before it.
   std::optional<std::vector<int>> after = {};
   bool operator==(const Reduction&) const = default;
 };
@@ -84,7 +84,7 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 
-// Does any reduction of the job say what it comes after, so that some may run side by side?
+// Does any reduction of the job name its predecessors, so that some may run side by side?
 bool overlaps(const Job&);
 // By reduction: those that it waits for.
 std::vector<std::vector<int>> predecessors(const Job&);

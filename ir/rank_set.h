@@ -17,7 +17,7 @@ class RankSet {
   using iterator = const Rank*;
   using const_iterator = const Rank*;
 
-  RankSet() = default;  // nobody
+  RankSet() = default;  // empty
   // In any order; a rank that is named twice stays so, since verifiers report what is wrong with a
   // collective.
   RankSet(std::vector<Rank> ranks);  // NOLINT: a list of ranks is a set of ranks

@@ -58,7 +58,7 @@ struct ReductionRanking {
   // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of
   // strategies.
   std::optional<PricedInstruction> exchange = {};
-  std::optional<OwnStrategy> own = {};  // where there is one, and something to sum
+  std::optional<OwnStrategy> own = {};  // if one was given, and there is something to sum
   double from_us = 0, to_us = 0;  // in the iteration, by its first strategy; only where the job overlaps
   bool operator==(const ReductionRanking&) const = default;
 };
@@ -67,7 +67,7 @@ struct RankedMatrix {
   ParallelismMatrix matrix = {};
   double us = 0;            // of all reductions of an iteration, each by its best strategy
   double allreduce_us = 0;  // and each by a single instruction
-  // Where the job says what comes after what (overlaps()), `us` is until all have ended, and this their sum;
+  // If the job names predecessors (overlaps()), `us` is the time until all have ended, and this their sum;
   // else 0.
   double one_by_one_us = 0;
   std::vector<ReductionRanking> reductions = {};

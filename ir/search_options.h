@@ -41,8 +41,8 @@ struct CubeAnswer {
   std::int64_t conflicts = 0;
 };
 
-// A question that its conflicts did not answer, with the cubes into which it is cut, and their answers in the
-// same order; none yet: nobody has answered.
+// An instance that was not decided within its conflicts, with the cubes into which it is split, and their
+// answers in the same order; empty: there are no answers yet.
 struct CutQuestion {
   CollectiveKind collective = CollectiveKind::Custom;  // what was asked for, or a part of it
   int chunks = 1;
@@ -58,7 +58,7 @@ struct SynthesisOptions {
   // instance of its own; 0: it is left open. Only with a limit on conflicts.
   int cubes = 0;
   int cube_jobs = 1;  // cubes solved side by side
-  // Questions that somebody else has answered cube by cube: they are not asked here.
+  // Instances that were solved elsewhere cube by cube: they are not solved here.
   std::vector<CutQuestion> cut = {};
   // With it, cubes are not solved here: it is called with each instance that is cut and not among those, from
   // any thread. The instance stays open, and what would follow from it is not searched.
@@ -83,7 +83,7 @@ struct FrontierOptions {
   int extra_rounds = kAnyRounds;                  // only rounds <= steps + this (k-synchronous)
   int max_steps = kAnySteps;                      // only these steps and fewer
   std::chrono::milliseconds time_limit{-1};       // for the whole search, none if negative
-  std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only said in the result
+  std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only reported in the result
   // Sound schedules to begin with, of the collective that is asked for or, of an AllReduce, of its parts.
   std::vector<Point> known = {};
   // Time of a point for a block of `block_bytes`, for machines whose links differ: the frontier counts steps
@@ -126,7 +126,7 @@ struct SynthesisQuestion {
 std::span<const OptionRow<SynthesisQuestion>> synthesis_rows();
 
 struct SynthesisResult {
-  Verdict verdict = Verdict::Unknown;  // Unsat: shown by the claims, or said by another engine than ours
+  Verdict verdict = Verdict::Unknown;  // Unsat: shown by the claims, or reported by another engine than ours
   Result result = {};                  // a point although Unknown: the best until the limit
   std::int64_t conflicts = 0;
 };

@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-// Which levels there are is said by a parallelism matrix, so they are names here.
+// A parallelism matrix defines which levels there are, so they are names here.
 struct NamedInstruction {
   std::string slice = {};
   StrategyInstruction::Form form = StrategyInstruction::Form::InsideGroup;

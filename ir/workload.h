@@ -3,8 +3,8 @@
 // 2022).
 //
 // Every rank runs it. The ranks of the job are `groups` groups of `ranks` consecutive ones: rank r of group g
-// is rank g * ranks + r of the world. A tensor has one shape and element type, and a layout that says what
-// each rank has of it. Operations have names, which their results have too, and come after what they read; so
+// is rank g * ranks + r of the world. A tensor has one shape and element type, and a layout that defines each
+// rank's part of it. Operations have names, which their results have too, and come after what they read; so
 // the list is an order in which they may be done one after the other. Types of results are inferred
 // (workload/infer.h).
 #pragma once
