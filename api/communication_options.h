@@ -12,9 +12,9 @@ namespace chorale {
 // Of a collective by name: the participants, and the counts of each.
 struct CommunicationOptions {
   std::optional<Rank> root = {};  // of a name that has one; in groups its number in each
-  // Of its sums (ir/sum_order.h): "agreed"; "free"; "fixed", along a tree that suits the machine
-  // (construct/fixed_order.h); or a tree, "((0 1) (2 3))". Of a file it replaces what the file says, if it is
-  // given.
+  // Order of its sums (ir/sum_order.h): "agreed"; "free"; "fixed", along a tree that suits the machine
+  // (construct/fixed_order.h); or a tree, "((0 1) (2 3))". If given, it replaces the order of a collective
+  // from a file.
   std::string order = {};
   std::string group = {};  // these ranks only, numbered as they come: "3,11,19"; the others may relay
   std::string groups =

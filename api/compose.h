@@ -1,4 +1,4 @@
-// Schedules of a machine put together of schedules of its groups (ir/outline.h).
+// Hierarchical composition: schedules of a machine from schedules of its groups (ir/outline.h).
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ Outline read_outline(const std::string& text, const std::string& spec_or_file, c
 
 struct Composition {
   Result result = {};                      // of kind Algorithm, with the bounds of its collective
-  std::vector<std::string> outlines = {};  // by point: what it was put together of
+  std::vector<std::string> outlines = {};  // by point: the outline that it was composed by
 };
 
 struct ComposeOptions {

@@ -1,6 +1,5 @@
-// What comes from outside, by name or file, is made whole here: machines without switches, collectives in
-// which every chunk can arrive, and, where a result is to be shown or run, schedules that do what it says of
-// them.
+// Inputs by name or file are completed and checked here: machines without switches, collectives in which
+// every chunk can arrive, and, if a result is to be shown or run, schedules that do what the result states.
 #include "api/inputs.h"
 
 #include <fmt/format.h>

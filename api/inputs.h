@@ -27,7 +27,7 @@ const std::vector<CatalogueEntry>& known_machines();
 const std::vector<CatalogueEntry>& known_hierarchies();
 const std::vector<ClassicEntry>& known_classics();
 
-// What a file says, whether it is true or not; check() (api/search.h) says that.
+// The contents of a file, whether true or not; check() (api/search.h) verifies them.
 Result read_result(const std::string& file);
 
 // A result to be shown or run: every point's schedule does what was asked for, at the stated cost. Claims are

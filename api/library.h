@@ -24,7 +24,7 @@
 
 namespace chorale {
 
-// The questions of a file that says what to build (docs/formats.md), each once. Throws InputError.
+// The questions of a file that specifies a library (docs/formats.md), each once. Throws InputError.
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file);
 
 // As it was found. Throws InputError, that cites `file`, for an answer that is wrong.
@@ -62,9 +62,8 @@ void refuse_places(const StoredAnswer&, const Result&, const std::string& file);
 std::vector<TakenAnswer> results_at(AnswerFile&, const std::string& name, const AnswerPlace&,
                                     std::optional<SumOrder::Kind> order = {});
 
-// A page that shows it all and loads nothing from elsewhere: which point is chosen by place and size, how far
-// its time is from the bound on it, and where what was measured says otherwise. Of answers without predicted
-// times some sizes are predicted.
+// A self-contained HTML report: the point that is chosen by place and size, its time over the lower bound,
+// and where measurements contradict predictions. Of answers without predicted times some sizes are predicted.
 std::string to_page(AnswerFile&, const std::string& name);
 
 // What is in several files, in one that has nothing yet (library/merge.h).

@@ -30,7 +30,7 @@ Ranking place(const Hierarchy&, const JobTemplate&, const PlaceOptions& = {});
 // InputError if they do not fill whole units, or are a part of a ring.
 Hierarchy part_of(const Hierarchy&, long long wanted);
 
-// What 'place' has written, whether it is true or not; check() says that.
+// The output of 'place', whether true or not; check() verifies it.
 Ranking read_ranking(const std::string& file);
 // One to be shown: all of it is true, but that no other placement is better is believed.
 Ranking read_sound_ranking(const std::string& file);

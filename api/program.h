@@ -29,7 +29,7 @@ struct ProgramShape {
   std::vector<std::string> notes = {};           // what executors stumble over, though it has a meaning
 };
 
-// What its verifier says.
+// The verdict of its verifier.
 struct ProgramVerdict {
   std::string fault = {};  // "": it performs its collective, whatever the timing
   // with queues of this many messages, or more, of 1, 2, 4 and 8; 0: of shared memory

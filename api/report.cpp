@@ -1,4 +1,4 @@
-// What tables and pages say of a result beyond its numbers: where a point is the best, and what proves it.
+// The derived columns of tables and reports: where a point is the best, and what proves it.
 #include "api/report.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a result says, for people: in words for tables, and as pages.
+// A result for readers: in words for tables, and as HTML reports.
 #pragma once
 
 #include <atomic>

@@ -49,7 +49,7 @@ class TimedStop {
     if (options.time_limit.count() < 0) return;
     const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
     options.synthesis.limits.stop = over_.get();
-    // What says what was found may be called when this is gone.
+    // The function that returns what was found may be called after this object is gone.
     if (options.publish)
       options.publish = [publish = options.publish, kept = over_](const std::function<Result()>& found) {
         publish([found, kept] { return found(); });
@@ -127,7 +127,7 @@ Result frontier(const Topology& machine, const Collective& collective, const Fro
   require_question(machine, collective);
   require_chunks("min_chunks", given.min_chunks);
   if (given.max_chunks != kAnyChunks) require_chunks("max_chunks", given.max_chunks);
-  // Kept as long as somebody may ask what was found, which is longer than the search.
+  // Kept as long as a caller may ask what was found, which is longer than the search.
   const auto topology = std::make_shared<const Topology>(flatten(machine));
   FrontierOptions options = given;
   const TimedStop stop(options);

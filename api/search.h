@@ -15,10 +15,10 @@ namespace chorale {
 // What every room behind here requires: the machine's ranks, one chunk per block. Throws InputError.
 void require_question(const Topology&, const Collective&);
 
-// Every schedule that no other beats in steps and in rounds per chunk, with claims that prove it. A limit, or
-// SolveLimits::stop, leaves what was found, marked unproven, and says why in Result::stopped. The same
+// The Pareto-optimal schedules in steps and in rounds per chunk, with claims that prove it. A limit, or
+// SolveLimits::stop, leaves what was found, marked unproven, with the reason in Result::stopped. The same
 // question gives the same answer, unless a limit of time cuts it. Chunk counts are chosen where
-// FrontierOptions::max_chunks does not limit them; the least ones are then searched by the solver.
+// FrontierOptions::max_chunks does not limit them; the smallest ones are then searched by the solver.
 Result frontier(const Topology&, const Collective&, const FrontierOptions& = {});
 
 // One question instead of all: a schedule within a budget, as a result of one point. Unknown may come with a
@@ -63,8 +63,8 @@ struct BoundsQuestion {
 };
 Bounds bounds(const Topology&, const Collective&, const BoundsQuestion& = {});
 
-// Verifies a result from nothing: every schedule, every certificate, every refutation, and that the claims
-// show what the points say. Nothing in the result is believed.
+// Verifies a result from scratch: every schedule, every certificate, every refutation, and that the claims
+// support the points. Nothing in the result is trusted.
 struct CheckOptions {
   std::string proof_dir = {};  // take the proofs that were kept there; "": refute again
   SolveLimits limits = {};     // of all refutations together

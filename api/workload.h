@@ -64,9 +64,9 @@ struct CompiledWorkload {
   std::vector<ChosenAlgorithm> chosen = {};
 };
 
-// C++ whose ranks the carrier runs: docs/workloads.md says what is in it. For each communication
-// the point that the execution gives, or else the one whose simulated time at the sizes of the workload is
-// the least. Throws InputError for what cannot be emitted, and for a point that the frontier has not.
+// C++ whose ranks the carrier runs: docs/workloads.md describes it. For each communication it contains the
+// point that the execution gives, or else the one with the least simulated time at the sizes of the workload.
+// Throws InputError for what cannot be emitted, and for a point that the frontier lacks.
 CompiledWorkload compile(const Workload&, const WorkloadMachine&, const Execution& = {},
                          WorkloadCarrier = WorkloadCarrier::Any);
 
