@@ -40,7 +40,7 @@ constexpr std::uintmax_t kMostBytesOfAFile = std::uintmax_t{16} << 20, kMostByte
 // Of a plain file: another, such as a pipe, might never end.
 std::uintmax_t readable_bytes(const std::string& file) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return 0;  // read_file says what is wrong
+  if (!std::filesystem::exists(file, error)) return 0;  // read_file reports the error
   if (!std::filesystem::is_regular_file(file, error))
     throw InputError(file, "is no plain file", "name a result file, or a directory of them");
   const std::uintmax_t bytes = std::filesystem::file_size(file, error);

@@ -1,9 +1,9 @@
-// Answers of searches in one SQLite file, a transaction each: what was stored is there whatever happens
-// afterwards, and what was not stored whole is not there. Questions and answers are texts, compressed; what
-// they say is library/question.h's and library/taken.h's matter.
+// Answers of searches in one SQLite file, one transaction each: an answer that was stored stays whatever
+// happens afterwards, and one that was not stored whole is absent. Questions and answers are texts,
+// compressed; their contents are defined in library/question.h and library/taken.h.
 //
-// An answer is found by its question alone. Places say where in which machine that question was asked, for
-// people: alike nodes of a machine, or of several, share an answer.
+// An answer is found by its question alone. Places record in which machine and where that question was asked:
+// isomorphic nodes of a machine, or of several, share an answer.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct AnswerPlace {
   std::string collective = {};  // its name
   int ranks = 0;                // of the group
   int root = 0;
-  // By rank of the answer, numbers of the hosts on which ranks sit there; empty: the machine does not say.
+  // By rank of the answer, numbers of the hosts of ranks there; empty: the machine does not define hosts.
   std::vector<int> hosts = {};
   std::string members =
       {};  // its ranks in the machine: "0 8 16 24"; of groups that are numbered alike those of the first

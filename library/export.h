@@ -65,7 +65,7 @@ struct Printers {
   std::function<std::string(const Topology&, const Collective&)> stem = {};
 };
 
-// `name` is what errors call the file. Throws InputError where there is nothing to be written.
+// `name` is what errors call the file. Throws InputError if there is nothing to be written.
 Exported exported(AnswerFile&, const std::string& name, const ExportQuestion&, const Taker&, const Printers&);
 
 }  // namespace chorale

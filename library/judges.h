@@ -15,12 +15,12 @@ namespace chorale {
 struct Judges {
   // From nothing: every schedule, every claim, and what these show of points and space (pareto/check.h).
   std::function<CheckReport(const Result&, const SolveLimits&)> check = {};
-  // What is wrong with what it says of points and space; claims are believed (pareto/space_check.h).
+  // Faults in its points and space; claims are trusted (pareto/space_check.h).
   std::function<std::vector<Fault>(const Result&)> space_faults = {};
   // Works out anew what the claims show, schedules as they are, or once they are verified
   // (pareto/findings.h).
   std::function<void(Result&)> mark = {}, finish = {};
-  // Does a claim say more than those that are known (pareto/optimality.h)?
+  // Does a claim exclude more than the known ones do (pareto/optimality.h)?
   std::function<bool(const std::vector<Claim>& known, const Claim&)> says_more = {};
   // The result on a machine that is numbered otherwise, its schedules verified (pareto/refereed.h). Throws
   // InputError at `where`.

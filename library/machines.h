@@ -18,7 +18,7 @@ namespace chorale {
 struct Machines {
   std::function<Topology(const std::string& spec)> machine = {};        // without switches
   std::function<Nesting(const std::string& spec)> levels = {};          // its nesting groups
-  std::function<std::vector<int>(const std::string& spec)> hosts = {};  // by rank; empty: it does not say
+  std::function<std::vector<int>(const std::string& spec)> hosts = {};  // by rank; empty: not defined
   // With one chunk per block. `order` of its sums; "": any.
   std::function<Collective(const std::string& name, const Topology&, std::optional<Rank> root,
                            const std::string& order)>

@@ -11,7 +11,7 @@ namespace chorale {
 struct MergeReport {
   int answers = 0;
   int alike = 0;                // of them found in several files, the same but for times
-  int joined = 0;               // put together of several
+  int joined = 0;               // merged from several
   std::vector<int> taken = {};  // by file, of the others
   int unchecked = 0;            // refutations of all files, which are as they were
 };

@@ -13,7 +13,7 @@
 namespace chorale {
 namespace {
 
-// All that the stored result says itself.
+// The part of the question that the stored result contains itself.
 std::string head_of(const std::string& subject, const Space& space) {
   return fmt::format("{}\nchunks {} {} steps {} rounds {} extra {}\n", subject, space.min_chunks,
                      space.max_chunks, space.max_steps, space.max_rounds, space.extra_rounds);
@@ -43,7 +43,7 @@ bool is_numbered(const Result& result, const Renumbering& numbering) {
                                               numbering == no_renumbering(result.topology));
 }
 
-// Of what else was allowed (cubes, bounds, symmetry, seed) an answer says nothing.
+// The other limits of the search (cubes, bounds, symmetry, seed) are not in an answer.
 bool is_answer_to(const std::string& question, const Result& result, const Renumbering& numbering) {
   if (result.kind != ResultKind::Frontier || result.limits.memory_bytes || !is_numbered(result, numbering) ||
       result.topology != without_names(result.topology))
@@ -81,7 +81,7 @@ std::string subject_of(const Topology& topology, const Collective& collective, c
 
 std::string question_text(const std::string& subject, const FrontierOptions& asked) {
   const SynthesisOptions& how = asked.synthesis;
-  // As the result of a search says it.
+  // As the result of a search has it.
   const Space space{.min_chunks = asked.min_chunks,
                     .max_chunks = asked.max_chunks,
                     .max_steps = asked.max_steps,

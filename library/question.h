@@ -1,8 +1,8 @@
 // What an answer is found by, and whether a stored answer is one to that.
 //
 // A question is a text: the machine without names, in numbers that it has by itself; the collective; the
-// space; and what the search was allowed. An answer says the first three itself, so that nobody has to
-// believe that it lies where it belongs.
+// space; and the limits of the search. An answer contains the first three itself, so that its question can be
+// verified.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ std::string question_text(const std::string& subject, const FrontierOptions&);
 // Is the question about this subject, whatever was allowed?
 bool is_about(const std::string& question, const std::string& subject);
 
-// The answer as it was found, read, and one to the question it is stored for: of its machine as it is
-// numbered, its collective, its space and its limits. Nothing else that it says has been checked. Throws
-// InputError, that cites `file`.
+// The answer as it was found, read, and an answer to the question that it is stored for: of its machine as it
+// is numbered, its collective, its space and its limits. Nothing else in it has been checked. Throws
+// InputError, which cites `file`.
 Result stored_result(const StoredAnswer&, const std::string& file);
 
 // Are the numbers of `by` those of the machine's ranks and links?

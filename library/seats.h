@@ -1,9 +1,9 @@
 // Rank mapping: the rank of an algorithm that each rank of a group performs, by its host and by the root.
 //
-// An algorithm of a machine says what rank n of the machine does. A program numbers its ranks as it likes,
+// An algorithm of a machine defines what rank n of the machine does. A program numbers its ranks as it likes,
 // and any of them may be the root. So an algorithm is carried over by a permutation of ranks, and is then an
-// algorithm of the machine as the program numbers it. Everything is decided by what all ranks of a group know
-// alike.
+// algorithm of the machine as the program numbers it. All decisions depend only on data that all ranks of a
+// group share.
 #pragma once
 
 #include <compare>

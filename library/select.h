@@ -13,13 +13,13 @@
 
 namespace chorale {
 
-// What somebody is about to do.
+// A call of a collective that is to be served.
 struct CollectiveCall {
   CollectiveKind collective = CollectiveKind::Custom;
   std::string custom_name = {};  // of a custom one
   int ranks = 0;                 // of the group that does it
   Rank root = 0;                 // of collectives that have one
-  double block_bytes = 0;        // ir/collective_kind.h says what a block is
+  double block_bytes = 0;        // for blocks as defined in ir/collective_kind.h
   std::vector<int> counts =
       {};  // of a custom one with counts, allgatherv: blocks of each rank, as few as can be
   auto operator<=>(const CollectiveCall&) const = default;

@@ -19,7 +19,7 @@ namespace chorale {
 struct TakenAnswer {
   Result result = {};
   int unchecked = 0;                        // refutations that were left out
-  std::vector<MeasuredTime> measured = {};  // which nobody can verify
+  std::vector<MeasuredTime> measured = {};  // which cannot be verified
 };
 
 // What `library verify` found of an answer, or of several.
