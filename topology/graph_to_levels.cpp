@@ -3,8 +3,8 @@
 // exits; and the levels count only if their graph is the one that was given, rate by rate and limit by limit.
 // So a wrong guess costs a moment and never a wrong answer.
 //
-// What lost: to find blocks by comparing links. On a hypercube or a full mesh many divisions fit the links
-// equally well, and which of them fits the limits is seen only when all are put together.
+// Alternative that lost: to find blocks by comparing links. On a hypercube or a full mesh many divisions fit
+// the links equally well, and which of them fits the limits is known only when all are composed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -236,8 +236,8 @@ class RateReader {
     return take();
   }
 
-  // Of limits what they say, of other parts what can come through: not a guess, since no limit says less, and
-  // the part then binds nothing.
+  // The rate of a limit, and for other parts the most that can come through: not a guess, since no limit is
+  // smaller, and the part then binds nothing.
   void read_parts() {
     for (const auto& [part, links] : taken_.links)
       if (const auto limit = limit_of(part)) known_[part] = *limit;

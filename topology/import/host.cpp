@@ -222,7 +222,7 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes) {
                        "import a single node, or use a file with its NICs");
   }
   if (gpus == 0) throw InputError(hosts.front().file, "has no GPU", "use a file of a machine that has some");
-  // What is the same of all nodes is said once.
+  // What all nodes have in common is reported once.
   std::map<std::string, int> times;
   for (const Host& host : hosts) ++times[host.file];
   const bool one_file = times.size() == 1;

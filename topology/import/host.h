@@ -18,7 +18,7 @@ struct HostPart {
   int number = 0;         // of a GPU: they become ranks in this order, and where it is equal in that of parts
   double up_gbs = 0;      // of PCI to the parent, in each direction
   double net_gbs = 0;     // of a NIC, into the network
-  double net_alpha_us = 0;  // of a NIC, where the file says it
+  double net_alpha_us = 0;  // of a NIC, if the file has it
 };
 
 struct HostCable {  // NVLink, xGMI, C2C: one direction

@@ -132,7 +132,7 @@ Wiring with_gpus_first(Wiring wiring) {
   return wiring;
 }
 
-// Nodes that are alike say the same.
+// Equal nodes give equal sentences.
 std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
   std::vector<std::string> result;
   std::set<std::string> said;

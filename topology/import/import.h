@@ -1,5 +1,5 @@
-// A machine from the files that one has: what NCCL, RCCL, nvidia-smi and hwloc say of a node, and what other
-// synthesizers and simulators describe. docs/topologies.md has the formats.
+// A machine from existing files: descriptions of a node by NCCL, RCCL, nvidia-smi and hwloc, and those of
+// other synthesizers and simulators. docs/topologies.md has the formats.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ struct FittedRate {
 struct Import {
   Topology machine = {};                  // with its switches
   std::vector<std::string> names = {};    // by node: what it is in the files
-  std::vector<std::string> read = {};     // what the files say, in sentences,
+  std::vector<std::string> read = {};     // what was read in the files, in sentences,
   std::vector<std::string> assumed = {};  // and what was taken for granted
   double unit_gbs = 0;                    // of one chunk per round; 0: the file has chunks per round itself
   std::vector<FittedRate> rates = {};     // the fastest first

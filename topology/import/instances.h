@@ -14,8 +14,8 @@ struct PciSkeleton {
 };
 
 // Adds NVLinks and the speed of NICs, from the table of instance types: the type that was named, or else the
-// one that the file's name, its GPUs and NICs point to. Says so in Host::assumed. Throws InputError where no
-// type fits, or several.
+// one that the file's name, its GPUs and NICs point to. Records the type in Host::assumed. Throws InputError
+// if no type fits, or several.
 Host completed(PciSkeleton, const std::string& instance);
 
 }  // namespace chorale

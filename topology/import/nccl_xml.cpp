@@ -22,7 +22,7 @@ using PartKind = HostPart::Kind;
 
 constexpr int kMostCount = 10'000;           // NVLinks between two
 constexpr double kMostMegabits = 1e8;        // 100 Tb/s
-constexpr double kAssumedGigatransfers = 8;  // of PCI whose file does not say it, as NCCL has it
+constexpr double kAssumedGigatransfers = 8;  // of PCI whose file lacks it, as NCCL has it
 constexpr int kAssumedWidth = 16;
 
 std::string in_lower_case(std::string text) {

@@ -170,7 +170,7 @@ class SmiReader {
     devices_.push_back(std::move(device));
   }
 
-  // The other half of the matrix says where a glued cell ends.
+  // The other half of the matrix shows where a glued cell ends.
   void unglue() {
     const std::size_t last = names_.size() - 1;
     for (std::size_t d = 0; d < devices_.size(); ++d) {

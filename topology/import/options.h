@@ -7,7 +7,7 @@ namespace chorale {
 
 struct ImportChoices {
   std::string instance = {};  // the type of a cloud machine; empty: by the file
-  double nic_gbits = 0;       // speed of NICs whose file does not say it; 0: by their kind
+  double nic_gbits = 0;       // speed of NICs whose file lacks it; 0: by their kind
 };
 
 struct ImportOptions {

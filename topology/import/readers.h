@@ -19,9 +19,9 @@ Host read_hwloc_xml(std::string_view text, const std::string& file, const Import
 Host read_nvidia_smi(std::string_view text, const std::string& file,
                      const ImportChoices&);  // nvidia-smi topo -m
 
-// A node, and how many of them are joined; what they say of the network is in it.
+// A node, and how many of them are joined; it contains what the file has about the network.
 Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes, bool within_nodes);
-// These say their number of nodes themselves.
+// These files contain their number of nodes.
 Wiring read_teccl_json(std::string_view text, const std::string& file);
 Wiring read_astra_network(std::string_view text,
                           const std::string& file);  // YAML or JSON of the analytical backend

@@ -1,5 +1,5 @@
 // TE-CCL's input names a machine that its code builds: rates are in the code, in GB/s, and latencies there or
-// in the file, in seconds. What else the input says is of the search.
+// in the file, in seconds. The rest of the input is about the search.
 #include <fmt/format.h>
 
 #include <utility>
@@ -106,7 +106,7 @@ class TecclReader {
       }
   }
 
-  // Sixteen dies; each two share a NIC where there are several chassis.
+  // Sixteen dies; each pair shares a NIC if there are several chassis.
   void amd() {
     add_gpus(16);
     constexpr int kLinks[][3] = {{0, 1, 4},   {0, 4, 2},   {0, 8, 1},   {1, 5, 1},   {1, 9, 1},   {1, 10, 1},
