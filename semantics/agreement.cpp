@@ -109,7 +109,7 @@ class ChunkHistory {
     return std::ranges::any_of(spec_.post, [&](Rank n) { return held_[n] != held_[spec_.post.front()]; });
   }
 
-  // Nobody else makes this sum: in the order in which its values are numbered.
+  // Makes a sum that no other rank makes: in the order in which its values are numbered.
   static Combined in_turn(const Version& version) {
     Combined result;
     int sum = -1;

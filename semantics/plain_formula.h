@@ -12,7 +12,7 @@
 //   pair(c,k,i,j)  i and j are added up before k is, i < j
 //   round(s,j)     step s has at least j rounds
 //
-//   (start)      in(c,n,0,i) just where the collective says so
+//   (start)      in(c,n,0,i) exactly as the collective defines
 //   (source)     send(c,l,s) -> some in(c,src,s-1,i)
 //   (part)       part(c,l,s,i) <-> send(c,l,s) and in(c,src,s-1,i)
 //   (kept)       kept(c,n,s,i) <-> keep(c,n,s) and in(c,n,s-1,i)
@@ -20,9 +20,9 @@
 //   (sum)        in(c,n,s,i) <-> kept(c,n,s,i) or some part(c,l,s,i) with l into n
 //   (once)       at most one of the terms of (sum)
 //   (complete)   send(c,l,s) -> not in(c,dst,s-1,i) for some i
-//   (order)      where an order is asked for: in(c,n,s,i) and in(c,n,s,j) and not in(c,n,s,k) ->
-//                pair(c,k,i,j), and of three contributions one pair; of a fixed order pair(c,k,i,j) is what
-//                its tree says
+//   (order)      where an order is required: in(c,n,s,i) and in(c,n,s,j) and not in(c,n,s,k) ->
+//                pair(c,k,i,j), and of three contributions one pair; of a fixed order pair(c,k,i,j) is given
+//                by its tree
 //   (end)        in(c,d,S,i) for all destinations d and all i
 //   (bandwidth)  per step and link or shared limit: more than bandwidth * j sends -> round(s,j+1)
 //   (rounds)     round(s,j+1) -> round(s,j); at most as many as the budget has

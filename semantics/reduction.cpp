@@ -3,8 +3,9 @@
 // verified with some levels shrunk (docs/placement.md). A rule is checked for all groups before any of them
 // acts.
 //
-// A union of sets is a sum only where they are disjoint. The rules of the three operations that sum ask for
-// just that, so perform() may join rows and what a set cannot say, a contribution twice, never comes about.
+// A union of sets is a sum only if they are disjoint. The rules of the three operations that sum require
+// exactly that, so perform() may join rows, and a repeated contribution, which a set cannot express, never
+// occurs.
 #include "semantics/reduction.h"
 
 #include <fmt/format.h>

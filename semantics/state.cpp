@@ -1,6 +1,6 @@
-// A value is what the collective says until something arrives, and then a row of counts in one vector: a
-// schedule makes few of the chunks * ranks * ranks counts that there are. All of them in one array, as at
-// first, ended in bad_alloc for the ReduceScatter on 4,096 ranks that state.h speaks of.
+// A value is the initial one of the collective until something arrives, and then a row of counts in one
+// vector: a schedule makes few of the chunks * ranks * ranks possible counts. All of them in one array, as at
+// first, ended in bad_alloc for the ReduceScatter on 4,096 ranks that state.h mentions.
 //
 // The value at the start is a window into zeros around a one. With 4 ranks these are 0000 1000 0000: the
 // contribution of rank n is the window that begins at 4 - n, and the empty value the one that begins at 8. A

@@ -5,8 +5,8 @@
 // and adding to it is copying. Counts are bytes and saturate at 255: a schedule can double them every step,
 // and from 2 on they are wrong whatever they are.
 //
-// Only what was received takes room: 449 bytes of a file name a ReduceScatter of 4,096 ranks, whose counts
-// are 137 GB. Every other value is what it was at the start, which the collective says.
+// Only received values take room: 449 bytes of a file name a ReduceScatter of 4,096 ranks, whose counts are
+// 137 GB. Every other value is the initial one, which the collective defines.
 #pragma once
 
 #include <cstdint>

@@ -187,7 +187,7 @@ SymbolicValue SymbolicMachine::operand(const DataPlace& from, Cell& here, int pi
   return here.value;
 }
 
-// Said of the first fault only: what follows may come from it.
+// Reported of the first fault only: later ones may follow from it.
 void SymbolicMachine::expect(const SymbolicValue& value, const std::string& what, int piece,
                              const Doing& doing) {
   if (!found_.empty()) return;

@@ -158,7 +158,7 @@ class SymbolicMachine : protected FaultList {
   std::vector<SymbolicValue> perform(const DataOperation&, const Doing&,
                                      const std::vector<SymbolicValue>& message = {});
 
-  // Notes an access, and says what it is in a race with.
+  // Records an access, and reports its races.
   void touch(Cell&, const DataPlace&, bool writes, const Doing&, const Reads& before = {});
 
   // Is every output of the rank as promised? `when`: "at the end".

@@ -1,5 +1,5 @@
-// Runs the schedule on counts (semantics/state.h) and writes down what breaks a rule. What is out of range is
-// said first and alone, since the rest could not be run.
+// Runs the schedule on counts (semantics/state.h) and records broken rules. Values out of range are reported
+// first and alone, since the rest could not be run.
 //
 // Chunks share nothing but bandwidth: the values of one do not depend on any other. So bandwidth is checked
 // step by step, and then chunk after chunk is followed through all steps, in the memory of one. Side by side,

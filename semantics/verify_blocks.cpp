@@ -1,8 +1,9 @@
 // The idea: what arrives in a queue does not depend on timing (one sender, one receiver), so instructions are
-// run one by one, whichever can, and what cannot run in the end waits forever. An instruction knows what its
-// block knew, what those that it names in `after` knew at their ends, what the sender of its message knew,
-// and at a barrier what all that meet know. Clocks say that; the depth of queues orders nothing. (Running
-// many interleavings instead was never tried: one run with clocks says all of them.)
+// run one by one, in any order in which they can, and one that cannot run in the end waits forever. An
+// instruction knows what its block knew, what those that it names in `after` knew at their ends, what the
+// sender of its message knew, and at a barrier what all participants know. Clocks record that; the depth of
+// queues orders nothing. (Running many interleavings instead was never tried: one run with clocks covers all
+// of them.)
 //
 // Why one run decides: an instruction that can run stays able to run whatever others do, since no other block
 // empties the queue that it takes from, fills the one that it sends into, or takes back what it waits for. So

@@ -25,8 +25,8 @@
 namespace chorale {
 namespace {
 
-// With scratch for even and odd launches, an answer from two launches ago says that it may be used again. An
-// older one would not say it.
+// With separate scratch for even and odd launches, a Signal of two launches ago shows that a scratch may be
+// used again. An older one would not show it.
 constexpr int kMostLag = 2;
 
 using Knowledge = std::shared_ptr<const Clock>;
@@ -260,8 +260,8 @@ class PeerReferee final : SymbolicMachine {
            awaited(actor, i) < static_cast<int>(raised_[actor.rank][i.counter].size());
   }
 
-  // Now all threads of the block know what single ones have learned; and what it did in the phase that ends
-  // here, it and all whom it signals know from now on.
+  // From now on all threads of the block know what single ones have learned, and the block and all receivers
+  // of its signals know what it did in the phase that ends here.
   void sync(int a) {
     Actor& actor = actors_[a];
     Clock clock = *actor.known;

@@ -49,14 +49,13 @@ struct PeerRefereeOptions {
   std::vector<PeerPacket> packets = {};
 };
 
-// Everything that is wrong, at most `limit` faults; empty if the program performs the collective
-// in every launch, whatever the timing, for ranks that run ahead of each other as far as its counters let
-// them. Wrong is: buffers of another size than the collective's; a slot, rank, counter, value or piece out
-// of range; a counter that two blocks raise, or not by one from 1 on; a Wait for a value that nobody gives;
-// writing the input (out of place); a Wait that never ends; reading what was never written, or what an
-// earlier launch has left; two accesses to one slot, one of them a write, that nothing orders; an output
-// that is not as promised at the end of a launch, or is written though nothing is promised there (out of
-// place).
+// All faults, at most `limit`; empty if the program performs the collective in every launch, whatever the
+// timing, for ranks that run ahead of each other as far as its counters let them. Faults are: buffers of
+// another size than the collective's; a slot, rank, counter, value or piece out of range; a counter that two
+// blocks raise, or not by one from 1 on; a Wait for a value that no Signal gives; writing the input (out of
+// place); a Wait that never ends; reading what was never written, or what an earlier launch has left; two
+// accesses to one slot, one of them a write, that nothing orders; an output that is not as promised at the
+// end of a launch, or is written though nothing is promised there (out of place).
 //
 // As each counter is raised by one block, in its order, what is read in a program without races does not
 // depend on timing, and one run decides about deadlock. With double_scratch a scratch slot of even and of odd

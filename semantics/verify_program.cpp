@@ -5,8 +5,8 @@
 // before its local instructions. Form is checked first and alone, then the matching of messages: a program
 // that fails there cannot be run.
 //
-// In truth ranks are in different epochs at one time. That makes no difference here: nobody touches another's
-// memory, a message has both its ends in one epoch, and what it carries was read in the sender's.
+// In a real run ranks are in different epochs at one time. That makes no difference here: no rank accesses
+// another's memory, a message has both its ends in one epoch, and its data were read in the sender's.
 #include "semantics/verify_program.h"
 
 #include <fmt/format.h>

@@ -41,8 +41,8 @@ std::int64_t aligned(const TensorSides& in, std::int64_t element, const TensorSi
 // have. Empty where it has nothing.
 using RankValues = std::vector<std::vector<double>>;  // by rank of the world
 
-// The tensor put together from what ranks have; throws std::logic_error where replicas differ. By group of
-// those that have it (one if the scope is the world); of Local the ranks' one after the other.
+// The tensor assembled from the parts of ranks; throws std::logic_error if replicas differ. One per group
+// that holds it (one if the scope is the world); of Local the ranks' one after the other.
 std::vector<std::vector<double>> whole(const Workload&, const TensorType&, const RankValues&);
 // The inverse.
 RankValues laid_out(const Workload&, const TensorType&, const std::vector<std::vector<double>>& whole);

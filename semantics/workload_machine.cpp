@@ -6,11 +6,11 @@
 // instead of a wrong number. Units that are overlapped have all their elements in one such order; an element
 // that reads what another unit has not made yet is put back.
 //
-// Memory remembers how often each element was written: not yet, once, or again by the update of an input. A
-// read says which of the two it is meant for, and so one that comes after an update that should have come
-// after it is found, as one that comes too early is.
+// Memory records how often each element was written: not yet, once, or again by the update of an input. A
+// read states which of the two it is meant for, so a read that wrongly comes after an update is found, as is
+// one that comes too early.
 //
-// What one element is made of is said in workload_elements.cpp, where elements are in workload_layout.cpp.
+// The value of one element is computed in workload_elements.cpp, its position in workload_layout.cpp.
 //
 // This is deliberately slow: nothing is vectorized, hoisted or skipped. It shares the nouns with what it
 // verifies, and nothing else.

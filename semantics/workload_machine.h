@@ -38,15 +38,15 @@ struct WorkloadRun {
 
 struct WorkloadRunOptions {
   std::uint64_t seed = 0;  // of random numbers
-  // Of the elements in kernels and overlaps: another one each, as nobody promises one. Sums are added in the
-  // order of ranks (ReduceTensor, MatMul, Convolution: of elements), whatever this is; those over ranks are
-  // rounded to the element type each time, the others once.
+  // Seed of the order of the elements in kernels and overlaps, since no order is promised. Sums are added in
+  // the order of ranks (ReduceTensor, MatMul, Convolution: of elements), whatever this is; those over ranks
+  // are rounded to the element type each time, the others once.
   std::uint64_t order = 0;
   RankSum rank_sum = {};  // sums over ranks as a program adds them up; none: in the order of ranks
 };
 
-// Requires types. Throws std::logic_error where an operation reads what is not there, or not yet, or not any
-// more, and where inputs are not what their types say: a workload that was inferred, with inputs that are
+// Requires types. Throws std::logic_error if an operation reads a value that does not exist, not yet, or no
+// longer, and if inputs do not match their types: a workload that was inferred, with inputs that are
 // laid_out(), does not.
 WorkloadRun interpret(const Workload&, const WorkloadState& inputs, const WorkloadRunOptions& = {});
 
