@@ -130,7 +130,7 @@ class PairReader {
     });
     if (shorter == times.rend()) return {};
     const double bytes = static_cast<double>(longest.message.bytes - (*shorter)->message.bytes);
-    // On a busy machine a median may say that more bytes take no longer; the shortest times are the least
+    // On a busy machine a median may show no more time for more bytes; the shortest times are the least
     // disturbed.
     for (const double more_us :
          {longest.us.median - (*shorter)->us.median, longest.us.least - (*shorter)->us.least})

@@ -1,6 +1,6 @@
-// Time in the alpha-beta model: steps * alpha + rounds/chunks * bytes * beta, `bytes` being those of one
-// block (ir/collective.h: what the chunks of a cost are counted in). And what it says of a frontier: which
-// point is the fastest at which size.
+// Time in the alpha-beta model: steps * alpha + rounds/chunks * bytes * beta, where `bytes` are those of one
+// block (ir/collective.h: the unit of the chunks of a cost). It also gives, for a frontier, the fastest point
+// by size.
 #pragma once
 
 #include <functional>

@@ -34,8 +34,8 @@ ProgramTime reported(const FluidNetwork& network, double us) {
           .links_chosen = network.had_a_choice()};
 }
 
-// Runs blocks, of either kind, to their ends: `step` does what a block can do now, and says whether that was
-// anything. A state has its `block` and the number of its `next` instruction.
+// Runs blocks, of either kind, to their ends: `step` does what a block can do now, and returns whether that
+// was anything. A state has its `block` and the number of its `next` instruction.
 template <typename State, typename Step>
 ProgramTime simulate(FluidNetwork& network, std::vector<State>& states, const Step& step) {
   const auto done = [&] {

@@ -16,8 +16,8 @@
 // given the transfers that are under way.
 //
 // A switch that adds up or copies itself (NVLS, SHARP) is not known to programs: a Move over it loads from
-// each rank, and each message is one. Schedules say which of their sends are one value, and then limits carry
-// it once (ir/topology.h).
+// each rank, and each message is one. Schedules define which of their sends are one value, and then limits
+// carry it once (ir/topology.h).
 #pragma once
 
 #include <atomic>
