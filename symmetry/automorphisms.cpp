@@ -1,4 +1,4 @@
-// Two things bliss does not give: automorphisms that say what becomes of links and limits, and small groups
+// Two things bliss does not give: automorphisms with their images of links and limits, and small groups
 // without fixed ranks.
 //
 // The graph that bliss gets has a vertex for each rank, two for each link (its tail and its head, which show

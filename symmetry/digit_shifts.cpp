@@ -3,8 +3,8 @@
 // symmetric digits, such that shifts move a rank to as many others as possible. Shifts of different digits
 // commute, so all combinations of them are the group.
 //
-// What lost: generators from bliss (automorphisms.h), and free subgroups put together of random products of
-// them, which takes minutes at 1,024 ranks and may miss the group that acts on all ranks alike.
+// Alternative that lost: generators from bliss (automorphisms.h), and free subgroups composed of random
+// products of them, which takes minutes at 1,024 ranks and may miss the group that acts on all ranks alike.
 #include "symmetry/digit_shifts.h"
 
 #include <algorithm>
