@@ -49,7 +49,7 @@ std::string optional(const char* given) {
   return given == nullptr ? "" : given;
 }
 
-// What is 0 is left out. Each by its row, under the name that the field has.
+// A field of 0 is left out. Each by its row, under the name that the field has.
 FrontierOptions options_of(const chorale_question& question) {
   FrontierOptions options;
   const auto set = [&](const auto& rows, const char* option, auto number, const char* field) {

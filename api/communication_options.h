@@ -20,7 +20,7 @@ struct CommunicationOptions {
   std::string groups =
       {};  // several at once: "0,1,2;3,4,5", or a name: "row", "column", "boxes", "rails", a level
   std::string counts =
-      {};  // chunks of each rank, "3,1,0,2", of alltoallv a row a source; or a JSON file of them
+      {};  // chunks of each rank, "3,1,0,2", of alltoallv one row per source; or a JSON file of them
   // What the machine was made from, in which names of groups are looked up; "": the machine's own name.
   std::string machine = {};
   MachineChanges changes = {};

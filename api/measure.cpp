@@ -1,4 +1,4 @@
-// All ranks go through the same answers in the order of the file, and decide alike: by predictions, and never
+// All ranks process the same answers in the order of the file, and decide equally: by predictions, and never
 // by times.
 #include "api/measure.h"
 
@@ -53,7 +53,7 @@ Verified<Program> on_processes(const Topology& topology, const Point& point, Mea
                {.serialize_ports = over == MeasuredOver::Mpi && chunk_bytes > serialized_above(topology)});
 }
 
-// Those of this collective that should be the fastest, as programs.
+// The points of this collective with the least predicted time, as programs.
 std::vector<std::pair<int, Verified<Program>>> contestants(const Result& result, MeasuredOver over,
                                                            double bytes, int most) {
   std::vector<std::pair<double, int>> points;
@@ -101,7 +101,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
                                  const MeasureOptions& options) {
   std::vector<StoredAnswer> answers;
   file.each([&](const StoredAnswer& stored) {
-    std::set<std::string> groups;  // of the answer: roots that are alike are measured once
+    std::set<std::string> groups;  // of the answer: equivalent roots are measured once
     for (const AnswerPlace& place : stored.places)
       if (place.machine == machine && groups.insert(place.group).second) {
         answers.push_back(stored);

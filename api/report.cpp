@@ -41,7 +41,8 @@ std::vector<std::size_t> on_frontier(const Result& result) {
 
 using RangesByPoint = std::vector<std::vector<SizeRange>>;
 
-// By the formula, of points on the frontier: what is beaten in steps and rounds is nowhere the fastest.
+// By the formula, of points on the frontier: a point that is dominated in steps and rounds is nowhere the
+// fastest.
 RangesByPoint by_lines(const Result& result, const AlphaBeta& model) {
   const std::vector<std::size_t> which = on_frontier(result);
   std::vector<Cost> costs;
@@ -53,9 +54,9 @@ RangesByPoint by_lines(const Result& result, const AlphaBeta& model) {
   return ranges;
 }
 
-// Asked some hundred times. Nothing where it was stopped.
+// Evaluated some hundred times. Nothing if it was stopped.
 std::optional<RangesByPoint> by_all_sizes(const Result& result, const std::atomic<bool>* stop) {
-  bool stopped = false;  // then each answer is the same, and soon nothing is asked
+  bool stopped = false;  // then each answer is the same, and soon no more are evaluated
   const RangesByPoint ranges = fastest_sizes(result.points.size(), [&](std::size_t i, double bytes) {
     const std::optional<double> us =
         stopped ? std::nullopt : point_us(result.topology, result.points[i], bytes, stop);
@@ -65,7 +66,7 @@ std::optional<RangesByPoint> by_all_sizes(const Result& result, const std::atomi
   return stopped ? std::nullopt : std::optional(ranges);
 }
 
-// Asked twice, and a line is laid through the answers.
+// Evaluated twice, and a line is laid through the results.
 std::optional<RangesByPoint> by_two_sizes(const Result& result, const std::atomic<bool>* stop) {
   std::vector<std::pair<double, double>> lines;  // at no bytes, and more per byte
   for (const Point& point : result.points) {

@@ -35,7 +35,7 @@ namespace chorale {
 
 namespace {
 
-// Of more chunks no search could keep the schedules.
+// No search could keep the schedules of more chunks.
 void require_chunks(const char* what, int chunks) {
   constexpr int kMost = 4096;
   if (chunks < 1 || chunks > kMost)

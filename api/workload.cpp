@@ -1,6 +1,6 @@
-// What a workload's communications are to the rest of the house: collectives, whose frontiers are searched
-// once, whatever the sizes, and of which each operation takes the point that is the fastest at its own: by
-// simulated time, since a frontier counts all links as the worst one.
+// The communications of a workload as collectives: their frontiers are searched once, whatever the sizes, and
+// each operation takes the point that is the fastest at its own size: by simulated time, since a frontier
+// counts all links as the worst one.
 #include "api/workload.h"
 
 #include <fmt/format.h>
@@ -86,7 +86,7 @@ std::vector<NeededCollective> asked(const Topology& machine, const Workload& wor
   return needed;
 }
 
-// The points on a frontier, and what each takes, which is simulated once for each size that is asked for.
+// The points on a frontier, and their times, which are simulated once for each size that is requested.
 class PointTimes {
  public:
   explicit PointTimes(const Result& result) : topology_(result.topology) {
