@@ -62,8 +62,8 @@ bool is_library(const std::string& file) {
   return begins == kBegins;
 }
 
-// Results of files and of libraries alike are not believed: throws InputError where the point does not do
-// what was asked for.
+// Results of files and of libraries are verified: throws InputError if the point does not do what was
+// requested.
 Verified<Schedule> verified(const Result& result, const Point& point) {
   if (const std::vector<Fault> faults = way_faults(result.topology, 1); !faults.empty())
     throw InputError("schedule", faults.front().words);
@@ -73,13 +73,13 @@ Verified<Schedule> verified(const Result& result, const Point& point) {
   return std::move(*verification.accepted);
 }
 
-// A program of others has the buffers of the collective that it names: a point that does something else in
-// its place (gathers, and adds up) needs others.
+// A program of others has the buffers of the collective that it names: a point of an implementation by
+// another collective (which gathers, and adds up) needs others.
 bool does(const Point& point, const CollectiveCall& call) {
   return point.collective.kind == call.collective && is_custom(point.collective) == !call.counts.empty();
 }
 
-// Is a fixed order the same where ranks are called otherwise?
+// Is a fixed order the same if ranks are renumbered?
 bool keeps_tree(const Collective& collective, const std::vector<Rank>& ranks) {
   const SumOrder& order = collective.order;
   return order.kind != SumOrder::Kind::Fixed || renumbered(order.tree, ranks) == order.tree;
@@ -202,7 +202,7 @@ void Algorithms::read_library(const std::string& file) {
   bytes_ += bytes;
 }
 
-// Why sums are not in the order that is asked for; "": they are.
+// Why sums are not in the requested order; "": they are.
 std::string Algorithms::other_order(const Collective& collective) {
   const SumOrder& order = collective.order;
   if (!adds(collective)) return "";
@@ -213,7 +213,7 @@ std::string Algorithms::other_order(const Collective& collective) {
   return at->second == order ? "" : "its sums have another order than those before it";
 }
 
-// All or nothing, but for what adds up in another order.
+// All or nothing, except for results that add up in another order.
 void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
   std::erase_if(more, [&](const std::unique_ptr<Loaded>& each) {
     const std::string why = other_order(each->result.collective);
@@ -246,7 +246,8 @@ void Algorithms::add(Algorithms other) {
   chosen_.clear();
 }
 
-// What its ranks are called so that the root is that of the call; none: no symmetry carries its root there.
+// The renumbering of its ranks that makes its root that of the call; nullopt: no symmetry carries its root
+// there.
 std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const CollectiveCall& call,
                                                    std::vector<Rank> seats) const {
   const Result& result = loaded.result;

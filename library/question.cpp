@@ -19,12 +19,12 @@ std::string head_of(const std::string& subject, const Space& space) {
                      space.max_chunks, space.max_steps, space.max_rounds, space.extra_rounds);
 }
 
-// What the search was not to exceed, of which there is a word in the question, too.
+// Limits of the search that are part of the question, too.
 std::string limits_of(std::int64_t conflicts, std::int64_t ms) {
   return fmt::format("conflicts {} ms {} ", conflicts, ms);
 }
 
-// Options that have a place in the text; the others are named in it where they are not the default, so that a
+// Options that have a position in the text; the others are named in it if they are not the default, so that a
 // new option leaves the questions of libraries that were built without it as they are.
 constexpr std::string_view kPlaced[] = {"min_chunks", "max_chunks", "max_steps",    "k",   "conflicts",
                                         "time_limit", "use_bounds", "use_symmetry", "seed"};

@@ -46,7 +46,7 @@ std::string packed(const std::string& text) {
   return result;
 }
 
-// None: this is nothing that packed() made.
+// Nullopt: the text was not made by packed().
 std::optional<std::string> unpacked(const std::string& bytes) {
   if (bytes.size() < 8) return {};
   std::uint64_t size = 0;
@@ -75,7 +75,7 @@ std::string in_words(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(numbers, " "));
 }
 
-// None: that is not how they are written.
+// Nullopt: the text does not have this form.
 std::optional<std::vector<int>> numbers_in(const std::string& text) {
   std::istringstream words(text);
   std::vector<int> numbers{std::istream_iterator<int>(words), {}};
@@ -117,7 +117,7 @@ class SqliteFile : public AnswerFile {
     file_.reset(file);
     require(opened == SQLITE_OK);
     sqlite3_busy_timeout(file_.get(), kMostWaitMs);
-    // What is there is not touched before it is known what it is.
+    // An existing file is not changed before its kind is known.
     if (make && rows("SELECT name FROM sqlite_master", {}).empty()) begin();
     const Rows made = rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL", {});
     const auto is_made = [&](const std::string& sql) {
@@ -264,7 +264,7 @@ class SqliteFile : public AnswerFile {
     require(sqlite3_prepare_v2(file_.get(), sql.c_str(), -1, &made, nullptr) == SQLITE_OK);
     const std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement(made, &sqlite3_finalize);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      // What zlib made is a blob, all else a text, which SQLite compares with texts only.
+      // Compressed texts are blobs, all else is text, which SQLite compares with texts only.
       const bool text = parameters[i].find('\0') == std::string::npos;
       const auto bind = text ? sqlite3_bind_text(made, static_cast<int>(i) + 1, parameters[i].data(),
                                                  static_cast<int>(parameters[i].size()), SQLITE_TRANSIENT)
