@@ -1,5 +1,5 @@
-// The grammar of expressions, of workloads, epilogues and job templates alike (docs/workloads.md, 'Grammar'):
-// one reader, by recursive descent, each function a rule; and one printer.
+// The grammar of expressions, of workloads, epilogues and job templates (docs/workloads.md, 'Grammar'): one
+// reader, by recursive descent, one function per rule; and one printer.
 //
 //   expression      = sum [("<" | "<=" | "==" | ">" | ">=") sum]
 //   sum             = multiplication {("+" | "-") multiplication}
