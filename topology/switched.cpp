@@ -73,7 +73,7 @@ Topology dgx1_nodes(int nodes) {
   return b.machine();
 }
 
-// 150 GB/s a GPU into the NVSwitches, and a NIC of 12.5 GB/s for each two.
+// 150 GB/s per GPU into the NVSwitches, and a NIC of 12.5 GB/s for each pair of GPUs.
 Topology dgx2_nodes(int nodes) {
   SwitchedBuilder b(16 * nodes, 12.5);
   for (int node = 0; node < nodes; ++node) {
