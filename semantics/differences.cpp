@@ -23,7 +23,7 @@ namespace {
 using Input = Promise::Input;
 using Output = Promise::Output;
 
-// Equal chunks at two ranks differ in the same way, so most ranks need no comparison.
+// Equal chunks at two ranks differ equally, so most ranks need no comparison.
 bool same_chunks(const std::vector<Output>& a, const std::vector<Output>& b) {
   return std::ranges::equal(a, b, [](const Output& x, const Output& y) {
     return x.slot == y.slot && std::ranges::equal(x.chunks, y.chunks);
