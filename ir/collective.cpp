@@ -76,7 +76,7 @@ bool asks_order(const Collective& collective, Chunk c) {
 }
 
 // Block (s, d) comes after the blocks (s, d' < d) of the input and (s' < s, d) of the output, unless that is
-// a single block: then there is one source, or, of AllReduceByGather, what comes from all of them is added up
+// a single block: then there is one source, or, of AllReduceByGather, the blocks of all sources are added up
 // there.
 void add_blocks(Collective& collective, CollectiveKind kind, const std::vector<Rank>& group, int root,
                 const std::function<int(int, int)>& chunks) {

@@ -32,8 +32,9 @@ std::string why_not_one_to_one(const char* what, const std::vector<int>& images,
   return "";
 }
 
-// By how much the part's buffers are moved in the whole's: the same for all chunks at one rank. Then what is
-// contiguous in the part is so in the whole: the part's buffer is where the whole's begins, moved.
+// The offset of the part's buffers in the whole's: the same for all chunks at one rank. Chunks that are
+// contiguous in the part are then contiguous in the whole: the part's buffer is at the start of the whole's,
+// plus the offset.
 class Windows {
  public:
   std::string add(const char* buffer, Chunk c, Rank n, int moved) {

@@ -39,8 +39,8 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
-// The descriptor of this process that a link in /proc stands for (/dev/stdout, /dev/fd/3), or -1. To open the
-// file behind it once more would write over what goes through the descriptor.
+// The descriptor of this process that a link in /proc stands for (/dev/stdout, /dev/fd/3), or -1. A second
+// open of the file behind it would overwrite the output of the descriptor.
 int own_descriptor(const std::string& link) {
   std::error_code error;
   const fs::path folder = fs::canonical(folder_of(link), error);
@@ -77,8 +77,8 @@ Target target_of(const std::string& path) {
   return target;
 }
 
-// The process has one umask, which can only be read by setting it. What another thread makes meanwhile is
-// more private, not less.
+// The process has one umask, which can only be read by setting it. Files that another thread makes meanwhile
+// are more private, not less.
 mode_t mode_of_new_files() {
   const mode_t mask = umask(077);
   umask(mask);

@@ -1,5 +1,5 @@
-// A cursor is a pointer to a value of the library's tree, which it keeps alive, and the words that lead
-// there; a place is put into words as it is entered, so that every error has it.
+// A cursor is a pointer to a value of the library's tree, which it keeps alive, and the path to it in words;
+// the words grow as a value is entered, so that every error has its place.
 //
 // Refused here: a text that the library would not survive (nested deeply: it frees it recursively) or would
 // accept silently (a repeated key: it keeps the last one). For a text that is not JSON, the error reports
@@ -116,7 +116,7 @@ nlohmann::json parsed(std::string_view text, const std::string& file, Position p
   }
 }
 
-// The key by which a reader of something else sees what it was given.
+// The key by which a reader recognizes a file of another kind.
 constexpr std::pair<const char*, const char*> kTellingKinds[] = {
     {"chorale_result", "a result"},     {"chorale_program", "a program"}, {"chorale_ranking", "a ranking"},
     {"topology", "a machine"},          {"hierarchy", "a hierarchy"},     {"job", "a job"},

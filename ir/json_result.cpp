@@ -1,6 +1,6 @@
-// Results, written and read. Numbers are bounded so that what is computed from them fits: rounds of all steps
-// together are kMost at most, so they can be added in an int. What could be computed from other members is
-// written for people and must agree when it is read (src and dst of a send, a gap).
+// Results, written and read. Numbers are bounded so that values computed from them fit: rounds of all steps
+// together are at most kMost, so they can be added in an int. Members that follow from others are written for
+// the reader and must agree when they are read (src and dst of a send, a gap).
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
@@ -203,7 +203,7 @@ std::string write_step(const Topology& topology, const Step& step) {
   return text += "]}";
 }
 
-// [chunk, src, dst, link] or [chunk, src, dst, link, "+"]; src and dst are for people and must fit the link.
+// [chunk, src, dst, link] or [chunk, src, dst, link, "+"]; src and dst are informative and must fit the link.
 Send read_send(const JsonReader& json, const Topology& topology) {
   const std::size_t size = json.size(5);
   if (size < 4) json.fail("is not a send", "use [chunk, src, dst, link] or [chunk, src, dst, link, \"+\"]");
@@ -266,7 +266,7 @@ int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
   return static_cast<int>(border);
 }
 
-// Three lines: what it costs, how good that is, and what follows.
+// Three lines: its cost, its distance from the bound, and what follows.
 struct PointFields : SpacedFields {
   using SpacedFields::read, SpacedFields::write;
   static std::string_view between(const FieldWords& words) {
@@ -325,7 +325,7 @@ int read_complete_chunks(const JsonReader& result) {
   return json.is_null() ? kAnyChunks : json.integer(0, static_cast<int>(kMostChunkCount));
 }
 
-// A claim is about what was asked for, or about a part of it that has a name.
+// A claim is about the requested collective, or about a part of it that has a name.
 std::string claimed_name(const Result& result, CollectiveKind kind) {
   return kind == CollectiveKind::Custom ? name_of(result.collective) : name_of(kind);
 }

@@ -50,7 +50,7 @@ std::vector<Chunk> moved_chunks(const Collective& from, const Collective& to,
   return result;
 }
 
-// Their order where they are renumbered: by their links, then what they let through.
+// The order of limits when they are renumbered: by their links, then by bandwidth and abilities.
 auto key_of(const SharedLimit& limit) {
   return std::tuple(limit.links, limit.bandwidth, limit.abilities.multicast, limit.abilities.reduce);
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr long long kMostChunksMoved = 1 << 24, kMostKnowledge = 1LL << 30;
 
-// What makes a program large, counted over all ranks.
+// The size of a program, counted over all ranks.
 struct ProgramSize {
   long long slots = 0;  // of all buffers
   long long moved = 0;  // chunks, by all instructions
