@@ -37,8 +37,8 @@ void add_leaving(LevelTraffic& level) {
   }
 }
 
-// The last child of a unit sends to the first of the next unit: inside of the outermost level that is what
-// leaves and enters. A cycle closes at the outermost level only.
+// The last child of a unit sends to the first of the next unit: inside of the outermost level these data
+// leave and enter units. A cycle closes at the outermost level only.
 GroupTraffic in_order(const std::vector<int>& sizes, bool closed) {
   GroupTraffic traffic;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -239,8 +239,8 @@ GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_p
     degree_out = traffic.back().crossing_out();
     degree_in = traffic.back().crossing_in();
   }
-  // Inside of nodes the order is that of a chain, up and down; what the trees carry enters and leaves by its
-  // first device.
+  // Inside of nodes the order is that of a chain, up and down; the data of the trees enter and leave by a
+  // node's first device.
   for (int i = outer; i < static_cast<int>(sizes.size()); ++i) {
     LevelTraffic level = silent(sizes[i]);
     for (int d = 0; d + 1 < sizes[i] + (turned ? 1 : 0); ++d) {

@@ -62,8 +62,8 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
                      "use a machine of that size");
 }
 
-// What the ranks of a schedule do, step by step. Messages of a step over one link begin and end together,
-// so they are one transfer with as many shares.
+// The progress of the ranks of a schedule, step by step. Messages of a step over one link begin and end
+// together, so they are one transfer with as many shares.
 class ScheduleTime {
  public:
   ScheduleTime(const Schedule& schedule, const Topology& topology, double chunk_bytes,
@@ -141,7 +141,7 @@ class ScheduleTime {
                                     ranks_[n].epochs.begin());
   }
 
-  // Starts what the rank sends, and goes on to its next step where all is there.
+  // Starts the rank's sends, and goes on to its next step when all data have arrived.
   void go_on(Rank n) {
     State& rank = ranks_[n];
     for (; rank.next < rank.epochs.size(); ++rank.next, rank.started = false) {
@@ -218,8 +218,8 @@ class BlockTime {
       ++state.next;
       return true;
     }
-    // In order: what it waits for in its rank, then those that it meets at a barrier, then its message and a
-    // free place in the queue. Nothing is taken before all are there.
+    // In order: the instructions of its rank that it waits for, then those that it meets at a barrier, then
+    // its message and a free slot in the queue. Nothing is taken before all are there.
     if (!free_to_start(state)) return false;
     // A barrier opens when all have come to it. Blocks go on one after the other, so those that have gone on
     // count as come.

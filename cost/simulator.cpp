@@ -1,11 +1,12 @@
-// Groups are never listed. The groups of an instruction are copies of one, moved about by the positions that
-// a reduction does not join, so what a port carries is the traffic of one group (cost/group_traffic.h) times
-// the bytes of all groups that meet behind it: a product over levels. What is only at first places of a level
-// (Reduce, Master) makes two kinds of children, the first and the rest, and meetings() tries both at every
-// level: 2^levels cases, whatever the machine's size. Tests hold it against sending everything one by one.
+// Groups are never listed. The groups of an instruction are copies of one, moved by the positions that a
+// reduction does not join, so a port carries the traffic of one group (cost/group_traffic.h) times the bytes
+// of all groups that meet behind it: a product over levels. Operations at first positions of a level only
+// (Reduce, Master) make two kinds of children, the first and the rest, and meetings() tries both at every
+// level: 2^levels cases, whatever the machine's size. Tests compare it with a simulation that sends
+// everything one by one.
 //
 // Time is latency plus the busiest link, as if all messages of a group were in flight throughout. So nothing
-// has an order, and a price is a maximum of sums.
+// is ordered, and a price is a maximum of sums.
 #include "cost/simulator.h"
 
 #include <fmt/format.h>
@@ -67,7 +68,7 @@ struct LevelLoad {
                       bytes / (gbs * 1e3)});
   }
 
-  // The port of a member, at all places that the group is at.
+  // The port of a member, at all positions of the group.
   void list_ports(PathKind kind, std::size_t member, double bytes) const {
     if (paths == nullptr) return;
     for (int base : split.bases)
