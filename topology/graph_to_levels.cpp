@@ -168,7 +168,7 @@ class RateReader {
   Level& level(int j) { return hierarchy_.levels[j]; }
   LinkModel& link(int j) { return level(j).link; }
 
-  // What each link takes, as far as it is decided.
+  // The parts that each link takes, as far as they are decided.
   bool take() {
     // A path through a host has four parts where others have one.
     const auto hosts =
@@ -292,8 +292,8 @@ std::string level_name(std::size_t from_inside) {
   return from_inside < names.size() ? names[from_inside] : fmt::format("level{}", from_inside);
 }
 
-// The first rank that is slower or faster than rank 0 in all. Children of levels are alike in that, too, but
-// behind a host (LevelSearch::may_differ).
+// The first rank whose total rate differs from that of rank 0. Children of levels are equal in that, too,
+// except behind a host (LevelSearch::may_differ).
 std::optional<std::string> slower(const Rates& rates) {
   std::vector<double> gbs(rates.ranks, 0);
   for (const auto& [ends, line] : rates.lines) gbs[ends.first] += line.gbs;

@@ -98,7 +98,7 @@ Topology graph_of(const Hierarchy& hierarchy) {
   for (const auto& [part, rate] : levels.binding) rates.push_back(rate);
   std::ranges::sort(rates);
   rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
-  // Rates of links and limits alike are whole numbers of units, so beta is that of one unit for all.
+  // Rates of both links and limits are integer numbers of units, so beta is that of one unit for all.
   const double unit = common_unit(rates, hierarchy.name);
   const auto units = [&](double rate) { return static_cast<int>(std::lround(rate / unit)); };
   for (std::size_t l = 0; l < levels.lines.size(); ++l)

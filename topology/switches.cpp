@@ -6,9 +6,9 @@
 // under them are within theirs. A route is a link as wide as its narrowest wire, so a wire with one route
 // needs no limit; one with several has one over all of them.
 //
-// What a wire counts once follows from the switches at its ends. Copies are made where it enters, so it
+// The switches at a wire's ends determine which values it counts once. Copies are made where it enters, so it
 // multicasts if that switch does; sums are made where it leaves. docs/topologies.md proves that a network can
-// carry what is counted so; where some switches can do one and others the other, that needs values which have
+// carry loads counted so. If some switches can do one and others the other, the proof needs values that have
 // not been added up yet, so wires between switches then count every send.
 //
 // In networks of many switches paths may wander: up and down again and up once more. There are exponentially
@@ -135,7 +135,7 @@ Topology flatten(const Topology& topology) {
   if (taken.choice == WayChoice::None)
     throw InputError("topology " + topology.name, "has too many ways through its switches",
                      "describe switches that act as one by one switch");
-  // What is proven is of the wires below then, where partitions count every send.
+  // Proofs are then about the wires below, where partitions count every send.
   if (taken.choice != WayChoice::All && abilities_of(topology).any())
     throw InputError(
         "topology " + topology.name,

@@ -1,5 +1,5 @@
-// What a text is, is seen from how it begins, never from the file's name. Then: texts -> nodes -> wiring ->
-// fewer words -> whole numbers.
+// The kind of a text is recognized by its beginning, never by the file's name. Then: texts -> nodes -> wiring
+// -> simplified wiring -> integers.
 #include "topology/import/import.h"
 
 #include <fmt/format.h>
