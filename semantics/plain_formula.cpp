@@ -5,9 +5,9 @@
 // limit carries must show, fewer need not. The search's counters are totalizers; sharing them would share
 // their mistakes.
 //
-// What plainness costs: for each chunk, step and contribution as many clauses as a rank has pairs of incoming
-// links, from (once), and the counters. Of the grid's 62 refutations all are shown from here, 60 with at most
-// 3,252 conflicts and two with 25,405, about twice what the search's formula takes.
+// The cost of plainness: for each chunk, step and contribution as many clauses as a rank has pairs of
+// incoming links, from (once), and the counters. Of the grid's 62 refutations all are shown from here, 60
+// with at most 3,252 conflicts and two with 25,405, about twice what the search's formula takes.
 #include "semantics/plain_formula.h"
 
 #include <algorithm>
@@ -240,7 +240,7 @@ void PlainFormula::copies() {
   }
 }
 
-// What a limit counts once has one literal, which each of its sends makes true.
+// Sends that a limit counts once share one literal, which each of them makes true.
 std::vector<Lit> PlainFormula::values(std::span<const LinkId> links, int s, const Abilities& abilities) {
   std::vector<Lit> result;
   std::map<std::tuple<Chunk, bool, Rank>, Lit> known;

@@ -81,9 +81,9 @@ void State::restart() {
   counts_.clear();
 }
 
-// What is sent is set aside first, in the order of the sends, so that it is what was held before the step,
-// and so that rows may move. Both passes walk along it, past the sends of the other kind: what replaces comes
-// before what adds, in whatever order a step names them.
+// Sent values are set aside first, in the order of the sends, so that they are those held before the step,
+// and so that rows may move. Both passes walk along them, past the sends of the other kind: replacing sends
+// come before adding ones, in whatever order a step names them.
 void State::apply(const Step& step) {
   sent_.clear();
   for (const Send& send : step.sends) {

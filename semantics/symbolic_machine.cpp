@@ -74,8 +74,8 @@ SymbolicValue SymbolicMachine::input_value(Rank n, int input, int launch) {
 
 // --- Form.
 
-// Whether the function is one, and sliced tensors lie like the outputs, element by element: pieces may differ
-// in length, so both begin at a block.
+// Checks that the function is valid, and that sliced tensors lie like the outputs, element by element: pieces
+// may differ in length, so both begin at a block.
 void SymbolicMachine::epilogue_form(const Epilogue& epilogue) {
   if (const std::string what = flaw(epilogue); !what.empty())
     say(Kind::Epilogue, {}, "the epilogue {}", what);
@@ -122,7 +122,7 @@ void SymbolicMachine::places_form(Rank n, const DataOperation& op, const std::ve
   }
 }
 
-// --- What an operation does.
+// --- The effect of an operation.
 
 // All reads come before all stores. A store into a slot that another chunk reads is reported as a race of the
 // operation with itself; dst = dst + src reads and stores each slot as one chunk, and is not a race. `read`
@@ -207,8 +207,8 @@ SymbolicValue SymbolicMachine::sum(const SymbolicValue& a, const SymbolicValue& 
 SymbolicValue SymbolicMachine::finished(SymbolicValue value, const DataOperation& op, int chunk,
                                         const Doing& doing) {
   if (!value.sum) return value;
-  // What lies there must be the whole sum that belongs to this position: the function may use the index of
-  // the element, so the right sum in the wrong place is wrong.
+  // The value there must be the whole sum that belongs to this position: the function may use the index of
+  // the element, so the right sum in the wrong slot is wrong.
   const int position = op.position + chunk;
   const auto complete = complete_.find(position);
   if (complete == complete_.end())
@@ -263,7 +263,7 @@ bool SymbolicMachine::once(const Access& a, const Access& b) {
   return races_.insert({a.actor, a.instruction, b.actor, b.instruction}).second;
 }
 
-// --- What is promised.
+// --- The promise.
 
 void SymbolicMachine::outputs(Rank n, const std::string& when, int launch) {
   for (int o = 0; o < sizes_[n].output && !full(); ++o) {

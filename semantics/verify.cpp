@@ -139,9 +139,9 @@ class Referee : FaultList {
             topology_.limits[limit].name, counted(carried, "chunk"), most, counted(rounds, "round"));
   }
 
-  // What passes limits that compute: by ir/topology.h, a value that several ranks get from one rank is one,
-  // and so is the sum that one rank gets from several. A limit that can do both does the first for copies and
-  // the second for sums.
+  // Loads of limits that compute: by ir/topology.h, a value that several ranks get from one rank counts once,
+  // and so does the sum that one rank gets from several. A limit that can do both does the first for copies
+  // and the second for sums.
   void count_different(const Step& step, std::map<std::size_t, long long>& shared) const {
     std::map<std::size_t, std::set<std::tuple<Chunk, bool, Rank>>> values;  // by limit
     for (const Send& send : step.sends)

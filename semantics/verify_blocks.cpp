@@ -158,7 +158,7 @@ class BlockReferee final : SymbolicMachine {
     at_end_.resize(blocks);
   }
 
-  // What an instruction waits for in its rank, in words.
+  // The conditions in its rank that an instruction waits for, in words.
   std::string waits_here(Rank n, const BlockInstruction& i) const {
     for (const BlockReference& before : i.after)
       if (next_[first_block_[n] + before.block] <= before.instruction)
@@ -166,7 +166,7 @@ class BlockReferee final : SymbolicMachine {
     return "";
   }
 
-  // What the next instruction waits for, in words; empty if it can run.
+  // The condition that the next instruction waits for, in words; empty if it can run.
   std::string waits(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
     const BlockInstruction& i = block.instructions[next_[first_block_[n] + b]];

@@ -31,8 +31,8 @@ constexpr int kMostLag = 2;
 
 using Knowledge = std::shared_ptr<const Clock>;
 
-// What a Signal hands on; of packets their stores too. Actors point to messages of packets, so they lie in
-// deques, where they stay when more come.
+// The knowledge that a Signal hands on; of packets their stores too. Actors point to messages of packets, so
+// they are kept in deques, where they stay when more arrive.
 struct Message {
   Knowledge knowledge = {};
   std::vector<std::pair<const Cell*, Access>> stored = {};
@@ -322,8 +322,8 @@ class PeerReferee final : SymbolicMachine {
     return message;
   }
 
-  // What packets bring is for this Move alone: its threads have each seen the flag of what they take, and
-  // nothing else.
+  // The knowledge that packets bring is for this Move alone: its threads have each seen the flag of the data
+  // that they take, and nothing else.
   void move(int a, const DataOperation& op) {
     Actor& actor = actors_[a];
     Clock clock = *actor.known;

@@ -248,7 +248,7 @@ class WorkloadMachine {
     return memory.contents;
   }
 
-  // --- What is done where ---
+  // --- Where operations are done ---
 
   // Operations that send on what a rank has, and reductions of it, are done where it is, and not where the
   // result is.
