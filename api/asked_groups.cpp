@@ -1,8 +1,8 @@
-// Texts become lists of ranks and of counts, and everything about them is checked here, once, against the machine and
-// against each other; what a question may be too large for is ir/group_collective.cpp's matter.
+// Texts become lists of ranks and of counts, and all checks on them are here, once, against the machine and
+// against each other; limits on the size of a question are in ir/group_collective.cpp.
 //
-// Names of groups come from how the machine is described, not from its links: sides of a grid, hosts, levels. A machine
-// without some of its ranks has the groups that it had, without these ranks.
+// Names of groups come from the description of the machine, not from its links: sides of a grid, hosts,
+// levels. A machine without some of its ranks has the same groups, without these ranks.
 #include "api/asked_groups.h"
 
 #include <fmt/format.h>
@@ -64,7 +64,7 @@ std::vector<Rank> ranks_in(const std::string& option, const std::string& text, c
   return group;
 }
 
-// Ranks of one host, and those at one place of each host.
+// Ranks of one host, and those at one position of each host.
 Groups by_host(const std::vector<int>& hosts, bool rails) {
   std::map<int, std::vector<Rank>> boxes, across;
   for (Rank n = 0; n < std::ssize(hosts); ++n) {
@@ -136,7 +136,7 @@ std::string singular(const std::string& name) {
   return name == "boxes" ? "box" : name == "rails" ? "rail" : name;
 }
 
-// Ranks that are gone are not there, and those behind them have moved up.
+// Removed ranks are left out, and those after them have moved up.
 Groups without(const Groups& groups, const std::vector<std::string>& gone) {
   std::vector<Rank> missing;
   for (const std::string& each : gone)
@@ -203,7 +203,7 @@ Groups groups_in(const Topology& topology, const CommunicationOptions& options) 
   return groups;
 }
 
-// A row a group; of alltoallv a row a source.
+// One row per group; of alltoallv one row per source.
 Rows rows_in(const std::string& text) {
   Rows rows;
   std::size_t all = 0;
@@ -244,7 +244,7 @@ Rows rows_of_file(const std::string& file) {
   return rows;
 }
 
-// By group, the rows of a matrix one after the other. What is given once is for all groups.
+// By group, the rows of a matrix one after the other. A value that is given once is for all groups.
 Rows counts_of(CollectiveKind kind, const Groups& groups, const std::string& text) {
   const bool file = text.find('/') != std::string::npos || text.ends_with(".json");
   const Rows given = file ? rows_of_file(text) : rows_in(text);

@@ -12,8 +12,8 @@ namespace chorale {
 // Is any of it given?
 bool names_groups(const CommunicationOptions&);
 
-// A kind by name ("allgather"), or one with counts ("allgatherv"), over the groups that the options name, or over all
-// ranks. Throws InputError.
+// A kind by name ("allgather"), or one with counts ("allgatherv"), over the groups that the options name, or
+// over all ranks. Throws InputError.
 GroupQuestion group_question(const std::string& collective, const Topology&, const CommunicationOptions&);
 
 }  // namespace chorale

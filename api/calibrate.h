@@ -17,7 +17,7 @@ namespace chorale {
 class MpiSession;
 
 struct CalibrateOptions {
-  std::int64_t from = 64 << 10, to = 1 << 20;  // bytes of the messages that tell the rate
+  std::int64_t from = 64 << 10, to = 1 << 20;  // bytes of the messages that the rate is measured with
   int pairs = 4;                               // of each class of links, at the most
   int times = 21;                              // each message, of which the median counts
   bool crowds = true;                          // also all links at once
@@ -34,11 +34,11 @@ struct LinkLog {
 // A machine as it is described, with its switches, by name or from a file; the numbers are written into that.
 Topology described_machine(const std::string& spec_or_file, const MachineChanges& = {});
 
-// All processes of the session call this, and get the same answer. Throws InputError where they are not as many as the
-// machine's ranks; Hang.
+// All processes of the session call this, and get the same answer. Throws InputError where they are not as
+// many as the machine's ranks; Hang.
 Calibration calibrate(const Topology&, MpiSession&, const CalibrateOptions& = {});
 
-// By logs, of which each tells of the links on its pair's way (topology/import/timing_log.h). Throws InputError.
+// From logs, each of the links on the route of its pair (topology/import/timing_log.h). Throws InputError.
 Calibration calibrate(const Topology&, const std::vector<LinkLog>&);
 
 }  // namespace chorale

@@ -1,13 +1,14 @@
-// The front door: everything that Chorale does, from values to values. Nothing here prints, reads the environment or
-// keeps anything between calls, so calls may be made from any thread and at the same time.
+// The front door: everything that Chorale does, from values to values. Nothing here prints, reads the
+// environment or keeps anything between calls, so calls may be made from any thread and at the same time.
 //
 //   const Topology dgx1 = machine("dgx1");
 //   const Result found = frontier(dgx1, communication("allgather", dgx1), {.max_chunks = 6});
-//   const Choice best = select({found}, {.collective = "allgather", .ranks = 8, .block_bytes = 1 << 20}).value();
+//   const Choice best = select({found}, {.collective = "allgather", .ranks = 8,
+//                               .block_bytes = 1 << 20}).value();
 //   write_files(compile(dgx1, found.points[best.point], Target::Mpi).files);
 //
-// What a caller got wrong, in a value as in a file, throws InputError with the place and the remedy. What is not known
-// within the limits is a value (Verdict, Result::stopped), and so is what is impossible.
+// What a caller got wrong, in a value as in a file, throws InputError with the place and the remedy. What is
+// not known within the limits is a value (Verdict, Result::stopped), and so is what is impossible.
 #pragma once
 
 #include "api/compile.h"

@@ -19,7 +19,7 @@ namespace {
 
 thread_local std::string last_error;
 
-// By malloc, since whoever frees it may do so from C.
+// By malloc, since the caller may free it from C.
 char* text_of(const std::string& text) {
   char* const copy = static_cast<char*>(malloc(text.size() + 1));
   if (copy == nullptr) throw std::bad_alloc();
@@ -27,7 +27,7 @@ char* text_of(const std::string& text) {
   return copy;
 }
 
-// What the caller got wrong, and a lack of memory, are told; a bug of ours ends the program, as everywhere.
+// Errors of the caller, and a lack of memory, are reported; a bug of ours ends the program, as everywhere.
 template <typename Value, typename Call>
 Value told(Value failed, const Call& call) {
   try {
@@ -49,7 +49,7 @@ std::string optional(const char* given) {
   return given == nullptr ? "" : given;
 }
 
-// What is 0 is left out. Each by its row, under the name that the field has.
+// A field of 0 is left out. Each by its row, under the name that the field has.
 FrontierOptions options_of(const chorale_question& question) {
   FrontierOptions options;
   const auto set = [&](const auto& rows, const char* option, auto number, const char* field) {

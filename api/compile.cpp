@@ -1,4 +1,4 @@
-// What each target asks of the recipe (codegen/passes/lower.h), and the printer of its format.
+// What each target requires of the recipe (codegen/passes/lower.h), and the printer of its format.
 #include "api/compile.h"
 
 #include <fmt/format.h>
@@ -133,7 +133,7 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
       return one(program, to_mscclpp_plan(program, limits));
     }
     case Target::Cuda: {
-      // Two programs: memory that is shared wants another one.
+      // Two programs: shared memory requires another one.
       const auto apart = lower<PeerProgram>(schedule, how);
       how.in_place = true;
       const auto shared = lower<PeerProgram>(schedule, how);

@@ -26,9 +26,9 @@ struct CompileOptions {
   std::string name = {};  // of the file or directory, without its ending; "": machine_collective
   bool in_place =
       false;         // Mscclpp: for input and output in one memory (the others are for both, or say which)
-  int channels = 1;  // Json, Dot: spreads the messages of a connection over so many
-  // What follows every complete sum. Not for MscclXml and Mscclpp; of an empty expression, a place for a function of
-  // yours, which Json and Dot can have.
+  int channels = 1;  // Json, Dot: number of channels over which the messages of a connection are spread
+  // What follows every complete sum. Not for MscclXml and Mscclpp; of an empty expression, a place for a
+  // function of yours, which Json and Dot can have.
   std::optional<Epilogue> epilogue = {};
   int most_steps = 64;         // MscclXml, Mscclpp: of a thread block, as many as the executor loads
   std::int64_t min_bytes = 0;  // MscclXml, Mscclpp: the executor takes it for sizes from here
@@ -38,18 +38,19 @@ struct CompileOptions {
 struct Compiled {
   std::string path = {};              // of the file, or of the directory with all of them; relative
   std::vector<NamedText> files = {};  // ready for write_files
-  // With an epilogue: how many ranks at most complete a sum. One: the function may keep state with its elements;
-  // several: it must be the same in all of them, and keep none.
+  // With an epilogue: how many ranks at most complete a sum. One: the function may keep state with its
+  // elements; several: it must be the same in all of them, and keep none.
   int completed_by = 0;
-  // Where the point counts on switches that multicast or reduce and the target cannot ask them to: that it takes longer.
+  // Where the point counts on switches that multicast or reduce and the target cannot ask them to: that it
+  // takes longer.
   std::string note = {};
 };
 
 // "dgx1_allgather": a name for files, in which nothing is left that paths or shells obey.
 std::string file_stem(const Topology&, const Collective&);
 
-// A point of a result for that machine. Each form that it goes through is refereed. Throws InputError for what the
-// target cannot express, which it names, and where the schedule does not do what the point says.
+// A point of a result for that machine. Each form that it passes through is verified. Throws InputError for
+// what the target cannot express, which it names, and if the schedule does not do what the point states.
 Compiled compile(const Topology&, const Point&, Target, const CompileOptions& = {});
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// Points of all chunk counts are one result, with bounds, as those of any other way to make schedules.
+// Points of all chunk counts are one result, with bounds, as the result of any other engine.
 #include "api/compose.h"
 
 #include <algorithm>

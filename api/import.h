@@ -1,5 +1,5 @@
-// A machine from files of others: what drivers say of a node, what other synthesizers and simulators describe
-// (docs/topologies.md).
+// A machine from files of other tools: descriptions of a node by drivers, and of machines by other
+// synthesizers and simulators (docs/topologies.md).
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@
 namespace chorale {
 
 struct ImportQuestion {
-  int nodes = 1;              // of one file that describes a node: so many of them, joined by their NICs
-  double error = 0.05;        // at most, of a rate as chunks a round
+  int nodes = 1;              // of one file that describes a node: this many of them, joined by their NICs
+  double error = 0.05;        // at most, of a rate as chunks per round
   std::string instance = {};  // the type of a cloud machine whose file shows PCI only; "": by the file
-  double nic_gbits = 0;       // speed of NICs whose file does not say it; 0: by their kind
+  double nic_gbits = 0;       // speed of NICs whose file lacks it; 0: by their kind
   bool network_within_nodes = false;  // GPUs of one node also have paths through the network to each other
 };
 
@@ -32,8 +32,9 @@ struct DiscoveredMachine {
   ImportedMachine machine = {};  // named "here"
   std::string lacked = {};       // what was asked before had no GPU, and why; "": it was the first
 };
-// By `nccl_files`, descriptions that NCCL reads or writes here, which are the best, since they have NVLinks and NICs with their
-// speed; else by nvidia-smi; else by hwloc: the first that shows a GPU. Throws InputError where none does.
+// By `nccl_files`, descriptions that NCCL reads or writes here, which are the best, since they have NVLinks
+// and NICs with their speed; else by nvidia-smi; else by hwloc: the first that shows a GPU. Throws InputError
+// where none does.
 DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files, const ImportQuestion& = {});
 
 }  // namespace chorale

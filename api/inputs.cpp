@@ -1,6 +1,5 @@
-// What comes from outside, by name or file, is made whole here: machines without switches, collectives in
-// which every chunk can arrive, and, where a result is to be shown or run, schedules that do what it says of
-// them.
+// Inputs by name or file are completed and checked here: machines without switches, collectives in which
+// every chunk can arrive, and, if a result is to be shown or run, schedules that do what the result states.
 #include "api/inputs.h"
 
 #include <fmt/format.h>
@@ -29,7 +28,7 @@ bool is_path(const std::string& text) {
 }
 
 Collective reachable(const Topology& topology, Collective collective) {
-  // Throws where a chunk has no way to its destination.
+  // Throws if a chunk has no path to its destination.
   fewest_steps(topology.switches > 0 ? flatten(topology) : topology, collective);
   return collective;
 }
@@ -41,7 +40,7 @@ Result result_of(const std::string& text, const std::string& name) {
   return result_from_json(text, name);
 }
 
-// What a point states may be more than a collective can have.
+// A point may state more than a collective can have.
 Collective asked_with_chunks(const Result& result, int chunks, const std::string& where) {
   try {
     return with_chunks(result.collective, chunks);
@@ -79,7 +78,7 @@ Collective communication(const std::string& name_or_file, const Topology& topolo
     throw InputError(options.counts.empty() ? "--group" : "--counts", "is for collectives that are named",
                      "list the chunks of each rank in " + name_or_file);
   Collective collective = collective_from_json(read_file(name_or_file), name_or_file, topology.ranks);
-  // What a search cuts a block into is its own matter, and part of its cost.
+  // The number of chunks that a search cuts a block into is part of its result, and of its cost.
   if (collective.chunks_per_block != 1)
     throw InputError(name_or_file, fmt::format("cuts a block into {} chunks", collective.chunks_per_block),
                      is_custom(collective)

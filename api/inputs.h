@@ -13,13 +13,13 @@
 
 namespace chorale {
 
-// A machine by name ("dgx1", "torus:4x4": known_machines()) or from a JSON file (what contains a '/' or ends in
-// ".json": docs/formats.md), without switches: each way through them becomes a link.
-// Changes (failed links, ranks that are gone) are made to the machine as it is described, with its switches.
+// A machine by name ("dgx1", "torus:4x4": known_machines()) or from a JSON file (an argument that contains a
+// '/' or ends in ".json": docs/formats.md), without switches: each path through them becomes a link. Changes
+// (failed links, removed ranks) are made to the machine as it is described, with its switches.
 Topology machine(const std::string& spec_or_file, const MachineChanges& = {});
 
-// A collective by name, or from a JSON file as above, with one chunk a block. Every chunk can reach its destinations on
-// the machine.
+// A collective by name, or from a JSON file as above, with one chunk per block. Every chunk can reach its
+// destinations on the machine.
 Collective communication(const std::string& name_or_file, const Topology&, const CommunicationOptions& = {});
 
 // The names that machine() takes, hierarchy() (api/place.h), and classic() (api/search.h).
@@ -27,10 +27,11 @@ const std::vector<CatalogueEntry>& known_machines();
 const std::vector<CatalogueEntry>& known_hierarchies();
 const std::vector<ClassicEntry>& known_classics();
 
-// What a file says, whether it is true or not; check() (api/search.h) says that.
+// The contents of a file, whether true or not; check() (api/search.h) verifies them.
 Result read_result(const std::string& file);
 
-// A result to be shown or run: every point's schedule does what was asked for, at the stated cost. Claims are believed.
+// A result to be shown or run: every point's schedule does what was asked for, at the stated cost. Claims are
+// believed.
 Result read_sound_result(const std::string& file);
 // The same of a text, which errors cite by that name.
 Result sound_result(const std::string& text, const std::string& name);

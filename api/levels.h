@@ -1,4 +1,4 @@
-// Levels of a machine, and what they say of its groups and hosts.
+// Levels of a machine, and the groups and hosts that follow from them.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 
 namespace chorale {
 
-// The levels that an outline for this machine can name: those that it is described by, or, of a graph without levels, its
-// nodes of equal graphs. Throws InputError where there are none.
+// The levels that an outline for this machine can name: those of its description, or, of a graph without
+// levels, its nodes of equal graphs. Throws InputError if there are none.
 Nesting nesting(const std::string& spec_or_file, const MachineChanges& = {});
-// The same; none where there are none.
+// The same; empty if there are none.
 std::optional<Nesting> nesting_if_any(const std::string& spec_or_file, const MachineChanges& = {});
 
-// By rank of a machine, by name or from a file, the number of its host; empty where the machine does not say. It does where it
-// has levels outside of a node, and a message takes longer there than inside: other levels (the rows of a torus) may be of one
-// host or of many.
+// [rank] -> number of its host, of a machine by name or from a file; empty if the machine does not define
+// hosts. It does if it has levels outside of a node, and a message takes longer there than inside: other
+// levels (the rows of a torus) may be of one host or of many.
 std::vector<int> hosts_of(const std::string& spec_or_file);
 
 }  // namespace chorale

@@ -1,4 +1,5 @@
-// The rooms that a library does not know, given to it: readers of machines, the checker of results, printers, the search.
+// The rooms that a library does not know, given to it: readers of machines, the checker of results, printers,
+// the search.
 #include "api/library.h"
 
 #include "api/compile.h"

@@ -1,9 +1,10 @@
 // Libraries: answers of searches for many machines, groups and collectives, in one file (library/answers.h).
 //
-// A question is all that an answer depends on: the machine's ranks, links and limits, the collective, and what the search was
-// asked and allowed; but neither names nor numbers. So nodes that are alike have one answer, whatever they are called, and so
-// have roots that a symmetry of the machine carries to each other. An answer stays as it was found, with the numbering that makes its
-// machine the question's; whoever asks for other numbers is given it with these, refereed.
+// A question is all that an answer depends on: the machine's ranks, links and limits, the collective, and the
+// options and limits of the search; but neither names nor numbers. So isomorphic nodes share one answer,
+// whatever their names, as do roots that a symmetry of the machine carries to each other. An answer is stored
+// as it was found, with the numbering that makes its machine the question's; a query with other numbers gets
+// it relabelled and verified again.
 #pragma once
 
 #include <memory>
@@ -23,7 +24,7 @@
 
 namespace chorale {
 
-// The questions of a file that says what to build (docs/formats.md), each once. Throws InputError.
+// The questions of a file that specifies a library (docs/formats.md), each once. Throws InputError.
 std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file);
 
 // As it was found. Throws InputError, that cites `file`, for an answer that is wrong.
@@ -31,12 +32,12 @@ TakenAnswer taken(const StoredAnswer&, const std::string& file);
 // With the numbers of the place, which has to be one of the answer's: its machine is made anew.
 TakenAnswer taken_at(const StoredAnswer&, const AnswerPlace&, const std::string& file);
 
-// The answer, on the machine as the question has it; none: there is none. `name` is what errors call the
+// The answer, on the machine as the question has it; nullopt: not in the file. `name` is what errors call the
 // file.
 std::optional<TakenAnswer> find_answer(AnswerFile&, const LibraryQuestion&, const std::string& name);
 
-// Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it would be found instead
-// of a search that can do better. Returns whether it did.
+// Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it would
+// be found instead of a search that can do better. Returns whether it did.
 bool keep_answer(AnswerFile&, const LibraryQuestion&, Result);
 
 // Is there an answer? Then it has the question's places and predicted times afterwards.
@@ -50,30 +51,31 @@ LibraryReport check_answer(const StoredAnswer&, const SolveLimits& = {});
 // Why the place does not ask the question of this answer; "": it does. Its machine is made anew.
 std::string place_fault(const StoredAnswer&, const Result&, const AnswerPlace&);
 
-// Throws InputError, as of `file`, where a place does not ask the question of this answer. Those of machines whose
-// file is not here are taken as they are.
+// Throws InputError, as of `file`, where a place does not ask the question of this answer. Those of machines
+// whose file is not here are taken as they are.
 void refuse_places(const StoredAnswer&, const Result&, const std::string& file);
 
 // All answers for a collective at a place, in its numbers; `name` is what errors call the file. With
-// `members` of any ranks of the machine, which is made anew, else of the group. Throws InputError where there
-// are none, where groups of that name differ, and for answers that are wrong. With `order` those whose sums
-// are of that kind; of fixed ones, those along the tree of the first.
+// `members`: of these ranks of the machine, which is made anew; otherwise of the group. Throws InputError if
+// there are none, if groups of that name differ, and for answers that are wrong. With `order` those whose
+// sums are of that kind; of fixed ones, those along the tree of the first.
 std::vector<TakenAnswer> results_at(AnswerFile&, const std::string& name, const AnswerPlace&,
                                     std::optional<SumOrder::Kind> order = {});
 
-// A page that shows it all and loads nothing from elsewhere: which point is chosen by place and size, how far its time is from the
-// bound on it, and where what was measured says otherwise. Of answers without predicted times some sizes are predicted.
+// A self-contained HTML report: the point that is chosen by place and size, its time over the lower bound,
+// and where measurements contradict predictions. Of answers without predicted times some sizes are predicted.
 std::string to_page(AnswerFile&, const std::string& name);
 
 // What is in several files, in one that has nothing yet (library/merge.h).
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into);
 
-// Searches what has no answer yet, in this process or, where `search` is given, by that, and keeps what is found.
+// Searches the questions without an answer, in this process or, if `search` is given, by that, and stores the
+// results.
 BuildReport build_library(AnswerFile&, const std::vector<LibraryQuestion>&, const LibraryBuildOptions& = {},
                           const Search& search = {});
 
-// What is in a library as others read it. `name` is what errors call the file. Throws InputError where there is nothing to be
-// written.
+// What is in a library as others read it. `name` is what errors call the file. Throws InputError where there
+// is nothing to be written.
 Exported export_answers(AnswerFile&, const std::string& name, const ExportQuestion&);
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// The page of a library: what it shows, as JSON text (pages/library_html.h).
+// The HTML report of a library: its contents as JSON text (pages/library_html.h).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -1,4 +1,5 @@
-// All ranks go through the same answers in the order of the file, and decide alike: by predictions, and never by times.
+// All ranks process the same answers in the order of the file, and decide equally: by predictions, and never
+// by times.
 #include "api/measure.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,8 @@
 namespace chorale {
 namespace {
 
-// In which group each rank is; -1: in none that is measured. A group that is no level is measured by itself, at its members.
+// The group of each rank; -1: in none that is measured. A group that is not a level is measured by itself, at
+// its members.
 std::vector<int> groups_of(const AnswerPlace& place, int ranks) {
   std::vector<int> numbers(ranks, place.group == "all" ? 0 : -1);
   if (place.group == "all") return numbers;
@@ -51,7 +53,7 @@ Verified<Program> on_processes(const Topology& topology, const Point& point, Mea
                {.serialize_ports = over == MeasuredOver::Mpi && chunk_bytes > serialized_above(topology)});
 }
 
-// Those of this collective that should be the fastest, as programs.
+// The points of this collective with the least predicted time, as programs.
 std::vector<std::pair<int, Verified<Program>>> contestants(const Result& result, MeasuredOver over,
                                                            double bytes, int most) {
   std::vector<std::pair<double, int>> points;
@@ -78,8 +80,8 @@ MeasuredTime told(const std::string& over, int point, std::int64_t bytes, std::v
           .times = times};
 }
 
-// What takes its turn: the library's own collective where there is no program, or that, which the preload
-// library would run likewise.
+// One measurement of the round-robin: the library's own collective if there is no program, or that program,
+// which the preload library would run likewise.
 RunRow timed(MpiSession& session, MeasuredOver over, const Collective& own, const Verified<Program>* program,
              const RunOptions& options) {
   const bool gpus = over == MeasuredOver::Nccl;
@@ -99,7 +101,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
                                  const MeasureOptions& options) {
   std::vector<StoredAnswer> answers;
   file.each([&](const StoredAnswer& stored) {
-    std::set<std::string> groups;  // of the answer: roots that are alike are measured once
+    std::set<std::string> groups;  // of the answer: equivalent roots are measured once
     for (const AnswerPlace& place : stored.places)
       if (place.machine == machine && groups.insert(place.group).second) {
         answers.push_back(stored);

@@ -1,4 +1,5 @@
-// What the answers of a library take where they are to be used, beside what the library of messages does by itself.
+// What the answers of a library take where they are to be used, beside what the library of messages does by
+// itself.
 #pragma once
 
 #include <chrono>
@@ -15,13 +16,13 @@ namespace chorale {
 class MpiSession;
 
 // What carries the messages, and whose own collectives are beside ours.
-enum class MeasuredOver { Mpi, Nccl };  // Nccl: with a GPU for each rank, those of a host in turn
+enum class MeasuredOver { Mpi, Nccl };  // Nccl: with a GPU for each rank, those of a host round-robin
 std::string name_of(MeasuredOver);      // as in MeasuredTime
 
 struct MeasureOptions {
   MeasuredOver over = MeasuredOver::Mpi;
   std::vector<std::int64_t> bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};  // of blocks
-  int rounds = 5;                             // in each, all that are compared take their turn
+  int rounds = 5;                             // in each, all that are compared are run once
   int times = 10;                             // each, in a round
   int points = 3;                             // of an answer: those that should be the fastest at that size
   std::chrono::milliseconds timeout{60'000};  // of a rank that waits for another
@@ -31,15 +32,15 @@ struct MeasureOptions {
 struct MeasuredRow {
   AnswerPlace place = {};
   std::int64_t bytes = 0;
-  std::optional<MeasuredTime> own = {};  // none: the library has no such collective
+  std::optional<MeasuredTime> own = {};  // none: the library does not have this collective
   MeasuredTime ours = {};                // the fastest of the points
 };
 
-// Every process calls it, rank n for rank n of the machine, as it is named in the library; all have the file open, the first
-// one writes, a transaction a time. Groups of one level are measured at once, as programs use them; the slowest counts. Sums are
-// of float32. A time is the median of the medians of the rounds, its spread that of these. Rows of the first one's. Throws
-// InputError where the machine is not in the library, or has other ranks; where a schedule gives wrong data, std::logic_error;
-// Hang.
+// Every process calls it, rank n for rank n of the machine, as it is named in the library; all have the file
+// open, the first one writes, a transaction a time. Groups of one level are measured at once, as programs use
+// them; the slowest counts. Sums are of float32. A time is the median of the medians of the rounds, its
+// spread that of these. Rows of the first one's. Throws InputError where the machine is not in the library,
+// or has other ranks; where a schedule gives wrong data, std::logic_error; Hang.
 std::vector<MeasuredRow> measure(AnswerFile&, const std::string& machine, MpiSession&,
                                  const MeasureOptions& = {});
 

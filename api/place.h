@@ -12,35 +12,37 @@
 
 namespace chorale {
 
-// A machine with levels by name ("a100:4": known_hierarchies()) or from a JSON file (what contains a '/' or ends in
-// ".json": docs/formats.md).
+// A machine with levels by name ("a100:4": known_hierarchies()) or from a JSON file (what contains a '/' or
+// ends in ".json": docs/formats.md).
 // With changes, where it still has levels.
 Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& = {});
 
-// The placements of the job's axes, best first, each with its cheapest reduction strategies. Every placement that obeys
-// the conditions is priced, so the first is the best in the model of docs/placement.md; a limit leaves those that were
-// priced until then (Ranking::priced).
+// The placements of the job's axes, best first, each with its cheapest reduction strategies. Every placement
+// that obeys the conditions is priced, so the first is the best in the model of docs/placement.md; a limit
+// leaves those that were priced until then (Ranking::priced).
 Ranking place(const Hierarchy&, const Job&, const PlaceOptions& = {});
 
-// The same, with the sizes of the axes chosen, too: those whose iteration takes the least time of all that a device has room
-// for (placement/axis_sizes.h).
+// The same, with the sizes of the axes chosen, too: those whose iteration takes the least time of all that a
+// device has room for (placement/axis_sizes.h).
 Ranking place(const Hierarchy&, const JobTemplate&, const PlaceOptions& = {});
 
-// The first `wanted` devices of a machine with levels, as a machine: so many of its outermost units. Throws InputError where they
-// do not fill whole ones, or are a part of a ring.
+// The first `wanted` devices of a machine with levels, as a machine: the first of its outermost units. Throws
+// InputError if they do not fill whole units, or are a part of a ring.
 Hierarchy part_of(const Hierarchy&, long long wanted);
 
-// What 'place' has written, whether it is true or not; check() says that.
+// The output of 'place', whether true or not; check() verifies it.
 Ranking read_ranking(const std::string& file);
 // One to be shown: all of it is true, but that no other placement is better is believed.
 Ranking read_sound_ranking(const std::string& file);
 
-// Judges a ranking from nothing (placement/check_ranking.h). `progress` is told of matrices that are priced again, and may stop that.
+// Verifies a ranking from scratch (placement/check_ranking.h). `progress` is called with the matrices that
+// are priced again, and may stop that.
 RankingReport check(const Ranking&, const std::function<bool(int done, int of)>& progress = {});
 
-// The first placement of a ranking with the best strategy of each communication, as files (codegen/strategy_source.h): MPI
-// programs that run the strategies, groups, meshes for JAX and PyTorch, Megatron's order, an MPI rank file. Throws InputError
-// where there is none, or too many devices to be listed.
+// The first placement of a ranking with the best strategy of each communication, as files
+// (codegen/strategy_source.h): MPI programs that run the strategies, groups, meshes for JAX and PyTorch,
+// Megatron's order, an MPI rank file. Throws InputError if there is none, or if there are too many devices to
+// list.
 std::vector<NamedText> emit_placement(const Ranking&);
 
 }  // namespace chorale

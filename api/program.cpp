@@ -1,4 +1,4 @@
-// One class a form of program: with queues, and in shared memory.
+// One class per form of program: with queues, and in shared memory.
 #include "api/program.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Lowered programs, whoever wrote them: read, judged, timed and run.
+// Lowered programs, whatever wrote them: read, verified, timed and run.
 #pragma once
 
 #include <map>
@@ -29,10 +29,11 @@ struct ProgramShape {
   std::vector<std::string> notes = {};           // what executors stumble over, though it has a meaning
 };
 
-// What its verifier says.
+// The verdict of its verifier.
 struct ProgramVerdict {
   std::string fault = {};  // "": it performs its collective, whatever the timing
-  int depth = 0;           // with queues of so many messages, or more, of 1, 2, 4 and 8; 0: of shared memory
+  // with queues of this many messages, or more, of 1, 2, 4 and 8; 0: of shared memory
+  int depth = 0;
   bool if_relaxed_orders = false;  // `fault` is not one where relaxed signals order data
 };
 
@@ -43,15 +44,16 @@ class LoweredProgram {
   virtual const ProgramShape& shape() const = 0;
   // Requires a mode that it is for, as the others do.
   virtual ProgramVerdict verdict(bool in_place) const = 0;
-  // On a machine without switches, with blocks of so many bytes and queues of that depth. Requires a right program. Throws
-  // InputError that names ranks without a link which send to each other.
+  // On a machine without switches, with blocks of `block_bytes` and queues of `depth` messages. Requires a
+  // correct program. Throws InputError that names ranks which send to each other without a link.
   virtual ProgramTime time(const Topology&, double block_bytes, int depth) const = 0;
-  // Ranks are threads of this process. Requires a right program, and queues that are deep enough. Throws Hang.
+  // Ranks are threads of this process. Requires a right program, and queues that are deep enough. Throws
+  // Hang.
   virtual std::vector<RunRow> run(const RunOptions&, bool in_place, int depth) const = 0;
 };
 
-// From the text of a file: MSCCL's XML, a block program in JSON (docs/formats.md), an execution plan of MSCCL++. Throws
-// InputError, that cites `file`, for what is none.
+// From the text of a file: MSCCL's XML, a block program in JSON (docs/formats.md), an execution plan of
+// MSCCL++. Throws InputError, which cites `file`, for any other text.
 std::unique_ptr<LoweredProgram> lowered_program(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
-// An AllReduce of two parts is patched part by part, and the parts are what a search begins with: it puts them together
-// itself, with others, too.
+// An AllReduce of two phases is patched phase by phase, and the phases are the start of a search: it composes
+// them itself, also with others.
 #include "api/repair.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ std::vector<Rank> ranks_gone(const MachineChanges& changes) {
   return gone;
 }
 
-// What is patched for itself: a ReduceScatter and an Allgather, where it is these.
+// What is patched by itself: a ReduceScatter and an Allgather, if it consists of these.
 std::vector<Phase> parts_of(const Point& point) {
   if (point.method == Method::Gathered)
     return {{of_kind(point.collective, CollectiveKind::Allgather, point.cost.chunks), point.schedule}};
@@ -73,7 +73,7 @@ Repair repair(const Result& old, const std::string& spec_or_file, const MachineC
     if (!point.on_frontier) continue;
     if (first || compare_rate(point.cost, repair.before) < 0) repair.before = point.cost;
     first = false;
-    // Of the parts, that with the fewest rounds each; what they cost together.
+    // Of the phases, the one with the fewest rounds each; their joint cost.
     std::optional<Cost> together = Cost{.chunks = 0};
     for (const Phase& part : parts_of(point)) {
       const Collective wanted = on_ranks_left(part.collective, asked);

@@ -1,4 +1,4 @@
-// What tables and pages say of a result beyond its numbers: where a point is the best, and what proves it.
+// The derived columns of tables and reports: where a point is the best, and what proves it.
 #include "api/report.h"
 
 #include <fmt/format.h>
@@ -25,8 +25,9 @@ namespace chorale {
 namespace {
 
 constexpr long long kMostSends = 50'000;  // of more, two times are found out
-// Once stopped: so many for all sizes, so many for two. Where links are contended a send takes a simulation some 20
-// microseconds (dgx1:8, composed AllReduces: 1.3 CPU s for what 50,000 would let through).
+// Once stopped: the limit for all sizes, and the limit for two sizes. Where links are contended the
+// simulation of a send takes some 20 microseconds (dgx1:8, composed AllReduces: 1.3 CPU s for what 50,000
+// would admit).
 constexpr long long kMostSendsStopped = 200;
 constexpr long long kMostSendsOfTwoStopped = 5'000;
 constexpr double kLargeBlock = 1 << 30;
@@ -40,7 +41,8 @@ std::vector<std::size_t> on_frontier(const Result& result) {
 
 using RangesByPoint = std::vector<std::vector<SizeRange>>;
 
-// By the formula, of points on the frontier: what is beaten in steps and rounds is nowhere the fastest.
+// By the formula, of points on the frontier: a point that is dominated in steps and rounds is nowhere the
+// fastest.
 RangesByPoint by_lines(const Result& result, const AlphaBeta& model) {
   const std::vector<std::size_t> which = on_frontier(result);
   std::vector<Cost> costs;
@@ -52,9 +54,9 @@ RangesByPoint by_lines(const Result& result, const AlphaBeta& model) {
   return ranges;
 }
 
-// Asked some hundred times. Nothing where it was stopped.
+// Evaluated some hundred times. Nothing if it was stopped.
 std::optional<RangesByPoint> by_all_sizes(const Result& result, const std::atomic<bool>* stop) {
-  bool stopped = false;  // then each answer is the same, and soon nothing is asked
+  bool stopped = false;  // then each answer is the same, and soon no more are evaluated
   const RangesByPoint ranges = fastest_sizes(result.points.size(), [&](std::size_t i, double bytes) {
     const std::optional<double> us =
         stopped ? std::nullopt : point_us(result.topology, result.points[i], bytes, stop);
@@ -64,7 +66,7 @@ std::optional<RangesByPoint> by_all_sizes(const Result& result, const std::atomi
   return stopped ? std::nullopt : std::optional(ranges);
 }
 
-// Asked twice, and a line is laid through the answers.
+// Evaluated twice, and a line is laid through the results.
 std::optional<RangesByPoint> by_two_sizes(const Result& result, const std::atomic<bool>* stop) {
   std::vector<std::pair<double, double>> lines;  // at no bytes, and more per byte
   for (const Point& point : result.points) {
@@ -118,7 +120,7 @@ std::vector<std::string> best_sizes_in_words(const Result& result, const SizeMod
 
 namespace {
 
-// That of its claims, or, where none says any, one that is looked for; 0 where it was stopped before.
+// The bound of its claims, or, if none has a rate, a bound that is computed here; 0 if it was stopped before.
 double rounds_per_chunk(const Result& result, const std::atomic<bool>* stop) {
   Rate bound = rate_bound(result);
   if (bound.rounds == 0 && !(stop != nullptr && *stop))
@@ -127,7 +129,7 @@ double rounds_per_chunk(const Result& result, const std::atomic<bool>* stop) {
   return static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
 }
 
-// What holds for any chunk count, of so many steps or fewer.
+// Rates that hold for any chunk count, by number of steps: of at most that many steps.
 std::vector<StepRate> rates_of_steps(const Result& result) {
   std::vector<StepRate> rates;
   for (const Claim& claim : result.claims)

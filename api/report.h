@@ -1,4 +1,4 @@
-// What a result says, for people: in words for tables, and as pages.
+// A result for readers: in words for tables, and as HTML reports.
 #pragma once
 
 #include <atomic>
@@ -20,9 +20,9 @@ struct SizeModel {
 };
 
 // By point, in words, the sizes of a block at which it is the fastest: "from 3 MiB"; "" for a point that is
-// not on the frontier and nowhere the fastest. By the same times as best_by_size. Where links differ points are
-// simulated; once `stop` is true, that takes a fifth of a second at most: of long schedules only at two sizes, with
-// a line through both, and of the longest not at all. Then all on the frontier are "not timed".
+// not on the frontier and nowhere the fastest. By the same times as best_by_size. Where links differ points
+// are simulated; once `stop` is true, that takes a fifth of a second at most: of long schedules only at two
+// sizes, with a line through both, and of the longest not at all. Then all on the frontier are "not timed".
 struct BestSizes {
   std::vector<std::string> words = {};
   bool timed = true;
@@ -54,13 +54,13 @@ struct Fields<SizeRow> {
                                      Field<SizeRow, &SizeRow::at_most>{{.name = "at_most"}}};
 };
 
-// A row a size; none for a result without points. Once `stop` is true, of the points that are timed by then or
-// within a fifth of a second; no row where there is none.
+// One row per size; empty for a result without points. Once `stop` is true, of the points that are timed by
+// then or within a fifth of a second; a size without such a point has no row.
 std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& block_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
 
-// One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the frontier
-// plotted; the hierarchy with the groups of each step.
+// One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the
+// frontier plotted; the hierarchy with the groups of each step.
 std::string to_page(const Result&, const SizeModel& = {});
 std::string to_page(const Result&, const BestSizes&);
 std::string to_page(const Ranking&);

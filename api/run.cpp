@@ -1,6 +1,6 @@
-// What each executor asks of the recipe (codegen/passes/lower.h), and the executor's call. Buffers are held
-// against the machine's memory before anything is made: the kernel grants more than there is, and ends the
-// process when it is used.
+// What each executor requires of the recipe (codegen/passes/lower.h), and the executor's call. Buffers are
+// compared with the machine's memory before anything is allocated: the kernel grants more than there is, and
+// ends the process when it is used.
 #include "api/run.h"
 
 #include <fmt/format.h>
@@ -46,8 +46,8 @@ double tensor_bytes(const Form& program, const RunOptions& options, double large
   return bytes;
 }
 
-// Buffers of the largest size have to fit into the memory of this machine, of all ranks where they are
-// threads. Scratch has room for so much of a block.
+// Buffers of the largest size have to fit into the memory of this machine, those of all ranks if ranks are
+// threads. `scratch_block`: the bytes of a block that scratch has room for.
 template <typename Form>
 void require_memory(const Form& program, const RunOptions& options, bool all_ranks, double scratch_block) {
   if (options.bytes.empty()) return;
@@ -111,7 +111,7 @@ void require_sums_of_halves(const RunOptions& options, const Collective& collect
 
 namespace {
 
-// For each size as it should be the fastest: ports serialized, or all at once.
+// For each size as it is predicted to be faster: ports serialized, or all at once.
 std::vector<RunRow> run_on_processes(const Verified<Schedule>& schedule, const Verified<Program>& at_once,
                                      LoweringOptions how, MpiSession& session, const RunOptions& options) {
   if (options.bytes.empty()) return run_on_mpi(session, at_once, options);
@@ -160,7 +160,7 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
   return run_on_threads(program, options);
 }
 
-// What executes knows nothing of links.
+// Executors do not know links.
 std::vector<RunRow> with_busbw(std::vector<RunRow> rows, const Collective& does) {
   for (RunRow& row : rows) row.busbw = row.algbw * busbw_factor(does.kind, does.ranks);
   return rows;

@@ -32,31 +32,34 @@ struct RunWhere {
       {};  // follows every complete sum, over tensors of test numbers; not for Nccl. Empty: nothing does
 };
 
-// Environment variables of which launchers set one for each of their processes; without any of them, this process was
-// not started by mpirun, and join_processes() makes it a rank among one.
+// Environment variables of which launchers set one for each of their processes; without any of them, this
+// process was not started by mpirun, and join_processes() makes it a rank among one.
 const std::vector<std::string>& launcher_variables();
 
-// This process as a rank of those that mpirun started: MPI is begun here, and ended with the last copy. Once in a process.
+// This process as a rank of those that mpirun started: MPI is begun here, and ended with the last copy. Once
+// in a process.
 std::shared_ptr<MpiSession> join_processes();
 Rank rank_of(const MpiSession&);
 int ranks_of(const MpiSession&);
 
-// A point of a result for that machine; a row for each type, operation and size. Throws InputError where something is
-// missing (processes, a library, memory) and for options out of range; Hang where a rank does not come in time.
+// A point of a result for that machine; a row for each type, operation and size. Throws InputError where
+// something is missing (processes, a library, memory) and for options out of range; Hang where a rank does
+// not come in time.
 std::vector<RunRow> run(const Topology&, const Point&, const RunWhere& = {}, const RunOptions& = {});
 
 // The data of all ranks, by rank: what each has before, and what each has after.
 using RankData = std::vector<std::vector<std::byte>>;
 
-// One run of a point on data of the caller's, ranks as threads of this process. Elements lie in buffers block after block
-// (ir/collective_kind.h); a rank that has no input has no bytes there, and so with outputs. Throws InputError where the
-// inputs are not those of a collective on blocks of one size, and as run() does.
+// One run of a point on the caller's data, ranks as threads of this process. Elements lie in buffers block
+// after block (ir/collective_kind.h); a rank without an input has an empty one, and likewise for outputs.
+// Throws InputError if the inputs are not those of a collective on blocks of one size, and as run() does.
 RankData run_on(const Topology&, const Point&, ElementType, ReduceOp, const RankData& inputs);
 
-// Accumulation in float32 is for sums of halves: throws InputError where there are none.
+// Accumulation in float32 is for sums of 16-bit floats: throws InputError if there are none.
 void require_sums_of_halves(const RunOptions&, const Collective&);
 
-// The same with what MPI itself, or NCCL itself, does for this collective: to compare with. Executors Mpi and Nccl.
+// The same with what MPI itself, or NCCL itself, does for this collective: to compare with. Executors Mpi and
+// Nccl.
 std::vector<RunRow> run_library(const Collective&, const RunWhere&, const RunOptions& = {});
 
 }  // namespace chorale

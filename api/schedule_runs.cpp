@@ -44,7 +44,7 @@ class WorkFolder {
     std::error_code error;
     return fs::exists(path_ + "/" + name, error) ? read_file(path_ + "/" + name) : "";
   }
-  // The first line that tells an error, in printable characters; else what was printed last.
+  // The first line that reports an error, in printable characters; otherwise the last line printed.
   std::string complaint() const {
     std::istringstream lines(text("err") + text("out"));
     std::string told;
@@ -66,8 +66,8 @@ bool is_there(const std::string& program) {
   return std::system(fmt::format("command -v {} >/dev/null 2>&1", program).c_str()) == 0;
 }
 
-// Sums in another order differ, most where many numbers are added up one after the other in fp32 or are halves; a wrong
-// block, or one in another place, differs by more.
+// Sums in another order differ, most if many numbers are added up one after the other in fp32 or are 16-bit
+// floats; a wrong block, or one at another position, differs by more.
 constexpr double kOtherOrder = 0.02;
 
 }  // namespace
@@ -112,7 +112,7 @@ std::string ScheduleRuns::difference(const Fingerprints& found) const {
     if (it == found.end() || it->second.bits == wanted.bits) continue;
     const Fingerprint& other = it->second;
     const double most = kOtherOrder * std::max(wanted.absolute, other.absolute);
-    // What is no number is nowhere near.
+    // NaN is not close to any number.
     if (std::abs(other.weighted - wanted.weighted) <= most &&
         std::abs(other.absolute - wanted.absolute) <= most)
       continue;

@@ -1,8 +1,8 @@
-// Questions are looked at before they go to the rooms behind, which take them for granted, and machines lose
-// their switches. What is made without a search gets its bounds, so that it is a result like others.
+// Questions are checked before they go to the rooms behind, which rely on that, and machines lose their
+// switches. A schedule that is made without a search gets its bounds, so that it is a result like others.
 //
-// Constructions and simulations look at a stop flag and at no clock. Under `chorale` the supervisor sets it at
-// the time limit; here a thread does so for whoever else asks.
+// Constructions and simulations poll a stop flag and no clock. Under `chorale` the supervisor sets it at the
+// time limit; for any other caller a thread here does.
 #include "api/search.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,7 @@ namespace chorale {
 
 namespace {
 
-// Of more chunks no search could keep the schedules.
+// No search could keep the schedules of more chunks.
 void require_chunks(const char* what, int chunks) {
   constexpr int kMost = 4096;
   if (chunks < 1 || chunks > kMost)
@@ -49,19 +49,19 @@ class TimedStop {
     if (options.time_limit.count() < 0) return;
     const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
     options.synthesis.limits.stop = over_.get();
-    // What says what was found may be called when this is gone.
+    // The function that returns what was found may be called after this object is gone.
     if (options.publish)
       options.publish = [publish = options.publish, kept = over_](const std::function<Result()>& found) {
         publish([found, kept] { return found(); });
       };
     try {
       clock_ = std::jthread([this, deadline](const std::stop_token& done) { watch(done, deadline); });
-    } catch (const std::system_error&) {  // no memory for a thread: the search still looks at its own clock
+    } catch (const std::system_error&) {  // no memory for a thread: the search still checks its own clock
       options.synthesis.limits.stop = asked_;
     }
   }
 
-  // Why a search ended that was told by the flag only that it had to.
+  // Why a search ended whose only information was the stop flag.
   void tell_why(Result& result) const {
     if (clock_.joinable() && result.stopped == Stopped::Interrupted && !(asked_ != nullptr && *asked_))
       result.stopped = Stopped::TimeLimit;
@@ -127,7 +127,7 @@ Result frontier(const Topology& machine, const Collective& collective, const Fro
   require_question(machine, collective);
   require_chunks("min_chunks", given.min_chunks);
   if (given.max_chunks != kAnyChunks) require_chunks("max_chunks", given.max_chunks);
-  // Kept as long as somebody may ask what was found, which is longer than the search.
+  // Kept as long as a caller may ask what was found, which is longer than the search.
   const auto topology = std::make_shared<const Topology>(flatten(machine));
   FrontierOptions options = given;
   const TimedStop stop(options);
@@ -182,7 +182,7 @@ Bounds bounds(const Topology& machine, const Collective& one_chunk, const Bounds
   require_question(machine, one_chunk);
   const Topology topology = flatten(machine);
   const Collective collective = with_chunks(one_chunk, question.chunks);
-  // The cheap bounds first, and each told when it is there: a limit may end what follows.
+  // The cheap bounds first, and each reported as soon as it is known: a limit may end what follows.
   const auto tell = [&](const Bounds& known) {
     if (question.progress) question.progress(known);
   };

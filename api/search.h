@@ -1,7 +1,7 @@
-// Schedules: the best ones, one that is asked for, the hand-written ones; what none can beat; and whether it is all true.
+// Schedules: the best ones, a requested one, the baselines; lower bounds; and the check of a result.
 //
-// A machine may have switches; they are removed first. A collective is that of the machine's ranks, with one chunk a
-// block: how many chunks a block is cut into is part of the question.
+// Switches of the machine are removed first. A collective is that of the machine's ranks, with one chunk per
+// block: the number of chunks that a block is cut into is part of the question.
 #pragma once
 
 #include <functional>
@@ -12,37 +12,38 @@
 
 namespace chorale {
 
-// What every room behind here takes for granted: the machine's ranks, one chunk a block. Throws InputError.
+// What every room behind here requires: the machine's ranks, one chunk per block. Throws InputError.
 void require_question(const Topology&, const Collective&);
 
-// Every schedule that no other beats in steps and in rounds per chunk, with claims that prove it. A limit, or
-// SolveLimits::stop, leaves what was found, marked unproven, and says why in Result::stopped. The same
+// The Pareto-optimal schedules in steps and in rounds per chunk, with claims that prove it. A limit, or
+// SolveLimits::stop, leaves what was found, marked unproven, with the reason in Result::stopped. The same
 // question gives the same answer, unless a limit of time cuts it. Chunk counts are chosen where
-// FrontierOptions::max_chunks does not limit them; the least ones are then searched by the solver.
+// FrontierOptions::max_chunks does not limit them; the smallest ones are then searched by the solver.
 Result frontier(const Topology&, const Collective&, const FrontierOptions& = {});
 
-// One question instead of all: a schedule within a budget, as a result of one point. Unknown may come with a point, the
-// best until a limit.
+// One question instead of all: a schedule within a budget, as a result of one point. Unknown may come with a
+// point, the best until a limit.
 SynthesisResult synthesize(const Topology&, const Collective&, const SynthesisQuestion&,
                            const FrontierOptions& = {});
 
-// One cube of a question that a search has left to others (SynthesisOptions::hard), of the same machine and collective; its
-// answer goes back by SynthesisOptions::cut. Throws InputError where that is no cube of such a question.
+// One cube of a question that a search has left to others (SynthesisOptions::hard), of the same machine and
+// collective; its answer returns by SynthesisOptions::cut. Throws InputError if it is not a cube of such a
+// question.
 CubeAnswer solve_cube(const Topology&, const Collective&, const CutQuestion&, const Cube&,
                       const SynthesisOptions& = {});
 
-// A hand-written algorithm by name ("ring_allreduce": known_classics()) as a result of one point, with the bounds of
-// its collective, so that one sees how far from the best it is. `chunks`: pieces of a block; 0: the fewest that use all
-// links which it wants to use at once.
+// A baseline algorithm by name ("ring_allreduce": known_classics()) as a result of one point, with the bounds
+// of its collective, which show its distance from the best. `chunks`: pieces of a block; 0: the fewest that
+// use all links which it wants to use at once.
 struct ClassicQuestion {
   std::string name = {};
   int chunks = 0;
   std::optional<Rank> root = {};  // of those that have one; 0 if not given
-  // Told of it, once it is verified, before its bounds are looked for, which takes long on large machines.
+  // Called with it, once it is verified, before its bounds are computed, which takes long on large machines.
   std::function<void(const Result&)> found = {};
 };
 Result classic(const Topology&, const ClassicQuestion&);
-// The same of so many chunks, 0 for the fewest; none where the machine is not one for it.
+// The same with `chunks` chunks, 0 for the fewest; nullopt if the machine does not suit the algorithm.
 std::optional<Result> classic_if_possible(const Topology&, Method, int chunks);
 
 // What no schedule can beat, with a certificate for each claim.
@@ -62,14 +63,14 @@ struct BoundsQuestion {
 };
 Bounds bounds(const Topology&, const Collective&, const BoundsQuestion& = {});
 
-// Verifies a result from nothing: every schedule, every certificate, every refutation, and that the claims show what
-// the points say. Nothing in the result is believed.
+// Verifies a result from scratch: every schedule, every certificate, every refutation, and that the claims
+// support the points. Nothing in the result is trusted.
 struct CheckOptions {
   std::string proof_dir = {};  // take the proofs that were kept there; "": refute again
   SolveLimits limits = {};     // of all refutations together
   PlainEffort plain = {};      // what may be spent on a refutation by the plain formula (docs/trust.md)
   std::function<void(const CheckReport&)> progress =
-      {};  // told what has been checked, after every point and claim
+      {};  // called with what has been checked, after every point and claim
 };
 CheckReport check(const Result&, const CheckOptions& = {});
 

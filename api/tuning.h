@@ -1,4 +1,5 @@
-// The tuner (workload/tune.h) for a machine: priced by its algorithms, and measured by compiling and running schedules.
+// The tuner (workload/tune.h) for a machine: priced by its algorithms, and measured by compiling and running
+// schedules.
 #pragma once
 
 #include <atomic>

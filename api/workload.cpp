@@ -1,6 +1,6 @@
-// What a workload's communications are to the rest of the house: collectives, whose frontiers are searched once,
-// whatever the sizes, and of which each operation takes the point that is the fastest at its own: by simulated time, since
-// a frontier counts all links as the worst one.
+// The communications of a workload as collectives: their frontiers are searched once, whatever the sizes, and
+// each operation takes the point that is the fastest at its own size: by simulated time, since a frontier
+// counts all links as the worst one.
 #include "api/workload.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,8 @@
 namespace chorale {
 namespace {
 
-// Bytes of a block: all of the tensor, or what one rank has of it, whichever the collective cuts its buffers into.
+// Bytes of a block: all of the tensor, or what one rank has of it, whichever the collective cuts its buffers
+// into.
 double block_bytes(const Workload& workload, const NeededCollective& needed) {
   const Operation& op = operation(workload, needed.operation);
   const TensorType& moved = operation(workload, op.operands.front()).type;
@@ -60,8 +61,9 @@ SumOrder sum_order(const std::string& order, const Topology& machine, const std:
   return communication("allreduce", machine, {.order = order}).order;
 }
 
-// Transformations make a ReduceScatter and an AllGather of an AllReduce, and join them again; they move an AllGather behind
-// a reduction to a scalar, which is an AllReduce then; and Reduce and Broadcast likewise, with some ranks as roots.
+// Transformations make a ReduceScatter and an AllGather of an AllReduce, and join them again; they move an
+// AllGather behind a reduction to a scalar, which is an AllReduce then; and Reduce and Broadcast likewise,
+// with some ranks as roots.
 std::vector<NeededCollective> asked(const Topology& machine, const Workload& workload,
                                     WorkloadSearch search) {
   std::vector<NeededCollective> needed = needed_collectives(workload);
@@ -84,7 +86,7 @@ std::vector<NeededCollective> asked(const Topology& machine, const Workload& wor
   return needed;
 }
 
-// The points on a frontier, and what each takes, which is simulated once for each size that is asked for.
+// The points on a frontier, and their times, which are simulated once for each size that is requested.
 class PointTimes {
  public:
   explicit PointTimes(const Result& result) : topology_(result.topology) {
@@ -205,8 +207,9 @@ std::vector<int> roots_to_try(const Topology& machine) {
   return roots;
 }
 
-// On a CPU a block and its operands are to fit into the caches: 512 to 16384 elements of 4 bytes are 2 to 64 KiB each. On a
-// GPU all blocks of all ranks are to be resident, and GPUs that are used for this have 108 multiprocessors or more.
+// On a CPU a block and its operands are to fit into the caches: 512 to 16384 elements of 4 bytes are 2 to 64
+// KiB each. On a GPU all blocks of all ranks are to be resident, and GPUs that are used for this have 108
+// multiprocessors or more.
 SettingValues setting_values(WorkloadCarrier carrier, int ranks) {
   if (carrier == WorkloadCarrier::Cuda) {
     SettingValues values{.blocks = {64, 128, 256, 384}, .usual_block = 384};

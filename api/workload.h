@@ -18,23 +18,24 @@ namespace chorale {
 // From a file ("adam.chorale": docs/workloads.md). Throws InputError that names file, line and column.
 Workload read_workload(const std::string& file, const WorkloadSettings& = {});
 
-// What collectives do on a machine, at each size: a frontier for each that a workload has, or that transformations make of
-// what it has.
+// What collectives do on a machine, at each size: a frontier for each that a workload has, or that
+// transformations make of what it has.
 struct WorkloadMachine {
   Topology topology = {};
   std::vector<Result> algorithms = {};
 };
 
-// Ranks that the tuner splits an AllReduce to (TuneOptions::roots): the first of those that look alike, of up to 4 kinds.
+// Ranks that the tuner splits an AllReduce to (TuneOptions::roots): the first of each class of equivalent
+// ranks, of up to 4 classes.
 std::vector<int> roots_to_try(const Topology&);
 
-// Which communications to have algorithms for: those that are there, or also those that transformations may make of them,
-// with these roots.
+// Which communications to have algorithms for: those that are there, or also those that transformations may
+// make of them, with these roots.
 enum class WorkloadSearch { AsIs, Transformed };
 
-// Takes from `known` what is for this machine, and searches the others. The machine's ranks are those of a group, or,
-// where operations are over the world, of the world; so all communications but Sends are among as many ranks. Throws
-// InputError, which names one that is not, and where no algorithm was found.
+// Takes from `known` what is for this machine, and searches the others. The machine's ranks are those of a
+// group, or, where operations are over the world, of the world; so all communications but Sends are among as
+// many ranks. Throws InputError, which names one that is not, and where no algorithm was found.
 //
 // `order` is that of all sums (api/inputs.h): "agreed"; "fixed", along the tree of the known ones if they
 // have one, else along one that suits the machine; or a tree. What is known in another order is not taken.
@@ -42,8 +43,8 @@ WorkloadMachine algorithms_for(const Topology&, const Workload&, WorkloadSearch,
                                std::vector<Result> known = {}, const FrontierOptions& = {},
                                const std::string& order = "agreed");
 
-// What the tuner prices communications with: the simulated time of each point of the frontiers (cost/program_time.h), on
-// links with their own alpha and beta; between groups the machine's worst link.
+// What the tuner prices communications with: the simulated time of each point of the frontiers
+// (cost/program_time.h), on links with their own alpha and beta; between groups the machine's worst link.
 WorkloadPrices prices_of(const Workload&, const WorkloadMachine&, const DeviceNumbers& = {});
 
 // One page that shows the search: the tree of schedules, their times, and why the best one wins.
@@ -63,13 +64,14 @@ struct CompiledWorkload {
   std::vector<ChosenAlgorithm> chosen = {};
 };
 
-// C++ whose ranks the carrier runs: docs/workloads.md says what is in it. For each communication
-// the point that the execution gives, or else the one whose simulated time at the sizes of the workload is the least.
-// Throws InputError for what cannot be emitted, and for a point that the frontier has not.
+// C++ whose ranks the carrier runs: docs/workloads.md describes it. For each communication it contains the
+// point that the execution gives, or else the one with the least simulated time at the sizes of the workload.
+// Throws InputError for what cannot be emitted, and for a point that the frontier lacks.
 CompiledWorkload compile(const Workload&, const WorkloadMachine&, const Execution& = {},
                          WorkloadCarrier = WorkloadCarrier::Any);
 
-// What there is to choose from when that carrier runs what is emitted, with so many ranks on a GPU. A CPU has no channels.
+// The choices if that carrier runs the emitted program, with `ranks` ranks per GPU. A CPU does not have
+// channels.
 SettingValues setting_values(WorkloadCarrier = WorkloadCarrier::Any, int ranks = 1);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
 // The factors of nccl-tests follow from a row of the table of kinds (ir/collective_kind.h): of a vector with
-// a block for each rank one of n blocks stays where it is, and what ends as an AllReduce goes that way twice.
+// a block for each rank one of n blocks stays where it is, and an AllReduce moves the data twice.
 #include "cost/busbw.h"
 
 #include <cassert>

@@ -1,7 +1,7 @@
-// Ways are found hop by hop from each rank, the widest of each length. Classes are settled one after the other, the pairs with
-// the fewest classes that are not settled first: what is left of a pair's latency, after the classes that are known, is
-// divided among the others as their described latencies are. A rate tells of the narrowest link of the way alone, as it is
-// described: of the others it tells that they are no slower.
+// Paths are found hop by hop from each rank, the widest of each length. Classes are settled one after the
+// other, the pairs with the fewest unsettled classes first: the rest of a pair's latency, after the settled
+// classes, is divided among the others in proportion to their described latencies. A rate measures only the
+// narrowest link of the path, as it is described: the other links are no slower.
 #include "cost/calibration.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ double us_per_byte(const Link& link) {
   return link.beta_us_per_byte / link.bandwidth;
 }
 
-// By node: the way there from a rank.
+// By node: the path there from a rank.
 std::vector<std::vector<LinkId>> ways_from(const Topology& topology, Rank src) {
   const std::size_t nodes = static_cast<std::size_t>(topology.ranks + topology.switches);
   constexpr double kFar = std::numeric_limits<double>::max();
@@ -64,7 +64,7 @@ std::vector<int> class_of_links(const Topology& topology, const std::vector<Link
   return result;
 }
 
-// A pair that was measured: how often each class is on its way, and what it takes.
+// A measured pair: how often each class is on its path, and its times.
 struct MeasuredPair {
   std::map<int, int> classes = {};
   int narrowest = 0;     // class
@@ -130,7 +130,8 @@ class PairReader {
     });
     if (shorter == times.rend()) return {};
     const double bytes = static_cast<double>(longest.message.bytes - (*shorter)->message.bytes);
-    // On a busy machine a median may say that more bytes take no longer; the shortest times are the least disturbed.
+    // On a busy machine a median may show no more time for more bytes; the shortest times are the least
+    // disturbed.
     for (const double more_us :
          {longest.us.median - (*shorter)->us.median, longest.us.least - (*shorter)->us.least})
       if (more_us > 0) return more_us / bytes;

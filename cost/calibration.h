@@ -1,9 +1,10 @@
-// What the links of a machine take, from times of messages between its ranks. By the model of ir/topology.h,
+// Latencies and rates of the links of a machine, from times of messages between its ranks. By the model of
+// ir/topology.h,
 //
-//   a message by itself       sum of alpha + bytes * largest beta / bandwidth, over the links of its way
-//   messages at the same time largest sum of alpha + largest load * beta, over the links, where the load of a link is what goes
-//                             over it, in bytes, by its bandwidth; a shared limit has a load as well, and the largest beta of
-//                             its links
+//   a message by itself        sum of alpha + bytes * largest beta / bandwidth, over the links of its path
+//   messages at the same time  largest sum of alpha + largest load * beta, over the links, where the load of
+//                              a link is the bytes that go over it divided by its bandwidth; a shared limit
+//                              has a load as well, and the largest beta of its links
 //
 // Links that are described alike (bandwidth, alpha, beta) are of one class, and get the same numbers.
 #pragma once
@@ -27,12 +28,12 @@ struct LinkClass {
 // By their first link.
 std::vector<LinkClass> link_classes(const Topology&);
 
-// The way of a message, through switches only: the one of fewest links, of these the widest (bandwidth / beta at its narrowest).
-// Empty: there is none.
+// The path of a message, through switches only: the one of fewest links, of these the widest (bandwidth /
+// beta at its narrowest link). Empty: there is none.
 std::vector<LinkId> message_way(const Topology&, Rank src, Rank dst);
 
-// Pairs such that each class that a way has is on the ways of up to `most` of them, spread over the machine, the shortest
-// ways first. Sorted, each once.
+// Pairs such that each class of links that is on a path is on the paths of up to `most` of them, spread over
+// the machine, the shortest paths first. Sorted, each once.
 std::vector<std::pair<Rank, Rank>> pairs_to_measure(const Topology&, int most);
 
 // Messages that all are sent at the same time.
@@ -41,11 +42,12 @@ struct Crowd {
   std::vector<RankMessage> messages = {};  // with the bytes for one byte of unit: a link's bandwidth, or 1
 };
 
-// For each class of links between ranks, all of them; and with switches, all ranks to the next one, and to the opposite one.
+// For each class of links between ranks, all of them; and with switches, all ranks to the next one, and to
+// the opposite one.
 std::vector<Crowd> crowds_to_measure(const Topology&);
 
-// What a crowd takes by the machine as it is described, in us for each byte of unit, alphas left out; and the class that
-// decides, of link_classes().
+// What a crowd takes by the machine as it is described, in us for each byte of unit, alphas left out; and the
+// class that decides, of link_classes().
 struct CrowdRate {
   double us_per_byte = 0;
   int decides = 0;
@@ -55,14 +57,14 @@ CrowdRate predicted(const Topology&, const Crowd&);
 struct CalibratedClass {
   LinkClass links = {};
   std::optional<Spread> alpha_us = {},
-                        beta_us_per_byte = {};  // none: no measurement tells, and the description stays
+                        beta_us_per_byte = {};  // none: it was not measured, and the description stays
   double shared = 1;                            // times slower when all are in use; 1 or more
 };
 
 struct CalibratedCrowd {
   std::string name = {};
   double us_per_byte = 0;  // measured
-  double alone = 0;  // what links give by themselves, as far as crowds before it have not told otherwise
+  double alone = 0;        // what links give by themselves, unless an earlier crowd has determined it
 };
 
 struct Calibration {
@@ -71,9 +73,10 @@ struct Calibration {
   std::vector<CalibratedCrowd> crowds = {};
 };
 
-// Of a pair, the shortest message by itself gives the latency; the two longest ones of different sizes give the rate, of
-// those behind others where there are any: by their medians, by their least times where medians do not rise, and none where
-// these do not either. Throws InputError, that cites `where`, for times that are not positive, and for pairs without a way.
+// Of a pair, the shortest message by itself gives the latency; the two longest ones of different sizes give
+// the rate, of those behind others if there are any: by their medians; by their least times if medians do not
+// rise; no rate if these do not either. Throws InputError, which cites `where`, for times that are not
+// positive, and for pairs without a path.
 Calibration calibrated(const Topology&, std::span<const MessageTime>, const std::string& where);
 
 // With crowds (us for each byte of unit, by crowd): the class that decides is as much slower as the crowd is.

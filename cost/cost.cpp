@@ -1,6 +1,6 @@
-// A point's time is a line over the size: steps times alpha where it starts, rounds per chunk times beta its
-// slope. Which point is best at which size is the lower envelope of these lines. It is walked and not sorted:
-// points are few, and a step of the walk looks at all of them.
+// A point's time is a line over the size: its intercept is steps times alpha, its slope is rounds per chunk
+// times beta. The best point by size is the lower envelope of these lines. It is walked and not sorted:
+// points are few, and a step of the walk examines all of them.
 #include "cost/cost.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ bool flatter(const Cost& a, const Cost& b) {
 
 constexpr std::size_t kMostWork = 100'000'000;
 
-// By node: the least sum of alphas on a way there from the rank.
+// By node: the least sum of alphas on a path there from the rank.
 std::vector<double> latencies_from(const Topology& topology, const std::vector<std::vector<LinkId>>& out,
                                    Rank from) {
   std::vector<double> least(static_cast<std::size_t>(topology.ranks), kAnySize);
@@ -45,7 +45,8 @@ std::vector<double> latencies_from(const Topology& topology, const std::vector<s
   return least;
 }
 
-// Of the chunk that has the longest way, or, where there are too many to look at, of one link.
+// Of the chunk with the longest path, or, if the pairs of ranks and links are too many to examine, of one
+// link.
 double least_latency_us(const Topology& topology, const Collective& collective) {
   if (static_cast<std::size_t>(topology.ranks) * topology.links.size() > kMostWork) {
     double least = kAnySize;
@@ -135,7 +136,7 @@ std::vector<SizeRange> best_sizes(std::span<const Cost> costs, double alpha_us, 
   std::vector<SizeRange> ranges(costs.size());
   if (costs.empty()) return ranges;
 
-  // Without a price the steps, or the rounds, do not tell points apart.
+  // Without a price the steps, or the rounds, do not distinguish points.
   const auto start = [&](const Cost& cost) { return alpha_us > 0 ? cost.steps : 0; };
   std::size_t on = 0;
   for (std::size_t i = 1; i < costs.size(); ++i)

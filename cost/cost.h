@@ -1,6 +1,6 @@
-// Time in the alpha-beta model: steps * alpha + rounds/chunks * bytes * beta, `bytes` being those of one
-// block (ir/collective.h: what the chunks of a cost are counted in). And what it says of a frontier: which
-// point is the fastest at which size.
+// Time in the alpha-beta model: steps * alpha + rounds/chunks * bytes * beta, where `bytes` are those of one
+// block (ir/collective.h: the unit of the chunks of a cost). It also gives, for a frontier, the fastest point
+// by size.
 #pragma once
 
 #include <functional>
@@ -30,15 +30,16 @@ bool links_alike(const Topology&);
 double time_us(const Cost&, const AlphaBeta&, double block_bytes);
 double time_us(const Cost&, const Topology&, double block_bytes);
 
-// What is claimed of schedules of at most so many steps.
+// The claimed rate of schedules of at most `steps` steps.
 struct StepRate {
   int steps = 0;
   double rounds_per_chunk = 0;
 };
 
-// No schedule is faster: the larger of what the longest way of a chunk has of alpha, and of a bound on rounds per
-// chunk with the fastest link's beta. Where all links have one alpha and one beta a schedule's time is its steps and
-// rounds, and then it is the least over all numbers of steps S of S alpha and what is claimed of S steps or more.
+// No schedule is faster: the larger of the alphas on the longest path of a chunk, and of a bound on rounds
+// per chunk with the fastest link's beta. If all links have one alpha and one beta a schedule's time is its
+// steps and rounds, and then it is the least, over all numbers of steps S, of S alpha and the highest rate
+// that is claimed of at most S steps or of at most more.
 class TimeBound {
  public:
   // Requires a machine without switches.
@@ -69,9 +70,9 @@ inline constexpr double kAnySize = std::numeric_limits<double>::infinity();
 std::vector<SizeRange> best_sizes(std::span<const Cost>, double alpha_us, double beta_us_per_byte);
 std::vector<SizeRange> best_sizes(std::span<const Point>, double alpha_us, double beta_us_per_byte);
 
-// The same where times are no lines: us(i, block_bytes) of so many algorithms, i from 0. It is asked at
-// powers of two, and between two of them with different answers until the size at which the answer changes
-// is known to a thousandth. One may be the fastest in several ranges.
+// The same for times that are not lines: us(i, block_bytes) of `count` algorithms, i from 0. It is evaluated
+// at powers of two, and between two of them with different answers until the size at which the answer changes
+// is known to a thousandth. An algorithm may be the fastest in several ranges.
 std::vector<std::vector<SizeRange>> fastest_sizes(std::size_t count,
                                                   const std::function<double(std::size_t, double)>& us);
 

@@ -1,9 +1,9 @@
-// Rates are water levels: all transfers' rates rise together, by their weights, until a resource is full;
-// those on it stay, the others rise on. Only what is joined to a change through common resources is
-// computed again: elsewhere nothing changes.
+// Rates are water levels: all transfers' rates rise together, by their weights, until a resource is full; the
+// rates of its users stay, the others rise on. Only transfers that are connected to a change through common
+// resources are computed again: elsewhere nothing changes.
 //
-// What lost: exclusive use, the first free link in the order of readiness. A limit that two links share
-// then idles while a transfer waits for its other end, up to a half of the time where all send to all,
+// Alternative that lost: exclusive use, the first free link in the order of readiness. A limit that two links
+// share then idles while a transfer waits for its other end, up to a half of the time if all send to all,
 // which neither networks nor rounds do.
 //
 // Times that differ by rounding alone are one: transfers of equal size end together, and rates are computed
@@ -186,8 +186,8 @@ void FluidNetwork::share() {
       }
     }
 
-  // The level at which a resource is full never sinks while others fix transfers below it: a heap with old
-  // entries is enough.
+  // The level at which a resource is full never sinks while others fix transfers below it: a heap with stale
+  // elements is enough.
   using Level = std::pair<double, int>;
   std::priority_queue<Level, std::vector<Level>, std::greater<>> full;
   const auto level_of = [&](int resource) { return std::max(0.0, room_[resource]) / demand_[resource]; };

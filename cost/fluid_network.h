@@ -1,7 +1,7 @@
-// Transfers over the links of a machine, as fluids: all that are on their way share each link and each
-// shared limit evenly (max-min fairness, as Bertsekas and Gallager 1992, 6.5.2), and rates change when one
-// begins or ends. A transfer of b bytes occupies its link for beta * b / bandwidth where nothing else is on
-// the way; then its data have left, and alpha later they are there.
+// Transfers over the links of a machine, as fluids: all active transfers share each link and each shared
+// limit evenly (max-min fairness, as Bertsekas and Gallager 1992, 6.5.2), and rates change when one begins or
+// ends. A transfer of b bytes alone occupies its link for beta * b / bandwidth; then its data have left, and
+// they arrive alpha later.
 #pragma once
 
 #include <map>
@@ -32,8 +32,8 @@ class FluidNetwork {
   // count it in full.
   int start(LinkId, double bytes, int messages = 1);
   int start(LinkId, double bytes, int messages, const std::vector<Counted>&);
-  // The same over the direct link between the two on which it should be there first, given what is on its
-  // way already. Throws InputError where there is none.
+  // The same over the direct link between the two on which it should arrive first, given the transfers that
+  // are under way. Throws InputError if there is no link.
   int start_between(Rank from, Rank to, double bytes);
   double least_alpha(Rank from, Rank to) const;        // likewise
   bool had_a_choice() const { return had_a_choice_; }  // of several links, for any start_between so far
@@ -81,7 +81,7 @@ class FluidNetwork {
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
   std::vector<std::vector<int>> limits_of_ = {};  // by link
   std::vector<int> capacity_ = {};                // by resource, as what follows
-  std::vector<std::vector<int>> on_ = {};         // transfers on their way
+  std::vector<std::vector<int>> on_ = {};         // active transfers
   std::vector<double> busy_us_ = {}, backlog_us_ = {};
   std::vector<Transfer> transfers_ = {};
   std::priority_queue<Event, std::vector<Event>, std::greater<>> events_ = {};

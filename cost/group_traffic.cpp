@@ -1,10 +1,10 @@
-// In the order of their digits, the devices of a group form a path through a tree of units, so at each level only the
-// crossings between neighbouring children count. Trees over nodes have no such order; their edges are added up one by one,
-// and since units then differ, each number is that of the busiest unit.
+// In the order of their digits, the devices of a group form a path through a tree of units, so at each level
+// only the crossings between neighbouring children count. Trees over nodes do not have such an order; their
+// edges are added up one by one, and since units then differ, each number is that of the busiest unit.
 //
-// A flow takes, at the outermost level at which its ends differ, a way between two children of one unit
+// A flow takes, at the outermost level at which its ends differ, a path between two children of one unit
 // (own); at every level inside of that it leaves the child that it starts in and enters the one that it ends
-// in (leaving). Levels outside do not see it.
+// in (leaving). It does not use levels outside.
 #include "cost/group_traffic.h"
 
 #include <algorithm>
@@ -37,8 +37,8 @@ void add_leaving(LevelTraffic& level) {
   }
 }
 
-// The last child of a unit sends to the first of the next unit: inside of the outermost level that is what
-// leaves and enters. A cycle closes at the outermost level only.
+// The last child of a unit sends to the first of the next unit: inside of the outermost level these data
+// leave and enter units. A cycle closes at the outermost level only.
 GroupTraffic in_order(const std::vector<int>& sizes, bool closed) {
   GroupTraffic traffic;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -52,13 +52,14 @@ GroupTraffic in_order(const std::vector<int>& sizes, bool closed) {
   return traffic;
 }
 
-// Of all ways to turn a path's children: each is followed by the next one in all but that in which it is the last.
+// Over all rotations of a path's children: the fraction in which a child is followed by the next one, all but
+// the rotation in which it is the last.
 double followed(int size) {
   return 1 - 1.0 / size;
 }
 
-// The mean of all cycles whose inner digits are turned: each child of a unit is followed by the next one in all of them but
-// that in which it is the last, and then it is what leaves the unit.
+// The mean of all cycles whose inner digits are rotated: each child of a unit is followed by the next one in
+// all of them but that in which it is the last, and then its data leave the unit.
 GroupTraffic turned(const std::vector<int>& sizes) {
   GroupTraffic traffic = in_order({sizes.front()}, true);
   for (std::size_t i = 1; i < sizes.size(); ++i) {
@@ -140,7 +141,7 @@ LevelTraffic busiest(const OuterLoads& loads, int size) {
   return level;
 }
 
-// In binary numbers: clear the lowest bit that is set, and set the one above it; where there is no such node,
+// In binary numbers: clear the lowest bit that is set, and set the one above it; if that node does not exist,
 // just clear it. Odd numbers are leaves.
 std::vector<int> binary_tree(int n) {
   std::vector<int> parent(n, -1);
@@ -177,7 +178,8 @@ GroupTraffic chain_traffic(const std::vector<int>& sizes) {
   return in_order(sizes, false);
 }
 
-// The edge that is left out is one of the first innermost unit. If there are others, they have it, and they are the busiest.
+// The edge that is left out is one of the first innermost unit. If there are others, they have it, and they
+// are the busiest.
 GroupTraffic chain_back_traffic(const std::vector<int>& sizes) {
   GroupTraffic traffic = in_order(sizes, true);
   if (sizes.size() > 1) return traffic;
@@ -237,8 +239,8 @@ GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_p
     degree_out = traffic.back().crossing_out();
     degree_in = traffic.back().crossing_in();
   }
-  // Inside of nodes the order is that of a chain, up and down; what the trees carry enters and leaves by its
-  // first device.
+  // Inside of nodes the order is that of a chain, up and down; the data of the trees enter and leave by a
+  // node's first device.
   for (int i = outer; i < static_cast<int>(sizes.size()); ++i) {
     LevelTraffic level = silent(sizes[i]);
     for (int d = 0; d + 1 < sizes[i] + (turned ? 1 : 0); ++d) {
@@ -246,7 +248,7 @@ GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_p
       add_pair(level, d, (d + 1) % sizes[i], weight);
       add_pair(level, (d + 1) % sizes[i], d, weight);
     }
-    // The first device of a node has no chain before it, but the trees.
+    // The first device of a node has the trees before it instead of the chain.
     const double chain = i > outer ? 1 : 0;
     const double first_out = std::max(chain, degree_out), first_in = std::max(chain, degree_in);
     level.leaving_out.front() = first_out;

@@ -29,11 +29,11 @@ struct LevelTraffic {
 
 using GroupTraffic = std::vector<LevelTraffic>;
 
-// Cycles side by side, each with an equal share of the data, as libraries lay them where one would not use all ways out
-// of a node.
+// Parallel cycles, each with an equal share of the data, as libraries build them if a single one would not
+// use all exits of a node.
 struct Cycles {
-  // As many as a child of the outermost level has devices: inside of it, the digits of each level begin at another one, so
-  // every device is once the last and once the first.
+  // As many as a child of the outermost level has devices: inside of it, the digits of each level begin at
+  // another one, so every device is once the last and once the first.
   bool turned = false;
   bool both_ways = false;  // and each of them backwards, too
   bool operator==(const Cycles&) const = default;
@@ -41,7 +41,8 @@ struct Cycles {
 };
 int count(const Cycles&, const std::vector<int>& sizes);
 
-// Sizes are at least 2. Each device sends 1 to the next, the last to the first; or shares of it in several cycles.
+// Sizes are at least 2. Each device sends 1 to the next, the last to the first; or shares of it in several
+// cycles.
 GroupTraffic cycle_traffic(const std::vector<int>& sizes, const Cycles& = {});
 // The same without the last edge.
 GroupTraffic chain_traffic(const std::vector<int>& sizes);
@@ -51,8 +52,9 @@ GroupTraffic chain_back_traffic(const std::vector<int>& sizes);
 GroupTraffic all_to_all_traffic(const std::vector<int>& sizes);
 // An AllReduce along a chain inside each node and a double binary tree over nodes (the shape of NCCL's): 1 up
 // and 1 down each edge of the chain, 1/2 up and 1/2 down each edge of either tree. The first `outer` sizes
-// are outside of nodes. `pairs` of outer levels are listed only where asked for: they are many. Turned: as many such trees
-// as a node has devices, each with an equal share of the data and begun at another device of every node.
+// are outside of nodes. `pairs` of outer levels are listed only on request: they are many. `turned`
+// (rotated): as many such trees as a node has devices, each with an equal share of the data and begun at
+// another device of every node.
 GroupTraffic tree_traffic(const std::vector<int>& sizes, int outer, bool outer_pairs, bool turned = false);
 
 // The parent of each of n nodes in either tree; -1 for its root. Inner nodes of one tree are leaves of the

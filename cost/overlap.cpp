@@ -1,4 +1,5 @@
-// From event to event: what happens next is that a latency is over or a step has sent all; between two events all paces stay.
+// From event to event: the next event is the end of a latency or of a step's transfer; between two events all
+// paces are constant.
 #include "cost/overlap.h"
 
 #include <algorithm>
@@ -19,14 +20,14 @@ struct Progress {
   bool begun = false, ended = false;
 };
 
-// A path that a running step uses, and what part of the path it takes when it has its own pace.
+// A path that a running step uses, and the fraction of the path that it takes at its own pace.
 struct Share {
   std::int64_t path = 0;
   std::size_t of = 0;
   double part = 0;
 };
 
-// By communication: at what part of its own pace it sends; those that do not send have 0.
+// By communication: the fraction of its own pace at which it sends; 0 if it does not send.
 std::vector<double> paces(const std::vector<Communication>& all, const std::vector<Progress>& progress) {
   std::vector<double> pace(all.size(), 0);
   std::vector<bool> open(all.size(), false);
@@ -95,7 +96,7 @@ std::vector<TimeSpan> side_by_side(const std::vector<Communication>& all) {
     progress[r].longer = all[r].times / progress[r].repetitions;
   }
   while (true) {
-    // Earlier ones first, so that what takes no time lets others begin at once.
+    // Earlier ones first, so that steps without duration let others begin at once.
     for (std::size_t r = 0; r < all.size(); ++r)
       if (!progress[r].begun &&
           std::ranges::all_of(all[r].after, [&](int before) { return progress[before].ended; })) {

@@ -1,10 +1,10 @@
 // Communications side by side, on links that they share.
 //
-// A communication is a sequence of steps, each of which waits for its latency and then sends. Alone, a step keeps a path (a port, a
-// ring link, a way out) busy for so many microseconds, and the busiest path says how long it takes. Beside others it goes on at
-// a part of that pace, such that no path has more to carry than it can; all that can be said is shared fairly: paces are raised
-// together until a path is full, those that use it stay at that, and the others go on (max-min fairness, in parts of the pace
-// that each would have alone). So
+// A communication is a sequence of steps, each of which waits for its latency and then sends. Alone, a step
+// keeps a path (a port, a ring link, an exit) busy for a number of microseconds, and the busiest path
+// determines its duration. Beside others it proceeds at a fraction of that pace, such that no path exceeds
+// its capacity. Paths are shared fairly: paces are raised together until a path is full, its users stay at
+// that, and the others go on (max-min fairness, in fractions of the pace that each would have alone). So
 //
 //   longest of all <= time of all together <= sum
 //
@@ -40,7 +40,8 @@ struct TimeSpan {
   bool operator==(const TimeSpan&) const = default;
 };
 
-// Repetitions that are followed one by one, of all communications together; more become fewer that are as much longer.
+// Repetitions that are followed one by one, of all communications together; more become fewer that are as
+// much longer.
 inline constexpr int kMostRepetitions = 64;
 
 // When each runs, from when the first can.

@@ -1,7 +1,7 @@
-// Blocks are run as far as they come, and the clock goes to the next time at which something happens in the
-// network; over and over, until all blocks are done. Nothing is planned ahead, so the result is what
-// happens and not what could at best. `busiest_us` says how far the best may be. Each time looks at all
-// blocks; the ranks of a schedule are looked at where something arrived.
+// Blocks are run until all of them wait, and the clock advances to the next event of the network; this
+// repeats until all blocks are done. Nothing is planned ahead, so the result is what happens and not an
+// optimum. `busiest_us` bounds the optimum from below. Each event examines all blocks; of a schedule, the
+// ranks at which data arrived.
 //
 // A program that the verifier accepts cannot stand still: if no time is left and a block is not done, that
 // is a bug of ours.
@@ -34,8 +34,8 @@ ProgramTime reported(const FluidNetwork& network, double us) {
           .links_chosen = network.had_a_choice()};
 }
 
-// Runs blocks, of either kind, to their ends: `step` does what a block can do now, and says whether that was
-// anything. A state has its `block` and the number of its `next` instruction.
+// Runs blocks, of either kind, to their ends: `step` does what a block can do now, and returns whether that
+// was anything. A state has its `block` and the number of its `next` instruction.
 template <typename State, typename Step>
 ProgramTime simulate(FluidNetwork& network, std::vector<State>& states, const Step& step) {
   const auto done = [&] {
@@ -62,8 +62,8 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
                      "use a machine of that size");
 }
 
-// What the ranks of a schedule do, step by step. Messages of a step over one link begin and end together,
-// so they are one transfer with as many shares.
+// The progress of the ranks of a schedule, step by step. Messages of a step over one link begin and end
+// together, so they are one transfer with as many shares.
 class ScheduleTime {
  public:
   ScheduleTime(const Schedule& schedule, const Topology& topology, double chunk_bytes,
@@ -141,7 +141,7 @@ class ScheduleTime {
                                     ranks_[n].epochs.begin());
   }
 
-  // Starts what the rank sends, and goes on to its next step where all is there.
+  // Starts the rank's sends, and goes on to its next step when all data have arrived.
   void go_on(Rank n) {
     State& rank = ranks_[n];
     for (; rank.next < rank.epochs.size(); ++rank.next, rank.started = false) {
@@ -218,8 +218,8 @@ class BlockTime {
       ++state.next;
       return true;
     }
-    // In order: what it waits for in its rank, then those that it meets at a barrier, then its message and a
-    // free place in the queue. Nothing is taken before all are there.
+    // In order: the instructions of its rank that it waits for, then those that it meets at a barrier, then
+    // its message and a free slot in the queue. Nothing is taken before all are there.
     if (!free_to_start(state)) return false;
     // A barrier opens when all have come to it. Blocks go on one after the other, so those that have gone on
     // count as come.
@@ -238,7 +238,7 @@ class BlockTime {
       return true;
     }
     state.sending = network_.start_between(state.rank, state.block->send_to, i.does.count * chunk_bytes_);
-    // In the queue from now on: its depth is of messages on their way as well.
+    // In the queue from now on: its depth counts messages that are under way as well.
     out.push_back(state.sending);
     return true;
   }

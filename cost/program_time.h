@@ -12,11 +12,12 @@
 //                   goes on when all loads are there and all stores have left. A Signal to another rank is
 //                   there alpha later, and occupies nothing. Waits with a lag are over at once
 //
-// Programs name ranks, not links. Of parallel links a message takes the one on which it should be there
-// first, given what is on its way already.
+// Programs name ranks, not links. Of parallel links a message takes the one on which it should arrive first,
+// given the transfers that are under way.
 //
-// A switch that adds up or copies itself (NVLS, SHARP) is not known to programs: a Move over it loads from each rank, and each
-// message is one. Schedules say which of their sends are one value, and then limits carry it once (ir/topology.h).
+// A switch that adds up or copies itself (NVLS, SHARP) is not known to programs: a Move over it loads from
+// each rank, and each message is one. Schedules define which of their sends are one value, and then limits
+// carry it once (ir/topology.h).
 #pragma once
 
 #include <atomic>
@@ -41,8 +42,8 @@ ProgramTime schedule_time(const Schedule&, const Topology&, int chunks_per_block
 ProgramTime program_time(const BlockProgram&, const Topology&, double block_bytes, int depth);
 ProgramTime program_time(const PeerProgram&, const Topology&, double block_bytes);
 
-// Of a point of a result for that machine: by the formula of cost/cost.h where links are alike, simulated where they differ,
-// since the formula would take all of them for the worst.
+// Of a point of a result for that machine: by the formula of cost/cost.h where links are alike, simulated
+// where they differ, since the formula would take all of them for the worst.
 double point_us(const Topology&, const Point&, double block_bytes);
 // Nothing where `stop` (null: never) becomes true before the end of the simulation, which soon ends then.
 std::optional<double> point_us(const Topology&, const Point&, double block_bytes,

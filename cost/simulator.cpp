@@ -1,11 +1,12 @@
-// Groups are never listed. The groups of an instruction are copies of one, moved about by the positions that a reduction does
-// not join, so what a port carries is the traffic of one group (cost/group_traffic.h) times the bytes of all groups that meet
-// behind it: a product over levels. What is only at first places of a level (Reduce, Master) makes two kinds of
-// children, the first and the rest, and meetings() tries both at every level: 2^levels cases, whatever the machine's
-// size. Tests hold it against sending everything one by one.
+// Groups are never listed. The groups of an instruction are copies of one, moved by the positions that a
+// reduction does not join, so a port carries the traffic of one group (cost/group_traffic.h) times the bytes
+// of all groups that meet behind it: a product over levels. Operations at first positions of a level only
+// (Reduce, Master) make two kinds of children, the first and the rest, and meetings() tries both at every
+// level: 2^levels cases, whatever the machine's size. Tests compare it with a simulation that sends
+// everything one by one.
 //
 // Time is latency plus the busiest link, as if all messages of a group were in flight throughout. So nothing
-// has an order, and a price is a maximum of sums.
+// is ordered, and a price is a maximum of sums.
 #include "cost/simulator.h"
 
 #include <fmt/format.h>
@@ -54,7 +55,7 @@ enum class PathKind {
 struct LevelLoad {
   const Level& level;
   const LevelSplit& split;
-  // A unit of weight is so many bytes, over all groups that meet in a child: the first member or another.
+  // Bytes per unit of weight, over all groups that meet in a child: the first member or another.
   double first_bytes = 0, rest_bytes = 0;
   double stream_bytes = 0;  // and for the most loaded single group
   Busiest& busiest;
@@ -67,7 +68,7 @@ struct LevelLoad {
                       bytes / (gbs * 1e3)});
   }
 
-  // The port of a member, at all places that the group is at.
+  // The port of a member, at all positions of the group.
   void list_ports(PathKind kind, std::size_t member, double bytes) const {
     if (paths == nullptr) return;
     for (int base : split.bases)
@@ -107,7 +108,7 @@ struct LevelLoad {
     add(load.in, load.host.socket, PathKind::SocketIn, "socket in");
   }
 
-  // What leaves each member and enters it, on its way to other units and from them.
+  // The traffic that leaves each member for other units and enters it from them.
   void add_outside(HostLoad& host, const std::vector<double>& out, const std::vector<double>& in) const {
     for (int base : split.bases)
       for (std::size_t d = 0; d < out.size(); ++d) {
@@ -116,8 +117,9 @@ struct LevelLoad {
       }
   }
 
-  // Pairs of children on the level's ring. Neighbours use their link; others the host or the detour, or, without one, the
-  // shorter way round (ahead if both are as long), and then every link on it.
+  // Pairs of children on the level's ring. Neighbours use their link; others the host or the detour, or,
+  // without one, the shorter direction around the ring (ahead if both are as long), and then every link on
+  // it.
   void ring_links(const std::vector<LevelTraffic::Pair>& pairs, std::optional<HostLoad>& host) const {
     const int n = level.fan_out;
     std::vector<double> forward(n, 0.0), backward(n, 0.0);  // from p to p+1, from p to p-1
@@ -151,8 +153,8 @@ struct LevelLoad {
       busiest.load(load * first_bytes, detour->bandwidth_gbs, [&] { return level.name + " detour"; });
   }
 
-  // The group has these flows between children of a unit of this level. Where there is a way out of its own,
-  // ports carry only what stays in the unit.
+  // The group has these flows between children of a unit of this level. If the level has an exit, ports carry
+  // only what stays in the unit.
   void joined(const LevelTraffic& traffic, double devices_in_child) const {
     const LinkModel& link = level.link;
     if (link.shape == LinkModel::Shape::Ring) {
@@ -184,7 +186,7 @@ struct LevelLoad {
                    [&] { return fmt::format("a single stream at {}", level.name); });
   }
 
-  // The group's devices are at one place of this level; this much passes on its way to levels outside.
+  // The group's devices are at one position of this level; this much passes through it to levels outside.
   void passed(double out, double in) const {
     if (level.link.host) {
       HostLoad host(*level.link.host, level.fan_out);
@@ -297,7 +299,7 @@ Simulator::Simulator(const Hierarchy& hierarchy, std::vector<LevelSplit> splits)
   assert(splits_.size() == hierarchy_.levels.size());
 }
 
-// The first of all possibilities has no time yet. What is as fast with fewer rings stays.
+// The first of all possibilities does not have a time yet. Of equal times the one with fewer rings stays.
 void Simulator::take_faster(Way& so_far, const Pattern& pattern, double share, int rings,
                             const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
   const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, pattern), share);
@@ -330,7 +332,7 @@ const GroupTraffic& Simulator::traffic(const std::vector<bool>& joined, const Pa
   if (pattern.shape == Shape::Chain) return at->second = chain_traffic(sizes);
   if (pattern.shape == Shape::ChainBack) return at->second = chain_back_traffic(sizes);
   int outer = 0;
-  bool pairs = false;  // are they looked at?
+  bool pairs = false;  // are they examined?
   for (int j = 0; j < hierarchy_.node_level; ++j) {
     if (!joined[j]) continue;
     ++outer;
@@ -379,8 +381,8 @@ Simulator::Way Simulator::ring(Operation operation, const std::vector<bool>& joi
     if (closed && outermost) result.time.latency_us = messages * latency;
     if (!closed) result.time.latency_us += chains * (size - 1) * latency;
     chains *= size;
-    // A Reduce goes from the last back to the first, and not from the first to the next: one more hop of the outermost level, and one
-    // less of the innermost one.
+    // A Reduce goes from the last back to the first, and not from the first to the next: one more hop of the
+    // outermost level, and one less of the innermost one.
     if (shape == Shape::ChainBack && outermost) result.time.latency_us += latency;
     if (shape == Shape::ChainBack && chains == n) result.time.latency_us -= latency;
     outermost = false;

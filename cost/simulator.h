@@ -6,22 +6,25 @@
 // carries
 //
 //   ring, round the group's order   AllReduce 2(n-1)/n b, ReduceScatter (n-1)/n b, AllGather (n-1) b
-//   chain along it                  Broadcast b, from the first to the last; Reduce b, from the second to the last and on to the
-//                                   first: both leave out one edge of a ring that is laid whatever runs over it
+//   chain along it                  Broadcast b, from the first to the last; Reduce b, from the second to the
+//                                   last and on to the first: both leave out one edge of a ring that is laid
+//                                   whatever runs over it
 //   all to all                      b/n between any two; all at once
 //   shift, along the order          b
 //   tree (AllReduce only)           b up and b down a chain inside a node; over nodes b/2 up and b/2 down
 //                                   each edge of both trees of a double binary tree
 //
-// A ring need not be one: where it would leave a child by a single device, as many run side by side as the child has
-// devices, each leaving by another one, with equal shares of the data; and where devices are linked in a ring, rings may run
-// both ways. Trees may enter a node by each of its devices likewise. Of these possibilities the fastest counts, as libraries search for it. Along several rings, a chain is priced
-// as if it were closed: it leaves out one edge of each.
+// Ring, chain and tree stand for several: if a ring would leave a child by a single device, as many rings run
+// in parallel as the child has devices, each leaving by another one, with equal shares of the data; and if
+// devices are linked in a ring, rings may run in both directions. Trees may enter a node by each of its
+// devices likewise. The fastest of these possibilities counts, as libraries search for it. Along several
+// rings, a chain is priced as if it were closed: it leaves out one edge of each.
 //
 // Traffic between two devices uses the ports (or ring links) of the outermost level at which they differ; at
-// the levels inside of that it takes the way out (LinkModel::exit), or the ports where there is none. Where
-// units of a level are loaded differently, the busiest counts. What a ring of links has no link for goes through the host
-// (HostPath), which it shares with what leaves the node: uplinks and links between sockets sum the bytes of both.
+// the levels inside of that it takes the exit (LinkModel::exit), or the ports if there is none. If units of a
+// level are loaded differently, the busiest counts. Traffic for which a ring does not have a link goes
+// through the host (HostPath), which it shares with what leaves the node: uplinks and links between sockets
+// sum the bytes of both.
 //
 // Several operations side by side: cost/overlap.h, with the paths of load().
 #pragma once
@@ -75,8 +78,8 @@ class Simulator {
   // Goal::AllToAll or Goal::Shift, which are one step.
   StepTime time(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
-  // The same as what it does to each path, in the way that is fastest alone. Paths have the same numbers for all splits of the
-  // hierarchy; of a path that all units of a level have, the busiest one counts.
+  // The same as its load of each path, by the pattern that is fastest alone. Paths have the same numbers for
+  // all splits of the hierarchy; of a path that all units of a level have, the busiest one counts.
   StepLoad load(StrategyInstruction::Operation, const std::vector<bool>& joined,
                 const std::vector<GroupLoad>&, Algorithm) const;
   StepLoad load(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;

@@ -5,8 +5,8 @@
 //
 // A block runs its instructions in order. It sends to at most one rank and receives from at most one. A
 // connection (from, to, channel) is a queue: one block fills it, one empties it, and the i-th message sent is
-// the i-th received. An instruction starts when those that it names in `after` are complete; one that sends is
-// complete when its data are in the queue, whose depth is the runtime's affair.
+// the i-th received. An instruction starts when those that it names in `after` are complete; one that sends
+// is complete when its data are in the queue, whose depth is the runtime's affair.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ struct BlockReference {
 struct BlockInstruction {
   DataOperation does = {};
   std::vector<BlockReference> after = {};  // of the same rank, in other blocks
-  // Not -1: it does nothing, and waits until all blocks of the rank that have this number are there; a block has
-  // each at most once.
+  // Not -1: it does nothing, and waits until all blocks of the rank that have this number are there; a block
+  // has each at most once.
   int barrier = -1;
   bool operator==(const BlockInstruction&) const = default;
 };
@@ -64,14 +64,15 @@ struct OperationShape {
   bool stores = false;  // into dst
   bool sends = false;   // a message
 };
-const OperationShape* shape_of(const DataOperation&);  // null: it has no name
-const OperationShape* shape_named(std::string_view);   // null: there is none
+const OperationShape* shape_of(const DataOperation&);  // null: no MSCCL name
+const OperationShape* shape_named(std::string_view);   // null: unknown name
 DataOperation shaped(const OperationShape&, const Slot& src, const Slot& dst);
 // Of an operation that has a name; of what its shape does not use, nothing in particular.
 Slot src_of(const DataOperation&);
 Slot dst_of(const DataOperation&);
 
-// "rrcs", as in MSCCL files; "bar", "epi" (a function on a slot) and "move" (what has no name) are ours.
+// "rrcs", as in MSCCL files; "bar", "epi" (a function on a slot) and "move" (an operation without a name) are
+// ours.
 std::string name_of(const BlockInstruction&);
 std::string to_string(const BlockInstruction&);
 
@@ -82,7 +83,7 @@ struct BlockProgramFile {
   bool operator==(const BlockProgramFile&) const = default;
 };
 
-// Text form: docs/formats.md. The program is named after the collective and has its chunks a block.
+// Text form: docs/formats.md. The program is named after the collective and has its chunks per block.
 std::string to_json(const Collective&, const BlockProgram&);
 BlockProgramFile block_program_from_json(std::string_view text, const std::string& file);
 

@@ -14,7 +14,7 @@ struct CatalogueEntry {
   std::string example = {};      // a name of this kind
 };
 
-// Hand-written algorithms.
+// Baseline algorithms.
 struct ClassicEntry {
   Method method = Method::Direct;
   CollectiveKind collective = CollectiveKind::Custom;

@@ -1,5 +1,5 @@
-// Chunks that start at the same ranks and go to the same ranks: they differ by their number and by where they lie in
-// buffers, so what bounds, encodings and constructions find out about one is true of all.
+// Chunks that start at the same ranks and go to the same ranks: they differ by their number and by where they
+// lie in buffers, so what bounds, encodings and constructions find out about one is true of all.
 #pragma once
 
 #include <cstdint>

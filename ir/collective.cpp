@@ -1,6 +1,6 @@
 // The chunks of a kind follow from its row in the table (ir/collective_kind.h): a block for each pair (s, d)
-// of who holds one and who wants one, and `chunks` pieces of it. What that takes is computed before anything
-// is allocated, since a few letters ask for any number of them.
+// of a holder and a receiver, cut into `chunks` pieces. The size of all that is computed before anything is
+// allocated, since a short text may ask for any number of chunks.
 #include "ir/collective.h"
 
 #include <fmt/format.h>
@@ -44,7 +44,7 @@ std::vector<int> buffer_sizes(const Collective& collective, RankSet ChunkSpec::*
                               int ChunkSpec::*position) {
   std::vector<int> sizes(collective.ranks, 0);
   for (const ChunkSpec& spec : collective.chunks)
-    // Nobody has looked at these ranks yet: what is out of range is for the referee to say.
+    // These ranks are not checked yet: the verifier reports those that are out of range.
     for (Rank n : spec.*ranks)
       if (n >= 0 && n < collective.ranks) sizes[n] = std::max(sizes[n], spec.*position + 1);
   return sizes;
@@ -75,8 +75,9 @@ bool asks_order(const Collective& collective, Chunk c) {
   return post.size() > 1 || collective.order.kind == SumOrder::Kind::Fixed;
 }
 
-// Block (s, d) comes after the blocks (s, d' < d) of the input and (s' < s, d) of the output, unless that is a single block:
-// then there is one source, or, of AllReduceByGather, what comes from all of them is added up there.
+// Block (s, d) comes after the blocks (s, d' < d) of the input and (s' < s, d) of the output, unless that is
+// a single block: then there is one source, or, of AllReduceByGather, the blocks of all sources are added up
+// there.
 void add_blocks(Collective& collective, CollectiveKind kind, const std::vector<Rank>& group, int root,
                 const std::function<int(int, int)>& chunks) {
   const CollectiveRow& row = row_of(kind);

@@ -50,42 +50,43 @@ struct Collective {
 
 std::string name_of(const Collective&);
 bool is_custom(const Collective&);  // its chunks come from a file, not from its kind
-bool adds(const Collective&);       // it combines, or is a way to do one that does
+bool adds(const Collective&);       // it combines, or does by copies what one that combines does
 
-// Is it a sum of which each chunk has one destination, in whatever order? Then its schedules are those of its
-// dual, a copy, told backwards.
+// Is it a sum in any order, each chunk of which has one destination? Then its schedules are those of its
+// dual, a copy, reversed in time.
 bool has_copying_dual(const Collective&);
 
 // Can the contributions to a chunk be added up in an order that is not what the collective asks for?
 bool asks_order(const Collective&, Chunk);
 
 // A collective of a kind with `chunks` chunks a *block* (ir/collective_kind.h): what a rank contributes to an
-// Allgather or receives from a ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather; the
-// whole vector in Broadcast, Reduce and AllReduce. Scatter, Gather and Alltoall include the block that stays where
-// it is: chunks with pre == post whose transfer is a local copy. Requires a kind that is not Custom, ranks >= 1,
-// chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
+// Allgather or receives from a ReduceScatter; what one rank sends to one other in Alltoall, Scatter, Gather;
+// the whole vector in Broadcast, Reduce and AllReduce. Scatter, Gather and Alltoall include the block that
+// stays where it is: chunks with pre == post whose transfer is a local copy. Requires a kind that is not
+// Custom, ranks >= 1, chunks >= 1, 0 <= root < ranks; throws InputError otherwise.
 Collective make_collective(CollectiveKind, int ranks, int chunks, Rank root = 0);
 Collective make_collective(const std::string& name, int ranks, int chunks,
-                           Rank root = 0);  // as people say it
+                           Rank root = 0);  // by its name in files and on command lines
 
-// A kind's blocks among the ranks of a group, numbered in its order, as chunks of a collective that has others besides:
-// block (s, d) is cut into chunks(s, d), from 0 on; s, d and root are numbers in the group (the table's rows say which).
+// A kind's blocks among the ranks of a group, numbered in its order, as chunks of a collective that has
+// others besides: block (s, d) is cut into chunks(s, d), from 0 on; s, d and root are numbers in the group
+// (the table's rows define which).
 void add_blocks(Collective&, CollectiveKind, const std::vector<Rank>& group, int root,
                 const std::function<int(int s, int d)>& chunks);
 
 // A custom collective with each of its chunks cut into `chunks` pieces.
 Collective refined(const Collective&, int chunks);
 
-// The same with each block cut into `chunks`. Requires one chunk a block.
+// The same with each block cut into `chunks`. Requires one chunk per block.
 Collective with_chunks(const Collective& one, int chunks);
 
 // The same, or one of a kind that stands in for it or is a phase of it: for the same ranks, root and order of
 // sums.
 Collective of_kind(const Collective& asked, CollectiveKind, int chunks);
 
-// The collective with its data flowing backwards: pre and post exchanged. For a combining collective whose
-// chunks each have one destination (Reduce, ReduceScatter) this is the dual that does not combine (Broadcast,
-// Allgather) on the reversed topology, and the other way round. Positions are exchanged too.
+// The collective with its data flow reversed: pre and post exchanged. For a combining collective whose chunks
+// each have one destination (Reduce, ReduceScatter) this is the dual that does not combine (Broadcast,
+// Allgather) on the reversed topology, and vice versa. Positions are exchanged too.
 Collective dual(const Collective&);
 
 // Chunks per rank of the input and output buffers: one past the largest position that the rank uses.

@@ -1,5 +1,5 @@
 // The table of kinds, and what follows from a row. Before there were rows, 84 comparisons of names in 20
-// files said this, and of five places that said where input lies in place two had it wrong for Gather and
+// files defined this, and of five definitions of the input's position in place two were wrong for Gather and
 // Scatter.
 #include "ir/collective_kind.h"
 
@@ -38,7 +38,7 @@ constexpr bool in_order() {
 }
 static_assert(in_order());
 
-// What everybody gathers for an AllReduce is added up in the one block of an AllReduce.
+// The vectors that are gathered for an AllReduce are added up in the one block of an AllReduce.
 const CollectiveRow& buffers_of(CollectiveKind kind) {
   return row_of(row_of(kind).result);
 }
@@ -116,7 +116,8 @@ int blocks_of(CollectiveKind kind, int ranks) {
   return std::max(input_blocks(kind, ranks), output_blocks(kind, ranks));
 }
 
-// Of two ranks, so that the difference is 1, 0 or -1: it says which of the buffers has a block for each rank.
+// Of two ranks, so that the difference is 1, 0 or -1: it shows which of the buffers has a block for each
+// rank.
 int in_place_shift(CollectiveKind kind) {
   return output_blocks(kind, 2) - input_blocks(kind, 2);
 }
@@ -135,7 +136,7 @@ Slot in_place_slot(CollectiveKind kind, int chunks_per_block, Rank rank, const S
                    int output_chunks) {
   const Slot place = in_place_slot(kind, chunks_per_block, rank, slot);
   const int chunks = place.buffer == Buffer::Input ? input_chunks : output_chunks;
-  // A name that the other buffer has no slot for is nobody else's.
+  // A slot that the other buffer does not have is shared with nothing.
   return place.buffer == Buffer::Scratch || place.index < chunks ? place : slot;
 }
 

@@ -1,11 +1,11 @@
-// What is known of a collective by its kind alone, a row a kind. A new collective is a new row.
+// What is known of a collective by its kind alone: a table with one row per kind.
 //
-// A row says who holds a block before and who wants it after: the root, each rank one of its own, or all ranks
-// the same. There is a block for each pair (s, d): s goes over the ranks if each holds one of its own before,
-// d if each wants one of its own after, and is 0 if not. Block (s, d) is block d of the input buffers of those that
-// hold it and block s of the output buffers of those that want it. So the rows say without further words
-// whether there is a root, whether blocks are summed (several hold one before), how many blocks a buffer has, and
-// where the input lies if it shares memory with the output.
+// A row defines the holders of a block before and its receivers after: the root, each rank a block of its
+// own, or all ranks the same block. There is a block for each pair (s, d): s ranges over the ranks if each
+// holds a block of its own before, d if each wants a block of its own after, and is 0 otherwise. Block (s, d)
+// is block d of the input buffers of its holders and block s of the output buffers of its receivers. The row
+// thus also defines whether there is a root, whether blocks are summed (several holders of one block before),
+// how many blocks a buffer has, and where the input lies if it shares memory with the output.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ enum class CollectiveKind {
   Reduce,
   ReduceScatter,
   AllReduce,
-  AllReduceByGather,  // AllReduce by copies: everybody gets all vectors, and adds them up
+  AllReduceByGather,  // AllReduce by copies: each rank gets all vectors, and adds them up
   Custom,             // its chunks are listed in a file
 };
 
@@ -41,7 +41,7 @@ struct CollectiveRow {
   std::string_view block = {};  // what a block is, to people
   Who before = Who::Listed;
   Who after = Who::Listed;
-  // With its data flowing backwards, and copies for sums or sums for copies; Custom if that has no name.
+  // With reversed data flow, and copies for sums or sums for copies; Custom if that kind does not exist.
   CollectiveKind dual = CollectiveKind::Custom;
   CollectiveKind result = kind;  // what it is to its caller: AllReduce of AllReduceByGather, else itself
 };
@@ -51,7 +51,8 @@ std::string name_of(CollectiveKind);  // "allgather"
 std::optional<CollectiveKind> kind_named(std::string_view);
 CollectiveKind known_kind(const std::string& name);  // throws InputError with those that there are
 
-// Those that one can ask for by name, in the order of the table: not ways to do another one, nor custom ones.
+// Kinds that can be requested by name, in the order of the table: without implementations of other kinds and
+// Custom.
 bool is_offered(CollectiveKind);
 const std::vector<std::string>& collective_names();
 
@@ -60,24 +61,24 @@ std::optional<CollectiveKind> kind_with_counts(std::string_view name);  // of "a
 const std::vector<std::string>& counted_names();
 
 bool is_rooted(CollectiveKind);     // one rank, the root, plays another part than the others
-bool is_combining(CollectiveKind);  // of what the row says; a custom collective says it itself
+bool is_combining(CollectiveKind);  // by the row; of a custom collective, by its own member
 
 // Blocks of the buffers of a rank that has one.
 int input_blocks(CollectiveKind, int ranks);
 int output_blocks(CollectiveKind, int ranks);
 int blocks_of(CollectiveKind, int ranks);  // of the larger of the two
 
-// In place, which is where NCCL and MPI have it: buffers of one size are one (AllReduce, Broadcast, Reduce, Alltoall);
-// where the output is larger the input is the rank's block of it (Allgather, and at the root Gather); where the
-// input is larger the output is (ReduceScatter, and at the root Scatter). MPI alone has it otherwise in
-// MPI_Reduce_scatter_block: there both begin at one place.
+// In place, which is where NCCL and MPI have it: buffers of one size are one (AllReduce, Broadcast, Reduce,
+// Alltoall); where the output is larger the input is the rank's block of it (Allgather, and at the root
+// Gather); where the input is larger the output is (ReduceScatter, and at the root Scatter). MPI alone has it
+// otherwise in MPI_Reduce_scatter_block: there both begin at one place.
 //
 // The input begins this many times `rank` blocks after the output: 1, 0 or -1.
 int in_place_shift(CollectiveKind);
-// The one place that such slots of two buffers share; a slot that is nobody else's is its own place.
+// The one slot that two such slots of both buffers share; a slot that is shared with no other is its own.
 Slot in_place_slot(CollectiveKind, int chunks_per_block, Rank, const Slot&);
-// The same for a rank with so many chunks: where the other buffer has no such slot (who is not the root has no
-// output in Reduce), a slot stays what it is.
+// The same for a rank whose buffers have these numbers of chunks. A slot stays as it is if the other buffer
+// does not have it (a rank other than the root has no output in Reduce).
 Slot in_place_slot(CollectiveKind, int chunks_per_block, Rank, const Slot&, int input_chunks,
                    int output_chunks);
 

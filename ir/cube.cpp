@@ -1,5 +1,6 @@
-// A tree is looked at from its root: what all cubes begin with is decided there, and those of each branch, without it, are a
-// tree again. Two branches that lack nothing are all there is; whether the leaves are of use does not matter.
+// A tree is examined from its root: the decision with which all cubes begin is made there, and the cubes of
+// each branch, without that decision, are a tree again. Two complete branches cover all schedules; whether a
+// leaf contains any does not matter.
 #include "ir/cube.h"
 
 #include <cstddef>

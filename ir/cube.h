@@ -1,5 +1,5 @@
-// A part of all schedules of a question: those in which certain chunks cross certain links in certain steps, and others do
-// not. A question that is hard is cut into such parts, which are asked one by one.
+// A subset of all schedules of an instance: those in which certain chunks cross certain links in certain
+// steps, and others do not. A hard instance is split into such cubes, which are solved one by one.
 #pragma once
 
 #include <span>
@@ -24,8 +24,9 @@ struct Cube {
   bool operator==(const Cube&) const = default;
 };
 
-// Is each schedule in exactly one of them, whatever the machine? Requires that they are the leaves of a tree, which decides
-// one thing after the other, in this order: each cube begins with what is decided at the root. Other partitions are refused.
+// Is each schedule in exactly one of them, whatever the machine? Requires that they are the leaves of a tree,
+// which decides one thing after the other, in this order: each cube begins with what is decided at the root.
+// Other partitions are refused.
 bool is_partition(std::span<const Cube>);
 
 }  // namespace chorale

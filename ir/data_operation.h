@@ -1,6 +1,7 @@
-// What programs do with data, whatever they wait for: one operation, and the memory that it works on. Programs of
-// epochs (ir/program.h), of blocks with queues (ir/block_program.h) and of blocks in shared memory
-// (ir/peer_program.h) have the same operations; they differ in what an instruction waits for, and what that orders.
+// What programs do with data, whatever they wait for: one operation, and the memory that it works on.
+// Programs of epochs (ir/program.h), of blocks with queues (ir/block_program.h) and of blocks in shared
+// memory (ir/peer_program.h) have the same operations; they differ in what an instruction waits for, and what
+// that orders.
 //
 // A rank has three buffers, counted in chunks: input (read only), output, scratch. Positions are slots. Sizes
 // in bytes enter only at execution: a block of n elements is cut into its chunks so that their lengths differ
@@ -25,12 +26,12 @@ struct DataPlace {
   auto operator<=>(const DataPlace&) const = default;
 };
 
-// Combines its operands, and puts the result wherever it is wanted. Operands are what a message brings, if it takes
-// one, and then `from`, in this order; the result goes to all of `to`, and into a message, if it sends one. All
-// chunks of an operation are independent of each other: threads may do them in any order.
+// Combines its operands, and stores and sends the result. Operands are the value of a message, if it takes
+// one, and then `from`, in this order; the result goes to all of `to`, and into a message, if it sends one.
+// All chunks of an operation are independent of each other: threads may do them in any order.
 //
-// A value may have a function applied to it once it is complete (ir/epilogue.h): by the operation that completes
-// it, before the result is stored and sent, or by one that reads and stores it.
+// A value may have a function applied to it once it is complete (ir/epilogue.h): by the operation that
+// completes it, before the result is stored and sent, or by one that reads and stores it.
 struct DataOperation {
   bool takes = false;
   std::vector<DataPlace> from = {};  // each the first of `count` consecutive slots
@@ -68,7 +69,7 @@ inline bool is_local(const DataOperation& op) {
   return !op.takes && !op.sends;
 }
 
-// The slot, or place, so many further on.
+// The slot, or the slot of the place, `by` positions further on.
 Slot next_slot(const Slot&, int by);
 DataPlace next_place(const DataPlace&, int by);
 

@@ -6,13 +6,13 @@
 
 namespace chorale {
 
-// Those of NCCL. Halves are computed with in float32 and rounded after each operation.
+// Those of NCCL. 16-bit floats are computed with in float32 and rounded after each operation.
 enum class ElementType { Float32, Float64, Int32, Int64, Int8, Uint8, Uint32, Uint64, Float16, Bfloat16 };
 // Avg is the sum divided by the number of ranks, at the end; integers are truncated.
 enum class ReduceOp { Sum, Max, Min, Prod, Avg };
 
-// What values are between operations: numbers of their own type, or float32 for halves, which are then
-// rounded only once, at the end. Of other types and without reductions the two are the same.
+// Type of intermediate values: their own type, or float32 for 16-bit floats, which are then rounded once, at
+// the end. For other types, and without reductions, the two are the same.
 enum class Accumulation { OwnType, Float32 };
 
 std::size_t size_of(ElementType);

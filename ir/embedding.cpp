@@ -1,10 +1,9 @@
-// Ranks, links and chunks of the part are numbers in three lists, so to carry a schedule is to look its
-// numbers up, and to compose is to look up twice. Steps stay as they are and rounds do not: they are counted
-// anew on the whole machine, whose links may be slower and whose limits speak of more links than the part
-// has.
+// Ranks, links and chunks of the sub-machine are indices into three lists: a schedule is carried over by one
+// lookup per number, and a composition by two. Steps stay as they are. Rounds do not: they are counted again
+// on the whole machine, whose links may be slower and whose shared limits may contain further links.
 //
-// Of buffers only what a rank gives, or wants, in both collectives is compared: what it has in the part alone
-// is on its way in the whole, and has no place in its buffers there.
+// Only positions of what a rank contributes, or wants, in both collectives are compared: a chunk that it has
+// in the sub-machine alone is in transit in the whole machine, and has no slot in its buffers there.
 #include "ir/embedding.h"
 
 #include <fmt/format.h>
@@ -33,8 +32,9 @@ std::string why_not_one_to_one(const char* what, const std::vector<int>& images,
   return "";
 }
 
-// By how much the part's buffers are moved in the whole's: the same for all chunks at one rank. Then what is
-// contiguous in the part is so in the whole: the part's buffer is where the whole's begins, moved.
+// The offset of the part's buffers in the whole's: the same for all chunks at one rank. Chunks that are
+// contiguous in the part are then contiguous in the whole: the part's buffer is at the start of the whole's,
+// plus the offset.
 class Windows {
  public:
   std::string add(const char* buffer, Chunk c, Rank n, int moved) {

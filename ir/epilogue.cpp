@@ -1,5 +1,6 @@
-// Names in epilogues and job templates: x, index, operands. Texts of before workloads and epilogues had one grammar call
-// functions by small letters, "max(x, 0)", and conversions by the names of types, "float16(x)": these are read, not written.
+// Names in epilogues and job templates: x, index, operands. Texts of before workloads and epilogues had one
+// grammar call functions by small letters, "max(x, 0)", and conversions by the names of types, "float16(x)":
+// these are read, not written.
 #include "ir/epilogue.h"
 
 #include <fmt/format.h>
@@ -19,7 +20,7 @@ namespace {
 
 using Op = ExpressionOperator;
 
-// "sqrt" for Sqrt; none for what was no function.
+// "sqrt" for Sqrt; nullopt for an operator that was not a function.
 std::optional<Op> older_function(std::string word) {
   if (word.empty() || !std::islower(static_cast<unsigned char>(word[0]))) return {};
   word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
@@ -31,7 +32,7 @@ std::optional<ElementType> older_conversion(std::string_view word) {
   return {};
 }
 
-// Also of expressions that did not come from a text, so all that the parser sees to is asked again.
+// Also of expressions that did not come from a text, so all conditions of the parser are checked again.
 std::string flaw_of(const Expression& expression, std::size_t operands) {
   if (expression.size() > kMostExpressionNodes) return "is too large";
   int depth = 0;

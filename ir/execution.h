@@ -1,5 +1,6 @@
-// How a workload is carried out, where its program leaves that open: what the tuner chooses beside the schedule. What is not
-// given is left to what is emitted, which goes by the sizes that it finds when it runs.
+// How a workload is carried out, where its program leaves that open: what the tuner chooses beside the
+// schedule. What is not given is left to the emitted code, which decides by the sizes that it finds when it
+// runs.
 #pragma once
 
 #include <string>
@@ -18,7 +19,7 @@ struct ChosenPoint {
   bool operator==(const ChosenPoint&) const = default;
 };
 
-// What the units of an overlap hand over to each other is cut into so many pieces.
+// Number of pieces into which the data between the units of an overlap are cut.
 struct ChosenPieces {
   std::string overlap = {};
   int pieces = 1;
@@ -38,8 +39,8 @@ struct Execution {
 const Cost* point_of(const Execution&, const std::string& operation);
 int pieces_of(const Execution&, const std::string& overlap);  // 0: not given
 
-// {"points":[{"operation":"rs","cost":[3,3,1]}],"pieces":[{"overlap":"both","pieces":8}],"block":2048,"channels":2}: a cost is
-// steps, rounds, chunks; what is not given is left out.
+// {"points":[{"operation":"rs","cost":[3,3,1]}],"pieces":[{"overlap":"both","pieces":8}],
+//  "block":2048,"channels":2}: a cost is steps, rounds, chunks; what is not given is left out.
 std::string to_json(const Execution&);
 // Throws InputError.
 Execution execution_from_json(const JsonReader&);

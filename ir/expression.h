@@ -12,7 +12,7 @@ enum class ExpressionOperator {
   Element,  // the one that the function is of
   Index,    // of the element, from 0
   Operand,  // what a tensor has for that index
-  Random,   // in [0, 1), of the index and the run's seed: the same on every rank, whoever computes it
+  Random,   // in [0, 1), of the index and the run's seed: the same on every rank
   Negate,   // from here on of one value
   Sqrt,
   Exp,
@@ -44,8 +44,8 @@ struct ExpressionNode {
 // How many values an operator takes.
 int arity(ExpressionOperator);
 
-// In the order of a stack machine: each node takes its values from the stack, the last one on top, and puts one there;
-// in the end there is one.
+// In the order of a stack machine: each node takes its values from the stack, the last one on top, and puts
+// one there; in the end there is one.
 using Expression = std::vector<ExpressionNode>;
 
 // Of an expression, and of values on the stack at once.

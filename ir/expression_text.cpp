@@ -1,6 +1,6 @@
-// Values are Terms, whose operands are names, so an expression grows from its values, whatever they are of. What is read
-// has at most kMostExpressionNodes nodes, and so has everything on the way; nesting is bounded apart, since parentheses
-// leave nothing in the result.
+// Values are Terms, whose operands are names, so an expression grows from its values, whatever their type. A
+// parsed expression and each intermediate one have at most kMostExpressionNodes nodes. The nesting depth is
+// bounded separately, since parentheses add no nodes.
 #include "ir/expression_text.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// The grammar of expressions, of workloads, epilogues and job templates alike (docs/workloads.md, 'Grammar'): one reader, by
-// recursive descent, each function a rule; and one printer.
+// The grammar of expressions, of workloads, epilogues and job templates (docs/workloads.md, 'Grammar'): one
+// reader, by recursive descent, one function per rule; and one printer.
 //
 //   expression      = sum [("<" | "<=" | "==" | ">" | ">=") sum]
 //   sum             = multiplication {("+" | "-") multiplication}
@@ -7,8 +7,8 @@
 //   unary           = {"-"} value
 //   value           = NUMBER | NAME | NAME "(" [expression {"," expression}] ")" | "(" expression ")"
 //
-// What a name is, and which calls there are beside functions, differs between these texts: who reads one derives from the
-// reader.
+// These texts differ in what a name means and in which calls there are besides functions: a reader of one of
+// them derives from this reader.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,8 @@ namespace chorale {
 
 class ExpressionReader {
  public:
-  // Errors name `file`. With `chained`, comparisons follow each other, from left to right; otherwise a second one is refused.
+  // Errors name `file`. With `chained`, comparisons follow each other, from left to right; otherwise a second
+  // one is refused.
   ExpressionReader(std::string_view text, const std::string& file, bool chained)
       : file_(file), tokens_(tokens(text, file)), chained_(chained) {}
   ExpressionReader(const ExpressionReader&) = delete;
@@ -80,8 +81,8 @@ class ExpressionReader {
   int depth_ = 0;
 };
 
-// With the parentheses that the grammar needs for the same expression to be read; operands by their names. Requires one
-// without a flaw (ir/epilogue.h) that is not empty.
+// With the parentheses that the grammar needs for the same expression to be read; operands by their names.
+// Requires one without a flaw (ir/epilogue.h) that is not empty.
 std::string to_string(const Expression&, const std::vector<std::string>& operands);
 
 }  // namespace chorale

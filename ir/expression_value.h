@@ -1,5 +1,5 @@
-// What expressions mean, on a host: the one evaluator, of the verifier of workloads, of runs that check an epilogue and of job
-// templates. Executors have the arithmetic of runtime/device/epilogue.h.
+// What expressions mean, on a host: the one evaluator, of the verifier of workloads, of runs that check an
+// epilogue and of job templates. Executors have the arithmetic of runtime/device/epilogue.h.
 #pragma once
 
 #include <array>
@@ -10,7 +10,8 @@
 
 namespace chorale {
 
-// Of an operator of one value or more, but for Convert, which knows types. What it does not take may be anything.
+// Of an operator of one value or more, but for Convert, which knows types. What it does not take may be
+// anything.
 template <typename R>
 R value_of(ExpressionOperator op, R a, R b, R c) {
   using Op = ExpressionOperator;
@@ -60,8 +61,9 @@ R value_of(ExpressionOperator op, R a, R b, R c) {
   return R(0);
 }
 
-// Of an expression without a flaw (ir/epilogue.h). leaf(node) is what nodes without values stand for; converted(type, value)
-// is a value of R rounded to an element type. Throws std::out_of_range for one with flaws of form.
+// Of an expression without a flaw (ir/epilogue.h). leaf(node) is what nodes without values stand for;
+// converted(type, value) is a value of R rounded to an element type. Throws std::out_of_range for one with
+// flaws of form.
 template <typename R, typename Leaf, typename Converted>
 R value_of(const Expression& expression, Leaf leaf, Converted converted) {
   std::array<R, kMostExpressionNodes> stack;

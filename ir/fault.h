@@ -8,7 +8,7 @@
 
 namespace chorale {
 
-// What a fault is about; -1: of no single one. Counted from 0, whatever people are told.
+// What a fault is about; -1: of no single one. Counted from 0, whatever is printed.
 struct FaultPlace {
   Rank rank = -1;
   int block = -1;

@@ -1,6 +1,6 @@
-// What a data type has, said once: its fields with their names, ranges and meaning. The writer and the reader of JSON
-// (ir/json_fields.h) and the properties in Python come of it, and a test compares docs/schemas with it. A row is a member,
-// named as in files.
+// The fields of a data type, defined once: their names, ranges and meaning. The writer and the reader of JSON
+// (ir/json_fields.h) and the properties in Python derive from it, and a test compares docs/schemas with it. A
+// row is a member, named as in files.
 #pragma once
 
 #include <climits>
@@ -26,11 +26,11 @@ struct FieldWords {
   std::string_view name = {};
   double least = 0, most = kMostNumber;  // of numbers
   std::size_t longest = 200;             // of texts
-  // INT_MAX means any number, or that there is no schedule: null in files, None in Python.
+  // INT_MAX means any number, or that a schedule does not exist: null in files, None in Python.
   bool or_any = false;
   bool may_lack = false;        // files may leave it out: it is as it was before
   bool unless_default = false;  // files have it only where it is not the default
-  std::string_view help = {};   // in Python, where the name does not say it all
+  std::string_view help = {};   // in Python, if the name is not self-explanatory
 };
 
 // The member at the end of a path of members: Field<A, &A::b, &B::c> is a.b.c.

@@ -1,5 +1,5 @@
-// How writing goes: find the real target, draft beside it, rename. stat() is asked before links are followed by
-// hand, so that the kernel has its say on them (loops; links of others in sticky directories).
+// Writing: find the real target, draft beside it, rename. stat() is called before links are followed by hand,
+// so that the kernel checks them (loops; links of others in sticky directories).
 #include "ir/files.h"
 
 #include <fcntl.h>
@@ -39,8 +39,8 @@ std::string folder_of(const std::string& path) {
   return parent.empty() ? "." : parent.string();
 }
 
-// The descriptor of this process that a link in /proc stands for (/dev/stdout, /dev/fd/3), or -1. To open the
-// file behind it once more would write over what goes through the descriptor.
+// The descriptor of this process that a link in /proc stands for (/dev/stdout, /dev/fd/3), or -1. A second
+// open of the file behind it would overwrite the output of the descriptor.
 int own_descriptor(const std::string& link) {
   std::error_code error;
   const fs::path folder = fs::canonical(folder_of(link), error);
@@ -77,8 +77,8 @@ Target target_of(const std::string& path) {
   return target;
 }
 
-// The process has one umask, which can only be read by setting it. What another thread makes meanwhile is more
-// private, not less.
+// The process has one umask, which can only be read by setting it. Files that another thread makes meanwhile
+// are more private, not less.
 mode_t mode_of_new_files() {
   const mode_t mask = umask(077);
   umask(mask);
@@ -107,10 +107,10 @@ void write_directly(const std::string& path, const Target& target, std::string_v
   if (!written) throw unwritable(path, why);
 }
 
-// A text on its way to its place. temporary_ names a file of ours that is to be renamed or removed; it is
-// empty before there is one, after it has got its place, and where the target is written directly. So whoever
-// leaves early, by whatever exception, leaves nothing behind. What fails in the constructor is removed there:
-// no destructor follows.
+// A text on its way to its target. temporary_ names a file of ours that is to be renamed or removed; it is
+// empty before that file exists, after it was renamed, and if the target is written directly. An early
+// return, or any exception, thus leaves no file behind. What fails in the constructor is removed there: no
+// destructor follows.
 class Draft {
  public:
   Draft(const std::string& path, std::string_view text)
@@ -155,7 +155,8 @@ class Draft {
   void keep() { kept_ = true; }
 
  private:
-  // Another owner is kept where we may; where not, nobody runs it as us.
+  // Another owner is kept if we may set it; if not, the setuid bits are dropped, so that the file never runs
+  // with our rights.
   bool take_rights(int file) const {
     if (!target_.is) return fchmod(file, mode_of_new_files()) == 0;
     const struct stat& is = *target_.is;
@@ -210,7 +211,7 @@ std::string read_file(const std::string& path) {
   if (const auto size = fs::file_size(path, error); !error && size > kMostFileBytes) refuse_size(path);
   std::ifstream file(path, std::ios::binary);
   if (!file) throw InputError(path, "cannot be read: " + reason(), "check the path");
-  // Part by part: a pipe does not say how long it is.
+  // Part by part: the length of a pipe is not known.
   std::string text;
   std::vector<char> part(1 << 16);
   while (file.read(part.data(), static_cast<std::streamsize>(part.size())) || file.gcount() > 0) {

@@ -1,11 +1,11 @@
-// Whole files. A file is found as it was or as it is to be, never half-written: texts go to temporary files that
-// mkstemp makes beside the real targets, and are renamed when all are written; whatever fails, a full disk too,
-// leaves no temporary file behind.
+// Whole files. A file is found as it was or as it is to be, never half-written: texts go to temporary files
+// that mkstemp makes beside the real targets, and are renamed when all are written; whatever fails, a full
+// disk too, leaves no temporary file behind.
 //
-// A symbolic link that the user names is resolved first and stays a link, also one to a file that is yet to be
-// made. The target keeps its mode, and its owner where we may set it; a new file has what the umask leaves of
-// rw-rw-rw-. What cannot be replaced is written directly: devices, FIFOs, what /dev/stdout and /dev/fd name, and
-// a writable file in a directory that is not.
+// A symbolic link that the user names is resolved first and stays a link, also one to a file that is yet to
+// be made. The target keeps its mode, and its owner where we may set it; a new file has what the umask leaves
+// of rw-rw-rw-. What cannot be replaced is written directly: devices, FIFOs, what /dev/stdout and /dev/fd
+// name, and a writable file in a directory that is not.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// One vector for all literals: a clause is no object of its own, so a formula of millions takes four bytes a
-// literal and is handed to a solver in one walk.
+// One vector for all literals: a clause is not a separate object, so a formula of millions of literals takes
+// four bytes per literal and is passed to a solver in one pass.
 #include "ir/formula.h"
 
 #include <cassert>

@@ -154,7 +154,7 @@ std::string origin(const Point& point) {
   const std::string method = name_of(point.method);
   if (point.construction.empty() || point.construction == method) return method;
   const bool said = point.method == Method::Direct || point.method == Method::Dual ||
-                    point.method == Method::Composed;  // of which both halves are named
+                    point.method == Method::Composed;  // whose two phases are named
   return said ? point.construction : method + " (" + point.construction + ")";
 }
 

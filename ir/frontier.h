@@ -1,6 +1,6 @@
 // What synthesis returns: points (schedules with their cost) and claims (lower bounds with their
-// certificates), such that the claims show the points to be optimal. Everything in here can be checked by
-// someone who trusts none of it.
+// certificates). The claims show that the points are optimal. All of it can be checked without trust in its
+// producer.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ bool dominates(const Cost& a, const Cost& b);
 
 // Prices of one step, by link and by shared limit; nonnegative integers.
 struct Prices {
-  std::vector<int> links = {};   // one a link
+  std::vector<int> links = {};   // one per link
   std::vector<int> limits = {};  // one a shared limit
   bool operator==(const Prices&) const = default;
 };
@@ -48,49 +48,53 @@ struct TimedCut {
 // Why a Claim holds. Which fields count depends on the kind; docs/bounds.md proves each.
 //
 //   None        Nothing was shown.
-//   Distance    `chunk` cannot reach `rank` from any rank that has it within the claimed steps: too many hops.
-//               (Combining: a contribution to `chunk` at `rank` cannot reach all its destinations.)
-//   Weights     `prices`: moving a chunk over link l in step s costs w = price of l + prices of the limits with
-//               l. Every chunk pays at least the cheapest path (one link a step, or waiting for free) to its
-//               most expensive destination; a round of step s can be paid at most sum(bandwidth * price) of
-//               step s. Prices for each step of the claim, or one entry that holds for every step and any
-//               number of them. Cuts and duals of flow problems are of this kind (reference: ForestColl;
-//               maximum concurrent flow).
-//   Partition   `group` of each rank. A chunk crosses between groups at least p + q - 2 times, and once more if no
-//               group is among both, for p groups that contribute to a sum and q that want it (AllReduce, k groups:
-//               2(k-1)); a copy enters each group that lacks it. `prices` (one entry) give every crossing link a
-//               w >= m >= 1, so m * crossings <= rounds * sum(bandwidth * price).
-//   Trees       `prices` (one entry), w as of Weights. A chunk that all ranks have or want crosses at least the links of
-//               a tree from who has it to all, so it pays the cheapest spanning arborescence; another one pays as of
-//               Weights. (Sums: the cheapest into the dearest destination.) Limits that count several sends once have
-//               no price. Duals of packings of trees are of this kind (reference: Edmonds 1973; construct/).
-//   Cuts        `cuts`, each a set of ranks in time: rank n is inside from time 0 to `until` of n (time t: after t
-//               steps; -1: never), so what waits never enters. A send over l in step s enters where its destination is
-//               inside at time s and its source is not at time s-1. `prices`, an entry for each step of the claim, give
-//               it a w (as in Weights) that is at least the sum of the prices of all cuts that it enters. A chunk pays
-//               the price of each cut that its sources are all outside of at time 0 and one of its destinations is
-//               inside of after the last step (combining: one contributor is outside). With `group`, crossings are paid,
-//               too, each by the least that any link between groups has left in any step. Without abilities.
-//   Growth      The chunks that are equal to `chunk` (same pre and post; at most six are looked at) cannot
-//               spread faster. Their first holders together send at most k chunks a round, any other rank at
-//               most K, and receives at most J (each rate: its links, or a shared limit over some of them). Let
-//               n_c ranks beyond the first holders hold chunk c, M such ranks there be, and a step of r rounds
-//               give chunk c to x_c more. Then sum_c max(0, x_c - r K n_c) <= r k, since only first holders and
-//               the n_c send c; and sum_c x_c <= r min(k + K min(M, sum_c n_c), J M). From n = 0, no choice of
-//               x and of steps of r rounds (one round less than claimed, together) brings every n_c to the
-//               number that the postcondition asks for. (Dual: as Weights.)
-//   Entries     `group` of each rank, 1 inside and 0 outside; `prices` (one entry) give every link that enters a
-//               w >= m >= 1. M chunks start outside only, each wanted by W ranks inside or more. A chunk that came
-//               to one rank inside has, t rounds later, come from there to g(t) at most, over links inside: g(0) =
-//               1, g(t) <= (1 + K) g(t - 1), where a rank sends at most to K others inside in a round, and g(t) is
-//               at most the ranks inside that are t hops from any one. So an entry t rounds before the end is
-//               worth min(g(t), W) / W of a chunk, and m * M * W <= sum(bandwidth * price) * (sum over t < rounds
-//               of min(g(t), W)). Sums with one destination: as their dual. Without abilities and chosen ways.
+//   Distance    `chunk` cannot reach `rank` from any rank that has it within the claimed steps: too many
+//               hops. (Combining: a contribution to `chunk` at `rank` cannot reach all its destinations.)
+//   Weights     `prices`: moving a chunk over link l in step s costs w = price of l + prices of the limits
+//               with l. Every chunk pays at least the cheapest path (one link per step, or waiting for free)
+//               to its most expensive destination; a round of step s can be paid at most sum(bandwidth *
+//               price) of step s. Prices for each step of the claim, or one entry that holds for every step
+//               and any number of steps. Cuts and duals of flow problems are of this kind (reference:
+//               ForestColl; maximum concurrent flow).
+//   Partition   `group` of each rank. A chunk crosses between groups at least p + q - 2 times, and once more
+//               if no group is among both, for p groups that contribute to a sum and q that want it
+//               (AllReduce, k groups: 2(k-1)); a copy enters each group that lacks it. `prices` (one entry)
+//               give every crossing link a w >= m >= 1, so m * crossings <= rounds * sum(bandwidth * price).
+//   Trees       `prices` (one entry), w as of Weights. A chunk that all ranks have or want crosses at least
+//               the links of a tree from its holder to all ranks, so it pays the cheapest spanning
+//               arborescence; any other chunk pays as of Weights. (Sums: the cheapest into the most expensive
+//               destination.) Limits that count several sends once have no price. Duals of tree packings are
+//               of this kind (reference: Edmonds 1973; construct/).
+//   Cuts        `cuts`, each a set of ranks in time: rank n is inside from time 0 to `until` of n (time t:
+//               after t steps; -1: never), so what waits never enters. A send over l in step s enters where
+//               its destination is inside at time s and its source is not at time s-1. `prices`, an entry for
+//               each step of the claim, give it a w (as in Weights) that is at least the sum of the prices of
+//               all cuts that it enters. A chunk pays the price of each cut that its sources are all outside
+//               of at time 0 and one of its destinations is inside of after the last step (combining: one
+//               contributor is outside). With `group`, crossings are paid, too, each by the least that any
+//               link between groups has left in any step. Without abilities.
+//   Growth      The chunks that are equal to `chunk` (same pre and post; at most six are examined) cannot
+//               spread faster. Their first holders together send at most k chunks per round, any other rank
+//               at most K, and receives at most J (each rate: its links, or a shared limit over some of
+//               them). Let n_c ranks beyond the first holders hold chunk c, let there be M such ranks, and
+//               let a step of r rounds give chunk c to x_c more. Then sum_c max(0, x_c - r K n_c) <= r k,
+//               since only first holders and the n_c send c; and sum_c x_c <= r min(k + K min(M, sum_c n_c),
+//               J M). From n = 0, no choice of x and of steps of r rounds (one round less than claimed,
+//               together) brings every n_c to the number that the postcondition requires. (Dual: as Weights.)
+//   Entries     Late-arrival bound over a cut. `group` of each rank, 1 inside and 0 outside; `prices` (one
+//               entry) give every link that enters a w >= m >= 1. M chunks start outside only, each wanted by
+//               W ranks inside or more. A chunk that entered at one rank has spread, t rounds later, from
+//               there to at most g(t) ranks, over links inside: g(0) = 1, g(t) <= (1 + K) g(t - 1), where a
+//               rank sends to at most K others inside per round, and g(t) is at most the ranks inside that
+//               are t hops from any one. So a crossing t rounds before the end is worth min(g(t), W) / W of a
+//               chunk, and m * M * W <= sum(bandwidth * price) * (sum over t < rounds of min(g(t), W)). Sums
+//               with one destination: as their dual. Without abilities and chosen routes.
 //   Refutation  The formula of the claim with one round less was refuted; a proof checker accepted the proof.
-//               Where the claim says that there is no schedule at all (of a sum with several destinations):
-//               the formula of `chunk` alone with as many rounds as its steps can use (bounds.md).
-//               The formula is named by the SHA-256 of its DIMACS text; so is the file of a kept proof. With `cubes`
-//               it was refuted with the decisions of each, one proof a cube, and the cubes are all schedules.
+//               If the claim is that there is no schedule at all (of a sum with several destinations): the
+//               formula of `chunk` alone with as many rounds as its steps can use (bounds.md). The formula is
+//               named by the SHA-256 of its DIMACS text, as is the file of a kept proof. With `cubes` it was
+//               refuted with the decisions of each cube, one proof per cube, and the cubes cover all
+//               schedules.
 struct Certificate {
   enum class Kind { None, Distance, Weights, Partition, Trees, Cuts, Growth, Entries, Refutation };
   Kind kind = Kind::None;
@@ -109,10 +113,10 @@ inline constexpr int kAnyRounds = INT_MAX;   // Space::max_rounds, extra_rounds:
 inline constexpr int kAnyChunks = INT_MAX;   // Space::max_chunks: however many
 inline constexpr int kNoSchedule = INT_MAX;  // Claim::rounds: no schedule at all
 
-// "Every schedule of at most `steps` steps of `collective` with `chunks` chunks a block takes at least
+// "Every schedule of at most `steps` steps of `collective` with `chunks` chunks per block takes at least
 // `rounds` rounds." With `any_chunks`, of whatever chunk count: "... takes at least `rounds` rounds per
-// `chunks` chunks". Distances, prices, cuts and partitions can show that (docs/bounds.md), and no chunk at all can
-// be served where one alone cannot.
+// `chunks` chunks". Distances, prices, cuts and partitions can show that (docs/bounds.md); and if one chunk
+// alone cannot be served, no number of chunks can.
 struct Claim {
   // For the phases of a composition this differs from the result's.
   CollectiveKind collective = CollectiveKind::Custom;
@@ -125,9 +129,9 @@ struct Claim {
   bool operator==(const Claim&) const = default;
 };
 
-// Does the claim speak of this collective with so many chunks a block?
+// Is the claim about this collective with `chunks` chunks per block?
 bool speaks_of(const Claim&, CollectiveKind, int chunks);
-// The fewest rounds of such a schedule, by a claim that speaks of it; kNoSchedule: there is none.
+// The fewest rounds of such a schedule, by a claim that is about it; kNoSchedule: there is none.
 int rounds_claimed(const Claim&, int chunks);
 // The most chunks per which a claim about any chunk count counts its rounds, so that sums of two such rates
 // fit.
@@ -141,15 +145,15 @@ struct Rate {
 };
 bool less(const Rate& a, const Rate& b);
 
-// What a schedule is to what was asked for; who made it is its construction.
+// How a schedule relates to the question; its construction names what made it.
 enum class Method {
   Direct,    // made as what was asked for
   Dual,      // found as the dual on the reversed machine
   Composed,  // a ReduceScatter and an Allgather, one after the other
-  Gathered,  // everybody's vector is gathered, and added up locally
-  Levels,    // put together of schedules of groups (ir/outline.h)
+  Gathered,  // each rank's vector is gathered, and added up locally
+  Levels,    // hierarchical composition of schedules of groups (ir/outline.h)
   Patched,   // an older schedule, made whole again after a failure
-  // The hand-written algorithms (construct/classic.h).
+  // The baseline algorithms (construct/classic.h).
   RingAllgather,
   RingReduceScatter,
   RingAllReduce,
@@ -178,8 +182,9 @@ enum class Method {
 struct Point {
   Cost cost = {};
   Method method = Method::Direct;
-  // What made the schedule: an engine ("sat"), a hand-written algorithm, or a unit of construct/ ("tree_growth");
-  // of a composed one both halves, "sat + tree_growth". "": not known. It is information, no claim rests on it.
+  // What made the schedule: an engine ("sat"), a baseline algorithm, or a unit of construct/ ("tree_growth");
+  // of a composed one both phases, "sat + tree_growth". "": not known. It is information; no claim rests on
+  // it.
   std::string construction = {};
   Collective collective = {};  // what the schedule does: chunk numbers and buffer positions are its
   Schedule schedule = {};
@@ -188,15 +193,17 @@ struct Point {
   bool on_frontier = true;  // no other point of the result dominates it
   bool proven = false;  // claims of the result show that no schedule in the searched space dominates it; of a
                         // point that others dominate: none of its own family with its own chunks
-  // The fewest rounds a chunk that the claims leave possible in the searched space with at most its steps;
-  // of a point that others dominate, in its own family with its own chunks. What the point has more is its gap.
+  // The fewest rounds per chunk that the claims leave possible in the searched space with at most its steps;
+  // of a point that others dominate, in its own family with its own chunks. The excess of the point over it
+  // is its gap.
   Rate bound = {};
   double seconds = 0;  // of search
   bool operator==(const Point&) const = default;
 };
 
-// What a composed point does one after the other: a ReduceScatter, and an Allgather. Requires Method::Composed, a
-// multiple of the ranks in chunks, and at most as many reduce_scatter_steps as there are steps.
+// What a composed point does one after the other: a ReduceScatter, and an Allgather. Requires
+// Method::Composed, a multiple of the ranks in chunks, and at most as many reduce_scatter_steps as there are
+// steps.
 struct Phase {
   Collective collective = {};
   Schedule schedule = {};
@@ -218,7 +225,7 @@ struct Space {
   int extra_rounds = kAnyRounds;
   bool operator==(const Space&) const = default;
 };
-// The most rounds that the space allows to a schedule of so many steps.
+// The most rounds that the space allows to a schedule of `steps` steps.
 int most_rounds(const Space&, int steps);
 
 // What the search was not to exceed. None of it changes what is true, only what was found and shown of it.
@@ -229,8 +236,8 @@ struct SearchLimits {
   bool operator==(const SearchLimits&) const = default;
 };
 
-// What is still open: with at most `steps` steps (and not fewer), `found` rounds a chunk are the fewest found,
-// and fewer, down to `bound`, are not excluded.
+// What is still open: with at most `steps` steps (and not fewer), `found` rounds per chunk are the fewest
+// found, and fewer, down to `bound`, are not excluded.
 struct Opening {
   int steps = 0;
   std::optional<Rate> found = {};
@@ -238,12 +245,13 @@ struct Opening {
   bool operator==(const Opening&) const = default;
 };
 
-enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a hand-written one
-// Why a search ended before everything was decided. Size: a formula would have become too large to be built.
-// Not expressible: what was left is a question about k-synchronous schedules alone, and formulas are about
-// all; or of ways that were not chosen (Topology::underlay), and formulas are about links. Chunk counts: of
-// any chunk count, not all was decided, and a solver was asked of the least ones only. Unchecked: it was
-// complete by refutations that were left out, since nobody has checked them (library/taken.h).
+enum class ResultKind { Frontier, Synthesis, Algorithm };  // Algorithm: a baseline
+// Why a search ended before everything was decided. Size: a formula would have been too large to build. Not
+// expressible: the open questions are about k-synchronous schedules alone, and formulas are about all
+// schedules; or about routes that were not chosen (Topology::underlay), and formulas are about links. Chunk
+// counts: the question is about any chunk count, not all was decided, and a solver was asked about the
+// smallest counts only. Unchecked: it was complete by refutations that were left out, since they have not
+// been checked (library/taken.h).
 enum class Stopped {
   No,
   Interrupted,
@@ -262,27 +270,28 @@ std::span<const Named<Method>> methods();
 std::span<const Named<ResultKind>> result_kinds();
 std::span<const Named<Stopped>> endings();  // "" for No, "time limit", ...
 std::string name_of(Method);
-// The same with '_' for what a construction's name may not have, and no more than 400 characters: names of levels come
-// from files.
+// The same with '_' for what a construction's name may not have, and no more than 400 characters: names of
+// levels come from files.
 std::string construction_name(std::string);
-// "tree_growth"; of halves "sat + tree_growth"; where the method says more, "gather+local_reduce (sat)".
+// "tree_growth"; of two phases "sat + tree_growth"; if the method is more specific, "gather+local_reduce
+// (sat)".
 std::string origin(const Point&);
 std::string name_of(ResultKind);
 std::string name_of(Stopped);
 
 inline constexpr int kNotStated = -1;     // Result::complete_chunks
-inline constexpr int kMostComplete = 64;  // chunk counts that complete_chunks looks at, from min_chunks on
+inline constexpr int kMostComplete = 64;  // chunk counts that complete_chunks examines, from min_chunks on
 
 struct Result {
   ResultKind kind = ResultKind::Frontier;
   Topology topology =
       {};  // flattened: the links that schedules name; claims are of what is below, if anything is
-  Collective collective = {};  // asked for, with one chunk a block
+  Collective collective = {};  // as requested, with one chunk per block
   Space space = {};
   SearchLimits limits = {};
   bool complete = false;  // the claims show that no schedule of the space is better than the points
-  // The same of min_chunks to so many chunks a block (kMostComplete and fewer are looked at); 0: of no chunk
-  // count. max_chunks if complete; kNotStated of an older file.
+  // The same of min_chunks to this many chunks per block (kMostComplete and fewer are examined); 0: of no
+  // chunk count. max_chunks if complete; kNotStated of an older file.
   int complete_chunks = 0;
   Stopped stopped = Stopped::No;
   std::vector<Point> points = {};      // those on the frontier by steps, then the others by chunks and steps

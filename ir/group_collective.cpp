@@ -1,6 +1,6 @@
-// Every group gets the blocks of its kind (add_blocks), one group after the other: groups share no rank, so positions
-// never meet. Which count a block has follows from the kind's row, as all else does: a block is of its source where each
-// rank has one of its own before, else of its destination; of both where it is a pair's.
+// Every group gets the blocks of its kind (add_blocks), one group after the other: groups share no rank, so
+// positions never collide. The kind's row determines which count a block has: that of its source if each rank
+// has a block of its own before, else that of its destination; of a pair's block both.
 #include "ir/group_collective.h"
 
 #include <fmt/format.h>
@@ -91,7 +91,7 @@ std::vector<int> counts_of(const Collective& collective) {
     if (one.size() != 1) return {};
     ++question.counts.front()[one.front()];
   }
-  // Whoever is called so need not be it.
+  // A collective may have this name without being of this kind.
   return make_collective(question, collective.ranks).chunks == collective.chunks ? question.counts.front()
                                                                                  : std::vector<int>();
 }

@@ -12,16 +12,17 @@ namespace chorale {
 // A path that some children of a unit share, as much in each direction.
 struct SharedPath {
   double bandwidth_gbs = 0;
-  int children = 1;  // so many consecutive children share one
+  int children = 1;  // this many consecutive children share one
   bool operator==(const SharedPath&) const = default;
 };
 
-// A host between devices: its memory, and what leads there. What goes through it comes up from one child, over to another socket
-// if the other end is there, and down again; two children below one uplink take it up and down all the same. Its memory
-// itself is never what is slow.
+// A host between devices: its memory, and what leads there. What goes through it comes up from one child,
+// over to another socket if the other end is there, and down again; two children below one uplink take it up
+// and down all the same. Its memory itself is never what is slow.
 struct HostPath {
   SharedPath uplink = {};  // from children to their socket: PCIe
-  SharedPath socket = {};  // so many children hang on one, a multiple of the uplink's; its link to the others
+  // this many children hang on one, a multiple of the uplink's; its link to the others
+  SharedPath socket = {};
   bool operator==(const HostPath&) const = default;
 };
 
@@ -35,17 +36,17 @@ struct LinkModel {
   int ports = 1;             // of a child (NICs); a flow is spread over all of them
   double latency_us = 0;     // of one message
   double stream_gbs = 0;     // the most that one flow gets; 0: no such cap
-  // Devices reach only those at the same place of other children (a NIC for each GPU, on its rail). For the graph of
-  // the machine (topology/levels.h); the price of a group's flows is the same.
+  // Devices reach only those at the same place of other children (a NIC for each GPU, on its rail). For the
+  // graph of the machine (topology/levels.h); the price of a group's flows is the same.
   bool rails = false;
-  // The way out for traffic between a child and other units (PCIe to the NIC). Without one it goes through
-  // the child's ports; in a ring it is not modelled.
+  // The path between a child and other units (PCIe to the NIC). Without one, traffic uses the child's ports;
+  // in a ring it is not modelled.
   std::optional<SharedPath> exit = {};
-  // In a ring: the way between children that are not neighbours (through the host's memory), both directions
-  // together. Without one, round the ring.
+  // In a ring: the path between children that are not neighbours (through the host's memory), both directions
+  // together. Without one, around the ring.
   std::optional<SharedPath> detour = {};
-  // In a ring, in place of both: children that are not neighbours reach each other through the host, and the way out to other
-  // units hangs on the first socket.
+  // In a ring, in place of both: children that are not neighbours reach each other through the host, and the
+  // path to other units hangs on the first socket.
   std::optional<HostPath> host = {};
   bool operator==(const LinkModel&) const = default;
 };

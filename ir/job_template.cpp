@@ -149,7 +149,7 @@ SizedJob sized(const JobTemplate& job, const std::vector<int>& sizes) {
                                       job.room_bytes / 1e9),
            result;
   result.compute_us = value(job.compute_us);
-  // Of what is left out, those that wait for it wait for what it would have waited for.
+  // Reductions that wait for a removed one wait for its predecessors instead.
   std::vector<std::vector<int>> stand_for;  // by reduction of the template: numbers in the job
   for (const OpenReduction& open : job.reductions) {
     Reduction reduction = open.reduction;

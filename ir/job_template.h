@@ -1,5 +1,5 @@
-// A job whose axes have no sizes yet: what a device keeps, computes and communicates, as formulas over the sizes.
-// "16 * parameters / (tensor * pipeline)". Placement chooses the sizes (placement/axis_sizes.h).
+// A job whose axes have no sizes yet: what a device keeps, computes and communicates, as formulas over the
+// sizes. "16 * parameters / (tensor * pipeline)". Placement chooses the sizes (placement/axis_sizes.h).
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@
 
 namespace chorale {
 
-// A formula (ir/epilogue.h has the grammar) over sizes of axes, and numbers that the template has defined before it.
+// A formula (ir/epilogue.h has the grammar) over sizes of axes, and numbers that the template has defined
+// before it.
 struct Quantity {
   std::string text = {};
   Expression expression = {};
@@ -61,11 +62,13 @@ struct SizedJob {
   Job job = {};  // without what has nothing to do: no bytes, no times, or axes of size 1 only
   double memory_bytes = 0;
   double compute_us = 0;
-  // Which of its conditions these sizes do not obey, with numbers: "layers / pipeline is 5.5, not whole"; none: it may be run.
+  // Which of its conditions these sizes do not obey, with numbers: "layers / pipeline is 5.5, not whole";
+  // none: it may be run.
   std::string unfit = {};
 };
 
-// Requires a size for each axis. Throws InputError where a formula has no value (a division by 0) or a negative one.
+// Requires a size for each axis. Throws InputError where a formula has no value (a division by 0) or a
+// negative one.
 SizedJob sized(const JobTemplate&, const std::vector<int>& sizes);
 
 }  // namespace chorale

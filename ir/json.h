@@ -3,7 +3,7 @@
 // Readers take the text and the name under which errors cite it, and accept nothing that is not described:
 // unknown or missing keys, numbers that are not integers in range, NaN, links to nowhere, a truncated text.
 // They throw InputError that names the place ("dgx.json: links[3].dst: ...") and the remedy. They check form,
-// not meaning: whether a schedule performs its collective is said by semantics/.
+// not meaning: semantics/ verifies whether a schedule performs its collective.
 #pragma once
 
 #include <string>

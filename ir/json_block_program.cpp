@@ -1,5 +1,5 @@
-// Block programs. An operation with a name of MSCCL's is written by it, with src and dst; others with their
-// operands and results. What is too large is refused before anything is made of it.
+// Block programs. An operation that MSCCL has a name for is written by it, with src and dst; others with
+// their operands and results. A program that is too large is refused before anything is made of it.
 #include <algorithm>
 
 #include "ir/block_program.h"
@@ -158,7 +158,8 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
     program.ranks.push_back(std::move(rank));
   }
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
-  // Last, since a few letters of text may name a large one. Of a named one, each block lies whole in some buffer.
+  // Last, since a short text may name a large program. Of a named collective, each block lies whole in some
+  // buffer.
   int largest = 1;
   for (const BlockRank& rank : program.ranks)
     largest = std::max({largest, rank.input_chunks, rank.output_chunks});

@@ -1,5 +1,5 @@
-// Collectives, by name with their chunks a block or chunk by chunk. Ranks and positions are checked here, so
-// that a collective from a file is one; equal sets of ranks become one set.
+// Collectives, by name with their chunks per block or chunk by chunk. Ranks and positions are checked here,
+// so that a collective from a file is valid; equal sets of ranks become one set.
 #include <algorithm>
 #include <set>
 
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kMostChunks = 1'000'000;
 
-// What is equal is shared.
+// Equal sets are shared.
 RankSet read_ranks(const JsonReader& json, int ranks, std::set<RankSet>& known) {
   std::vector<Rank> result;
   for (std::size_t i = 0; i < json.size(ranks); ++i) result.push_back(json.at(i).integer(0, ranks - 1));
@@ -74,7 +74,7 @@ Collective read_custom(const JsonReader& json, int ranks) {
   return collective;
 }
 
-// "order", of what adds up.
+// "order", of combining collectives.
 void read_order(const JsonReader& json, Collective& collective) {
   if (!json.has("order")) return;
   const JsonReader order = json["order"];

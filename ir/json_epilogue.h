@@ -1,4 +1,5 @@
-// The text form of epilogues as members of other objects: for the files of this room that read and write JSON.
+// The text form of epilogues as members of other objects: for the files of this room that read and write
+// JSON.
 #pragma once
 
 #include <string>

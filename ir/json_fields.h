@@ -1,7 +1,7 @@
-// Values written and read by their fields (ir/fields.h), for whoever writes or reads our JSON.
+// Values written and read by their fields (ir/fields.h), for the writers and readers of our JSON.
 //
-// A codec writes and reads single values; one of a file derives from PlainFields and adds what needs to know more, such as the
-// machine whose links a value names.
+// A codec writes and reads single values; one of a file derives from PlainFields and adds what needs to know
+// more, such as the machine whose links a value names.
 #pragma once
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 
 namespace chorale {
 
-std::string write_rate(const Rate&);  // [rounds, chunks]; rounds are null where there is no schedule
+std::string write_rate(const Rate&);  // [rounds, chunks]; rounds are null if there is no schedule
 Rate read_rate(const JsonReader&);
 
 struct PlainFields;

@@ -16,15 +16,16 @@ std::string write_topology(const Topology&, const std::string& indent);
 Collective read_collective(const JsonReader&, int ranks);
 std::string write_collective(const Collective&, const std::string& indent);
 
-// Its members only, for an object that has others as well: a named one by "chunks_per_block" and, if it has one,
-// "root"; a custom one as in a result.
+// Its members only, for an object that has others as well: a named one by "chunks_per_block" and, if it has
+// one, "root"; a custom one as in a result.
 Collective read_collective_members(const JsonReader&, int ranks);
 std::string write_collective_members(const Collective&, const std::string& indent);
 
 Hierarchy read_hierarchy(const JsonReader&);
 Job read_job(const JsonReader&, bool may_be_idle = false);  // idle: without reductions
 
-// Name, goal, axes and size of an element of a job's reduction; not its bytes and times, which may be formulas.
+// Name, goal, axes and size of an element of a job's reduction; not its bytes and times, which may be
+// formulas.
 Reduction read_reduction_over(const JsonReader&, const std::vector<Axis>&);
 // Its "after", by the names of those before it.
 void read_after(const JsonReader&, const std::vector<std::string>& before, Reduction&);

@@ -1,4 +1,4 @@
-// What placement returns, written; ir/json_read_ranking.cpp reads it.
+// Writes what placement returns; ir/json_read_ranking.cpp reads it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

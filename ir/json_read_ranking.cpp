@@ -1,4 +1,5 @@
-// Reads what placement has written. Names become numbers here, and numbers are bounded; what the numbers claim is judged elsewhere.
+// Reads what placement has written. Names become numbers here, and numbers are bounded; what the numbers
+// claim is verified elsewhere.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -165,7 +166,7 @@ RankedStrategy read_strategy(const JsonReader& json, const std::vector<std::stri
   return strategy;
 }
 
-// What nothing would be said by is refused.
+// Keys that would have no meaning are refused.
 void require_none(const JsonReader& json, std::initializer_list<const char*> keys, const char* without) {
   for (const char* key : keys)
     if (json.has(key)) json[key].fail(fmt::format("is of a ranking with {}", without), "make it again");

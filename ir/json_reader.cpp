@@ -1,8 +1,8 @@
-// A cursor is a pointer to a value of the library's tree, which it keeps alive, and the words that lead
-// there; a place is put into words as it is entered, so that every error has it.
+// A cursor is a pointer to a value of the library's tree, which it keeps alive, and the path to it in words;
+// the words grow as a value is entered, so that every error has its place.
 //
-// A text that the library would not survive (nested deeply: it calls itself where it frees it) or would take
-// in silence (a key given twice: it keeps the last one) is refused here, and what is no JSON at all is told
+// Refused here: a text that the library would not survive (nested deeply: it frees it recursively) or would
+// accept silently (a repeated key: it keeps the last one). For a text that is not JSON, the error reports
 // what it seems to be.
 #include "ir/json_reader.h"
 
@@ -55,7 +55,7 @@ std::string first_element(std::string_view text) {
   return "";
 }
 
-// What a text that is no JSON seems to be, and what can be done with it; empty if it might have become JSON.
+// What a text that is not JSON seems to be, and the remedy; empty if it might have become JSON.
 struct Guess {
   std::string words = {};
   std::string remedy = "give a JSON file (docs/formats.md)";
@@ -116,7 +116,7 @@ nlohmann::json parsed(std::string_view text, const std::string& file, Position p
   }
 }
 
-// The key by which a reader of something else sees what it was given.
+// The key by which a reader recognizes a file of another kind.
 constexpr std::pair<const char*, const char*> kTellingKinds[] = {
     {"chorale_result", "a result"},     {"chorale_program", "a program"}, {"chorale_ranking", "a ranking"},
     {"topology", "a machine"},          {"hierarchy", "a hierarchy"},     {"job", "a job"},
@@ -159,7 +159,7 @@ bool JsonReader::is_object() const {
 
 void JsonReader::require_object(std::span<const std::string_view> keys) const {
   if (!is_object()) fail("is not an object", "see docs/formats.md");
-  // Before its keys: of a file of another kind, the first unknown key would say little.
+  // Before its keys: of a file of another kind, the first unknown key would be of little help.
   for (const auto& [tells, kind] : kTellingKinds)
     if (place_.empty() && json(value_).contains(tells) &&
         std::find(keys.begin(), keys.end(), std::string_view(tells)) == keys.end())

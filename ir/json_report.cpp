@@ -1,4 +1,4 @@
-// What a check says, for programs.
+// The report of a check, for programs.
 #include "ir/json_report.h"
 
 #include <iterator>
@@ -15,7 +15,7 @@ constexpr const char* kKindNames[] = {
     "race", "deadlock", "epilogue", "order",   "outcome",   "claim",    "statement", "limit"};
 static_assert(std::size(kKindNames) == static_cast<std::size_t>(Fault::Kind::Limit) + 1);
 
-// Only what the fault is about.
+// Only the members that the fault has.
 std::string write_place(const FaultPlace& place) {
   std::vector<std::string> members;
   for (const auto& [name, number] :

@@ -1,4 +1,4 @@
-// What a check says, for programs: docs/formats.md. Only written.
+// The report of a check, for programs: docs/formats.md. Only written.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// Results, written and read. Numbers are bounded so that what is computed from them fits: rounds of all steps
-// together are kMost at most, so they can be added in an int. What could be computed from other members is
-// written for people and must agree when it is read (src and dst of a send, a gap).
+// Results, written and read. Numbers are bounded so that values computed from them fit: rounds of all steps
+// together are at most kMost, so they can be added in an int. Members that follow from others are written for
+// the reader and must agree when they are read (src and dst of a send, a gap).
 #include <fmt/compile.h>
 #include <fmt/format.h>
 
@@ -42,7 +42,8 @@ Value read_named(const JsonReader& json, std::span<const Named<Value>> table) {
   json.fail("'" + text + "' is not known here", "use one of " + known);
 }
 
-// [[chunk, link, step], ...] a cube; steps from 1 on, and a decision that nothing is sent has its step below zero.
+// [[chunk, link, step], ...] a cube; steps from 1 on, and a decision that nothing is sent has its step below
+// zero.
 std::string write_cubes(std::span<const Cube> cubes) {
   std::vector<std::string> texts;
   for (const Cube& cube : cubes) {
@@ -123,7 +124,7 @@ std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int larg
   return numbers;
 }
 
-// The members of each kind, and no others: what is of another kind would be read by nobody.
+// The members of each kind, and no others: a member of another kind would never be read.
 void require_members(const JsonReader& json, Kind kind) {
   switch (kind) {
     case Kind::None:
@@ -202,7 +203,7 @@ std::string write_step(const Topology& topology, const Step& step) {
   return text += "]}";
 }
 
-// [chunk, src, dst, link] or [chunk, src, dst, link, "+"]; src and dst are for people and must fit the link.
+// [chunk, src, dst, link] or [chunk, src, dst, link, "+"]; src and dst are informative and must fit the link.
 Send read_send(const JsonReader& json, const Topology& topology) {
   const std::size_t size = json.size(5);
   if (size < 4) json.fail("is not a send", "use [chunk, src, dst, link] or [chunk, src, dst, link, \"+\"]");
@@ -237,7 +238,7 @@ Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   return schedule;
 }
 
-// Older files call what was constructed "routed", and do not say by what.
+// Older files call constructed points "routed", and do not name the construction.
 Method read_method(const JsonReader& json) {
   const std::string name = json.text();
   if (name == "routed") return Method::Direct;
@@ -253,8 +254,8 @@ std::string read_construction(const JsonReader& json) {
   return name;
 }
 
-// Older files do not state it. An Allgather sends every chunk once to every rank but its owner, so the number of its sends
-// says where it begins.
+// Older files do not state it. An Allgather sends every chunk once to every rank but its owner, so the number
+// of its sends determines where it begins.
 int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
   const std::vector<Step>& steps = point.schedule.steps;
   if (json.has("reduce_scatter_steps"))
@@ -265,7 +266,7 @@ int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
   return static_cast<int>(border);
 }
 
-// Three lines: what it costs, how good that is, and what follows.
+// Three lines: its cost, its distance from the bound, and what follows.
 struct PointFields : SpacedFields {
   using SpacedFields::read, SpacedFields::write;
   static std::string_view between(const FieldWords& words) {
@@ -324,7 +325,7 @@ int read_complete_chunks(const JsonReader& result) {
   return json.is_null() ? kAnyChunks : json.integer(0, static_cast<int>(kMostChunkCount));
 }
 
-// A claim is about what was asked for, or about a part of it that has a name.
+// A claim is about the requested collective, or about a part of it that has a name.
 std::string claimed_name(const Result& result, CollectiveKind kind) {
   return kind == CollectiveKind::Custom ? name_of(result.collective) : name_of(kind);
 }
@@ -365,7 +366,7 @@ std::string write_rate(const Rate& rate) {
   return fmt::format("[{},{}]", or_null(rate.rounds), rate.chunks);
 }
 
-// [rounds, chunks]; rounds are null where there is no schedule.
+// [rounds, chunks]; rounds are null if there is no schedule.
 Rate read_rate(const JsonReader& json) {
   if (json.size(2) != 2) json.fail("is not rounds per chunk", "use [rounds, chunks]");
   constexpr long long most = 1'000'000'000'000'000;

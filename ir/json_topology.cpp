@@ -1,5 +1,5 @@
-// Machines. A link that goes both ways is two links, one after the other; where links are named by their ends
-// there must be one only.
+// Machines. A bidirectional link is two links, one after the other; where links are named by their ends there
+// must be only one.
 #include <algorithm>
 #include <cstdio>
 #include <map>
@@ -112,7 +112,7 @@ std::vector<int> able(const Topology& topology, bool Abilities::*ability) {
   return switches;
 }
 
-// Nothing where there is nothing to say, as in files of before there were abilities.
+// Empty if there are no abilities, as in files of before there were any.
 std::string written_abilities(const Topology& topology, const std::string& indent) {
   std::string text;
   for (const auto& [name, ability] : kAbilities)
@@ -151,13 +151,13 @@ Topology read_graph(const JsonReader& json) {
   return topology;
 }
 
-// Form only: whether links are what their ways say is said by semantics/verify_ways.h.
+// Form only: whether the links match their paths is checked by semantics/verify_ways.h.
 Underlay read_underlay(const JsonReader& json, const Topology& above) {
   for (const char* key : {"underlay", "ways"})
     if (json["underlay"].has(key))
       json["underlay"][key].fail("is not for what is below itself", "leave it out");
   Topology machine = read_graph(json["underlay"]);
-  for (const auto& [name, ability] : kAbilities)  // of chosen ways it is not known what counts once
+  for (const auto& [name, ability] : kAbilities)  // of chosen routes it is not known what counts once
     if (!able(machine, ability).empty())
       json["underlay"][name].fail("is of switches below chosen ways", "leave it out");
   if (machine.ranks != above.ranks)

@@ -1,4 +1,4 @@
-// Texts as ASCII, with broken UTF-8 replaced: whatever a name has in it, the file can be read again.
+// Texts as ASCII, with broken UTF-8 replaced: the file can be read again, whatever a name contains.
 #include "ir/json_writer.h"
 
 #include <nlohmann/json.hpp>

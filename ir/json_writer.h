@@ -16,7 +16,7 @@ inline std::string list(std::span<const int> numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ","));
 }
 
-// The elements one a line, indented.
+// The elements, one per line, indented.
 inline std::string lines(const std::vector<std::string>& elements, const std::string& indent) {
   if (elements.empty()) return "[]";
   std::string text = "[";

@@ -5,8 +5,8 @@ namespace chorale {
 
 inline constexpr int kMostRanks = 4096;  // of a machine or a program
 
-// About what a collective takes: its chunks, the ranks of the sets that they share, the positions of its buffers. The
-// most is an Alltoall of 2,500 ranks, or three chunks a block in an Allgather of 4,096.
+// Bytes, about, of a collective: its chunks, the ranks of the sets that they share, the positions of its
+// buffers. The most is an Alltoall of 2,500 ranks, or three chunks per block in an Allgather of 4,096.
 inline constexpr double kMostCollectiveBytes = 1 << 29;
 constexpr double bytes_of(double chunks, double set_ranks, double positions) {
   constexpr double kChunk = 64;    // a ChunkSpec

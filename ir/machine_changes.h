@@ -1,4 +1,5 @@
-// What is to be different about a machine: cables that failed, ranks that are gone, links that are slow, switches that compute.
+// What is to be different about a machine: cables that failed, ranks that are gone, links that are slow,
+// switches that compute.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace chorale {
 
-// Nodes by the names that 'chorale topology show' has for them: "3", "switch0". A link is "A-B" for both ways, "A>B" for
-// one; all links between the two are meant.
+// Nodes by the names that 'chorale topology show' prints: "3", "switch0". A link is "A-B" for both
+// directions, "A>B" for one; all links between the two are meant.
 struct MachineChanges {
   std::vector<std::string> without_links = {};  // "0-1"
   std::vector<std::string> without_ranks = {};  // "5"

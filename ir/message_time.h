@@ -27,11 +27,11 @@ inline Spread spread_of(std::vector<double> values) {
   return {.least = values.front(), .median = values[values.size() / 2], .most = values.back()};
 }
 
-// One message, one way.
+// One message, in one direction.
 struct MessageTime {
   RankMessage message = {};
   Spread us = {};
-  bool by_itself = true;  // or behind others of the same pair: then its time has no latency in it
+  bool by_itself = true;  // or behind others of the same pair: then its time does not contain the latency
 };
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// Enumerations whose values have names in files and to people: a table each, a row a value.
+// Enumerations whose values have names in files and in output: a table each, one row per value.
 #pragma once
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// An option, said once. From its row come the option of the command line with its help, completion and manual page,
-// the keyword of the Python package, the field of the C interface, the key in a library's specification with its
-// JSON Schema, and the error where a value is out of range.
+// An option, defined once. From its row come the option of the command line with its help, completion and
+// manual page, the keyword of the Python package, the field of the C interface, the key in a library's
+// specification with its JSON Schema, and the error for a value out of range.
 #pragma once
 
 #include <chrono>
@@ -16,7 +16,7 @@ namespace chorale {
 enum class OptionKind {
   Integer,
   Duration,  // milliseconds in the member and on the command line (500ms, 5m); seconds elsewhere
-  Switch,    // on or off; on the command line a flag that turns the default over
+  Switch,    // on or off; on the command line a flag that inverts the default
   Text,
 };
 
@@ -28,7 +28,7 @@ struct OptionWords {
   OptionKind kind = OptionKind::Integer;
   std::int64_t least = 0, most = 0;  // of integers, and of durations in milliseconds
   std::optional<std::int64_t> unlimited =
-      {};  // the member's value where the option is not given, if it is no value of it
+      {};  // the member's value where the option is not given, if no given value can be it
   std::string_view by_default = {};  // what the help has for {} then
   std::string_view key = {};         // in files, where it is not the name
   // An answer depends on it, so that it is part of the question under which a library keeps one.
@@ -49,7 +49,8 @@ struct OptionRow {
   OptionMember<Owner> member = {};
 };
 
-// The member at the end of a path of members: member<A, &A::b, &B::c>() is a.b.c. An optional number without a value is -1.
+// The member at the end of a path of members: member<A, &A::b, &B::c>() is a.b.c. An optional number without
+// a value is -1.
 template <typename Owner, auto... Path>
 constexpr OptionMember<Owner> member() {
   using Value = std::remove_cvref_t<decltype((std::declval<Owner&>().*....*Path))>;
@@ -69,7 +70,7 @@ constexpr OptionMember<Owner> member() {
             .set = [](Owner& owner, std::int64_t value) { (owner.*....*Path) = static_cast<Value>(value); }};
 }
 
-// The value of an option that is not a text; none where the option is not given and has no value then.
+// The value of an option that is not a text; none if the option is not given and does not have a default.
 template <typename Owner>
 std::optional<std::int64_t> given(const OptionRow<Owner>& row, const Owner& owner) {
   const std::int64_t value = row.member.get(owner);
@@ -93,7 +94,7 @@ const OptionRow<Owner>& row_of(std::span<const OptionRow<Owner>> rows, std::stri
 
 std::string_view key_of(const OptionWords&);
 
-// The help with its default, which is `usual` where the row has no words for it.
+// The help with its default, which is `usual` if the row does not describe it.
 std::string help_of(const OptionWords&, std::int64_t usual);
 template <typename Owner>
 std::string help_of(const OptionRow<Owner>& row) {

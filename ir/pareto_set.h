@@ -8,7 +8,7 @@
 
 namespace chorale {
 
-// Not changed any more, so that all who keep it share it.
+// Immutable, so that all holders share it.
 using SharedPoint = std::shared_ptr<const Point>;
 
 // Chunk counts may differ. Of points that cost the same, one that needs no memory for what it gathers is
@@ -24,7 +24,7 @@ class ParetoSet {
   bool has(const Point&) const;
   // Is something that is kept as good as this cost, so that a point of it brings nothing?
   bool covers(const Cost&) const;
-  // The lowest rate of at most so many steps; null if there is none.
+  // The lowest rate of at most `steps` steps; null if there is none.
   const Point* best_within(int steps) const;
 
   const std::vector<SharedPoint>& points() const& { return points_; }

@@ -1,14 +1,14 @@
 // What the thread blocks of every rank do in memory that ranks share: the form for kernels that store to, and
-// load from, each other's buffers (peer memory, NVLS), and for plans of MSCCL++. There are no queues: data are
-// moved, and counters say that they are there.
+// load from, each other's buffers (peer memory, NVLS), and for plans of MSCCL++. There are no queues: data
+// are moved, and counters show that they have arrived.
 //
 // A rank runs the program launch after launch; a launch starts when all blocks of the rank have finished the
 // last one, and what the user does with input and output happens between two launches of that rank. Ranks
 // meet through counters alone, so one may be a launch ahead of another.
 //
 // A block runs its instructions in order, with many threads. What one thread has stored the others see after
-// Sync. A Signal tells whoever waits for it all that the block did before its last Sync; a relaxed one only
-// that the block has come here (and all that was before the launch).
+// Sync. A Signal makes visible to its waiters all that the block did before its last Sync; a relaxed one
+// shows only that the block has reached it (and all that was before the launch).
 //
 // A counter belongs to a rank and is raised by one block of one rank, which may be another one. Its values in
 // a launch are 1, 2, ... in the order of that block's Signals; they go on from launch to launch, so nothing
@@ -17,8 +17,8 @@
 // A Signal may name in `to` what it is about, slots of that rank that the block has stored before: a network
 // that carries nothing by itself sends them then.
 //
-// What a Move does with data is in ir/data_operation.h, without messages; its places may be in the memory of any
-// rank. With double_scratch even and odd launches have a scratch each.
+// What a Move does with data is in ir/data_operation.h, without messages; its places may be in the memory of
+// any rank. With double_scratch even and odd launches have a scratch each.
 #pragma once
 
 #include <string>

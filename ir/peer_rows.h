@@ -4,8 +4,8 @@
 
 namespace chorale {
 
-// Where something lies. In programs that are right in place, slots of the buffer that is not there have become
-// slots of the other one.
+// Where something lies. In programs that are right in place, slots of the buffer that is not there have
+// become slots of the other one.
 struct PeerPlaceRow {
   int rank;
   int buffer;  // 0 input, 1 output, 2 scratch
@@ -19,7 +19,7 @@ struct PeerRow {
   int places;    // of a move: where in the table of places `from` begins; `to` follows
   int from;      // how many
   int to;        // how many
-  int rank;      // of a signal: whose counter; of a wait: who raises it
+  int rank;      // of a signal: owner of the counter; of a wait: the rank that raises it
   int counter;   // of that rank; of a wait: of the own rank
   int value;     // in a launch
   int a_launch;  // what the counter gains in a launch

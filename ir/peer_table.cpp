@@ -1,6 +1,6 @@
-// What is found out once here need not be found out by every block in every launch: whose slots share memory
-// in place, who raises a counter, and what a counter gains in a launch. Places are one table: of rank after
-// rank those that its instructions name, then its inputs and its outputs, as the user has them.
+// What is computed once here need not be computed by every block in every launch: the slots that share memory
+// in place, the rank that raises a counter, and what a counter gains in a launch. Slots are one table: rank
+// after rank, those that its instructions name, then its inputs and its outputs, as the user has them.
 #include "ir/peer_table.h"
 
 #include <map>

@@ -15,7 +15,7 @@ struct PeerTable {
   std::vector<PeerRankRow> ranks = {};
 };
 
-// Requires a program that the referee (semantics/verify_peers.h) accepts.
+// Requires a program that the verifier (semantics/verify_peers.h) accepts.
 PeerTable table_of(const PeerProgram&);
 
 }  // namespace chorale

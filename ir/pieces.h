@@ -1,5 +1,6 @@
-// Where slots begin once elements are counted: the arithmetic of all who execute programs or emit them. C++17
-// without anything of ours, since it is compiled for devices, too, and goes along with emitted programs.
+// Where slots begin once elements are counted: the arithmetic of all executors and emitters of programs.
+// C++17 without other headers of ours, since it is compiled for devices, too, and is copied along with
+// emitted programs.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,9 @@
 
 namespace chorale {
 
-// Part `index` of `count` of a length begins there; part `count` begins where the length ends. Parts differ by at most
-// one, and the longer ones come first: 10 in 4 parts are 3, 3, 2, 2. Division comes first, so nothing overflows.
+// Part `index` of `count` of a length begins there; part `count` begins where the length ends. Parts differ
+// by at most one, and the longer ones come first: 10 in 4 parts are 3, 3, 2, 2. Division comes first, so
+// nothing overflows.
 CHORALE_DEVICE constexpr std::int64_t part_begin(std::int64_t length, int count, int index) {
   const std::int64_t longer = length % count;
   return length / count * index + (index < longer ? index : longer);

@@ -1,4 +1,4 @@
-// What placement may be told.
+// Options of placement.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,9 @@ namespace chorale {
 enum class Algorithm { Ring, Tree, Auto };
 
 enum class Rules {
-  Paper,  // without detours: no state between that one instruction could have reached from an earlier one than the last
+  // without detours: no state between that one instruction could have reached from an earlier one than the
+  // last
+  Paper,
   Full,  // Figure 8 and nothing else
 };
 
@@ -24,10 +26,10 @@ struct PlaceOptions {
   int top = 10;                                         // matrices to return
   int strategies = 1;                                   // for each reduction of each
   Conditions conditions = {};                           // that matrices must obey
-  NamedStrategy own = {};                               // judged and priced beside the best; none: nothing
+  NamedStrategy own = {};                               // verified and priced beside the best; none: nothing
   bool matrices_by_sat = false;                         // list them by the SAT encoding: the same, slower
   std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked
-  // Told the ranking whenever it has one more matrix: what can be kept if the others never get ready.
+  // Called with the ranking whenever it has one more matrix: what can be kept if the search is cut off.
   std::function<void(const Ranking&)> ranked = {};
 };
 

@@ -19,7 +19,7 @@ struct Axis {
 };
 
 // factors[axis][level]: the product of a row is the axis, that of a column the level's fan-out. Inside a
-// level, the first axis varies slowest, or the axes vary in the order that is said.
+// level, the first axis varies slowest, or the axes vary in the order of `orders`.
 struct ParallelismMatrix {
   std::vector<std::vector<int>> factors = {};
   std::vector<std::vector<int>> orders = {};  // by level: all axes, the slowest first; none: as numbered
@@ -55,7 +55,8 @@ struct Conditions {
 // What devices that differ in these axes only do with each other.
 enum class Goal {
   AllReduce,  // every device contributes `bytes` and gets the sum
-  ReduceScatter,  // every device contributes `bytes` and gets its part of the sum, whichever the strategy leaves it
+  // every device contributes `bytes` and gets its part of the sum, whichever the strategy leaves it
+  ReduceScatter,
   AllGather,  // every device has such a part, and gets `bytes`
   AllToAll,   // every device has `bytes`, and sends an equal part to each
   Shift,      // every device sends `bytes` to the next along the axes, the last to none
@@ -71,7 +72,7 @@ struct Reduction {
   double bytes = 0;            // per device
   double times = 1;            // per iteration of the job
   double element_bytes = 4;    // nothing is scattered finer
-  // Earlier ones of the job: it begins when these have ended. Not said: all that are before it.
+  // Earlier reductions of the job: this one begins when they have ended. Not given: all that are before it.
   std::optional<std::vector<int>> after = {};
   bool operator==(const Reduction&) const = default;
 };
@@ -83,7 +84,7 @@ struct Job {
   bool operator==(const Job&) const = default;
 };
 
-// Does any reduction of the job say what it comes after, so that some may run side by side?
+// Does any reduction of the job name its predecessors, so that some may run side by side?
 bool overlaps(const Job&);
 // By reduction: those that it waits for.
 std::vector<std::vector<int>> predecessors(const Job&);
@@ -91,13 +92,15 @@ std::vector<std::vector<int>> predecessors(const Job&);
 Job job_from_json(std::string_view text, const std::string& file);
 std::string to_json(const Job&);
 
-// The hierarchies over which strategies may be written (P^2, section 3.4; placement/synthesis_hierarchy.h), the richest last.
+// The hierarchies over which strategies may be written (P^2, section 3.4; placement/synthesis_hierarchy.h),
+// the richest last.
 enum class SynthesisKind {
   System,         // (a) the levels of the machine
   Columns,        // (b) all factors, level by level
   Rows,           // (c) all factors, axis by axis
   ReductionAxes,  // (d) the factors of the reduction axes, axis by axis
-  Collapsed,  // (d) with factors of one machine level joined, and without factors of 1: what we search by default
+  // (d) with factors of one machine level joined, and without factors of 1: what we search by default
+  Collapsed,
 };
 // Those that can be asked for. Of several reduction axes, the factors in one level are one in all of them.
 inline constexpr std::array<SynthesisKind, 4> kSynthesisChoices = {

@@ -5,8 +5,8 @@
 // the buffers while messages fly; when all of them are complete, each thread block does its local
 // instructions in order. So within an epoch a send reads what its slot held before, no slot is received into
 // that is sent or received into elsewhere, and thread blocks share slots only for reading. Ranks wait for
-// each other through messages alone; both ends of a message are in the same epoch. An instruction with a message
-// does nothing else: it sends one slot, or receives into one.
+// each other through messages alone; both ends of a message are in the same epoch. An instruction with a
+// message does nothing else: it sends one slot, or receives into one.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ struct MessageEnds {
   bool operator==(const MessageEnds&) const = default;
 };
 
-// By number. Requires a program that the referee accepts.
+// By number. Requires a program that the verifier accepts.
 std::vector<MessageEnds> messages_of(const Program&);
 
 // "send output[3] to rank 5 (message 17)".

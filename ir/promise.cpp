@@ -1,7 +1,6 @@
-// Two tables, both by rank: place_, which input slot stands for each (none where all stand for themselves),
-// and chunks_, what each rank wants, by output slot. Sums are not kept: an AllReduce has one of `ranks` terms
-// for every chunk and rank, and the chunk's number stands for it. terms() and wanted() make the one that is
-// asked for.
+// Two tables, both by rank: place_, the input slot that stands for each (empty if all stand for themselves),
+// and chunks_, the wanted chunk of each output slot. Sums are not kept: an AllReduce has one of `ranks` terms
+// for every chunk and rank, and the chunk's number stands for it. terms() and wanted() make one on request.
 #include "ir/promise.h"
 
 #include <fmt/format.h>
@@ -98,7 +97,7 @@ std::vector<Promise::Input> Promise::terms(std::span<const Chunk> chunks) const 
   return all;
 }
 
-// Two terms of one place are added: whoever adds up copies of equal inputs has them twice.
+// Two terms of one slot are added: adding up copies of equal inputs counts them twice.
 std::optional<SymbolicSum> Promise::wanted(Rank n, int slot) const {
   const std::span<const Chunk> added_up = chunks(n, slot);
   if (added_up.empty()) return std::nullopt;

@@ -1,10 +1,11 @@
-// What a collective promises, said once: which inputs hold the same data at the start, and which inputs an output is
-// the sum of at the end. Referees, differences, test data and the checkers of emitted programs all read it here. It
-// is a noun, and not a part of the referee, since what runs programs may know ir/ only.
+// What a collective promises, defined once: which inputs hold the same data at the start, and which inputs an
+// output is the sum of at the end. Verifiers, differences, test data and the checkers of emitted programs all
+// read it here. It is a noun, and not part of the verifier, since the executors of programs may include ir/
+// only.
 //
-// An output is the sum of the chunks that have their position there: several only where copies are added up locally.
-// A chunk of a collective that combines is the sum of its contributions, one from each rank of pre(c); else it is the
-// one original, which every rank of pre(c) promises to hold.
+// An output is the sum of the chunks that have their position there: several only where copies are added up
+// locally. A chunk of a collective that combines is the sum of its contributions, one from each rank of
+// pre(c); else it is the one original, which every rank of pre(c) promises to hold.
 //
 // Takes a number for each chunk that a rank wants and each input slot; sums are made when they are asked for.
 #pragma once
@@ -37,7 +38,8 @@ class Promise {
 
   int ranks() const { return static_cast<int>(first_.size()) - 1; }
 
-  // Input slots that are promised to hold the same data are one place, 0 to places() - 1, named after the first.
+  // Input slots that are promised to hold the same data are one place, 0 to places() - 1, named after the
+  // first.
   int places() const { return first_.back(); }
   int place(Rank, int input) const;
   Input input_at(int place) const;
@@ -46,7 +48,8 @@ class Promise {
   // All outputs of a rank that something is promised for, by slot.
   std::vector<Output> outputs(Rank) const;
   std::span<const Chunk> chunks(Rank, int slot) const;  // none: nothing is promised there
-  // What chunks are the sum of, each input as often as it is added; of copies that several ranks hold the first's.
+  // What chunks are the sum of, each input as often as it is added; of copies that several ranks hold the
+  // first's.
   std::vector<Input> terms(std::span<const Chunk>) const;
 
   // The same in places. None: nothing is promised there.

@@ -1,6 +1,6 @@
-// One rank lies in the object, and the sets of an Allgather or a ReduceScatter are one rank or all of them;
-// more lie in a vector that copies share. Equality looks first whether it is the same vector, so to compare
-// the chunks of a class is to compare pointers.
+// One rank is stored in the object; the sets of an Allgather or a ReduceScatter are one rank or all of them.
+// More ranks are stored in a vector that copies share. Equality first tests whether the vectors are the same
+// object, so to compare the chunks of a class is to compare pointers.
 #include "ir/rank_set.h"
 
 #include <algorithm>

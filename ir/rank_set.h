@@ -1,5 +1,5 @@
-// A set of ranks, as chunks name them: immutable, so that copies may share it. The thousand chunks of an AllReduce on
-// a thousand ranks name one set twice each.
+// A set of ranks, as chunks name them: immutable, so that copies may share it. The thousand chunks of an
+// AllReduce on a thousand ranks name one set twice each.
 #pragma once
 
 #include <compare>
@@ -17,8 +17,9 @@ class RankSet {
   using iterator = const Rank*;
   using const_iterator = const Rank*;
 
-  RankSet() = default;  // nobody
-  // In any order; a rank that is named twice stays so, since referees say what is wrong with a collective.
+  RankSet() = default;  // empty
+  // In any order; a rank that is named twice stays so, since verifiers report what is wrong with a
+  // collective.
   RankSet(std::vector<Rank> ranks);  // NOLINT: a list of ranks is a set of ranks
   RankSet(std::initializer_list<Rank> ranks) : RankSet(std::vector<Rank>(ranks)) {}
   static RankSet all(int ranks);  // 0 to ranks - 1
@@ -37,7 +38,7 @@ class RankSet {
   friend bool operator==(const RankSet&, const RankSet&);
   friend std::strong_ordering operator<=>(const RankSet&, const RankSet&);
 
-  // Is it known without a look that the two are one set, that takes no more room than one?
+  // Are the two known to be one set by their storage alone, without a comparison of ranks?
   bool shares(const RankSet& other) const { return many_ == other.many_; }
 
  private:

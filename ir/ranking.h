@@ -35,7 +35,7 @@ struct RankedStrategy {
 
 // A strategy that the user brought, under one matrix.
 struct OwnStrategy {
-  std::string fault = {};                // why it is none here; empty: it is one, and
+  std::string fault = {};                // why it is not one here; empty: it is one, and
   std::vector<std::string> levels = {};  // these are the levels of its instructions,
   RankedStrategy priced = {};            // which take so long
   bool operator==(const OwnStrategy&) const = default;
@@ -44,7 +44,8 @@ struct OwnStrategy {
 // One reduction of the job under one matrix.
 struct ReductionRanking {
   int reduction = 0;  // of the job
-  // Names of the synthesis hierarchy; [0] is the root. Levels of the machine that strategies treat as one: "rack+node".
+  // Names of the synthesis hierarchy; [0] is the root. Levels of the machine that strategies treat as one:
+  // "rack+node".
   std::vector<std::string> levels = {};
   std::vector<int> sizes = {};  // of the same; a single 1: nothing to reduce
   double allreduce_us = 0;      // of a single AllReduce over whole groups
@@ -54,9 +55,10 @@ struct ReductionRanking {
   std::array<long long, kSynthesisChoices.size()> programs_over = {};
   // Cheapest first; the first is proven to be the cheapest of any length over these levels.
   std::vector<RankedStrategy> strategies = {};
-  // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of strategies.
+  // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of
+  // strategies.
   std::optional<PricedInstruction> exchange = {};
-  std::optional<OwnStrategy> own = {};  // where there is one, and something to sum
+  std::optional<OwnStrategy> own = {};  // if one was given, and there is something to sum
   double from_us = 0, to_us = 0;  // in the iteration, by its first strategy; only where the job overlaps
   bool operator==(const ReductionRanking&) const = default;
 };
@@ -65,7 +67,8 @@ struct RankedMatrix {
   ParallelismMatrix matrix = {};
   double us = 0;            // of all reductions of an iteration, each by its best strategy
   double allreduce_us = 0;  // and each by a single instruction
-  // Where the job says what comes after what (overlaps()), `us` is until all have ended, and this their sum; else 0.
+  // If the job names predecessors (overlaps()), `us` is the time until all have ended, and this their sum;
+  // else 0.
   double one_by_one_us = 0;
   std::vector<ReductionRanking> reductions = {};
   bool operator==(const RankedMatrix&) const = default;
@@ -97,18 +100,20 @@ struct Ranking {
   Conditions conditions = {};  // that matrices had to obey
   int matrices = 0;            // that fit and obey the conditions
   int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work
-  int without_strategy = 0;    // of these: over that hierarchy a reduction has none, so they are not ranked
+  // of these: a reduction has no strategy over that hierarchy, so they are not ranked
+  int without_strategy = 0;
   std::vector<RankedMatrix> best = {};
   double seconds = 0;
-  // Where sizes were chosen (placement/axis_sizes.h), best first: the job is that with the first ones. Else none.
+  // Where sizes were chosen (placement/axis_sizes.h), best first: the job is that with the first ones. Else
+  // none.
   std::vector<RankedSizes> sizes = {};
   SizeChoices size_choices = {};
 };
 
 // What a check of a ranking has found.
 struct RankingReport {
-  int placements = 0;  // looked at
-  int strategies = 0;  // refereed and priced again
+  int placements = 0;  // examined
+  int strategies = 0;  // verified and priced again
   int matrices = 0;    // priced again, to see that none is better
   std::vector<Fault> faults = {};
 };
@@ -121,8 +126,9 @@ std::string to_json(const Ranking&);
 // Is this text meant as one? (By its first key.)
 bool is_ranking(std::string_view text);
 
-// What the text says, whether it is true or not: placement/check_ranking.h judges that. What a program could not do anything
-// with is refused: names of levels that are not there, groups of devices that are not. Throws InputError that names the place.
+// What the text states, whether it is true or not: placement/check_ranking.h verifies that. Refused are names
+// of levels that do not exist, and groups with devices that do not exist. Throws InputError that names the
+// place.
 Ranking ranking_from_json(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -1,5 +1,6 @@
-// Numbers are carried over one by one: ranks and links by the renumbering; shared limits by their links; chunks by who has
-// them before and who wants them after, the i-th of those that are alike as the i-th; of AllReduce by whose they are in between.
+// Numbers are carried over one by one: ranks and links by the renumbering; shared limits by their links;
+// chunks by their pre and post, the i-th of equal ones as the i-th; of AllReduce by their owner between the
+// phases.
 #include "ir/renumbering.h"
 
 #include <fmt/format.h>
@@ -25,7 +26,7 @@ RankSet moved(const RankSet& set, const std::vector<Rank>& ranks) {
   return result;
 }
 
-// By chunk of the one: which of the other it is; empty where some are none.
+// [chunk of `from`] -> chunk of `to`; empty if a chunk does not have one.
 std::vector<Chunk> moved_chunks(const Collective& from, const Collective& to,
                                 const std::vector<Rank>& ranks) {
   std::map<std::pair<RankSet, RankSet>, std::vector<Chunk>> alike;
@@ -49,12 +50,12 @@ std::vector<Chunk> moved_chunks(const Collective& from, const Collective& to,
   return result;
 }
 
-// Their order where they are renumbered: by their links, then what they let through.
+// The order of limits when they are renumbered: by their links, then by bandwidth and abilities.
 auto key_of(const SharedLimit& limit) {
   return std::tuple(limit.links, limit.bandwidth, limit.abilities.multicast, limit.abilities.reduce);
 }
 
-// By limit: which of the other machine it is; empty where some are none.
+// [limit of `from`] -> limit of `to`; empty if a limit does not have one.
 std::vector<int> moved_limits(const Topology& from, const Topology& to, const std::vector<LinkId>& links) {
   std::map<decltype(key_of({})), std::vector<int>> alike;
   for (int i = static_cast<int>(to.limits.size()); i-- > 0;) alike[key_of(to.limits[i])].push_back(i);

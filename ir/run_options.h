@@ -1,4 +1,4 @@
-// How programs are run on real data, and what a run says.
+// How programs are run on real data, and the report of a run.
 #pragma once
 
 #include <chrono>
@@ -11,8 +11,8 @@
 namespace chorale {
 
 struct RunOptions {
-  // Of a *block* of the collective (ir/collective.h says what that is), rounded down to whole elements; need
-  // not be divisible by anything, and may be 0.
+  // Of a *block* of the collective (defined in ir/collective.h), rounded down to whole elements; need not be
+  // divisible by anything, and may be 0.
   std::vector<std::int64_t> bytes = {1024};
   std::vector<ElementType> types = {ElementType::Float32};
   // Of a program that only copies, the first one is run: they do not differ.

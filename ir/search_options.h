@@ -1,4 +1,4 @@
-// What a search may be told, and what it answers besides a Result (ir/frontier.h).
+// Options of a search, and what it reports besides a Result (ir/frontier.h).
 #pragma once
 
 #include <atomic>
@@ -41,8 +41,8 @@ struct CubeAnswer {
   std::int64_t conflicts = 0;
 };
 
-// A question that its conflicts did not answer, with the cubes into which it is cut, and their answers in the same order; none
-// yet: nobody has answered.
+// An instance that was not decided within its conflicts, with the cubes into which it is split, and their
+// answers in the same order; empty: there are no answers yet.
 struct CutQuestion {
   CollectiveKind collective = CollectiveKind::Custom;  // what was asked for, or a part of it
   int chunks = 1;
@@ -54,14 +54,14 @@ struct CutQuestion {
 struct SynthesisOptions {
   Engine engine = Engine::Sat;
   SolveLimits limits = {};  // for each question to a solver
-  // A question that the conflicts of the limits do not answer is cut into so many cubes, each a question of its own; 0: it
-  // is left open. Only with a limit on conflicts.
+  // An instance that is not decided within the limit on conflicts is cut into this many cubes, each an
+  // instance of its own; 0: it is left open. Only with a limit on conflicts.
   int cubes = 0;
   int cube_jobs = 1;  // cubes solved side by side
-  // Questions that somebody else has answered cube by cube: they are not asked here.
+  // Instances that were solved elsewhere cube by cube: they are not solved here.
   std::vector<CutQuestion> cut = {};
-  // With it nobody answers cubes here: it is told of each question that is cut and not among those, from any thread. It stays open,
-  // and what would follow of it is not searched.
+  // With it, cubes are not solved here: it is called with each instance that is cut and not among those, from
+  // any thread. The instance stays open, and what would follow from it is not searched.
   std::function<void(const CutQuestion&)> hard = {};
   bool use_bounds = true;    // off: let the solver refute what a bound would have refuted
   bool use_symmetry = true;  // off: no symmetric schedules first
@@ -78,24 +78,25 @@ struct Progress {
 };
 
 struct FrontierOptions {
-  int min_chunks = 1;                             // cut each block into at least so many
-  int max_chunks = kAnyChunks;                    // and at most so many; by default as many as pay
+  int min_chunks = 1;                             // cut each block into at least this many
+  int max_chunks = kAnyChunks;                    // and at most this many; by default as many as pay
   int extra_rounds = kAnyRounds;                  // only rounds <= steps + this (k-synchronous)
   int max_steps = kAnySteps;                      // only these steps and fewer
   std::chrono::milliseconds time_limit{-1};       // for the whole search, none if negative
-  std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only said in the result
+  std::optional<std::int64_t> memory_bytes = {};  // what the process may take; only reported in the result
   // Sound schedules to begin with, of the collective that is asked for or, of an AllReduce, of its parts.
   std::vector<Point> known = {};
-  // What a point takes for a block of so many bytes, where links differ: the frontier counts steps as if all links had the
-  // worst latency. With it, what others beat in steps and rounds is kept where it is the fastest at some size.
+  // Time of a point for a block of `block_bytes`, for machines whose links differ: the frontier counts steps
+  // as if all links had the worst latency. With it, a point that others dominate in steps and rounds is kept
+  // if it is the fastest at some size.
   std::function<double(const Point&, double block_bytes)> us = {};
   std::vector<double> sizes =
-      {};        // of a block, in bytes, at which the fastest is looked for; none: some from 100 to 1e9
+      {};        // of a block, in bytes, at which the fastest is searched; none: some from 100 to 1e9
   int jobs = 1;  // chunk counts searched side by side
   SynthesisOptions synthesis = {};
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time
-  // Called once, before the search begins, with what says at any time and from any thread what has been found
-  // so far; whoever must end the program before the search does asks it.
+  // Called once, before the search begins, with a function that returns what has been found so far, at any
+  // time and from any thread; a caller that must end the program before the search does asks it.
   std::function<void(std::function<Result()>)> publish = {};
 };
 
@@ -103,16 +104,19 @@ struct FrontierOptions {
 inline constexpr int kMostChunks = 4096;
 inline constexpr int kMostSteps = 100'000;
 
-// The options of every search, and those that only a search for the whole frontier has. A new option is a member and a row.
+// The options of every search, and those that only a search for the whole frontier has. A new option is a
+// member and a row.
 std::span<const OptionRow<FrontierOptions>> search_rows();
 std::span<const OptionRow<FrontierOptions>> frontier_rows();
 std::vector<OptionRow<FrontierOptions>> question_rows();  // of both, those on which an answer depends
 
-// Throws InputError where options contradict each other. `name_of` is how the caller names an option; `where` comes before it.
+// Throws InputError where options contradict each other. `name_of` is how the caller names an option; `where`
+// comes before it.
 void require_consistent(const FrontierOptions&, const std::function<std::string(const OptionWords&)>& name_of,
                         const std::string& where = "");
 
-// One question instead of all. What is not given is taken as low as possible: first the steps, then the rounds.
+// One question instead of all. What is not given is taken as low as possible: first the steps, then the
+// rounds.
 struct SynthesisQuestion {
   int chunks = 1;
   std::optional<int> steps = {};
@@ -122,14 +126,15 @@ struct SynthesisQuestion {
 std::span<const OptionRow<SynthesisQuestion>> synthesis_rows();
 
 struct SynthesisResult {
-  Verdict verdict = Verdict::Unknown;  // Unsat: shown by the claims, or said by another engine than ours
+  Verdict verdict = Verdict::Unknown;  // Unsat: shown by the claims, or reported by another engine than ours
   Result result = {};                  // a point although Unknown: the best until the limit
   std::int64_t conflicts = 0;
 };
 
-// How hard a check tries to refute from the plain formula (semantics/plain_formula.h) what the search has refuted
-// from its own. What takes more is checked by the search's formula alone, and counted apart. Of the grid's 62
-// refutations, 60 take at most 3,252 conflicts and 1.5e6 literals, two take 25,405 conflicts, twice the search's.
+// How hard a check tries to refute from the plain formula (semantics/plain_formula.h) what the search has
+// refuted from its own. What takes more is checked by the search's formula alone, and counted apart. Of the
+// grid's 62 refutations, 60 take at most 3,252 conflicts and 1.5e6 literals, two take 25,405 conflicts, twice
+// the search's.
 struct PlainEffort {
   std::int64_t conflicts = 5'000;  // of each refutation; 0: none is tried
   double literals = 2e6;           // of a formula that is built

@@ -14,8 +14,8 @@ struct Range {
 };
 
 // By Unicode's names: control, soft hyphen, Arabic letter mark, vowel separator, zero-width and directional
-// marks, separators, embeddings and overrides, invisible operators and isolates, byte order mark, annotations,
-// tags.
+// marks, separators, embeddings and overrides, invisible operators and isolates, byte order mark,
+// annotations, tags.
 constexpr Range kSteering[] = {{0x00, 0x1f},     {0x7f, 0x9f},     {0xad, 0xad},      {0x61c, 0x61c},
                                {0x180e, 0x180e}, {0x200b, 0x200f}, {0x2028, 0x202e},  {0x2060, 0x206f},
                                {0xfeff, 0xfeff}, {0xfff9, 0xfffb}, {0xe0000, 0xe007f}};

@@ -1,6 +1,6 @@
-// What is limited is what the readers of a noun do with it. A referee has a cell for each slot of a program,
-// does what an instruction says chunk by chunk, and notes at the end of every instruction of a block program
-// how far each block is. None of that shows in the length of a text.
+// The limits are on what the readers of a noun do with it. A verifier has a cell for each slot of a program,
+// executes an instruction chunk by chunk, and records at the end of every instruction of a block program the
+// progress of each block. The length of a text shows none of that.
 #include "ir/sizes.h"
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr long long kMostChunksMoved = 1 << 24, kMostKnowledge = 1LL << 30;
 
-// What makes a program large, counted over all ranks.
+// The size of a program, counted over all ranks.
 struct ProgramSize {
   long long slots = 0;  // of all buffers
   long long moved = 0;  // chunks, by all instructions

@@ -1,6 +1,6 @@
 // A row moves one slot to one slot, or adds it there. So an operation is a copy of its first operand to its
 // first result, additions of the other operands to that, and copies from there to the other results: the sum
-// grows where it is wanted, without a place between.
+// grows at its destination, without an intermediate slot.
 #include "ir/step_rows.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// What programs of epochs do between two exchanges of messages, as rows of integers: for executors and sources that go
-// through tables. An operation of several operands or results is several rows, one after the other.
+// What programs of epochs do between two exchanges of messages, as rows of integers: for executors and
+// sources that go through tables. An operation of several operands or results is several rows, one after the
+// other.
 #pragma once
 
 #include <vector>

@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-// What stands before the first separator, which is taken off as well.
+// The text before the first separator, which is removed as well.
 std::string_view cut_off(std::string_view& text, char separator) {
   const std::size_t at = text.find(separator);
   const std::string_view head = text.substr(0, at);

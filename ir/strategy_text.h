@@ -1,4 +1,5 @@
-// A reduction strategy as a person writes it: in the words in which strategies are printed, by names of levels.
+// A reduction strategy as a person writes it: in the words in which strategies are printed, by names of
+// levels.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace chorale {
 
-// Which levels there are is said by a parallelism matrix, so they are names here.
+// A parallelism matrix defines which levels there are, so they are names here.
 struct NamedInstruction {
   std::string slice = {};
   StrategyInstruction::Form form = StrategyInstruction::Form::InsideGroup;
@@ -20,8 +21,8 @@ struct NamedInstruction {
 
 using NamedStrategy = std::vector<NamedInstruction>;
 
-// "(gpu, InsideGroup, ReduceScatter); (gpu, Parallel(root), AllReduce); (gpu, InsideGroup, AllGather)". Throws InputError that
-// names `where` and the instruction.
+// "(gpu, InsideGroup, ReduceScatter); (gpu, Parallel(root), AllReduce); (gpu, InsideGroup, AllGather)".
+// Throws InputError that names `where` and the instruction.
 NamedStrategy parse_strategy(std::string_view text, const std::string& where);
 
 }  // namespace chorale

@@ -24,7 +24,7 @@ Term relu_term(const Term&);
 // Zero with the probability, else as much more; random numbers of the stream.
 Term dropout_term(const Term&, double probability, double stream);
 
-// Its operand of the name, wherever it occurs, replaced.
+// The term with each operand of these names replaced.
 Term substituted(const Term&, const std::vector<std::string>& names, const std::vector<Term>& values);
 
 }  // namespace chorale

@@ -1,8 +1,8 @@
-// What solvers and fillings leave in a schedule without need: sends that lead nowhere, chunks that come
-// twice, steps that have become empty. Copies and sums differ. A copy that a rank has is never lost, so going
-// back from the end more and more copies are useful. A value of a sum may be replaced, and then nobody needs
-// what was there before. Both take a bit for every chunk and rank and a walk or two over the sends. What was
-// right stays right, in no more steps and rounds.
+// Removes what solvers and fillings leave in a schedule without need: sends that lead nowhere, chunks that
+// arrive twice, steps that have become empty. Copies and sums differ. A copy that a rank has is never lost,
+// so from the end backwards the set of useful copies grows. A value of a sum may be replaced, and then the
+// earlier value is not needed. Both take a bit for every chunk and rank and a pass or two over the sends. A
+// right schedule stays right, in no more steps and rounds.
 #include "ir/tidy.h"
 
 #include <algorithm>

@@ -94,7 +94,7 @@ class Lexer {
     return result;
   }
 
-  // "12", "0.5", "1e-8", "4K" (K, M, G: 2^10, 2^20, 2^30). The dots of "0..2" are no part of a number.
+  // "12", "0.5", "1e-8", "4K" (K, M, G: 2^10, 2^20, 2^30). The dots of "0..2" are not part of a number.
   Token number(Token token) {
     const std::size_t begin = at_;
     while (is_digit(peek())) ++at_;

@@ -13,7 +13,7 @@ struct Token {
   Kind kind = Kind::End;
   std::string_view text = {};  // of the source; of String: without the quotes
   double value = 0;            // of Number
-  std::int64_t whole = -1;     // of Number: as a whole one; -1: it is none, or has more than 62 bits
+  std::int64_t whole = -1;     // of Number: as an integer; -1: it is not one, or has more than 62 bits
   int line = 1, column = 1;    // from 1, in bytes
 };
 

@@ -52,7 +52,7 @@ LinkId find_link(const Topology& topology, Node src, Node dst) {
 // Breadth first, from all of them at once.
 std::vector<int> hops(const Topology& topology, const RankSet& from) {
   const int nodes = topology.ranks + topology.switches;
-  // Ends of links side by side, by where they begin: bounds of 1,024 ranks ask this of each rank.
+  // Ends of links, grouped by their sources: bounds of 1,024 ranks request this of each rank.
   std::vector<int> first(nodes + 1, 0);
   for (const Link& link : topology.links) ++first[link.src + 1];
   for (int n = 0; n < nodes; ++n) first[n + 1] += first[n];

@@ -1,9 +1,10 @@
 // A machine: ranks, switches, and the directed links between them, in the model of Cai et al. 2021 (SCCL): in
 // one round a link moves at most `bandwidth` chunks, and a shared limit bounds the sum over a set of links.
 //
-// A switch may compute on what passes: multicast (copies of one value for several ranks leave it, and one comes in) and reduce
-// (several values for one rank come in, and their sum leaves it). `flatten` (topology/switches.h) makes of that how its wires
-// count; docs/topologies.md proves that a network can do what is counted so.
+// A switch may compute on what passes: multicast (copies of one value for several ranks leave it, and one
+// comes in) and reduce (several values for one rank come in, and their sum leaves it). `flatten`
+// (topology/switches.h) makes of that how its wires count; docs/topologies.md proves that a network can do
+// what is counted so.
 #pragma once
 
 #include <optional>
@@ -40,21 +41,23 @@ struct Cable {
   bool operator==(const Cable&) const = default;
 };
 
-// A switch port, a NIC: these links together move at most `bandwidth` chunks per round. Of the sends of one step, those of one
-// chunk from one rank count once if the limit multicasts, those of one chunk to one rank count once if it reduces; if it
-// can do both, copies count as it multicasts and what is added up (Send::reduce) as it reduces.
+// A switch port, a NIC: these links together move at most `bandwidth` chunks per round. Of the sends of one
+// step, those of one chunk from one rank count once if the limit multicasts, those of one chunk to one rank
+// count once if it reduces; if it can do both, copies count as it multicasts and what is added up
+// (Send::reduce) as it reduces.
 struct SharedLimit {
   std::string name = {};
   std::vector<LinkId> links = {};  // sorted, without duplicates
   int bandwidth = 1;
   Abilities abilities = {};
-  // What `flatten` made the limit of; empty where it was stated over links between ranks. Information for drawings.
+  // What `flatten` made the limit of; empty where it was stated over links between ranks. Information for
+  // drawings.
   std::vector<Cable> cables = {};
   bool operator==(const SharedLimit&) const = default;
 };
 
-// The machine with its switches below a topology whose links are some ways through them, and not all that there are. Bounds
-// are of this machine: so they hold whatever ways were chosen.
+// The machine with its switches below a topology whose links are some of the paths through them. Bounds are
+// of this machine: so they hold whatever routes were chosen.
 struct Underlay {
   int switches = 0;
   std::vector<Link> links = {};  // between ranks and switches
@@ -78,12 +81,13 @@ struct Topology {
 // The machine with its switches that the topology has below it; the topology where it has none.
 Topology with_switches(const Topology&);
 
-// What its switches or limits, all together, can do. "": they only forward; "multicast", "reduce", "multicast and reduce".
+// What its switches or limits, all together, can do. "": they only forward; "multicast", "reduce", "multicast
+// and reduce".
 Abilities abilities_of(const Topology&);
 std::string in_words(const Abilities&);
 
-// The same machine with every link turned round: what multicast reduces, and the other way round. Link and limit numbers
-// stay, so a schedule of the one is read as a schedule of the other by reversing its steps.
+// The same machine with every link reversed: switches that multicast then reduce, and vice versa. Link and
+// limit numbers stay, so a schedule of the one is read as a schedule of the other by reversing its steps.
 Topology reversed(const Topology&);
 
 // The first link src -> dst, or -1.

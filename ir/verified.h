@@ -1,5 +1,5 @@
 // What the verifier has accepted, carried across the rooms' borders: a function that takes a
-// Verified<Program> has no need to verify it again, and cannot be called with one that nobody has verified.
+// Verified<Program> need not verify it again, and cannot be called with an unverified one.
 //
 // Made in semantics/verified.h alone, of a Schedule, a Program, a BlockProgram or a PeerProgram, each for one
 // collective on one machine. Never changed afterwards: a pass takes the value, makes another one, and the

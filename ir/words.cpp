@@ -13,7 +13,7 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kLongestName = 60;  // a longer one is no slip of a finger
+constexpr std::size_t kLongestName = 60;  // a longer one is not a typing error
 
 // Letters to insert, remove or exchange (Levenshtein). Before letter i of a, row[j] is the distance of its
 // first i letters from b's first j; `diagonal` is what stood at j before it was written over.

@@ -1,4 +1,4 @@
-// Numbers and unknown names as people are told of them.
+// Numbers and unknown names as they are printed.
 #pragma once
 
 #include <string>

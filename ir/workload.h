@@ -1,10 +1,12 @@
-// A tensor program over the ranks of a job: computations and communication in one dataflow, which transformations
-// (workload/) turn into others that mean the same. After CoCoNet (Jangda et al., ASPLOS 2022).
+// A tensor program over the ranks of a job: computations and communication in one dataflow, which
+// transformations (workload/) turn into others that mean the same. After CoCoNet (Jangda et al., ASPLOS
+// 2022).
 //
-// Every rank runs it. The ranks of the job are `groups` groups of `ranks` consecutive ones: rank r of group g is rank
-// g * ranks + r of the world. A tensor has one shape and element type, and a layout that says what each rank has of it.
-// Operations have names, which their results have too, and come after what they read; so the list is an order in which
-// they may be done one after the other. Types of results are inferred (workload/infer.h).
+// Every rank runs it. The ranks of the job are `groups` groups of `ranks` consecutive ones: rank r of group g
+// is rank g * ranks + r of the world. A tensor has one shape and element type, and a layout that defines each
+// rank's part of it. Operations have names, which their results have too, and come after what they read; so
+// the list is an order in which they may be done one after the other. Types of results are inferred
+// (workload/infer.h).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +20,8 @@
 
 namespace chorale {
 
-// Numbers that shapes are made of: "size N = 1024". Programs that are emitted take other values when they run.
+// Numbers that shapes are made of: "size N = 1024". Programs that are emitted take other values when they
+// run.
 struct WorkloadSize {
   std::string name = {};
   std::int64_t value = 1;
@@ -37,8 +40,10 @@ using TensorShape = std::vector<Extent>;  // []: a scalar
 inline constexpr int kFlat = -1;  // all elements in row-major order, as if they were the only dimension
 
 // Replicated   every rank has all elements, and the same.
-// Sliced       cut along `dim` into as many parts as there are ranks, of lengths that differ by at most one, the longer
-//              ones first; rank r has part r. Of a tensor of one dimension kFlat and 0 are the same, and written 0.
+// Sliced       cut along `dim` into as many parts as there are ranks, of lengths that differ by at most one,
+// the longer
+//              ones first; rank r has part r. Of a tensor of one dimension kFlat and 0 are the same, and
+//              written 0.
 // Local        every rank has a tensor of this shape, each its own.
 // Rooted       rank `root` has all elements, the others nothing.
 enum class LayoutKind { Replicated, Sliced, Local, Rooted };
@@ -57,8 +62,8 @@ struct TensorType {
   TensorShape shape = {};
   TensorLayout layout = {};
   Scope scope = Scope::World;
-  // Of Group: the groups that have the tensor. Sends move them on: what the first group would have sent to the second,
-  // the second has and the first has not.
+  // Of Group: the groups that have the tensor. Sends move them on: what the first group would have sent to
+  // the second, the second has and the first has not.
   int first_group = 0, last_group = 0;
   bool operator==(const TensorType&) const = default;
 };
@@ -96,11 +101,11 @@ struct Operation {
   int stride = 1, padding = 0;             // of Convolution
   bool state = false;      // of Input: the program's own between runs, so that its layout is free to choose
   bool scattered = false;  // of Input: given as a list of tensors, which lie anywhere
-  // The input whose memory takes the result: nothing reads it by its own name from here on. Shape, element type and
-  // layout are the same.
+  // The input whose memory takes the result: nothing reads it by its own name from here on. Shape, element
+  // type and layout are the same.
   std::string updates = {};
-  // Operations with the same one follow each other in the list, and are done as one: a fused kernel, by its name; one
-  // or more kernels and single operations that are overlapped.
+  // Operations with the same one follow each other in the list, and are done as one: a fused kernel, by its
+  // name; one or more kernels and single operations that are overlapped.
   std::string kernel = {}, overlap = {};
   bool operator==(const Operation&) const = default;
 };
@@ -115,7 +120,7 @@ struct Workload {
   bool operator==(const Workload&) const = default;
 };
 
-// Null: there is none of that name.
+// Null: no operation has that name.
 const Operation* find(const Workload&, std::string_view name);
 const Operation& operation(const Workload&, std::string_view name);  // which there is
 bool is_communication(OperationKind);

@@ -2,9 +2,9 @@
 // ranks compare is a hash of the contents of the files that were loaded, in the order of reading, so it does
 // not depend on where a rank finds them; a file that is left out in one rank alone makes it differ.
 //
-// Two questions are kept apart. has() depends on the files alone and needs no memory, so ranks that loaded the same agree on it
-// without asking each other. choose() looks for symmetries, and may fail, or take the next best, where lowering does: ranks
-// that use it in a call compare its answer.
+// Two questions are kept apart. has() depends on the files alone and needs no memory, so ranks that loaded
+// the same files agree on it without communication. choose() searches symmetries, and may fail, or take the
+// next best point, if lowering does: ranks that use it in a call compare its answers.
 #include "library/algorithms.h"
 
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ constexpr std::uintmax_t kMostBytesOfAFile = std::uintmax_t{16} << 20, kMostByte
 // Of a plain file: another, such as a pipe, might never end.
 std::uintmax_t readable_bytes(const std::string& file) {
   std::error_code error;
-  if (!std::filesystem::exists(file, error)) return 0;  // read_file says what is wrong
+  if (!std::filesystem::exists(file, error)) return 0;  // read_file reports the error
   if (!std::filesystem::is_regular_file(file, error))
     throw InputError(file, "is no plain file", "name a result file, or a directory of them");
   const std::uintmax_t bytes = std::filesystem::file_size(file, error);
@@ -62,8 +62,8 @@ bool is_library(const std::string& file) {
   return begins == kBegins;
 }
 
-// Results of files and of libraries alike are not believed: throws InputError where the point does not do
-// what was asked for.
+// Results of files and of libraries are verified: throws InputError if the point does not do what was
+// requested.
 Verified<Schedule> verified(const Result& result, const Point& point) {
   if (const std::vector<Fault> faults = way_faults(result.topology, 1); !faults.empty())
     throw InputError("schedule", faults.front().words);
@@ -73,13 +73,13 @@ Verified<Schedule> verified(const Result& result, const Point& point) {
   return std::move(*verification.accepted);
 }
 
-// A program of others has the buffers of the collective that it names: a point that does something else in its place
-// (gathers, and adds up) needs others.
+// A program of others has the buffers of the collective that it names: a point of an implementation by
+// another collective (which gathers, and adds up) needs others.
 bool does(const Point& point, const CollectiveCall& call) {
   return point.collective.kind == call.collective && is_custom(point.collective) == !call.counts.empty();
 }
 
-// Is a fixed order the same where ranks are called otherwise?
+// Is a fixed order the same if ranks are renumbered?
 bool keeps_tree(const Collective& collective, const std::vector<Rank>& ranks) {
   const SumOrder& order = collective.order;
   return order.kind != SumOrder::Kind::Fixed || renumbered(order.tree, ranks) == order.tree;
@@ -167,7 +167,7 @@ void Algorithms::read(const std::string& file) {
   }
 }
 
-// What ranks compare is all that decides: answers, seats and times.
+// The fingerprint that ranks compare covers all that decides a choice: answers, hosts and times.
 void Algorithms::read_library(const std::string& file) {
   std::vector<std::unique_ptr<Loaded>> all;
   std::uint64_t fingerprint = fingerprint_;
@@ -202,7 +202,7 @@ void Algorithms::read_library(const std::string& file) {
   bytes_ += bytes;
 }
 
-// Why sums are not in the order that is asked for; "": they are.
+// Why sums are not in the requested order; "": they are.
 std::string Algorithms::other_order(const Collective& collective) {
   const SumOrder& order = collective.order;
   if (!adds(collective)) return "";
@@ -213,7 +213,7 @@ std::string Algorithms::other_order(const Collective& collective) {
   return at->second == order ? "" : "its sums have another order than those before it";
 }
 
-// All or nothing, but for what adds up in another order.
+// All or nothing, except for results that add up in another order.
 void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
   std::erase_if(more, [&](const std::unique_ptr<Loaded>& each) {
     const std::string why = other_order(each->result.collective);
@@ -233,8 +233,8 @@ void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
   size_ = number;
 }
 
-// The fingerprint stays: who adds has compared the other's. Addresses of algorithms stay, too, since others
-// hold them.
+// The fingerprint stays: the caller has compared the other's. Addresses of algorithms stay, too, since
+// callers hold them.
 void Algorithms::add(Algorithms other) {
   loaded_.reserve(loaded_.size() + other.loaded_.size());
   for (std::unique_ptr<Loaded>& each : other.loaded_) {
@@ -246,7 +246,8 @@ void Algorithms::add(Algorithms other) {
   chosen_.clear();
 }
 
-// What its ranks are called so that the root is that of the call; none: no symmetry carries its root there.
+// The renumbering of its ranks that makes its root that of the call; nullopt: no symmetry carries its root
+// there.
 std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const CollectiveCall& call,
                                                    std::vector<Rank> seats) const {
   const Result& result = loaded.result;
@@ -263,7 +264,7 @@ std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const Collect
   return {};
 }
 
-// Those that are seated, or, if there are none, those of which it is not known where they sit.
+// Algorithms whose hosts match those of the group, or, if there are none, those whose hosts are not known.
 std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& call,
                                                           const std::vector<Seat>& group, std::string& why) {
   std::vector<Candidate> known, unknown;
@@ -277,7 +278,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
       if (is_known && !seats) seats = seated(hosts, group);
     other_hosts = other_hosts || !seats;
     if (!seats) continue;
-    if (std::ranges::is_sorted(*seats)) seats->clear();  // everybody is who he is
+    if (std::ranges::is_sorted(*seats)) seats->clear();  // the identity
     // Counts are of ranks as they are numbered.
     if (!seats->empty() && !call.counts.empty()) {
       other_hosts = true;
@@ -311,7 +312,7 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
   std::pair key{call, group};
   if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
   const std::vector<Candidate> all = candidates(call, group, why);
-  // Each turn returns, or leaves one more point that is not usable.
+  // Each iteration returns, or leaves one more point that is not usable.
   while (true) {
     std::optional<Choice> best;
     std::optional<double> own;

@@ -1,4 +1,5 @@
-// The algorithms that a preloaded program may use: read once, chosen by collective, ranks, where these sit, and size.
+// The algorithms that a preloaded program may use: read once, chosen by collective, ranks, where these sit,
+// and size.
 #pragma once
 
 #include <cstdint>
@@ -26,40 +27,41 @@ struct LoadedAlgorithm {
   Verified<Program> program;
 };
 
-// A schedule as a program; throws InputError where there is none. `serialize_ports`: messages are so long
-// that those that share a port had better go one after the other (cost/port_serialization.h).
+// A schedule as a program; throws InputError if it cannot be lowered. `serialize_ports`: messages are so long
+// that those that share a port should be sent one after the other (cost/port_serialization.h).
 using Lowering = std::function<Verified<Program>(const Verified<Schedule>&, bool serialize_ports)>;
 
 class Algorithms {
  public:
   // Files, or directories of them, separated by colons: results, which a directory is searched for, and
-  // libraries (library/answers.h), of which what was measured `over` MPI or NCCL counts. What cannot be read,
-  // what is too large to be read in a moment, and what the memory does not suffice for, is left out and said
-  // in `complaints`. Throws nothing. Those whose ranks may end with different bits are left out, too; where
-  // `order`, which is what CHORALE_ORDER says, is "fixed", those of sums that are not added up along one tree,
-  // which is that of the first for so many ranks: then each size and each run gives the same bits. "agreed" is
-  // as ""; with another word nothing is loaded.
+  // libraries (library/answers.h), whose measurements `over` MPI or NCCL count. Left out, and reported in
+  // `complaints`, is a file that cannot be read, is too large to be read in a moment, or does not fit into
+  // memory. Throws nothing. Results whose ranks may end with different bits are left out, too; if `order`,
+  // the value of CHORALE_ORDER, is "fixed", also results whose sums are not added up along one tree, that of
+  // the first result for the same number of ranks: then each size and each run gives the same bits. "agreed"
+  // is as ""; with any other word nothing is loaded.
   explicit Algorithms(const std::string& path, std::string over = "mpi", const std::string& order = "");
 
   const std::vector<std::string>& complaints() const { return complaints_; }
   // Takes the algorithms of the other, not its complaints. Those at hand stay where they are.
   void add(Algorithms other);
-  // Of the contents of all files that were loaded, and the order: the same, with overwhelming odds only, for the
-  // same ones.
+  // Of the contents of all files that were loaded, and the order: the same, with overwhelming odds only, for
+  // the same ones.
   std::uint64_t fingerprint() const { return fingerprint_; }
   int size() const { return size_; }
 
-  // Is there one for this collective and so many ranks, whoever is its root and wherever they sit? Else `why` says that
-  // there is none. Ranks that loaded the same say the same, whatever they did before, and nothing is kept.
+  // Is there one for this collective and number of ranks, with any root and any hosts? Otherwise `why`
+  // reports that there is none. Ranks that loaded the same files give the same answer, whatever they did
+  // before, and nothing is kept.
   bool has(const CollectiveCall&, std::string& why) const;
 
-  // The one that should be fastest of those that can be lowered, or that was; for the ranks of the group as they are numbered.
-  // Null: there is none, or the library's own was measured to be faster, and `why` says so. There may not be enough memory to
-  // lower; then nothing has changed.
+  // The one with the least predicted or measured time of those that can be lowered, or that was lowered; for
+  // the ranks of the group as they are numbered. Null, with the reason in `why`: there is none, or the
+  // library's own was measured to be faster. If the memory does not suffice to lower it, nothing has changed.
   //
-  // `group`, if it is not empty, has the seat of each rank: an algorithm of which it is known how many hosts it has must be
-  // seated there, and where there is one, those of which it is not known are left alone. These take ranks as they are numbered.
-  // The root may be another where a symmetry of the machine carries the algorithm's there.
+  // `group`, if it is not empty, has the host of each rank: an algorithm whose hosts are known must match
+  // them, and if one does, those whose hosts are not known are not used. The latter take ranks as they are
+  // numbered. The root may be another if a symmetry of the machine carries the algorithm's root to it.
   const LoadedAlgorithm* choose(const CollectiveCall&, const std::vector<Seat>& group, const Lowering&,
                                 std::string& why);
 

@@ -1,8 +1,9 @@
-// Answers of searches in one SQLite file, a transaction each: what was stored is there whatever happens afterwards, and what
-// was not stored whole is not there. Questions and answers are texts, compressed; what they say is library/question.h's and library/taken.h's matter.
+// Answers of searches in one SQLite file, one transaction each: an answer that was stored stays whatever
+// happens afterwards, and one that was not stored whole is absent. Questions and answers are texts,
+// compressed; their contents are defined in library/question.h and library/taken.h.
 //
-// An answer is found by its question alone. Places say where in which machine that question was asked, for people: alike
-// nodes of a machine, or of several, share an answer.
+// An answer is found by its question alone. Places record in which machine and where that question was asked:
+// isomorphic nodes of a machine, or of several, share an answer.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@ struct AnswerPlace {
   std::string collective = {};  // its name
   int ranks = 0;                // of the group
   int root = 0;
-  // By rank of the answer, numbers of the hosts on which ranks sit there; empty: the machine does not say.
+  // By rank of the answer, numbers of the hosts of ranks there; empty: the machine does not define hosts.
   std::vector<int> hosts = {};
   std::string members =
       {};  // its ranks in the machine: "0 8 16 24"; of groups that are numbered alike those of the first
@@ -62,7 +63,8 @@ class AnswerFile {
   virtual ~AnswerFile() = default;
 
   virtual std::optional<StoredAnswer> answer(const std::string& question) = 0;
-  // What is put is on disk when this returns; what is put in one call of together(), as a whole or not at all.
+  // What is put is on disk when this returns; what is put in one call of together(), as a whole or not at
+  // all.
   virtual void together(const std::function<void()>& puts) = 0;
   // The answer with its numbering. A question that has one keeps it. Places and times are put by themselves.
   virtual void put(const StoredAnswer&) = 0;
@@ -75,8 +77,8 @@ class AnswerFile {
   virtual void each(const std::function<void(const StoredAnswer&)>&) = 0;
 };
 
-// Several processes may have it open. Throws InputError where there is none and `make` is not set, and for what is no such
-// file; likewise its functions where the file cannot be read or written.
+// Several processes may have it open. Throws InputError if it does not exist and `make` is not set, and for a
+// file of another kind; likewise its functions if the file cannot be read or written.
 std::unique_ptr<AnswerFile> open_answers(const std::string& path, bool make);
 
 }  // namespace chorale

@@ -1,4 +1,5 @@
-// Threads ask for the next question that is open, search it, and keep what was found; the file and the report are one's at a time.
+// Threads take the next open question, search it, and store the result; only one at a time accesses the file
+// and the report.
 #include "library/build.h"
 
 #include <fmt/format.h>
@@ -89,7 +90,7 @@ class Build {
       while (!stopped() && next_ < open_.size()) {
         const LibraryQuestion& question = questions_[open_[next_++]];
         ++running_;
-        // The last questions have the processors of those that are answered.
+        // The last questions get the processors of those that are answered.
         const int side_by_side = static_cast<int>(
             std::min<std::size_t>(static_cast<std::size_t>(options_.jobs),
                                   open_.size() - next_ + static_cast<std::size_t>(running_)));

@@ -1,4 +1,4 @@
-// A library is built: its questions that have no answer yet are searched, by whoever is given, and kept.
+// Builds a library: its questions without an answer are searched, by the given search, and stored.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@ class Keeper {
 
   // Is there an answer? Then it has the question's places and predicted times afterwards.
   bool has(const LibraryQuestion&);
-  // Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it would be found
-  // instead of a search that can do better. Returns whether it did.
+  // Stores it, with its places and predicted times. Not what was interrupted or had not enough memory: it
+  // would be found instead of a search that can do better. Returns whether it did.
   bool keep(const LibraryQuestion&, Result);
 
  private:
@@ -31,18 +31,18 @@ class Keeper {
   const Judges& judges_;
 };
 
-// What a search of a question came to: its result, or why there is none, in words.
+// The outcome of the search of a question: its result, or the reason why there is none, in words.
 struct Searched {
   std::optional<Result> result = {};
   std::string why = {};
 };
-// Searches; `jobs` of the processors are its own, for its cubes. Several are called at once, each by a thread of its own. May
-// return at once when `stopped`. What it throws ends the build.
+// Searches; `jobs` of the processors are its own, for its cubes. Several are called at once, each by a thread
+// of its own. May return at once when `stopped`. What it throws ends the build.
 using Search =
     std::function<Searched(const LibraryQuestion&, int jobs, const std::function<bool()>& stopped)>;
 
 struct LibraryBuildOptions {
-  int jobs = 1;                             // so many searches at once
+  int jobs = 1;                             // number of searches at once
   const std::atomic<bool>* stop = nullptr;  // once set no search is begun, and none that ends is kept
   std::function<void(int answered, int of)> progress = {};  // after each
 };

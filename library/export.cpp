@@ -1,4 +1,4 @@
-// Sizes go from one that was asked for up to the next one: the first choice also holds below, the last one also above.
+// Each size covers the range up to the next one: the first choice also holds below, the last one also above.
 #include "library/export.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::int64_t message_bytes(const Collective& collective, std::int64_t block) {
   return block * blocks_of(collective.kind, collective.ranks);
 }
 
-// Neighbours that choose the same are one.
+// Adjacent ranges with the same choice are merged.
 std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes,
                                  const std::function<bool(const Choice&)>& usable) {
   const Collective& collective = results.front().collective;
@@ -82,7 +82,8 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
   }
 }
 
-// The fastest of NCCL's two shapes, in pieces that suit the size; none: the machine has not the links for one of them.
+// The fastest of NCCL's two shapes, in pieces that suit the size; nullopt: the machine lacks the links for
+// one of them.
 std::optional<double> shape_us(const Topology& topology, std::span<const Result> of_shape, double block) {
   std::optional<double> best;
   for (const Result& result : of_shape)
@@ -93,7 +94,7 @@ std::optional<double> shape_us(const Topology& topology, std::span<const Result>
   return best;
 }
 
-// Each with the fewest chunks, one a channel, and trees, which are pipelines, also with more; the longest
+// Each with the fewest chunks, one per channel, and trees, which are pipelines, also with more; the longest
 // are left out.
 std::vector<Result> of_shapes(const Topology& topology, std::initializer_list<const char*> names,
                               bool pipelines, const Printers& printers) {

@@ -1,5 +1,5 @@
-// What is in a library, as others read it: files as texts, nothing is written. All that leaves here has passed the referee of
-// its form.
+// The contents of a library in the formats of other programs: files as texts, nothing is written. All that
+// leaves here has passed the verifier of its form.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,15 @@
 
 namespace chorale {
 
-// Mscclpp, MscclXml: for each collective the schedules that are the fastest at some size, each with the sizes of messages (of the larger
-//   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is left out, and the
-//   next best takes its sizes.
-// NcclTuner: rows for NCCL's example of a tuner plugin (its ext-tuner/example), in one file: which of NCCL's own algorithms it
-//   should take. What is known of these here is the shape of two, ring and tree, of AllReduce; so there are rows for that, where
-//   moving the data takes longer than all latencies, protocol Simple. Elsewhere NCCL goes on choosing.
+// Mscclpp, MscclXml: for each collective the schedules that are the fastest at some size, each with the sizes
+// of messages (of the larger
+//   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is
+//   left out, and the next best takes its sizes.
+// NcclTuner: rows for NCCL's example of a tuner plugin (its ext-tuner/example), in one file: which of NCCL's
+// own algorithms it
+//   should take. What is known of these here is the shape of two, ring and tree, of AllReduce; so there are
+//   rows for that, where moving the data takes longer than all latencies, protocol Simple. Elsewhere NCCL
+//   goes on choosing.
 // Preload: the answers themselves, files for CHORALE_ALGORITHMS.
 enum class ExportForm { Mscclpp, MscclXml, NcclTuner, Preload };
 std::span<const Named<ExportForm>> export_forms();
@@ -52,16 +55,17 @@ struct PrintOptions {
   std::int64_t min_bytes = 0, max_bytes = 0;  // of messages that it is for; 0: however large
 };
 
-// Who lowers schedules and knows hand-written ones, as a library does not (api/library.cpp).
+// What lowers schedules and knows baseline algorithms, which a library does not (api/library.cpp).
 struct Printers {
   std::function<Printed(const Topology&, const Point&, ExportForm, const PrintOptions&)> print = {};
-  // An algorithm by name, of so many chunks; 0: the fewest. None: the machine has not the links for it.
+  // A baseline algorithm by name, of `chunks` chunks; 0: the fewest. Nullopt: the machine lacks the links for
+  // it.
   std::function<std::optional<Result>(const Topology&, const std::string& name, int chunks)> classic = {};
   // The first words of the names of files.
   std::function<std::string(const Topology&, const Collective&)> stem = {};
 };
 
-// `name` is what errors call the file. Throws InputError where there is nothing to be written.
+// `name` is what errors call the file. Throws InputError if there is nothing to be written.
 Exported exported(AnswerFile&, const std::string& name, const ExportQuestion&, const Taker&, const Printers&);
 
 }  // namespace chorale

@@ -19,7 +19,7 @@ RankGroup all_of(const Topology& whole) {
   return all;
 }
 
-// Pairs that are linked both ways are those that can do a collective by themselves.
+// Pairs that are linked in both directions are those that can do a collective by themselves.
 bool is_pair(const Topology& whole, Rank a, Rank b) {
   return a < b && find_link(whole, a, b) >= 0 && find_link(whole, b, a) >= 0;
 }

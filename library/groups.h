@@ -1,5 +1,5 @@
 // The groups of ranks of a machine that libraries have answers for, by name: "all"; "pairs", any two ranks
-// that are linked both ways; a level of the machine.
+// that are linked in both directions; a level of the machine.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ bool is_group_named(const std::string& name, const std::string& spec, const Topo
 // A group as a machine of its own, numbered as its ranks come.
 Topology group_of(const Topology& whole, const std::string& name, const RankGroup&);
 
-// "0 8 16 24", and back; none: that is not how ranks of a machine of so many are written.
+// "0 8 16 24", and back; the result is empty if the text does not list ranks of a machine with `ranks` ranks.
 std::string in_words(const RankGroup&);
 RankGroup ranks_in(const std::string& words, int ranks);
 

@@ -1,5 +1,5 @@
-// Who judges what a library says: the checker of results and what marks them, which know bounds and solvers, as a library does
-// not (api/library.cpp gives them).
+// The verifiers of a library's answers: the checker of results and what marks them, which know bounds and
+// solvers, as a library does not (api/library.cpp passes them in).
 #pragma once
 
 #include <functional>
@@ -15,13 +15,15 @@ namespace chorale {
 struct Judges {
   // From nothing: every schedule, every claim, and what these show of points and space (pareto/check.h).
   std::function<CheckReport(const Result&, const SolveLimits&)> check = {};
-  // What is wrong with what it says of points and space; claims are believed (pareto/space_check.h).
+  // Faults in its points and space; claims are trusted (pareto/space_check.h).
   std::function<std::vector<Fault>(const Result&)> space_faults = {};
-  // Works out anew what the claims show, schedules as they are, or once they are verified (pareto/findings.h).
+  // Works out anew what the claims show, schedules as they are, or once they are verified
+  // (pareto/findings.h).
   std::function<void(Result&)> mark = {}, finish = {};
-  // Does a claim say more than those that are known (pareto/optimality.h)?
+  // Does a claim exclude more than the known ones do (pareto/optimality.h)?
   std::function<bool(const std::vector<Claim>& known, const Claim&)> says_more = {};
-  // On a machine that is numbered otherwise, its schedules verified (pareto/refereed.h). Throws InputError at `where`.
+  // The result on a machine that is numbered otherwise, its schedules verified (pareto/refereed.h). Throws
+  // InputError at `where`.
   std::function<Result(const Result&, const Renumbering&, const Topology& to, const std::string& where)>
       refereed = {};
   // What the fastest point takes, and no schedule less, for blocks of each size (api/report.h).

@@ -1,5 +1,6 @@
-// Machines and collectives by their names. Libraries are read in programs of others, too, into which nothing comes that reads
-// descriptions of machines; whoever builds, verifies or merges them gives it (api/library.cpp).
+// Machines and collectives by their names. Libraries are also read in programs of others, which do not
+// include the readers of machine descriptions; the code that builds, verifies or merges libraries passes them
+// in (api/library.cpp).
 #pragma once
 
 #include <functional>
@@ -13,12 +14,12 @@
 
 namespace chorale {
 
-// Each throws InputError for what is no name, or no readable file.
+// Each throws InputError for an unknown name, and for a file that cannot be read.
 struct Machines {
   std::function<Topology(const std::string& spec)> machine = {};        // without switches
   std::function<Nesting(const std::string& spec)> levels = {};          // its nesting groups
-  std::function<std::vector<int>(const std::string& spec)> hosts = {};  // by rank; empty: it does not say
-  // Of one chunk a block. `order` of its sums; "": any.
+  std::function<std::vector<int>(const std::string& spec)> hosts = {};  // by rank; empty: not defined
+  // With one chunk per block. `order` of its sums; "": any.
   std::function<Collective(const std::string& name, const Topology&, std::optional<Rank> root,
                            const std::string& order)>
       collective = {};

@@ -1,7 +1,8 @@
-// Of several answers to a question the best one is kept, and, unless it is complete, with what others say more: schedules that
-// none of its own is as good as, and claims that exclude more. That can be, since it is the same question: a claim is about all
-// schedules of a machine and a collective in so many chunks, whoever found it, and which points are proven follows from the
-// claims alone. So it is worked out anew from all of them.
+// Of several answers to a question the best one is kept, and, unless it is complete, what the others add to
+// it: schedules that none of its own is as good as, and claims that exclude more. That is sound, since it is
+// the same question: a claim is about all schedules of a machine and a collective with a number of chunks,
+// whatever search found it, and which points are proven follows from the claims alone. So the proven points
+// are computed again from all claims.
 #include "library/merge.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@
 namespace chorale {
 namespace {
 
-// Has it one that is as good?
+// Does it have one that is as good?
 bool has_as_good(const Result& result, const Point& point) {
   return std::ranges::any_of(result.points, [&](const Point& ours) {
     return ours.cost.steps <= point.cost.steps && compare_rate(ours.cost, point.cost) <= 0;
@@ -48,8 +49,8 @@ struct Found {
   Result result = {};
 };
 
-// Where one is complete, nobody has a schedule that is better. A refutation is not true then, or a claim of
-// one that is not checked before; either way it would take the place of what is better.
+// If one answer is complete, no other has a better schedule. Otherwise a refutation is not true, or a claim
+// that is not checked before; either would replace what is better.
 void require_agreement(const std::vector<Found>& found, const Found& best,
                        const std::vector<std::string>& files) {
   for (const Found& each : found)
@@ -59,7 +60,7 @@ void require_agreement(const std::vector<Found>& found, const Found& best,
                        kSeeVerify);
 }
 
-// What was found, with the numbers of the best.
+// The result, with the numbers of the best answer.
 Result renumbered_as(const Found& found, const Found& best, const Judges& judges, const std::string& where) {
   const Renumbering by = compose(renumbering_from_json(found.stored.numbering, where),
                                  inverse(renumbering_from_json(best.stored.numbering, where)));
@@ -67,7 +68,7 @@ Result renumbered_as(const Found& found, const Found& best, const Judges& judges
   return judges.refereed(found.result, by, best.result.topology, where);
 }
 
-// Puts in what the other one has more, of the same machine. Returns whether that was anything.
+// Adds what the other one has beyond this one, of the same machine. Returns whether there was anything.
 bool join(Result& result, const Result& other, const Judges& judges) {
   bool more = false;
   for (const Claim& claim : other.claims) {
@@ -79,7 +80,7 @@ bool join(Result& result, const Result& other, const Judges& judges) {
   for (const Point& point : other.points)
     if (point.on_frontier && !has_as_good(result, point)) added.push_back(point);
   if (added.empty()) return more;
-  // What it has beyond its frontier is the fastest somewhere; what falls behind now is not.
+  // A point beyond its frontier is the fastest at some size; a point that is dominated now is not.
   std::erase_if(result.points, [&](const Point& ours) {
     return ours.on_frontier &&
            std::ranges::any_of(added, [&](const Point& theirs) { return dominates(theirs.cost, ours.cost); });
@@ -88,7 +89,7 @@ bool join(Result& result, const Result& other, const Judges& judges) {
   return true;
 }
 
-// The best one with what the others have more, marked anew; none: they have nothing.
+// The best one with the additions of the others, marked anew; nullopt: there are none.
 std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
                              const std::vector<std::string>& files, const Judges& judges) {
   if (best.result.complete) return {};
@@ -106,7 +107,8 @@ std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
   return all;
 }
 
-// Times are of points by their numbers: those of the same schedules, where they are now. What was measured of MPI's own stays.
+// Times refer to points by their numbers: they follow their schedules to the new numbers. Measurements of
+// MPI's own collective stay.
 void put_times(AnswerFile& into, const Found& from, const Result& as_here, const Result& all) {
   constexpr int kGone = MeasuredTime::kOwn - 1;
   std::vector<int> now;
@@ -187,7 +189,7 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
           for (const PredictedTime& time : judges.predicted(*all, sizes))
             into.put_predicted(stored.question, time);
         }
-        // They stand against those of others.
+        // They are compared with those of others.
         if (all) put_times(into, *best, best->result, *all);
         for (const MeasuredTime& time : best->stored.measured)
           if (!all) into.put_measured(stored.question, time);

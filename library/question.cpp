@@ -13,19 +13,19 @@
 namespace chorale {
 namespace {
 
-// All that the stored result says itself.
+// The part of the question that the stored result contains itself.
 std::string head_of(const std::string& subject, const Space& space) {
   return fmt::format("{}\nchunks {} {} steps {} rounds {} extra {}\n", subject, space.min_chunks,
                      space.max_chunks, space.max_steps, space.max_rounds, space.extra_rounds);
 }
 
-// What the search was not to exceed, of which there is a word in the question, too.
+// Limits of the search that are part of the question, too.
 std::string limits_of(std::int64_t conflicts, std::int64_t ms) {
   return fmt::format("conflicts {} ms {} ", conflicts, ms);
 }
 
-// Options that have a place in the text; the others are named in it where they are not the default, so that a new
-// option leaves the questions of libraries that were built without it as they are.
+// Options that have a position in the text; the others are named in it if they are not the default, so that a
+// new option leaves the questions of libraries that were built without it as they are.
 constexpr std::string_view kPlaced[] = {"min_chunks", "max_chunks", "max_steps",    "k",   "conflicts",
                                         "time_limit", "use_bounds", "use_symmetry", "seed"};
 
@@ -37,13 +37,13 @@ std::string further_options(const FrontierOptions& asked) {
   return text;
 }
 
-// The numbers of what keeps its own are no others.
+// Numbering is the identity unless the machine or collective has numbers of its own.
 bool is_numbered(const Result& result, const Renumbering& numbering) {
   return fits(numbering, result.topology) && (has_numbers_of_its_own(result.topology, result.collective) ||
                                               numbering == no_renumbering(result.topology));
 }
 
-// Of what else was allowed (cubes, bounds, symmetry, seed) an answer says nothing.
+// The other limits of the search (cubes, bounds, symmetry, seed) are not in an answer.
 bool is_answer_to(const std::string& question, const Result& result, const Renumbering& numbering) {
   if (result.kind != ResultKind::Frontier || result.limits.memory_bytes || !is_numbered(result, numbering) ||
       result.topology != without_names(result.topology))
@@ -81,7 +81,7 @@ std::string subject_of(const Topology& topology, const Collective& collective, c
 
 std::string question_text(const std::string& subject, const FrontierOptions& asked) {
   const SynthesisOptions& how = asked.synthesis;
-  // As the result of a search says it.
+  // As the result of a search has it.
   const Space space{.min_chunks = asked.min_chunks,
                     .max_chunks = asked.max_chunks,
                     .max_steps = asked.max_steps,

@@ -1,8 +1,8 @@
 // What an answer is found by, and whether a stored answer is one to that.
 //
 // A question is a text: the machine without names, in numbers that it has by itself; the collective; the
-// space; and what the search was allowed. An answer says the first three itself, so that nobody has to
-// believe that it lies where it belongs.
+// space; and the limits of the search. An answer contains the first three itself, so that its question can be
+// verified.
 #pragma once
 
 #include <cstdint>
@@ -18,11 +18,11 @@ namespace chorale {
 // The remedy where a library is wrong.
 inline constexpr const char* kSeeVerify = "see 'chorale library verify'";
 
-// The machine as it is stored: its names are no part of a question.
+// The machine as it is stored: its names are not part of a question.
 Topology without_names(const Topology&);
 
-// A custom collective, whose chunks lie where its file says, and a machine of which ways through switches
-// were chosen (Topology::underlay) are found by the numbers that they have.
+// A custom collective, whose chunks lie where its file says, and a machine whose routes through switches were
+// chosen (Topology::underlay) are found by the numbers that they have.
 bool has_numbers_of_its_own(const Topology&, const Collective&);
 
 // Machine and collective, renumbered so. Requires permutations of the machine's ranks and links.
@@ -33,12 +33,12 @@ std::string question_text(const std::string& subject, const FrontierOptions&);
 // Is the question about this subject, whatever was allowed?
 bool is_about(const std::string& question, const std::string& subject);
 
-// The answer as it was found, read, and one to the question it is stored for: of its machine as it is
-// numbered, its collective, its space and its limits. Nothing else that it says has been checked. Throws
-// InputError, that cites `file`.
+// The answer as it was found, read, and an answer to the question that it is stored for: of its machine as it
+// is numbered, its collective, its space and its limits. Nothing else in it has been checked. Throws
+// InputError, which cites `file`.
 Result stored_result(const StoredAnswer&, const std::string& file);
 
-// Numbers of `by` are those of a machine of so many ranks and links.
+// Are the numbers of `by` those of the machine's ranks and links?
 bool fits(const Renumbering& by, const Topology&);
 
 // What no measurement comes to: "" if nothing is wrong with it. Whether it was measured so is not to be seen.

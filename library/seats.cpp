@@ -9,7 +9,7 @@
 namespace chorale {
 namespace {
 
-// Of a machine with more links symmetries are not looked for: a program waits.
+// Symmetries of a machine with more links are not searched: a program waits.
 constexpr std::size_t kMostLinks = 50'000;
 
 // Hosts by their first ranks, each with its ranks in order.
@@ -25,7 +25,7 @@ std::vector<std::vector<Rank>> by_host(int ranks, Key host_of) {
   return hosts;
 }
 
-// A block is that of a rank where each has one of its own (ir/collective_kind.h).
+// A block belongs to a rank if each rank has one of its own (ir/collective_kind.h).
 int renamed_slot(int slot, int chunks_per_block, bool of_a_rank, const std::vector<Rank>& ranks) {
   return of_a_rank ? ranks.at(slot / chunks_per_block) * chunks_per_block + slot % chunks_per_block : slot;
 }

@@ -1,5 +1,5 @@
-// All points of results that are for a call are priced anew, on the machine of their result; no table by size is kept.
-// `usable` is asked only of what would be the best so far, so it may be slow.
+// All points of results that suit a call are priced anew, on the machine of their result; no table by size is
+// kept. `usable` is called only for a point that would be the best so far, so it may be slow.
 #include "library/select.h"
 
 #include "cost/cost.h"
@@ -46,7 +46,7 @@ std::optional<Choice> select(std::span<const Result> results, const CollectiveCa
     const bool alike = links_alike(results[r].topology);
     for (int p = 0; p < static_cast<int>(results[r].points.size()); ++p) {
       const Point& point = results[r].points[p];
-      // Where links differ, one may be the fastest that others beat in steps and rounds.
+      // If links differ, a point that others dominate in steps and rounds may be the fastest.
       if (!point.on_frontier && alike) continue;
       Choice choice{.result = r, .point = p};
       std::optional<double> took;

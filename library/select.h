@@ -13,13 +13,13 @@
 
 namespace chorale {
 
-// What somebody is about to do.
+// A call of a collective that is to be served.
 struct CollectiveCall {
   CollectiveKind collective = CollectiveKind::Custom;
   std::string custom_name = {};  // of a custom one
   int ranks = 0;                 // of the group that does it
   Rank root = 0;                 // of collectives that have one
-  double block_bytes = 0;        // ir/collective_kind.h says what a block is
+  double block_bytes = 0;        // for blocks as defined in ir/collective_kind.h
   std::vector<int> counts =
       {};  // of a custom one with counts, allgatherv: blocks of each rank, as few as can be
   auto operator<=>(const CollectiveCall&) const = default;
@@ -38,14 +38,16 @@ struct Choice {
   bool operator==(const Choice&) const = default;
 };
 
-// How long a point of a result took on blocks of this size, or the library's own collective (MeasuredTime::kOwn): between two
-// sizes that were measured on a straight line, below the smallest as that, over the largest as many times that as the block is
-// larger. None: it was not measured. `times` are of one result, over one library.
+// How long a point of a result took on blocks of this size, or the library's own collective
+// (MeasuredTime::kOwn): between two sizes that were measured on a straight line, below the smallest as that,
+// over the largest as many times that as the block is larger. None: it was not measured. `times` are of one
+// result, over one library.
 std::optional<double> measured_us(std::span<const MeasuredTime> times, int point, double block_bytes);
 
-// The point that should be fastest, of those on a frontier of a result for this collective, ranks and root; of equals
-// the first. None: there is none. `usable`, if any, is asked whether a point may be taken. `measured`, if any, has what was measured
-// of each result: where any point was, those that were not are left out, since a prediction is of another kind.
+// The point with the least time, of those on a frontier of a result for this collective, ranks and root; of
+// equals the first. Nullopt: there is none. `usable`, if any, is asked whether a point may be taken.
+// `measured`, if any, has the measurements of each result: if any point was measured, the others are left
+// out, since predictions are not comparable with measurements.
 std::optional<Choice> select(std::span<const Result>, const CollectiveCall&,
                              const std::function<bool(const Choice&)>& usable = {},
                              std::span<const std::vector<MeasuredTime>> measured = {});

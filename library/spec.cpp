@@ -121,7 +121,7 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
                                     .hosts = hosts,
                                     .members = in_words(members),
                                     .numbering = to_json(alike->second.numbering)};
-            // The nodes of a machine are one place as long as they are numbered alike.
+            // The nodes of a machine are one place as long as they are numbered equally.
             const auto same = [&](const AnswerPlace& other) {
               return other.machine == place.machine && other.group == place.group &&
                      other.collective == place.collective && other.root == place.root &&

@@ -1,4 +1,4 @@
-// What a library is to have: the questions of a file that says so.
+// The specification of a library: the questions of a file.
 #pragma once
 
 #include <string>

@@ -1,10 +1,10 @@
-// What is taken from a library is verified as it is taken. In the order of what comes to light: that the
-// answer is one to the question it is stored for (library/question.h); by the checker of results every
-// schedule, every certificate, and what these show of points and space. Refutations cost what the search has
-// cost, so these alone are left to 'library verify': nothing that is taken rests on them. To believe them,
-// and to print "proven", was what a forged file made use of.
+// An answer is verified when it is taken from a library. In the order of the checks: that the answer is one
+// to the question it is stored for (library/question.h); by the checker of results every schedule, every
+// certificate, and what these imply for points and space. Refutations cost what the search has cost, so these
+// alone are left to 'library verify': nothing that is taken rests on them. To trust them, and to print
+// "proven", is what a forged file once exploited.
 //
-// A place is the machine's word for a question. It is made anew: the machine by its name, the group in it,
+// A place is a question by the names of a machine. It is made anew: the machine by its name, the group in it,
 // the collective; in the numbers of the place that has to be what the question is about.
 #include "library/taken.h"
 
@@ -31,13 +31,13 @@ bool same(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
 
-// What the answer asks of its sums, by the numbers of a place: a tree is over ranks, too.
+// The requested order of the answer's sums, by the numbers of a place: a tree is over ranks, too.
 SumOrder order_at(const SumOrder& order, const Renumbering& answer, const Renumbering& place) {
   if (order.kind != SumOrder::Kind::Fixed) return order;
   return {.kind = order.kind, .tree = renumbered(order.tree, compose(answer, inverse(place)).ranks)};
 }
 
-// Is it about these ranks, whatever it asks of its sums?
+// Is it about these ranks, whatever the order of its sums?
 bool is_about_ranks(const StoredAnswer& stored, const LibraryQuestion& asked, const std::string& file) {
   Collective collective = asked.collective;
   if (collective.combining && stored.question.find("\"order\"") != std::string::npos) {
@@ -58,8 +58,8 @@ bool is_away(const std::string& spec) {
 
 }  // namespace
 
-// Leaves the result with what the other claims show. Returns how many there were. Wrong conclusions would be
-// gone then, so they are looked at before.
+// Reduces the result to what the other claims show. Returns the number of refutations. Wrong conclusions
+// would disappear with them, so they are checked before.
 int Taker::leave_out_refutations(Result& result, const std::string& file) const {
   const auto is_refutation = [](const Claim& claim) {
     return claim.certificate.kind == Certificate::Kind::Refutation;
@@ -73,7 +73,7 @@ int Taker::leave_out_refutations(Result& result, const std::string& file) const 
   return static_cast<int>(refutations);
 }
 
-// By the numbers of the question. Nothing is to be done where they are those of the search.
+// By the numbers of the question. Nothing to do if they are those of the search.
 Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
                               const Topology* topology, const std::string& file) const {
   if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kSeeVerify);
@@ -153,7 +153,7 @@ std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
     return fmt::format("ranks {} are none of the groups '{}'", place.members, place.group);
   const Topology part = group_of(whole, place.group, members);
   const Renumbering numbering = renumbering_from_json(place.numbering, "its numbering");
-  // A root is called otherwise in the answer's numbers.
+  // A root has another number in the answer.
   Collective here = is_custom(asked) ? asked : make_collective(asked.kind, part.ranks, 1, place.root);
   if (here.root != place.root || !fits(numbering, part)) return "the answer is of another machine";
   here.order =
@@ -233,7 +233,7 @@ LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& lim
       report.away.push_back(place.machine);
     else if (const std::string wrong = place_fault(stored, result, place); !wrong.empty())
       fail(fmt::format("place {}, {}: {}", place.machine, place.group, wrong));
-  // Times are simulated, which is for schedules that are sound.
+  // Times are simulated, which requires sound schedules.
   if (report.check.faults.empty())
     for (const std::string& wrong : prediction_faults(stored, result)) fail(wrong);
   return report;

@@ -1,4 +1,4 @@
-// Answers as they are taken from a library: verified, in the numbers of whoever asks.
+// Answers as they are taken from a library: verified, in the numbers of the caller's machine.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ namespace chorale {
 struct TakenAnswer {
   Result result = {};
   int unchecked = 0;                        // refutations that were left out
-  std::vector<MeasuredTime> measured = {};  // which nobody can verify
+  std::vector<MeasuredTime> measured = {};  // which cannot be verified
 };
 
 // What `library verify` found of an answer, or of several.
@@ -42,7 +42,7 @@ class Taker {
   TakenAnswer taken(const StoredAnswer&, const std::string& file) const;
   // With the numbers of the place, which has to be one of the answer's: its machine is made anew.
   TakenAnswer taken_at(const StoredAnswer&, const AnswerPlace&, const std::string& file) const;
-  // The answer, on the machine as the question has it; none: there is none.
+  // The answer, on the machine as the question has it; nullopt: it is not in the file.
   std::optional<TakenAnswer> find(AnswerFile&, const LibraryQuestion&, const std::string& file) const;
   // All for a collective at a place, in its numbers (results_at, api/library.h).
   std::vector<TakenAnswer> all_at(AnswerFile&, const std::string& file, const AnswerPlace&,

@@ -23,7 +23,7 @@ namespace {
 using Bits = std::vector<std::uint64_t>;
 
 struct Version {
-  std::vector<int> operands = {};  // as SumMade numbers them; -1: there is none
+  std::vector<int> operands = {};  // as SumMade numbers them; -1: none
   int step = 0;
   Rank rank = 0;
   bool used = false;
@@ -109,7 +109,7 @@ class ChunkHistory {
     return std::ranges::any_of(spec_.post, [&](Rank n) { return held_[n] != held_[spec_.post.front()]; });
   }
 
-  // Nobody else makes this sum: in the order in which its values are numbered.
+  // Makes a sum that no other rank makes: in the order in which its values are numbered.
   static Combined in_turn(const Version& version) {
     Combined result;
     int sum = -1;
@@ -184,8 +184,8 @@ class ChunkHistory {
       const int within = tree.parent[ranks.front()];
       const auto other = std::ranges::find_if(ranks, [&](Rank n) { return tree.parent[n] != within; });
       if (other != ranks.end()) {
-        // One of the two smallest sets so far does not hold all of this one, nor is it held, since it is no
-        // smaller.
+        // Of the two smallest sets so far one overlaps this set without containing it; it is not contained
+        // either, since it is no smaller.
         const int overlaps = within < 0 || (tree.parent[*other] >= 0 && tree.parent[*other] < within)
                                  ? tree.parent[*other]
                                  : within;

@@ -1,11 +1,12 @@
-// What a collective computes, whoever runs it: which inputs are summed at each output position, how often.
+// What a collective computes, independent of its algorithm: which inputs are summed at each output position,
+// how often.
 //
 // Sums are compared as sorted lists of terms, equal ones as often as they are added. Maps of maps, which were
 // there first, took ten times as long for two million chunks, and a kilobyte of text names these.
 //
-// Only outcomes are compared. An input that several ranks hold goes by the name of the first, so `done` may
-// count on holders that `asked` does not have: where a collective comes from a file, who has what before is
-// compared beside this (check_method in pareto/check.cpp).
+// Only outcomes are compared. An input that several ranks hold has the name of the first, so `done` may count
+// on holders that `asked` does not have: for a collective from a file, preconditions are compared beside this
+// (check_method in pareto/check.cpp).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 using Input = Promise::Input;
 using Output = Promise::Output;
 
-// What is the same at two ranks differs in the same way, so most ranks need no look.
+// Equal chunks at two ranks differ equally, so most ranks need no comparison.
 bool same_chunks(const std::vector<Output>& a, const std::vector<Output>& b) {
   return std::ranges::equal(a, b, [](const Output& x, const Output& y) {
     return x.slot == y.slot && std::ranges::equal(x.chunks, y.chunks);
@@ -71,9 +72,9 @@ std::vector<Fault> differences(const Collective& asked, const Collective& done, 
   std::vector<Output> asked_before, done_before;
   for (Rank n = 0; n < asked.ranks && !enough(); ++n) {
     std::vector<Output> asked_here = wanted.outputs(n), done_here = kept.outputs(n);
-    // Chunks stand for their terms: what is the same at two ranks has the same sums at both, and the one
-    // before had no fault. So sums are made at few ranks. Once there is a fault every rank is looked at, to
-    // be told of.
+    // Chunks stand for their terms: chunks that are equal at two ranks have the same sums at both, and the
+    // rank before had no fault. So sums are made at few ranks. Once there is a fault every rank is examined,
+    // so that all faults are reported.
     if (n > 0 && found.empty() && same_chunks(asked_here, asked_before) &&
         same_chunks(done_here, done_before))
       continue;

@@ -1,4 +1,4 @@
-// Faults, at most so many: what the referees of this room say.
+// Faults, up to a limit: the reports of the verifiers of this room.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-// For classes that look for faults.
+// For classes that search for faults.
 class FaultList {
  protected:
   using Kind = Fault::Kind;

@@ -5,9 +5,9 @@
 // limit carries must show, fewer need not. The search's counters are totalizers; sharing them would share
 // their mistakes.
 //
-// What plainness costs: for each chunk, step and contribution as many clauses as a rank has pairs of incoming
-// links, from (once), and the counters. Of the grid's 62 refutations all are shown from here, 60 with at most
-// 3,252 conflicts and two with 25,405, about twice what the search's formula takes.
+// The cost of plainness: for each chunk, step and contribution as many clauses as a rank has pairs of
+// incoming links, from (once), and the counters. Of the grid's 62 refutations all are shown from here, 60
+// with at most 3,252 conflicts and two with 25,405, about twice what the search's formula takes.
 #include "semantics/plain_formula.h"
 
 #include <algorithm>
@@ -25,7 +25,8 @@ int contributions_to(const Collective& collective, const ChunkSpec& spec) {
   return collective.combining ? static_cast<int>(spec.pre.size()) : 1;
 }
 
-// Is a send over a limit that computes one with all that its receiver gets of the chunk, or with all that its sender gives?
+// Is a send over a limit that computes one with all that its receiver gets of the chunk, or with all that its
+// sender gives?
 bool joins_sum(const Abilities& abilities, bool adds) {
   return abilities.reduce && (adds || !abilities.multicast);
 }
@@ -94,8 +95,8 @@ PlainFormula::PlainFormula(const Topology& topology, const Collective& collectiv
 }
 
 // A run of consecutive variables for each chunk and kind, of which the first one is noted; in(), send() and
-// the others below know the order within. A chunk of one contribution shares: its parts are its sends, and it
-// has no keep or kept.
+// the others below know the order within. A chunk with one contribution shares variables: its parts are its
+// sends, and keep and kept do not exist for it.
 void PlainFormula::name_variables() {
   const auto some = [this](std::size_t number) {
     const Lit first = formula_.variables + 1;
@@ -152,7 +153,7 @@ void PlainFormula::replaced(Chunk c, Rank n, int s) {
   formula_.add(clause);
 }
 
-// Both ways: what is in a value has come there, and what has come is in it.
+// Both directions: what is in a value has arrived there, and what has arrived is in it.
 void PlainFormula::sum(Chunk c, Rank n, int s) {
   for (int i = 0; i < contributions(c); ++i) {
     std::vector<Lit> clause = terms(c, n, s, i);
@@ -239,7 +240,7 @@ void PlainFormula::copies() {
   }
 }
 
-// What a limit counts once has one literal, which each of its sends makes true.
+// Sends that a limit counts once share one literal, which each of them makes true.
 std::vector<Lit> PlainFormula::values(std::span<const LinkId> links, int s, const Abilities& abilities) {
   std::vector<Lit> result;
   std::map<std::tuple<Chunk, bool, Rank>, Lit> known;
@@ -298,8 +299,8 @@ void PlainFormula::numbered() {
   std::map<std::pair<RankSet, RankSet>, std::vector<Lit>> last;  // by pre and post
   for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
     const ChunkSpec& spec = collective_.chunks[c];
-    // The one rank at which arrivals are compared, the same for all chunks of these ends. None: everybody who
-    // wants such a chunk has it, and there is nothing to order.
+    // The one rank at which arrivals are compared, the same for all chunks of these ends. None: all ranks
+    // that want such a chunk have it, and there is nothing to order.
     const auto at = std::ranges::find_if(
         spec.post, [&](Rank n) { return collective_.combining || !std::ranges::count(spec.pre, n); });
     if (at == spec.post.end()) continue;
@@ -336,9 +337,9 @@ std::vector<Lit> PlainFormula::terms(Chunk c, Rank n, int s, int i) const {
   return all;
 }
 
-// One more literal at a time: k of the first i are there if k of the first i - 1 are, or k - 1 of them and
-// the i-th. Only this way: a solver may make a count true without need, and only forbids itself something by
-// it. Beyond `most` nobody asks, so 2 * most clauses a literal are enough.
+// One more literal at a time: k of the first i are true if k of the first i - 1 are, or k - 1 of them and the
+// i-th. Only this direction: a solver may set a count to true without need, which only restricts it. Counts
+// beyond `most` are not used, so 2 * most clauses per literal are enough.
 std::vector<Lit> PlainFormula::at_least(std::span<const Lit> literals, long long most) {
   std::vector<Lit> counted;  // of the literals so far
   for (Lit lit : literals) {

@@ -1,6 +1,6 @@
-// Is there a schedule within a budget? The referee's rules (semantics/verify.h) as a formula, one function a rule:
-// without pruning, without symmetry, without turning a sum into its dual, whatever that costs. Written from ir/
-// alone; what the search asks (encoder/) is held against it by `chorale check`.
+// Is there a schedule within a budget? The verifier's rules (semantics/verify.h) as a formula, one function
+// per rule: without pruning, without symmetry, without replacing a sum by its dual, whatever that costs.
+// Written from ir/ alone; `chorale check` compares the formulas of the search (encoder/) with it.
 //
 // A copy is a sum of one contribution: the chunk itself. Variables (c chunk, n rank, l link, s step 1..S, i
 // contribution to c):
@@ -12,7 +12,7 @@
 //   pair(c,k,i,j)  i and j are added up before k is, i < j
 //   round(s,j)     step s has at least j rounds
 //
-//   (start)      in(c,n,0,i) just where the collective says so
+//   (start)      in(c,n,0,i) exactly as the collective defines
 //   (source)     send(c,l,s) -> some in(c,src,s-1,i)
 //   (part)       part(c,l,s,i) <-> send(c,l,s) and in(c,src,s-1,i)
 //   (kept)       kept(c,n,s,i) <-> keep(c,n,s) and in(c,n,s-1,i)
@@ -20,24 +20,25 @@
 //   (sum)        in(c,n,s,i) <-> kept(c,n,s,i) or some part(c,l,s,i) with l into n
 //   (once)       at most one of the terms of (sum)
 //   (complete)   send(c,l,s) -> not in(c,dst,s-1,i) for some i
-//   (order)      where an order is asked for: in(c,n,s,i) and in(c,n,s,j) and not in(c,n,s,k) -> pair(c,k,i,j), and of
-//                three contributions one pair; of a fixed order pair(c,k,i,j) is what its tree says
+//   (order)      where an order is required: in(c,n,s,i) and in(c,n,s,j) and not in(c,n,s,k) ->
+//                pair(c,k,i,j), and of three contributions one pair; of a fixed order pair(c,k,i,j) is given
+//                by its tree
 //   (end)        in(c,d,S,i) for all destinations d and all i
 //   (bandwidth)  per step and link or shared limit: more than bandwidth * j sends -> round(s,j+1)
 //   (rounds)     round(s,j+1) -> round(s,j); at most as many as the budget has
 //   (numbered)   see below
 //
-// Every schedule within the budget that the referee accepts, its steps at the front, is a model: no rule is
-// stricter than his, but (order), which asks of all values what he asks of those that destinations use; sends
-// that are of no use can be left out. Steps may have no rounds, so fewer steps are among them; the number of
-// rounds may be left open. Of a copy, part is send and kept is in: what is sent is all of it, and nothing
-// arrives where it is.
+// Every schedule within the budget that the verifier accepts, its steps at the front, is a model: no rule is
+// stricter than the verifier's, but (order), which requires of all values what the verifier requires of those
+// that destinations use; useless sends can be left out. Steps may have no rounds, so fewer steps are among
+// them; the number of rounds may be left open. Of a copy, part is send and kept is in: all of it is sent, and
+// nothing arrives at a rank that has it.
 //
-// Without a rule that tells equal chunks apart, k of them make every refutation k! times as long. Where two
-// chunks have the same pre and post (they are compared here), exchanging their numbers turns schedules into
-// schedules; so there is one in which such chunks first arrive at one rank in the order of their numbers, if
-// there is any: sort them. That is (numbered), the only clauses that are no rule of the referee, and they can be
-// left out.
+// Without a rule that distinguishes equal chunks, k of them make every refutation k! times as long. If two
+// chunks have the same pre and post (they are compared here), exchanging their numbers maps schedules to
+// schedules; so if there is a schedule, there is one in which such chunks first arrive at one rank in the
+// order of their numbers: sort them. That is (numbered), the only clauses that are not a rule of the
+// verifier, and they can be left out.
 #pragma once
 
 #include <map>
@@ -53,15 +54,15 @@ namespace chorale {
 
 class PlainFormula {
  public:
-  // Budget::rounds may be kAnyRounds (ir/frontier.h). Requires ranks and links in range, no switches, and that
-  // literals() is a number that fits into memory.
+  // Budget::rounds may be kAnyRounds (ir/frontier.h). Requires ranks and links in range, no switches, and
+  // that literals() is a number that fits into memory.
   PlainFormula(const Topology&, const Collective&, const Budget&, bool numbered);
 
   // About how many literals the formula has.
   static double literals(const Topology&, const Collective&, const Budget&);
 
   const Formula& formula() const { return formula_; }
-  // The schedule of a model; the referee has the last word.
+  // The schedule of a model; the verifier decides whether it is right.
   Schedule schedule(const Assignment&) const;
 
  private:

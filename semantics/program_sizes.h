@@ -1,4 +1,4 @@
-// The buffers of a program, whatever its instructions are: for its referees.
+// The buffers of a program, whatever its instructions are: for its verifiers.
 #pragma once
 
 #include <fmt/format.h>
@@ -20,7 +20,8 @@ std::string name_of(const Program& program, Rank rank, int block, int instructio
                      to_string(program.ranks[rank].blocks[block].instructions[instruction]));
 }
 
-// What is wrong with the sizes of a Program, BlockProgram or PeerProgram, against the collective; empty: they fit.
+// What is wrong with the sizes of a Program, BlockProgram or PeerProgram, against the collective; empty: they
+// fit.
 template <typename Program>
 std::vector<Fault> size_faults(const Collective& collective, const Program& program) {
   if (static_cast<int>(program.ranks.size()) != collective.ranks)

@@ -1,9 +1,11 @@
-// Rows are sets of devices as bits, so a rule is a few words' work for each row: the placement asks for every
-// operation on every state that strategies can reach. Hence at most 64 devices; larger machines are refereed
-// with some levels shrunk (docs/placement.md). A rule is looked at for all groups before any of them acts.
+// Rows are sets of devices as bits, so a rule costs a few word operations per row: the placement evaluates
+// every operation on every state that strategies can reach. Hence at most 64 devices; larger machines are
+// verified with some levels shrunk (docs/placement.md). A rule is checked for all groups before any of them
+// acts.
 //
-// A union of sets is a sum only where they are disjoint. The rules of the three operations that sum ask for
-// just that, so perform() may join rows and what a set cannot say, a contribution twice, never comes about.
+// A union of sets is a sum only if they are disjoint. The rules of the three operations that sum require
+// exactly that, so perform() may join rows, and a repeated contribution, which a set cannot express, never
+// occurs.
 #include "semantics/reduction.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
-// The referee of reduction strategies: what the five operations do to what devices hold, after Figure 8 of
+// The verifier of reduction strategies: what the five operations do to the data of devices, after Figure 8 of
 // P^2 (Xie et al. 2022), to the letter.
 //
-// Data of k devices is k chunks. A device's state is a k x k bit matrix: row r says whose contributions are
-// in its partial sum of chunk r; an empty row: it holds nothing of the chunk. For one group, s_i the state of
+// Data of k devices is k chunks. A device's state is a k x k bit matrix: row r is the set of contributions in
+// its partial sum of chunk r; an empty row: it holds nothing of the chunk. For one group, s_i the state of
 // its i-th device:
 //
 //   AllReduce      all s_i have the same non-empty rows, and in each row disjoint contributions; all get the
@@ -41,14 +41,14 @@ class ReductionState {
   std::uint64_t rows(int device) const;  // the set of its non-empty rows
 
   bool allows(StrategyInstruction::Operation, const DeviceGroups&) const;
-  // Applies the operation to all groups, or changes nothing and says which rule is broken and where.
+  // Applies the operation to all groups, or changes nothing and reports which rule is broken and where.
   std::optional<Fault> apply(StrategyInstruction::Operation, const DeviceGroups&);
 
   bool operator==(const ReductionState&) const = default;
   auto operator<=>(const ReductionState&) const = default;
 
  private:
-  // Is a rule broken? Says which if a fault is wanted.
+  // Is a rule broken? Reports which if `fault` is not null.
   bool breaks(StrategyInstruction::Operation, const std::vector<int>& group, Fault* fault) const;
   void perform(StrategyInstruction::Operation, const std::vector<int>& group);
   std::uint64_t& at(int device, int chunk) { return bits_[device * devices_ + chunk]; }

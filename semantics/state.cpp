@@ -1,6 +1,6 @@
-// A value is what the collective says until something arrives, and then a row of counts in one vector: a
-// schedule makes few of the chunks * ranks * ranks counts that there are. All of them in one array, as at
-// first, ended in bad_alloc for the ReduceScatter on 4,096 ranks that state.h speaks of.
+// A value is the initial one of the collective until something arrives, and then a row of counts in one
+// vector: a schedule makes few of the chunks * ranks * ranks possible counts. All of them in one array, as at
+// first, ended in bad_alloc for the ReduceScatter on 4,096 ranks that state.h mentions.
 //
 // The value at the start is a window into zeros around a one. With 4 ranks these are 0000 1000 0000: the
 // contribution of rank n is the window that begins at 4 - n, and the empty value the one that begins at 8. A
@@ -45,9 +45,9 @@ std::uint8_t* State::received(const Send& send) {
 
 namespace {
 
-// Whether all counts are that one. Without an early end, so that it is done many at a time: at 1,024 ranks
-// most of what a referee does is to look at counts. With loops that end early a check of a ring AllReduce
-// there took 11.1 s of user time, and takes 5.1 with this one and its sister below.
+// Are all counts equal to `wanted`? Without an early exit, so that it is vectorized: at 1,024 ranks a
+// verifier spends most of its time in comparing counts. With loops that end early a check of a ring AllReduce
+// there took 11.1 s of user time, and takes 5.1 with this function and its sister below.
 bool all_are(std::span<const std::uint8_t> counts, std::uint8_t wanted) {
   std::uint8_t different = 0;
   for (const std::uint8_t count : counts) different |= count ^ wanted;
@@ -81,9 +81,9 @@ void State::restart() {
   counts_.clear();
 }
 
-// What is sent is set aside first, in the order of the sends, so that it is what was held before the step,
-// and so that rows may move. Both passes walk along it, past the sends of the other kind: what replaces comes
-// before what adds, in whatever order a step names them.
+// Sent values are set aside first, in the order of the sends, so that they are those held before the step,
+// and so that rows may move. Both passes walk along them, past the sends of the other kind: replacing sends
+// come before adding ones, in whatever order a step names them.
 void State::apply(const Step& step) {
   sent_.clear();
   for (const Send& send : step.sends) {

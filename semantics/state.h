@@ -1,12 +1,12 @@
 // What each rank holds of each chunk, and how a step changes it.
 //
 // A value is how often each rank's contribution is in it; of a collective that does not combine, how often
-// the one original is (a value then has one count). A value whose counts are all 0 is no value: the rank
-// holds nothing, and adding to it is copying. Counts are bytes and stay at 255 when they get there: a
-// schedule can double them every step, and from 2 on they are wrong whatever they are.
+// the one original is (a value then has one count). Counts that are all 0 mean that the rank holds nothing,
+// and adding to it is copying. Counts are bytes and saturate at 255: a schedule can double them every step,
+// and from 2 on they are wrong whatever they are.
 //
-// Only what was received takes room: 449 bytes of a file name a ReduceScatter of 4,096 ranks, whose counts are
-// 137 GB. Every other value is what it was at the start, which the collective says.
+// Only received values take room: 449 bytes of a file name a ReduceScatter of 4,096 ranks, whose counts are
+// 137 GB. Every other value is the initial one, which the collective defines.
 #pragma once
 
 #include <cstdint>

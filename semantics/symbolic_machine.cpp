@@ -3,10 +3,11 @@
 // memory, without a rule for it. Values are shared and never changed: to move one is to copy a pointer, to
 // add two is to merge two sorted lists.
 //
-// Races are found by vector clocks (Mattern 1989), which the referees keep. Of a cell its last write and the
-// reads since are enough, as in FastTrack (Flanagan and Freund 2009): what is ordered after the last write is
-// ordered after all that the write was ordered after, and where that was not so it was said. Of the reads of
-// one instruction the latest is kept: who knows a later phase of an actor knows the earlier ones.
+// Races are found by vector clocks (Mattern 1989), which the verifiers keep. Of a cell its last write and the
+// reads since are enough, as in FastTrack (Flanagan and Freund 2009): an access that is ordered after the
+// last write is ordered after all that the write was ordered after, and where that was not so it was
+// reported. Of the reads of one instruction the latest is kept: a clock that contains a later phase of an
+// actor contains the earlier ones.
 //
 // Inputs have other numbers in every launch (input_value), so that what an earlier launch has left is another
 // value than what is wanted now. of_first_launch() takes that back where a sum is compared with a promise.
@@ -28,8 +29,8 @@ Slot SymbolicMachine::where(Rank n, const Slot& slot) const {
 }
 
 // In place a buffer may have to hold what lies beyond its own slots: a rank of Reduce that is not the root
-// has no output, and its input lies there. All slots of a buffer move by the same distance, so the last one
-// says how much room there must be.
+// does not have an output, and its input lies there. All slots of a buffer move by the same distance, so the
+// last one determines how much room there must be.
 void SymbolicMachine::lay_out() {
   for (Rank n = 0; n < static_cast<int>(sizes_.size()); ++n) {
     int room[2] = {0, 0};
@@ -45,9 +46,9 @@ void SymbolicMachine::lay_out() {
   }
 }
 
-// Chunks that do not combine may share an output, and are added there; alone in theirs they are no sums.
-// complete_ says what the function may be applied to, by position, and position_of_ the position of what has
-// become complete.
+// Chunks that do not combine may share an output, and are added there; a chunk that is alone in its output is
+// not a sum. complete_ defines what the function may be applied to, by position, and position_of_ the
+// position of what has become complete.
 void SymbolicMachine::find_complete_sums() {
   for (Rank n = 0; n < promise_.ranks(); ++n)
     for (const auto& [slot, chunks] : promise_.outputs(n)) {
@@ -73,8 +74,8 @@ SymbolicValue SymbolicMachine::input_value(Rank n, int input, int launch) {
 
 // --- Form.
 
-// Whether the function is one, and sliced tensors lie like the outputs, element by element: pieces may differ
-// in length, so both begin at a block.
+// Checks that the function is valid, and that sliced tensors lie like the outputs, element by element: pieces
+// may differ in length, so both begin at a block.
 void SymbolicMachine::epilogue_form(const Epilogue& epilogue) {
   if (const std::string what = flaw(epilogue); !what.empty())
     say(Kind::Epilogue, {}, "the epilogue {}", what);
@@ -121,14 +122,15 @@ void SymbolicMachine::places_form(Rank n, const DataOperation& op, const std::ve
   }
 }
 
-// --- What an operation does.
+// --- The effect of an operation.
 
-// All reads come before all stores. A store into a slot that another chunk reads is told as a race of the
-// operation with itself; dst = dst + src reads and stores each slot as one chunk, and is none. `read` is by
-// slot: of several chunks that read one it knows the last.
+// All reads come before all stores. A store into a slot that another chunk reads is reported as a race of the
+// operation with itself; dst = dst + src reads and stores each slot as one chunk, and is not a race. `read`
+// is by slot: of several chunks that read one it has the last.
 std::vector<SymbolicValue> SymbolicMachine::perform(const DataOperation& op, const Doing& doing,
                                                     const std::vector<SymbolicValue>& message) {
-  // As which chunk of the operation; threads do these in any order, so a cell that one of them stores is no other's.
+  // The number of the chunk of the operation; threads process chunks in any order, so no other chunk may
+  // access a cell that one of them stores.
   constexpr int kSeveral = -1;
   std::map<const Cell*, int> read, stored;
   const auto note = [](std::map<const Cell*, int>& chunk_of, const Cell& here, int k) {
@@ -185,7 +187,7 @@ SymbolicValue SymbolicMachine::operand(const DataPlace& from, Cell& here, int pi
   return here.value;
 }
 
-// Said of the first fault only: what follows may come from it.
+// Reported of the first fault only: later ones may follow from it.
 void SymbolicMachine::expect(const SymbolicValue& value, const std::string& what, int piece,
                              const Doing& doing) {
   if (!found_.empty()) return;
@@ -205,8 +207,8 @@ SymbolicValue SymbolicMachine::sum(const SymbolicValue& a, const SymbolicValue& 
 SymbolicValue SymbolicMachine::finished(SymbolicValue value, const DataOperation& op, int chunk,
                                         const Doing& doing) {
   if (!value.sum) return value;
-  // What lies there must be the whole sum that belongs to this position: the function may use the index of
-  // the element, so the right sum in the wrong place is wrong.
+  // The value there must be the whole sum that belongs to this position: the function may use the index of
+  // the element, so the right sum in the wrong slot is wrong.
   const int position = op.position + chunk;
   const auto complete = complete_.find(position);
   if (complete == complete_.end())
@@ -228,7 +230,7 @@ SymbolicSum SymbolicMachine::of_first_launch(const SymbolicSum& sum, int launch)
   return result;
 }
 
-// --- Who touches what.
+// --- Accesses.
 
 void SymbolicMachine::touch(Cell& here, const DataPlace& at, bool writes, const Doing& doing,
                             const Reads& before) {
@@ -242,14 +244,14 @@ void SymbolicMachine::touch(Cell& here, const DataPlace& at, bool writes, const 
       complain(Kind::Race, access, "{} {}, and nothing orders that with {}, which {} it",
                writes ? "writes" : "reads", to_string(at), name(other), verb);
   };
-  // What has come with its own flag is there, whoever wrote it.
+  // Data that came with their own flag have arrived, whatever wrote them.
   if (!doing.carried || !doing.carried(here)) unordered(here.writer, "writes");
   if (!writes) {
     here.reads[{access.actor, access.instruction}] = access;
     return;
   }
-  // Whoever writes ends the reads: they are ordered before him, or it is said now, and what comes later is
-  // held against him. `before` are reads that were made for the value that he stores, and are over.
+  // A write ends the reads: they are ordered before it, or a race is reported now, and later accesses are
+  // compared with the write. `before` are reads that were made for the value that it stores, and are over.
   for (const auto& [reader, read] : here.reads)
     if (!before.contains({&here, read.actor, read.instruction, read.phase})) unordered(read, "reads");
   here.reads.clear();
@@ -261,7 +263,7 @@ bool SymbolicMachine::once(const Access& a, const Access& b) {
   return races_.insert({a.actor, a.instruction, b.actor, b.instruction}).second;
 }
 
-// --- What is promised.
+// --- The promise.
 
 void SymbolicMachine::outputs(Rank n, const std::string& when, int launch) {
   for (int o = 0; o < sizes_[n].output && !full(); ++o) {

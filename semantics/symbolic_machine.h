@@ -1,5 +1,6 @@
-// What the referees of programs share: memory of symbolic values, what an operation does to it, and who has touched
-// what. A referee says when an instruction may run and what is ordered before it; all else is here.
+// What the verifiers of programs share: memory of symbolic values, the effect of an operation on it, and the
+// accesses to it. A verifier decides when an instruction may run and what is ordered before it; all else is
+// here.
 //
 // A value is a sum of inputs, how often each (ir/symbolic_sum.h), with the order in which they were added
 // (its combination tree, ir/sum_order.h), of a piece of a block, and how often it has had the program's
@@ -9,9 +10,10 @@
 // reads all its operands before it stores, chunk by chunk; threads may do chunks in any order, so none may
 // store where another one reads.
 //
-// Races. Each slot knows its last write and the reads since. Two accesses, one of them a write, must be ordered: the
-// machine asks the referee whether the earlier one has happened before the later one. So one run decides, whatever
-// the timing, where what arrives does not depend on it: the referees' forms see to that.
+// Races. Each slot has its last write and the reads since. Two accesses, one of them a write, must be
+// ordered: the machine asks the verifier whether the earlier one has happened before the later one. So one
+// run decides, whatever the timing, provided that the data that arrive do not depend on it: the verifiers'
+// checks of form ensure that.
 #pragma once
 
 #include <algorithm>
@@ -60,7 +62,7 @@ class TreeNumbers {
   std::map<std::pair<int, int>, int> known_ = {};
 };
 
-// Who touches memory and when, as the referee counts.
+// An access to memory and its time, as the verifier counts.
 struct Access {
   int actor = -1;
   int phase = 0;
@@ -141,8 +143,8 @@ class SymbolicMachine : protected FaultList {
 
   int ranks() const { return collective_.ranks; }
 
-  // What is wrong with an operation before anything runs: a slot, count or piece out of range, a piece that the slot
-  // is not of, a write of the input (out of place).
+  // What is wrong with an operation before anything runs: a slot, count or piece out of range, a piece that
+  // the slot is not of, a write of the input (out of place).
   void operation_form(Rank, const DataOperation&, const Access&);
 
   Slot where(Rank, const Slot&) const;
@@ -151,12 +153,12 @@ class SymbolicMachine : protected FaultList {
   // What the user writes into an input.
   SymbolicValue input_value(Rank, int input, int launch = 0);
 
-  // The operands of chunk after chunk, where `message` is what the message brings; stores the results, and returns
-  // them for the message that it sends.
+  // The operands of chunk after chunk, where `message` is what the message brings; stores the results, and
+  // returns them for the message that it sends.
   std::vector<SymbolicValue> perform(const DataOperation&, const Doing&,
                                      const std::vector<SymbolicValue>& message = {});
 
-  // Notes an access, and says what it is in a race with.
+  // Records an access, and reports its races.
   void touch(Cell&, const DataPlace&, bool writes, const Doing&, const Reads& before = {});
 
   // Is every output of the rank as promised? `when`: "at the end".

@@ -28,9 +28,9 @@ Verification<Schedule> verify(const Topology&, const Collective& asked, const Po
 // The first; throws InputError where it is not accepted.
 Verified<Schedule> accepted(const Topology&, const Collective&, Schedule);
 
-// A program that was made of the other, for the same collective on the same machine: by
-// semantics/verify_program.h, verify_blocks.h (with its own depth of queues, and in place if it says so) and
-// verify_peers.h.
+// A program that was made from that schedule, for the same collective on the same machine: by
+// semantics/verify_program.h, verify_blocks.h (with its own depth of queues, and in place if it is so marked)
+// and verify_peers.h.
 Verification<Program> verify(const Verified<Schedule>&, Program);
 Verification<BlockProgram> verify(const Verified<Program>&, BlockProgram);
 Verification<PeerProgram> verify(const Verified<Program>&, PeerProgram);

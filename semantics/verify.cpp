@@ -1,15 +1,15 @@
-// Runs the schedule on counts (semantics/state.h) and writes down what breaks a rule. What is out of range is
-// said first and alone, since the rest could not be run.
+// Runs the schedule on counts (semantics/state.h) and records broken rules. Values out of range are reported
+// first and alone, since the rest could not be run.
 //
-// Chunks share nothing but bandwidth: what is held of one does not depend on any other. So bandwidth is
-// looked at step by step, and then chunk after chunk is followed through all steps, in the memory of one.
-// Side by side, step by step, as it was at first, a ring AllReduce on 1,024 ranks took 1,188 MB to be built
-// and refereed and 1,472 to be checked; chunk after chunk it takes 324 and 465, in three quarters of the
-// time. The price: of faults in several chunks those of the first chunk are told first, whatever their steps.
+// Chunks share nothing but bandwidth: the values of one do not depend on any other. So bandwidth is checked
+// step by step, and then chunk after chunk is followed through all steps, in the memory of one. Side by side,
+// step by step, as it was at first, a ring AllReduce on 1,024 ranks took 1,188 MB to be built and verified
+// and 1,472 to be checked; chunk after chunk it takes 324 and 465, in three quarters of the time. The price:
+// of faults in several chunks those of the first chunk are reported first, whatever their steps.
 //
-// A send costs a look at the value that is sent and at the one that it makes, which is a byte a rank where
-// sums are made, and a sort of its step. A faulty schedule is run to its end, or until enough is said: counts
-// stay at 255, so to grow cannot make them right again.
+// A send costs a pass over the value that is sent and over the one that it makes, which is a byte per rank
+// where sums are made, and a sort of its step. A faulty schedule is run to its end, or until the limit on
+// faults: counts saturate at 255, so growth cannot make them right again.
 #include "semantics/verify.h"
 
 #include <fmt/format.h>
@@ -109,7 +109,7 @@ class Referee : FaultList {
     }
   }
 
-  // Sends are sorted in a well-formed schedule, but a referee does not rely on it.
+  // Sends are sorted in a well-formed schedule, but a verifier does not rely on it.
   void no_send_twice(const Step& step) {
     std::vector<std::pair<Chunk, LinkId>> sends;
     for (const Send& send : step.sends) sends.push_back({send.chunk, send.link});
@@ -139,8 +139,9 @@ class Referee : FaultList {
             topology_.limits[limit].name, counted(carried, "chunk"), most, counted(rounds, "round"));
   }
 
-  // What passes limits that compute: by ir/topology.h, a value that several ranks get from one rank is one, and so is the
-  // sum that one rank gets from several. A limit that can do both does the first for copies and the second for sums.
+  // Loads of limits that compute: by ir/topology.h, a value that several ranks get from one rank counts once,
+  // and so does the sum that one rank gets from several. A limit that can do both does the first for copies
+  // and the second for sums.
   void count_different(const Step& step, std::map<std::size_t, long long>& shared) const {
     std::map<std::size_t, std::set<std::tuple<Chunk, bool, Rank>>> values;  // by limit
     for (const Send& send : step.sends)
@@ -153,9 +154,9 @@ class Referee : FaultList {
     for (const auto& [limit, different] : values) shared[limit] = std::ssize(different);
   }
 
-  // The state has one chunk at a time. A step is run in parts, one a chunk, which is the same: a send reads
-  // and changes nothing of other chunks. What has to hold before a part is asked before apply(), what has to
-  // hold after it, after.
+  // The state has one chunk at a time. A step is run in parts, one per chunk, which is equivalent: a send
+  // neither reads nor changes other chunks. Conditions before a part are checked before apply(), conditions
+  // after it, after.
   void chunk_by_chunk() {
     const SendsByChunk all = sends_by_chunk(collective_, schedule_);
     State state(topology_, collective_);

@@ -1,5 +1,5 @@
-// The referee: what a schedule means, and what is wrong with it. Written from the definitions in ir/ alone;
-// it shares nothing with the encoder.
+// The verifier: the meaning of a schedule, and its faults. Written from the definitions in ir/ alone; it
+// shares nothing with the encoder.
 //
 // State: for every rank and chunk, how often each rank's contribution (combining) or a copy (otherwise) is in
 // the value that the rank holds. In a step all sends read the state before the step. A send with `reduce`
@@ -31,8 +31,9 @@ std::vector<Fault> violations(const Topology&, const Collective&, const Schedule
 // Empty if it does.
 std::vector<Fault> differences(const Collective& asked, const Collective& done, int limit = 10);
 
-// What is wrong with a point of a result for `asked`, cut into as many chunks as the point states: all of the above,
-// and a cost that its schedule does not have. Its claim to be proven is another matter (pareto/check.h).
+// What is wrong with a point of a result for `asked`, cut into as many chunks as the point states: all of the
+// above, and a cost that its schedule does not have. Its claim to be proven is another matter
+// (pareto/check.h).
 std::vector<Fault> violations(const Topology&, const Collective& asked, const Point&, int limit = 10);
 
 }  // namespace chorale

@@ -1,14 +1,16 @@
 // The idea: what arrives in a queue does not depend on timing (one sender, one receiver), so instructions are
-// run one by one, whichever can, and what cannot run in the end waits forever. An instruction knows what its
-// block knew, what those that it names in `after` knew at their ends, what the sender of its message knew,
-// and at a barrier what all that meet know. Clocks say that; the depth of queues orders nothing. (Running
-// many interleavings instead was never tried: one run with clocks says all of them.)
+// run one by one, in any order in which they can, and one that cannot run in the end waits forever. An
+// instruction knows what its block knew, what those that it names in `after` knew at their ends, what the
+// sender of its message knew, and at a barrier what all participants know. Clocks record that; the depth of
+// queues orders nothing. (Running many interleavings instead was never tried: one run with clocks covers all
+// of them.)
 //
-// Why one run says all: what can run stays able to run whatever others do, since nobody else empties the
-// queue that it takes from, fills the one that it sends into, or takes back what it waits for. So all orders
-// end in the same place, as in Kahn's networks (1974), and with the same values unless there is a race, which
-// the clocks show in any order. Depth counts where an instruction waits for room, but room says nothing of
-// what the receiver has done with it; so a program that is right here has no races with deeper queues either.
+// Why one run decides: an instruction that can run stays able to run whatever others do, since no other block
+// empties the queue that it takes from, fills the one that it sends into, or takes back what it waits for. So
+// all orders end in the same state, as in Kahn's networks (1974), and with the same values unless there is a
+// race, which the clocks show in any order. Depth counts where an instruction waits for room, but room
+// implies nothing about what the receiver has done with the data; so a program that is right here has no
+// races with deeper queues either.
 //
 // Every instruction keeps the clock of all blocks at its end: blocks * instructions numbers, which ir/sizes.h
 // bounds for files.
@@ -126,8 +128,8 @@ class BlockReferee final : SymbolicMachine {
     }
   }
 
-  // A queue with two senders has no order of its own: what arrives would depend on timing, and one run would
-  // not do.
+  // A queue with two senders does not have an order of its own: what arrives would depend on timing, and one
+  // run would not decide.
   void connections() {
     std::map<Connection, std::pair<int, int>> ends;  // senders, receivers
     for (Rank n = 0; n < ranks(); ++n)
@@ -156,7 +158,7 @@ class BlockReferee final : SymbolicMachine {
     at_end_.resize(blocks);
   }
 
-  // What an instruction waits for in its rank, in words.
+  // The conditions in its rank that an instruction waits for, in words.
   std::string waits_here(Rank n, const BlockInstruction& i) const {
     for (const BlockReference& before : i.after)
       if (next_[first_block_[n] + before.block] <= before.instruction)
@@ -164,7 +166,7 @@ class BlockReferee final : SymbolicMachine {
     return "";
   }
 
-  // What the next instruction waits for, in words; empty if it can run.
+  // The condition that the next instruction waits for, in words; empty if it can run.
   std::string waits(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
     const BlockInstruction& i = block.instructions[next_[first_block_[n] + b]];
@@ -206,8 +208,8 @@ class BlockReferee final : SymbolicMachine {
   }
 
   // First all that is learned, then the count of the block itself, then the accesses: so phase k of a block
-  // is its k-th instruction, and whoever has this clock knows them. A message of the wrong size is cut or
-  // filled up, so that what follows can still be looked at.
+  // is its k-th instruction, and a clock that contains it contains its accesses. A message of the wrong size
+  // is cut or filled up, so that what follows can still be checked.
   void step(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
     const int self = first_block_[n] + b, number = next_[self];
@@ -243,8 +245,8 @@ class BlockReferee final : SymbolicMachine {
     ++next_[self];
   }
 
-  // What cannot run now never will, so what it waits for can be named. Messages left over are told only if
-  // all else is well: behind a hang they say nothing.
+  // An instruction that cannot run now never will, so what it waits for can be named. Messages left over are
+  // reported only if all else is well: behind a hang they mean nothing.
   void ends() {
     for (Rank n = 0; n < ranks(); ++n)
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)

@@ -1,4 +1,4 @@
-// The referee for block programs: runs them on symbolic sums with queues of a given depth, and looks for
+// The verifier of block programs: runs them on symbolic sums with queues of a given depth, and searches for
 // races. Written from ir/block_program.h alone; it shares nothing with codegen/.
 #pragma once
 
@@ -23,8 +23,8 @@ struct BlockRefereeOptions {
 // (block order, dependencies and messages do; the depth of queues does not); an output that is not as
 // promised.
 //
-// A barrier is wrong if a block has it twice or nobody else has it; it orders what its blocks do before and
-// after it. If there is an epilogue at all, every promised output must have had it exactly once, on the
+// A barrier is wrong if a block has it twice or no other block has it; it orders what its blocks do before
+// and after it. If there is an epilogue at all, every promised output must have had it exactly once, on the
 // complete sum and with the position of its chunk, and nothing may be added to a value that had it; so what
 // is sent on is the value after it.
 //

@@ -1,12 +1,13 @@
 // The idea: each counter is raised by one block, in its order, so what a Wait waits for does not depend on
-// timing, and actors are run one by one, whichever can; what cannot run in the end waits forever. A counter
-// only grows, so a Wait that may pass may pass later too, and the order of running makes no difference but to
-// a race, which the clocks show in any order. verify_peers.h says who knows what; clocks are shared until
-// somebody learns (most Moves of a block know the same). Form is checked first.
+// timing, and actors are run one by one, in any order in which they can; an actor that cannot run in the end
+// waits forever. A counter only grows, so a Wait that may pass may pass later too, and the order of running
+// makes no difference except for races, which the clocks show in any order. verify_peers.h defines what each
+// actor knows; clocks are shared until an actor learns (most Moves of a block know the same). Form is checked
+// first.
 //
-// What is not in the program is run with it: the user of each rank is an actor, who writes his inputs and
-// spoils the outputs before every launch and looks at the outputs after it. Whoever comes too early or too
-// late in a rank's memory is in a race with him.
+// The environment of the program is run with it: the user of each rank is an actor that writes the inputs and
+// spoils the outputs before every launch and reads the outputs after it. An access that comes too early or
+// too late in a rank's memory is in a race with the user.
 #include "semantics/verify_peers.h"
 
 #include <fmt/format.h>
@@ -24,14 +25,14 @@
 namespace chorale {
 namespace {
 
-// With scratch for even and odd launches, an answer from two launches ago says that it may be used again. An
-// older one would not say it.
+// With separate scratch for even and odd launches, a Signal of two launches ago shows that a scratch may be
+// used again. An older one would not show it.
 constexpr int kMostLag = 2;
 
 using Knowledge = std::shared_ptr<const Clock>;
 
-// What a Signal hands on; of packets their stores too. Actors point to messages of packets, so they lie in
-// deques, where they stay when more come.
+// The knowledge that a Signal hands on; of packets their stores too. Actors point to messages of packets, so
+// they are kept in deques, where they stay when more arrive.
 struct Message {
   Knowledge knowledge = {};
   std::vector<std::pair<const Cell*, Access>> stored = {};
@@ -179,9 +180,9 @@ class PeerReferee final : SymbolicMachine {
     for (Rank n = 0; n < ranks(); ++n) begin_launch(n, Clock(actors_.size(), 0));
   }
 
-  // The user spoils the outputs and writes the inputs; blocks start from all that he knows. Outputs first: in
-  // place an input may lie where an output does, and is what stays. Spoiled is what has no value: to read it
-  // before it is written in this launch is to read what was never written.
+  // The user spoils the outputs and writes the inputs; blocks start from all that the user knows. Outputs
+  // first: in place an input may lie where an output does, and is what stays. A spoiled slot has no value: to
+  // read it before it is written in this launch is to read what was never written.
   void begin_launch(Rank n, Clock clock) {
     const int user = first_actor_[n];
     Actor& actor = actors_[user];
@@ -213,8 +214,8 @@ class PeerReferee final : SymbolicMachine {
   }
 
   // Ends the launch of a rank whose blocks have come to their end; true if they had. That is a Sync of each
-  // block, and the user learns from all. His looking is a phase of his own, which he knows before he spoils
-  // what he looked at.
+  // block, and the user learns from all. The user's reading is a phase of its own, which the user knows
+  // before spoiling what was read.
   bool turn(Rank n) {
     if (launch_[n] == launches_) return false;
     Clock clock = *actors_[first_actor_[n]].known;
@@ -230,7 +231,7 @@ class PeerReferee final : SymbolicMachine {
     return true;
   }
 
-  // The user looks at the outputs at the end of a launch.
+  // The user reads the outputs at the end of a launch.
   void look(Rank n, const Clock& clock) {
     for (int o = 0; o < program_.ranks[n].output_chunks; ++o)
       touch(cell(n, {Buffer::Output, o}, launch_[n]), {{Buffer::Output, o}, n}, false, by_user(n, clock));
@@ -259,8 +260,8 @@ class PeerReferee final : SymbolicMachine {
            awaited(actor, i) < static_cast<int>(raised_[actor.rank][i.counter].size());
   }
 
-  // Now all threads of the block know what single ones have learned; and what it did in the phase that ends
-  // here, it and all whom it signals know from now on.
+  // From now on all threads of the block know what single ones have learned, and the block and all receivers
+  // of its signals know what it did in the phase that ends here.
   void sync(int a) {
     Actor& actor = actors_[a];
     Clock clock = *actor.known;
@@ -295,8 +296,8 @@ class PeerReferee final : SymbolicMachine {
 
   bool of_packet(Rank owner, const PeerInstruction& i) const { return packets_.contains({owner, i.counter}); }
 
-  // Is this Sync part of storing or loading packets? Where data are their own flag there is none: a thread
-  // goes on when it has what it takes, whatever the others have seen.
+  // Is this Sync part of storing or loading packets? Data with their own flags have no such Sync: a thread
+  // continues when it has what it takes, whatever the others have seen.
   bool of_packets(const Actor& actor) const {
     const auto& block = program_.ranks[actor.rank].blocks[actor.block].instructions;
     const PeerInstruction* before = actor.next > 0 ? &block[actor.next - 1] : nullptr;
@@ -306,8 +307,8 @@ class PeerReferee final : SymbolicMachine {
            (after && after->opcode == PeerOpcode::Signal && of_packet(after->rank, *after));
   }
 
-  // Relaxed ones, and those of packets, hand on what was known when the launch began. A packet's also says
-  // who wrote each of its slots last: its flag vouches for that store and for no later one.
+  // Relaxed ones, and those of packets, hand on what was known when the launch began. A packet's also names
+  // the last writer of each of its slots: its flag guarantees that store and no later one.
   Message message(const Actor& actor, const PeerInstruction& signal) {
     const auto packet = packets_.find({signal.rank, signal.counter});
     const bool relaxed = packet != packets_.end() || (signal.relaxed && !options_.relaxed_orders);
@@ -321,8 +322,8 @@ class PeerReferee final : SymbolicMachine {
     return message;
   }
 
-  // What packets bring is for this Move alone: its threads have each seen the flag of what they take, and
-  // nothing else.
+  // The knowledge that packets bring is for this Move alone: its threads have each seen the flag of the data
+  // that they take, and nothing else.
   void move(int a, const DataOperation& op) {
     Actor& actor = actors_[a];
     Clock clock = *actor.known;

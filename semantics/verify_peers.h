@@ -1,8 +1,8 @@
-// The referee for peer programs: runs them on symbolic sums, several launches in a row, and looks for races.
-// Written from ir/peer_program.h alone; it shares nothing with codegen/.
+// The verifier of peer programs: runs them on symbolic sums, several launches in a row, and searches for
+// races. Written from ir/peer_program.h alone; it shares nothing with codegen/.
 //
-// Who knows what. An *actor* is a block, or the user of a rank, who acts between two launches of his rank.
-// The accesses of a block are counted in phases, which its Syncs and launches end; a clock says of each
+// Knowledge of actors. An *actor* is a block, or the user of a rank, which acts between two launches of that
+// rank. The accesses of a block are counted in phases, which its Syncs and launches end; a clock has for each
 // actor how many of its phases have happened before. A block has three of them:
 //
 //   at the start   what all blocks and the user of its rank knew when the launch began
@@ -14,7 +14,7 @@
 //   Wait     adds to *learned* what the Signal of its value handed on (nothing, before the first launch)
 //   Sync     ends the phase: *learned* and the phase itself are *known* from now on
 //   a launch ends when all blocks of its rank have come to their end; the user knows all that they know,
-//            looks at all outputs, spoils them and writes new inputs; the next launch starts from there
+//            reads all outputs, spoils them and writes new inputs; the next launch starts from there
 //
 //   packets  the Signal is a relaxed one that hands on how its slots were written too, and what was read for
 //            that, chunk by chunk; what a Wait for a packet brings is known to the next Move as well. The
@@ -49,14 +49,13 @@ struct PeerRefereeOptions {
   std::vector<PeerPacket> packets = {};
 };
 
-// Everything that is wrong, at most `limit` faults; empty if the program performs the collective
-// in every launch, whatever the timing, for ranks that run ahead of each other as far as its counters let
-// them. Wrong is: buffers of another size than the collective's; a slot, rank, counter, value or piece out
-// of range; a counter that two blocks raise, or not by one from 1 on; a Wait for a value that nobody gives;
-// writing the input (out of place); a Wait that never ends; reading what was never written, or what an
-// earlier launch has left; two accesses to one slot, one of them a write, that nothing orders; an output
-// that is not as promised at the end of a launch, or is written though nothing is promised there (out of
-// place).
+// All faults, at most `limit`; empty if the program performs the collective in every launch, whatever the
+// timing, for ranks that run ahead of each other as far as its counters let them. Faults are: buffers of
+// another size than the collective's; a slot, rank, counter, value or piece out of range; a counter that two
+// blocks raise, or not by one from 1 on; a Wait for a value that no Signal gives; writing the input (out of
+// place); a Wait that never ends; reading what was never written, or what an earlier launch has left; two
+// accesses to one slot, one of them a write, that nothing orders; an output that is not as promised at the
+// end of a launch, or is written though nothing is promised there (out of place).
 //
 // As each counter is raised by one block, in its order, what is read in a program without races does not
 // depend on timing, and one run decides about deadlock. With double_scratch a scratch slot of even and of odd

@@ -1,12 +1,12 @@
 // The idea: an epoch's sends read before anything of it is written, so all ranks' messages are collected
-// first, then delivered, and then each thread block does its local instructions; one run says all. What makes
-// this the meaning whatever the timing are two rules about accesses of one epoch: messages have no order
-// among themselves, and thread blocks none among each other; all that an epoch's messages do comes before its
-// local instructions. Form is checked first and alone, then the matching of messages: what fails there cannot
-// be run.
+// first, then delivered, and then each thread block does its local instructions; one run decides. Two rules
+// about accesses of one epoch make this the meaning whatever the timing: messages are not ordered among
+// themselves, and thread blocks are not ordered among each other; all that an epoch's messages do comes
+// before its local instructions. Form is checked first and alone, then the matching of messages: a program
+// that fails there cannot be run.
 //
-// In truth ranks are in different epochs at one time. That makes no difference here: nobody touches another's
-// memory, a message has both its ends in one epoch, and what it carries was read in the sender's.
+// In a real run ranks are in different epochs at one time. That makes no difference here: no rank accesses
+// another's memory, a message has both its ends in one epoch, and its data were read in the sender's.
 #include "semantics/verify_program.h"
 
 #include <fmt/format.h>

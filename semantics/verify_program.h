@@ -1,6 +1,6 @@
-// The referee for programs of epochs: counts, on the lowered form, how often each input is in each slot of each rank,
-// and compares with the collective. Written from ir/program.h alone; it shares nothing with codegen/, and with the
-// other referees of programs semantics/symbolic_machine.h.
+// The verifier of programs of epochs: counts, on the lowered form, how often each input is in each slot of
+// each rank, and compares with the collective. Written from ir/program.h alone; it shares nothing with
+// codegen/, and with the other verifiers of programs semantics/symbolic_machine.h.
 #pragma once
 
 #include <vector>
@@ -24,8 +24,8 @@ namespace chorale {
 // promised for may hold anything.
 std::vector<Fault> violations(const Topology&, const Collective&, const Program&, int limit = 10);
 
-// Which instructions complete sums of several inputs, by adding, in the order in which they do. Requires a program
-// that is right.
+// Which instructions complete sums of several inputs, by adding, in the order in which they do. Requires a
+// program that is right.
 std::vector<Completion> completions(const Topology&, const Collective&, const Program&);
 
 }  // namespace chorale

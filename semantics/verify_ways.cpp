@@ -1,5 +1,6 @@
-// What a link or a limit below carries is bounded above if one limit is over all links that use it, or if it has one user,
-// which is no wider. A limit that is used twice by one way counts twice there, so its users must not do that.
+// The load of a link or a limit below is bounded above if one limit is over all links that use it, or if it
+// has one user, which is no wider. A limit that is used twice by one path counts twice there, so its users
+// must not do that.
 #include "semantics/verify_ways.h"
 
 #include <algorithm>

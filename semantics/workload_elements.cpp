@@ -1,5 +1,5 @@
-// Sums are added up in the order of ranks, or of elements: those over ranks are rounded to the element type each time, the
-// others once, by the caller.
+// Sums are added up in the order of ranks, or of elements: those over ranks are rounded to the element type
+// each time, the others once, by the caller.
 #include "semantics/workload_elements.h"
 
 #include <algorithm>

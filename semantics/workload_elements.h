@@ -28,7 +28,8 @@ using OperandReader = std::function<double(int operand, int rank, std::int64_t e
 using RankSum =
     std::function<double(const Operation&, int rank, std::int64_t element, std::span<const double> summands)>;
 
-// Not rounded to the type of the result but where sums over ranks are. Of ReduceTensor: the element that is to be added.
+// Not rounded to the type of the result but where sums over ranks are. Of ReduceTensor: the element that is
+// to be added.
 double made_element(const Workload&, const MadeElement&, std::uint64_t seed, const OperandReader&,
                     const RankSum& = {});
 

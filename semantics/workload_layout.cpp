@@ -1,5 +1,5 @@
-// Where elements of tensors are, by the definition of layouts; and tensors put together from what ranks have, as people want
-// to see them, and taken apart again.
+// The positions of elements of tensors, by the definition of layouts; and tensors assembled from the parts of
+// ranks, as users see them, and divided again.
 #include "semantics/workload_layout.h"
 
 #include <fmt/format.h>

@@ -1,18 +1,19 @@
-// Every operation is a function that makes one element on one rank: it reads elements, and what it makes is written to
-// the memory of the ranks that are to have it. A unit (a kernel, or an operation by itself) goes through its elements on
-// all ranks in a shuffled order. Of each element all operations of the kernel are done before the next one begins, with
-// values in registers, which are empty when it begins: so a kernel that needs what another of its elements makes finds
-// nothing, in whatever order they come, and that is an error instead of a wrong number. Units that are overlapped have
-// all their elements in one such order; an element that reads what another unit has not made yet is put back.
+// Every operation is a function that makes one element on one rank: it reads elements, and what it makes is
+// written to the memory of the ranks that are to have it. A unit (a kernel, or an operation by itself) goes
+// through its elements on all ranks in a shuffled order. Of each element all operations of the kernel are
+// done before the next one begins, with values in registers, which are empty when it begins: so a kernel that
+// needs what another of its elements makes finds nothing, in whatever order they come, and that is an error
+// instead of a wrong number. Units that are overlapped have all their elements in one such order; an element
+// that reads what another unit has not made yet is put back.
 //
-// Memory remembers how often each element was written: not yet, once, or again by the update of an input. A read says
-// which of the two it is meant for, and so one that comes after an update that should have come after it is found, as
-// one that comes too early is.
+// Memory records how often each element was written: not yet, once, or again by the update of an input. A
+// read states which of the two it is meant for, so a read that wrongly comes after an update is found, as is
+// one that comes too early.
 //
-// What one element is made of is said in workload_elements.cpp, where elements are in workload_layout.cpp.
+// The value of one element is computed in workload_elements.cpp, its position in workload_layout.cpp.
 //
-// This is as slow as it looks: nothing is vectorized, hoisted or skipped. It shares the nouns with what it judges, and
-// nothing else.
+// This is deliberately slow: nothing is vectorized, hoisted or skipped. It shares the nouns with what it
+// verifies, and nothing else.
 #include "semantics/workload_machine.h"
 
 #include <fmt/format.h>
@@ -247,9 +248,10 @@ class WorkloadMachine {
     return memory.contents;
   }
 
-  // --- What is done where ---
+  // --- Where operations are done ---
 
-  // Operations that send on what a rank has, and reductions of it, are done where it is, and not where the result is.
+  // Operations that send on what a rank has, and reductions of it, are done where it is, and not where the
+  // result is.
   static bool works_where_its_operand_is(OperationKind kind) {
     return kind == OperationKind::AllGather || kind == OperationKind::Broadcast ||
            kind == OperationKind::Send || kind == OperationKind::ReduceTensor;
@@ -331,8 +333,8 @@ class WorkloadMachine {
       if (values_[v].op->kind == OperationKind::ReduceTensor) summands_[v].resize(world_);
   }
 
-  // All operations of the unit for one element on one rank; false: something that is read is not there yet, and nothing
-  // was done.
+  // All operations of the unit for one element on one rank; false: something that is read is not there yet,
+  // and nothing was done.
   bool do_element(Unit& unit, int rank, std::int64_t element) {
     rank_ = rank;
     is_late_ = false;

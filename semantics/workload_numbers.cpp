@@ -1,6 +1,6 @@
-// Numbers are doubles here, which hold every number of the types exactly, and rounding is done on their values: by
-// the distance of neighbours at a number's size, not by its bits. Sums and products of two fp32 numbers are made in
-// fp32.
+// Numbers are doubles here, which hold every number of the types exactly, and rounding is done on their
+// values: by the distance of neighbours at a number's size, not by its bits. Sums and products of two fp32
+// numbers are made in fp32.
 #include "semantics/workload_numbers.h"
 
 #include <algorithm>

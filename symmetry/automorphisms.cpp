@@ -1,10 +1,10 @@
-// Two things bliss does not give: automorphisms that say what becomes of links and limits, and small groups without fixed
-// ranks.
+// Two things bliss does not give: automorphisms with their images of links and limits, and small groups
+// without fixed ranks.
 //
-// The graph that bliss gets has a vertex for each rank, two for each link (its tail and its head, so that the direction
-// shows) and one for each shared limit, joined to the tails of its links; colours tell kinds, bandwidths and prices apart.
-// Of what comes back only the ranks are believed: links and limits are matched again (automorphism), and what
-// does not match is no symmetry.
+// The graph that bliss gets has a vertex for each rank, two for each link (its tail and its head, which show
+// the direction) and one for each shared limit, joined to the tails of its links; colours distinguish kinds,
+// bandwidths and prices. Of the answer only the ranks are used: links and limits are matched again
+// (automorphism), and a permutation that does not match is not a symmetry.
 //
 // The whole group is tried first, since its formulas are the smallest (dgx1 Allgather (3,7,6): 594 conflicts,
 // and 2,056 or more with its subgroups), and besides it small ones: generators as bliss finds them mostly fix
@@ -13,10 +13,10 @@
 // given up as soon as an element fixes a rank. In a group that fixes none, every rank has as many images as
 // the group has elements, so a formula shrinks evenly by that.
 //
-// What lost: the first four of the largest free groups, which mostly are images of each other: on torus:4x4,
-// 35 groups are of 10 kinds, and AllReduce (4,4,3) is found under two of them that were not among the four.
-// Groups of less than half the largest, too: questions that have no answer paid for them (amd-z52 AllReduce,
-// 1 to 5 chunks: 12.6 s of CPU time, 9.5 without).
+// Alternatives that lost: the first four of the largest free groups, which mostly are images of each other:
+// on torus:4x4, 35 groups are of 10 kinds, and AllReduce (4,4,3) is found under two of them that were not
+// among the four. Groups of less than half the largest, too: they cost time on instances without an answer
+// (amd-z52 AllReduce, 1 to 5 chunks: 12.6 s of CPU time, 9.5 without).
 #include "symmetry/automorphisms.h"
 
 #include <algorithm>
@@ -79,8 +79,8 @@ std::vector<Permutation> free_closure(const std::vector<Permutation>& generators
     for (const Permutation& g : generators) {
       Permutation next = product(elements[i], g);
       if (known.contains(next)) continue;
-      // A product of two free elements may fix a point, so each new one is looked at. Products with
-      // generators from the right reach every element, since powers are inverses in a finite group.
+      // A product of two free elements may fix a point, so each new one is examined. Products with generators
+      // from the right reach every element, since powers are inverses in a finite group.
       if (!acts_freely(next) || static_cast<int>(elements.size()) >= points) return {};
       known.insert(next);
       elements.push_back(std::move(next));
@@ -142,8 +142,8 @@ struct Subgroup {
 };
 
 // Joins elements that keep the subgroup free, greedily from each start. A free group has at most as many
-// elements as there are ranks, and one of so many is as large as can be. The group of the start alone is kept
-// as well: small groups leave more schedules.
+// elements as there are ranks, so one of that size is maximal. The group of the start alone is kept as well:
+// small groups leave more schedules.
 std::vector<Subgroup> grow(const std::vector<Permutation>& elements, int ranks) {
   constexpr std::size_t kStarts = 24;
   std::vector<Subgroup> result;
@@ -164,8 +164,8 @@ std::vector<Subgroup> grow(const std::vector<Permutation>& elements, int ranks) 
   return result;
 }
 
-// How far each element carries the ranks, in hops: the same for subgroups that a symmetry of the machine carries to each
-// other, which answer the same questions.
+// How far each element carries the ranks, in hops: the same for subgroups that a symmetry of the machine
+// carries to each other, which answer the same questions.
 using Reach = std::vector<std::vector<int>>;
 
 Reach reach_of(const Subgroup& group, const std::vector<std::vector<int>>& hops_between) {
@@ -179,7 +179,7 @@ Reach reach_of(const Subgroup& group, const std::vector<std::vector<int>>& hops_
   return reach;
 }
 
-// What bliss is told apart by, and who is joined to whom. Ranks come first, then the tail and the head of each link.
+// Vertex colours of bliss, and its edges. Ranks come first, then the tail and the head of each link.
 using VertexKind = std::tuple<int, int, double, double>;  // what, and its kind
 
 struct Vertices {
@@ -232,8 +232,8 @@ int order(const Automorphism& a) {
   return n;
 }
 
-// Parallel links of one kind go by their numbers, so one permutation of ranks is one automorphism at most;
-// limits that would only fit with parallel links exchanged are no symmetry here.
+// Parallel links of one kind are matched by their numbers, so one permutation of ranks is one automorphism at
+// most; limits that would only fit with parallel links exchanged do not count as symmetric here.
 std::optional<Automorphism> automorphism(const Topology& topology, const std::vector<Rank>& ranks) {
   using Ends = std::tuple<Rank, Rank, std::tuple<int, double, double>>;
   std::map<Ends, std::vector<LinkId>> by_ends;
@@ -272,8 +272,8 @@ Renumbering canonical_numbering(const Topology& topology, const std::vector<int>
   const unsigned* const label = graph.canonical_form(stats, nullptr, nullptr);
   Renumbering result{.ranks = identity(topology.ranks),
                      .links = identity(static_cast<int>(topology.links.size()))};
-  // Ranks by their labels; links by their ends, and parallel ones, which shared limits may tell apart, by the label of their
-  // tail.
+  // Ranks by their labels; links by their ends, and parallel ones, which shared limits may distinguish, by
+  // the label of their tail.
   Permutation order = result.ranks;
   std::ranges::sort(order, {}, [&](Rank n) { return label[n]; });
   for (std::size_t i = 0; i < order.size(); ++i) result.ranks[order[i]] = static_cast<Rank>(i);
@@ -323,8 +323,8 @@ std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology& topol
   for (Permutation& p : by_chance(group, topology.ranks))
     if (std::find(elements.begin(), elements.end(), p) == elements.end()) elements.push_back(std::move(p));
   std::vector<Subgroup> subgroups = grow(elements, topology.ranks);
-  // A group with a fixed rank (the root of a Broadcast) has no free element; small cyclic ones still help
-  // there.
+  // A group with a fixed rank (the root of a Broadcast) does not have a free element; small cyclic ones still
+  // help there.
   if (subgroups.empty())
     for (const Automorphism& g : group.generators)
       subgroups.push_back({.generators = {g.ranks}, .elements = {}});

@@ -33,14 +33,16 @@ struct SymmetryGroup {
 };
 SymmetryGroup symmetry_group(const Topology&, const std::vector<int>& rank_colours);
 
-// Numbers that depend on the machine alone: what are the same machines but for the numbers of ranks and links and the order
-// of limits are equal when they are renumbered so (but for the names of limits). Ranks of different colours are told apart.
-// Requires a machine without switches, also below its links. Another version of bliss may number otherwise.
+// Numbers that depend on the machine alone: machines that differ only in the numbers of ranks and links and
+// in the order of limits are equal when they are renumbered so (but for the names of limits). Ranks of
+// different colours are distinguished. Requires a machine without switches, also below its links. Another
+// version of bliss may number otherwise.
 Renumbering canonical_numbering(const Topology&, const std::vector<int>& rank_colours);
 
-// Generating sets of subgroups, most promising first, at most `most`: the whole group, then subgroups in which no element
-// but the identity fixes a rank, large ones before small ones, down to half of the largest: translations of a torus, bit
-// flips of a hypercube, rotations. Of those whose elements carry the ranks equally far, one. Deterministic.
+// Generating sets of subgroups, most promising first, at most `most`: the whole group, then subgroups in
+// which no element but the identity fixes a rank, large ones before small ones, down to half of the largest:
+// translations of a torus, bit flips of a hypercube, rotations. Of those whose elements carry the ranks
+// equally far, one. Deterministic.
 std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology&,
                                                            const std::vector<int>& rank_colours,
                                                            int most = 6);

@@ -1,9 +1,10 @@
-// A digit is a stride and a number of values. Adding one to it, round in a circle, is a symmetry or not, whatever the
-// other digits are; so each possible digit is tried once, and a number is put together of those that are, such that they
-// turn most ranks. Turns of different digits commute, so all combinations of them are the group.
+// A digit is a stride and a number of values. Adding one to it, modulo its values, is a symmetry or not,
+// whatever the other digits are; so each possible digit is tried once, and a number system is composed of the
+// symmetric digits, such that shifts move a rank to as many others as possible. Shifts of different digits
+// commute, so all combinations of them are the group.
 //
-// What lost: generators from bliss (automorphisms.h), and free subgroups put together of random products of them, which
-// takes minutes at 1,024 ranks and may miss the group that acts on all ranks alike.
+// Alternative that lost: generators from bliss (automorphisms.h), and free subgroups composed of random
+// products of them, which takes minutes at 1,024 ranks and may miss the group that acts on all ranks alike.
 #include "symmetry/digit_shifts.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ class Digits {
     for (const Link& link : topology.links) links_.insert(ends(link.src, link.dst, link));
   }
 
-  // Such that their turns carry a rank to as many others as possible.
+  // Such that their shifts carry a rank to as many others as possible.
   std::vector<Digit> best() { return below(topology_.ranks); }
 
  private:
@@ -61,7 +62,7 @@ class Digits {
     return best_[stride] = most;
   }
 
-  // Most that are none are found out by the first links.
+  // Most digits that are not symmetric fail at the first links.
   bool is_symmetry(const Digit& digit) {
     for (const Link& link : topology_.links)
       if (!links_.contains(ends(turned(link.src, digit, 1), turned(link.dst, digit, 1), link))) return false;

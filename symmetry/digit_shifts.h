@@ -1,4 +1,4 @@
-// A group of symmetries that can be written down for machines of any size.
+// A regular (translation) group of automorphisms that can be listed for machines of any size.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,11 @@
 
 namespace chorale {
 
-// Permutations of ranks that are symmetries of the machine (symmetry/automorphisms.h), the identity first, of which no
-// other fixes a rank: a group. Ranks are read as numbers of several digits, as builders number them (rows and columns; nodes
-// and their GPUs), and the group is what turns digits: translations of a torus, bit flips of a hypercube, rotations of
-// equal nodes. The largest that is found so; the identity alone if there is none.
+// Permutations of ranks that are symmetries of the machine (symmetry/automorphisms.h), the identity first,
+// and no other of which fixes a rank: a group. Ranks are read as numbers of several digits, as builders
+// number them (rows and columns; nodes and their GPUs), and the group consists of cyclic shifts of digits:
+// translations of a torus, bit flips of a hypercube, rotations of equal nodes. The largest that is found so;
+// the identity alone if there is none.
 std::vector<std::vector<Rank>> digit_shifts(const Topology&);
 
 }  // namespace chorale

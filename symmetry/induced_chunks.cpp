@@ -1,10 +1,10 @@
-// Chunks that the same ranks have and want are one class, and its members can be exchanged freely. So a symmetry is one of
-// the collective if it carries classes to classes of the same size; members go by their numbers, which makes the chunks of a
-// product the product of the chunks.
+// Chunks that the same ranks have and want are one class, and its members can be exchanged freely. So a
+// symmetry is one of the collective if it carries classes to classes of the same size; members go by their
+// numbers, which makes the chunks of a product the product of the chunks.
 //
-// Example: on a ring of 3, turning by one carries the two chunks of an Allgather that rank 0 has to those
-// that rank 1 has, the first to the first, the second to the second. A Broadcast's root has to stay where it
-// is, or the class has no image.
+// Example: on a ring of 3, the rotation by one carries the two chunks of an Allgather that rank 0 has to
+// those that rank 1 has, the first to the first, the second to the second. A Broadcast's root has to stay
+// where it is, or the class does not have an image.
 #include "symmetry/induced_chunks.h"
 
 #include <algorithm>
@@ -43,8 +43,8 @@ std::optional<std::vector<Chunk>> induced_chunks(const Collective& collective,
   return result;
 }
 
-// A role is to have a chunk that so many want, or to want one that so many have; even and odd numbers keep
-// the two apart.
+// A role is to have a chunk that a number of ranks want, or to want one that a number of ranks have; even and
+// odd numbers distinguish the two.
 std::vector<int> rank_colours(const Collective& collective) {
   std::vector<std::vector<int>> roles(collective.ranks);
   for (const ChunkSpec& spec : collective.chunks) {

@@ -13,8 +13,8 @@ namespace chorale {
 // goes to the i-th of the image class. None if the automorphism does not preserve the collective.
 std::optional<std::vector<Chunk>> induced_chunks(const Collective&, const Automorphism&);
 
-// Colours of ranks such that of one colour are those that could be exchanged as far as a look at each alone can tell:
-// their roles are of one pattern. What remains wrong is found by induced_chunks.
+// Colours of ranks: ranks of one colour could be exchanged as far as their own roles show, which are of one
+// pattern. Remaining differences are found by induced_chunks.
 std::vector<int> rank_colours(const Collective&);
 
 }  // namespace chorale

@@ -1,5 +1,6 @@
-// Which ranks of a machine look alike: by their links, those of their neighbours, and so on, as far as that tells any apart
-// (colour refinement). Ranks that an automorphism takes to each other always do; the converse does not hold.
+// Equivalence of ranks by colour refinement: by their links, those of their neighbours, and so on, until no
+// more ranks are distinguished. Ranks that an automorphism maps to each other are always equivalent; the
+// converse does not hold.
 #pragma once
 
 #include <vector>

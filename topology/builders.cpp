@@ -38,7 +38,7 @@ void connect_cycle(Topology& t, const std::vector<Rank>& cycle, int bandwidth) {
     connect(t, cycle[i], cycle[(i + 1) % cycle.size()], bandwidth);
 }
 
-// Each rank sends at most `bandwidth` chunks a round over those of its links that `chosen` accepts, and
+// Each rank sends at most `bandwidth` chunks per round over those of its links that `chosen` accepts, and
 // receives as many.
 template <typename Chosen>
 void limit_ports(Topology& t, const std::string& name, int bandwidth, Chosen chosen) {
@@ -75,7 +75,7 @@ Topology hub(int n) {
   return t;
 }
 
-// Of two ranks both links of the cycle would be the same: one each way.
+// With two ranks both links of the cycle would be the same: one in each direction.
 Topology ring(int n) {
   Topology t{.ranks = n};
   for (Rank i = 0; i < (n == 2 ? 1 : n); ++i) connect(t, i, (i + 1) % n);
@@ -102,7 +102,7 @@ Topology hypercube(int d) {
   return t;
 }
 
-// Ranks in row-major order; a side of two has one link each way even when it wraps.
+// Ranks in row-major order; a side of two has one link in each direction even when it wraps.
 Topology grid(const std::vector<int>& sides, bool wraps) {
   Topology t{.ranks = 1};
   for (int side : sides) t.ranks *= side;
@@ -142,7 +142,7 @@ Topology dgx_a100(int nodes) {
                            .bandwidth = 1,
                            .alpha_us = kNicAlpha,
                            .beta_us_per_byte = kUnitBeta});
-  // A rank's links to other nodes share its one NIC, those inside its twelve NVLinks, each way.
+  // A rank's links to other nodes share its one NIC, those inside its twelve NVLinks, in each direction.
   const auto inside = [](const Link& l) { return l.src / kGpus == l.dst / kGpus; };
   limit_ports(t, "nvswitch", kNvlinks, inside);
   if (nodes > 1) limit_ports(t, "nic", 1, [&](const Link& l) { return !inside(l); });

@@ -70,7 +70,7 @@ Part part_in(const std::string& text) {
                    "use what is left of it, between 0 and 1 in thousandths, such as 0.5");
 }
 
-// All bandwidths so many times as large, in units so many times as small.
+// All bandwidths `times` as large, in units 1/`times` as large.
 void scale(Topology& t, int times) {
   const auto enlarged = [&](int& bandwidth) {
     if (bandwidth * static_cast<long long>(times) > kMostChunksOfLink)

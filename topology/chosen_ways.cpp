@@ -1,9 +1,11 @@
-// A rank's place is read off the switches: ranks that are few hops apart are below one switch, those of one tier more below one
-// pod, and so on; its digits are its number below its switch, its switch's number in the pod, the pod's number. (As the addresses of
-// Al-Fares et al. 2008, but for any graph: tiers are the distances between ranks that there are.)
+// A rank's place is read off the switches: ranks that are few hops apart are below one switch, those of one
+// tier more below one pod, and so on; its digits are its number below its switch, its switch's number in the
+// pod, the pod's number. (As the addresses of Al-Fares et al. 2008, but for any graph: tiers are the
+// distances between ranks that there are.)
 //
-// What lost: always the least loaded way, which is balanced on any fabric, but nothing turns it into itself, and without a
-// group of symmetries constructions end at a few hundred ranks. Hashes are neither balanced nor symmetric.
+// Alternatives that lost: the least loaded path each time, which is balanced on any fabric but is not
+// invariant under any automorphism, and without a group of symmetries constructions end at a few hundred
+// ranks. Hashes are neither balanced nor symmetric.
 #include "topology/chosen_ways.h"
 
 #include <algorithm>
@@ -60,7 +62,7 @@ class Fabric {
   }
 
  private:
-  // By node, through switches alone; -1 where there is no way.
+  // By node, through switches alone; -1 if there is no path.
   std::vector<int> hops_to(Rank t) const {
     std::vector<int> distance(out_.size(), -1);
     std::vector<Node> queue = {t};
@@ -89,7 +91,7 @@ class Fabric {
     return std::ranges::count_if(queue, [this](Node n) { return n < topology_.ranks; });
   }
 
-  // Groups of groups: of ranks at most so many hops apart, for each distance that there is.
+  // Groups of groups: of ranks at most a number of hops apart, for each distance that occurs.
   void find_places() {
     std::set<int> distances;
     for (Rank t = 0; t < topology_.ranks; ++t)
@@ -146,7 +148,8 @@ class Fabric {
     return differ == 1 && (choice == WayChoice::OneDigit || (by & (by - 1)) == 0);
   }
 
-  // Of links that lead on, the wider ones more often, by how far apart the ends are: at the n-th choice on the tiers from n on.
+  // Of links that lead on, the wider ones more often, by how far apart the ends are: at the n-th choice on
+  // the tiers from n on.
   std::vector<LinkId> one_way(Rank s, Rank t) const {
     std::vector<LinkId> way;
     std::size_t tier = 0;
@@ -163,7 +166,7 @@ class Fabric {
           key += apart(i, s, t);
         ++tier;
       }
-      // Links that are all as wide are taken in turn.
+      // Links of equal width are taken round-robin.
       const bool even = wide == static_cast<long long>(on.size()) * topology_.links[on.front()].bandwidth;
       key %= even ? static_cast<long long>(on.size()) : wide;
       std::size_t taken = 0;

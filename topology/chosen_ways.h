@@ -1,4 +1,4 @@
-// Some ways through switches, where all are too many to be taken.
+// A subset of the paths through switches, for machines that have too many.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,10 @@
 
 namespace chorale {
 
-// Ways from rank to rank through switches alone, each a list of links, of the fewest hops between its ends; by their ends.
+// Paths from rank to rank through switches alone, each a list of links, of the fewest hops between its ends;
+// ordered by their ends.
 enum class WayChoice {
-  None,        // whatever is chosen is too much: there are no ways
+  None,        // every choice is too large: there are no paths
   All,         // nothing was chosen (topology/switches.h)
   Shortest,    // all of the fewest hops
   OneEach,     // for each two ranks one
@@ -22,9 +23,10 @@ struct ChosenWays {
   std::vector<std::vector<LinkId>> ways = {};
 };
 
-// The first, from `first` on, that is at most so many, 10,000 of Shortest and 150,000 of the others, and leaves nobody out of reach.
-// Where each two have one way, ways are spread over switches that are alike by how far apart the places of their ends are: so
-// what turns places below switches turns ways, and on even fabrics every trunk has as many as the others.
+// The first choice, from `first` on, that has at most 10,000 paths (Shortest) or 150,000 (the others), and
+// leaves no rank unreachable. If each pair has one path, paths are spread over equivalent switches by the
+// distance of the places of their ends: a shift of places below switches thus also maps paths to paths, and
+// on even fabrics all trunks have the same number of paths.
 ChosenWays chosen_ways(const Topology&, WayChoice first = WayChoice::Shortest);
 
 }  // namespace chorale

@@ -8,8 +8,8 @@
 
 namespace chorale {
 
-// Links in both directions are drawn once, switches as boxes, limits listed below. Of several levels, a box is drawn
-// around each unit.
+// Links in both directions are drawn once, switches as boxes, limits listed below. Of several levels, a box
+// is drawn around each unit.
 std::string to_dot(const Topology&, const Hierarchy* levels = nullptr);
 
 }  // namespace chorale

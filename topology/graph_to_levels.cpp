@@ -1,10 +1,10 @@
-// Guess, and prove by building: every way to divide the ranks into levels is tried, the fewest levels first. What rank 0
-// is linked with leaves one or two shapes for each level; its limits say how fast ports, rings and ways out are; and
-// the levels count only if their graph is the one that was given, rate by rate and limit by limit. So a wrong
-// guess costs a moment and never a wrong answer.
+// Guess, and prove by building: every division of the ranks into levels is tried, the fewest levels first.
+// The links of rank 0 leave one or two shapes for each level; its limits give the rates of ports, rings and
+// exits; and the levels count only if their graph is the one that was given, rate by rate and limit by limit.
+// So a wrong guess costs a moment and never a wrong answer.
 //
-// What lost: to find blocks by comparing links. On a hypercube or a full mesh many divisions fit the links equally
-// well, and which of them fits the limits is seen only when all are put together.
+// Alternative that lost: to find blocks by comparing links. On a hypercube or a full mesh many divisions fit
+// the links equally well, and which of them fits the limits is known only when all are composed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,17 +27,18 @@ using Shape = LinkModel::Shape;
 
 constexpr int kMostLevels = 8;
 constexpr int kMostPorts = 1024;
-// Links looked at, once for each level. A guess costs a few times as many as there are, and a machine that is even is found
-// by one of the first; 1,000 ranks that are all linked but for one limit could be guessed at for hours.
+// Links examined, once for each level. A guess costs a few times the number of links, and an even machine is
+// found by one of the first; for 1,000 ranks that are all linked but for one limit, guesses could go on for
+// hours.
 constexpr long long kMostLookedAt = 20'000'000;
 
 bool same(double a, double b) {
   return std::abs(a - b) <= kSameRate * std::max(std::abs(a), std::abs(b));
 }
 
-// A graph by its rates, without what limits nothing, so that graphs are equal that say the same in other
-// words: a link is no faster than any limit over it, and a limit as wide as all its links together is none.
-// Built from either view; the first is given, the second a guess.
+// A graph by its rates, without limits that do not bind, so that equivalent descriptions are equal: a link is
+// no faster than any limit over it, and a limit as wide as all its links together is left out. Built from
+// either view; the first is given, the second a guess.
 struct Rates {
   struct Line {
     double gbs = 0, alpha_us = 0;
@@ -104,9 +105,10 @@ bool alike(const Rates::Line& a, const Rates::Line& b) {
 }
 
 // The shapes that explain what rank 0 is linked with in its unit of n children, `below` devices in each: a
-// switch links it with all, a ring with the next and the last, a ring with a detour or a host with these and otherwise
-// with all others, through a host slower where they are on another socket; over rails with one device of a child in place of all of them. Of three children a ring
-// links the same as a switch, so a unit may have several.
+// switch links it with all, a ring with the next and the last, a ring with a detour or a host with these and
+// otherwise with all others, through a host slower where they are on another socket; over rails with one
+// device of a child in place of all of them. Of three children a ring links the same as a switch, so a unit
+// may have several.
 std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
   std::vector<LinkModel> result;
   const Rates::Line* const first = rates.find(0, below);
@@ -141,13 +143,13 @@ std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
   return result;
 }
 
-// Fills the rates into levels whose shapes are chosen; none if some link of the graph has no way over them.
-// Which links share a port, ring link or path follows from the shapes (topology/level_ways.h), once it is
-// known how many children share a way out. So those are chosen first, by which choice makes the links of some
-// path just those of a limit; then every limit is read as the rate of its part.
+// Fills the rates into levels whose shapes are chosen; fails if some link of the graph has no path over them.
+// Which links share a port, ring link or path follows from the shapes (topology/level_ways.h), once the
+// number of children that share an exit is known. So exits are chosen first, such that the links of some path
+// are just those of a limit; then every limit is read as the rate of its part.
 class RateReader {
  public:
-  // Bit j of `own_exits`: the way out of level j is not its ports, even if some limit is over just these links.
+  // Bit j of `own_exits`: the exit of level j is not its ports, even if some limit is over just these links.
   RateReader(const Rates& rates, Hierarchy& hierarchy, unsigned own_exits, long long& effort)
       : rates_(rates), hierarchy_(hierarchy), own_exits_(own_exits), effort_(effort) {}
 
@@ -166,9 +168,9 @@ class RateReader {
   Level& level(int j) { return hierarchy_.levels[j]; }
   LinkModel& link(int j) { return level(j).link; }
 
-  // What each link takes, as far as it is decided.
+  // The parts that each link takes, as far as they are decided.
   bool take() {
-    // A way through a host has four parts where others have one.
+    // A path through a host has four parts where others have one.
     const auto hosts =
         std::ranges::count_if(hierarchy_.levels, [](const Level& l) { return l.link.host.has_value(); });
     effort_ -= std::ssize(rates_.lines) * (std::ssize(hierarchy_.levels) + 3 * hosts);
@@ -195,7 +197,7 @@ class RateReader {
     return limit == rates_.limits.end() ? std::nullopt : std::optional(limit->second);
   }
 
-  // Of inner levels: is the way out the port, or how many children share another?
+  // Of inner levels: is the exit the port, or how many children share another exit?
   bool choose_exit(int j) {
     if (link(j).host) return true;
     if (!(own_exits_ >> j & 1) && link(j).shape == Shape::Switch && limit_of({j, Kind::PortOut, 0}))
@@ -234,8 +236,8 @@ class RateReader {
     return take();
   }
 
-  // Of limits what they say, of other parts what can come through: not a guess, since no limit says less, and
-  // the part then binds nothing.
+  // The rate of a limit, and for other parts the most that can come through: not a guess, since no limit is
+  // smaller, and the part then binds nothing.
   void read_parts() {
     for (const auto& [part, links] : taken_.links)
       if (const auto limit = limit_of(part)) known_[part] = *limit;
@@ -272,7 +274,7 @@ class RateReader {
     for (std::size_t l = 0; l < pairs_.size(); ++l)
       if (pairs_[l] == std::pair<Rank, Rank>(0, below))
         for (const LevelPart& part : taken_.parts[l]) slowest = std::min(slowest, known_.at(part));
-    // Nothing on its way slows the link down so far: then it is a stream's own rate.
+    // No part of its path slows the link down so far: then it is a stream's own rate.
     if (line.gbs < slowest && !same(line.gbs, slowest)) model.stream_gbs = line.gbs;
   }
 
@@ -290,8 +292,8 @@ std::string level_name(std::size_t from_inside) {
   return from_inside < names.size() ? names[from_inside] : fmt::format("level{}", from_inside);
 }
 
-// The first rank that is slower or faster than rank 0 in all. Children of levels are alike in that, too, but behind a host
-// (LevelSearch::may_differ).
+// The first rank whose total rate differs from that of rank 0. Children of levels are equal in that, too,
+// except behind a host (LevelSearch::may_differ).
 std::optional<std::string> slower(const Rates& rates) {
   std::vector<double> gbs(rates.ranks, 0);
   for (const auto& [ends, line] : rates.lines) gbs[ends.first] += line.gbs;
@@ -315,7 +317,7 @@ class LevelSearch {
   }
 
  private:
-  // All ways to make `levels` factors of what is left, each 2 or more, outermost first. Eight ranks in two
+  // All factorizations of `left` into `levels` factors, each 2 or more, outermost first. Eight ranks in two
   // levels: 2 x 4, then 4 x 2.
   bool divide(int left, int levels) {
     if (levels == 1) {
@@ -350,8 +352,8 @@ class LevelSearch {
     return false;
   }
 
-  // How many of the others hang on a child's own socket depends on its place, so its rates in all do, if a host is slower between
-  // sockets than within one.
+  // How many of the others hang on a child's own socket depends on its place, so its rates in all do, if a
+  // host is slower between sockets than within one.
   bool may_differ() const {
     int below = graph_.ranks;
     for (const Level& level : chosen_) {
@@ -365,12 +367,12 @@ class LevelSearch {
     return false;
   }
 
-  // Reads the rates and builds the graph of what was read. Which ways out are not the ports cannot be told
+  // Reads the rates and builds the graph of what was read. Which exits are not the ports cannot be inferred
   // from limits alone, so all combinations are tried, those with ports first.
   bool prove() {
     if (differ_ && !may_differ()) return false;
     for (unsigned own_exits = 0; own_exits < 1u << chosen_.size();
-         own_exits += 2) {  // the outermost has no way out
+         own_exits += 2) {  // the outermost does not have an exit
       Hierarchy guess{
           .name = graph_.name, .levels = chosen_, .node_level = static_cast<int>(chosen_.size()) - 1};
       if (!RateReader(rates_, guess, own_exits, effort_).read()) return false;
@@ -390,8 +392,8 @@ class LevelSearch {
   Hierarchy found_ = {};
 };
 
-// The first rank that is linked with fewer ranks than rank 0, or more. Children of levels are alike in that, so such a graph has no
-// levels, and this says it in words that help.
+// The first rank that has fewer neighbours than rank 0, or more. Children of levels are equal in that, so
+// such a graph does not have levels, and this gives the reason in words that help.
 std::optional<std::string> unlike(const Rates& rates) {
   std::vector<int> links(rates.ranks, 0);
   for (const auto& [ends, line] : rates.lines) ++links[ends.first];

@@ -1,5 +1,5 @@
-// Numbers, and where they are from. None is fitted to measurements; `chorale hierarchy show NAME --json`
-// prints them for whoever knows better.
+// Numbers, and their sources. None is fitted to measurements; `chorale hierarchy show NAME --json` prints
+// them, to be replaced by better ones.
 #include "topology/hierarchies.h"
 
 #include <algorithm>
@@ -33,12 +33,14 @@ Hierarchy a100(int nodes) {
           .node_level = 1};
 }
 
-// 8 GPUs in a ring of NVLinks, half of them to either neighbour; two CPUs with four of them each, one NIC. GPUs that are no neighbours
-// reach each other through the host's memory, with which the four of a CPU, one PCIe domain, share 16 lanes of the third generation.
-// What lanes and the link between CPUs carry is what NCCL takes for them (its graph/topo.h; Skylake or later).
+// 8 GPUs in a ring of NVLinks, half of them to either neighbour; two CPUs with four of them each, one NIC.
+// GPUs that are not neighbours reach each other through the host's memory, with which the four of a CPU, one
+// PCIe domain, share 16 lanes of the third generation. The rates of lanes and of the link between CPUs are
+// those that NCCL assumes (its graph/topo.h; Skylake or later).
 //
-// The paper draws a PCIe switch for each pair and rates it at 32 GB/s. Were each of them joined with its CPU by lanes of its own,
-// a ring over every second GPU of two nodes (its row E2) would wait for the NIC only, and take two thirds of what was measured.
+// The paper draws a PCIe switch for each pair and rates it at 32 GB/s. Were each of them joined with its CPU
+// by lanes of its own, a ring over every second GPU of two nodes (its row E2) would wait for the NIC only,
+// and take two thirds of what was measured.
 Hierarchy v100(int nodes) {
   return {.levels = {{.name = "node",
                       .fan_out = nodes,
@@ -53,8 +55,8 @@ Hierarchy v100(int nodes) {
           .node_level = 1};
 }
 
-// DGX H100: 8 GPUs on an NVSwitch (450 GB/s each way) and a NIC of 400 Gb/s a GPU, at nine tenths of these
-// rates.
+// DGX H100: 8 GPUs on an NVSwitch (450 GB/s in each direction) and a NIC of 400 Gb/s per GPU, at nine tenths
+// of these rates.
 constexpr double kNvSwitchH100 = 405, kNicH100 = 45, kPcie5 = 56;
 
 // Or something beyond 2^20.

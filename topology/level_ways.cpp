@@ -1,12 +1,12 @@
-// A way is a list of parts: at the level that parts its ends two ports, a ring link or the detour, and at
-// each level inside of that, on both sides, the way out, or a port where there is none; a host's part is its uplinks and, between
-// sockets, their links. Links that have a
-// part in common share it, and that is all there is to limits.
+// A path is a list of parts: at the level that separates its ends two ports, a ring link or the detour, and
+// at each level inside of that, on both sides, the exit, or a port if there is none; a host's part is its
+// uplinks and, between sockets, their links. Links that have a part in common share it, and no other limits
+// exist.
 //
 // A part binds only if more can come to it than it carries. What can come is bounded by every family of other
-// parts: those of one kind at one level are mostly disjoint, so through each comes at most its own rate and at most
-// what its links carry, and these add up. The least over the families is an upper bound, not the exact
-// maximum flow. So a limit may be kept that is superfluous, and none is dropped that is not.
+// parts: those of one kind at one level are mostly disjoint, so through each comes at most its own rate and
+// at most what its links carry, and these add up. The least over the families is an upper bound, not the
+// exact maximum flow. So a limit may be kept that is superfluous, and none is dropped that is not.
 #include "topology/level_ways.h"
 
 #include <algorithm>
@@ -135,7 +135,8 @@ double implied_rate(const TakenParts& taken, const LevelPart& part,
       const Family family{other.level, other.kind};
       if (family == Family{part.level, part.kind}) continue;
       by_family[family][other.index] += taken.rates[l];
-      // From one host to another a link takes two of a kind; as a bound that counts double, which is never too little.
+      // From one host to another a link takes two of a kind; as a bound that counts double, which is never
+      // too little.
       const auto first = std::ranges::find_if(own, [&](const LevelPart& part) {
         return Family{part.level, part.kind} == family;
       });

@@ -1,5 +1,5 @@
-// What the traffic from one device of a hierarchy to another takes, for both directions of topology/levels.h: they
-// agree since they read it here.
+// What the traffic from one device of a hierarchy to another takes, for both directions of topology/levels.h:
+// they agree since they read it here.
 #pragma once
 
 #include <compare>
@@ -42,8 +42,9 @@ struct LevelWay {
 class LevelWays {
  public:
   explicit LevelWays(const Hierarchy&);  // keeps a reference
-  // None from a device to itself, between children of a ring that are no neighbours and have neither detour nor host, and, at a
-  // level of rails, between devices that are not at the same place inside of its children.
+  // Nullopt from a device to itself, between children of a ring that are not neighbours and have neither
+  // detour nor host, and, at a level of rails, between devices that are not at the same position inside of
+  // its children.
   std::optional<LevelWay> way(Rank from, Rank to) const;
 
  private:
@@ -69,8 +70,9 @@ struct TakenParts {
   void add(double rate, const LevelWay&);
 };
 
-// What all links of a part carry at most together, because of themselves or of other parts: those of one kind and
-// level at a time are disjoint, so their rates add up. `known`: rates of parts; what is not there limits nothing.
+// What all links of a part carry at most together, because of themselves or of other parts: those of one kind
+// and level at a time are disjoint, so their rates add up. `known`: rates of parts; what is not there limits
+// nothing.
 double implied_rate(const TakenParts&, const LevelPart&, const std::map<LevelPart, double>& known);
 
 // The graph of a hierarchy in GB/s.

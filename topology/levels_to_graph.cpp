@@ -1,9 +1,11 @@
-// A hierarchy's links are all pairs that have a way (topology/level_ways.h); what ways share are limits.
+// A hierarchy's links are all pairs that have a path (topology/level_ways.h); parts that paths share are
+// limits.
 //
-// Most parts limit nothing that others do not: the ports of a node with a NIC for each of its devices, a PCIe path
-// that is wider than the only NIC behind it. Such limits would cost every search clauses, so they are left out, from the
-// outside in, and each only because of limits that stay. Nodes for switches would need fewer links, but say too much:
-// a chunk could turn round at the switch between nodes and come back by another path.
+// Most parts limit nothing that others do not: the ports of a node with a NIC for each of its devices, a PCIe
+// path that is wider than the only NIC behind it. Such limits would cost every search clauses, so they are
+// left out, from the outside in, and each only because of limits that stay. Nodes for switches would need
+// fewer links, but would allow too much: a chunk could reverse at the switch between nodes and come back by
+// another path.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -96,7 +98,7 @@ Topology graph_of(const Hierarchy& hierarchy) {
   for (const auto& [part, rate] : levels.binding) rates.push_back(rate);
   std::ranges::sort(rates);
   rates.erase(std::unique(rates.begin(), rates.end()), rates.end());
-  // Rates of links and limits alike are whole numbers of units, so beta is that of one unit for all.
+  // Rates of both links and limits are integer numbers of units, so beta is that of one unit for all.
   const double unit = common_unit(rates, hierarchy.name);
   const auto units = [&](double rate) { return static_cast<int>(std::lround(rate / unit)); };
   for (std::size_t l = 0; l < levels.lines.size(); ++l)

@@ -1,5 +1,5 @@
-// A machine is described in one view and asked for in either; the other is made when it is asked for
-// (topology/levels.h). A graph keeps its switches here; only levels are looked for without them.
+// A machine is described in one view and requested in either; the other is made on request
+// (topology/levels.h). A graph keeps its switches here; only levels are searched without them.
 #include "topology/machines.h"
 
 #include <algorithm>

@@ -15,16 +15,16 @@ namespace chorale {
 // All that have a name, those that are built as graphs first.
 const std::vector<CatalogueEntry>& machine_catalogue();
 
-// A spec ("dgx1", "a100:4"), or a JSON file of a machine or of a hierarchy: what contains a '/' or ends in ".json" is
-// a path. Throws InputError for other names, sizes and files.
+// A spec ("dgx1", "a100:4"), or a JSON file of a machine or of a hierarchy: what contains a '/' or ends in
+// ".json" is a path. Throws InputError for other names, sizes and files.
 // With changes (topology/changes.h), of the graph.
 Topology load_topology(const std::string& spec_or_file, const MachineChanges& = {});
 
-// The same machine as levels; why there are none where it is not divided evenly, or has too many ways through its switches
-// to tell.
+// The same machine as levels; the reason why there are none if it is not divided evenly, or has too many
+// paths through its switches to decide.
 Levels load_levels(const std::string& spec_or_file, const MachineChanges& = {});
 
-// Throws InputError where there are no levels.
+// Throws InputError if there are no levels.
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& = {});
 
 }  // namespace chorale

@@ -1,5 +1,6 @@
-// One unit of bandwidth is the slowest link of the machine, so all are whole numbers. A NIC that several GPUs share has a
-// switch for its way out and one for its way in: one for both would be a way from GPU to GPU that NICs are not.
+// One unit of bandwidth is the slowest link of the machine, so all are integers. A NIC that several GPUs
+// share has one switch for sending and one for receiving: a single one would be a path from GPU to GPU, which
+// NICs are not.
 #include "topology/switched.h"
 
 #include "ir/error.h"
@@ -9,7 +10,7 @@
 namespace chorale {
 namespace {
 
-// Microseconds for a port, of which a way takes two; together as in topology/builders.cpp.
+// Microseconds for a port, of which a path takes two; together as in topology/builders.cpp.
 constexpr double kNvlinkPort = 0.35, kNetworkPort = 2.5, kDirect = 0.7;
 
 class SwitchedBuilder {
@@ -72,7 +73,7 @@ Topology dgx1_nodes(int nodes) {
   return b.machine();
 }
 
-// 150 GB/s a GPU into the NVSwitches, and a NIC of 12.5 GB/s for each two.
+// 150 GB/s per GPU into the NVSwitches, and a NIC of 12.5 GB/s for each pair of GPUs.
 Topology dgx2_nodes(int nodes) {
   SwitchedBuilder b(16 * nodes, 12.5);
   for (int node = 0; node < nodes; ++node) {
@@ -84,8 +85,8 @@ Topology dgx2_nodes(int nodes) {
   return b.machine();
 }
 
-// Sixteen dies, linked by 50 GB/s or two or four times that (as RCCL's dumps of such nodes show), and a NIC of 25 GB/s for
-// each two.
+// Sixteen dies, linked by 50 GB/s or two or four times that (as RCCL's dumps of such nodes show), and a NIC
+// of 25 GB/s for each two.
 Topology mi250(int nodes) {
   constexpr int kLinks[][3] = {{0, 1, 4},   {0, 2, 1},   {0, 4, 2},   {1, 2, 1},  {1, 3, 1},  {1, 5, 1},
                                {2, 3, 4},   {2, 6, 1},   {3, 7, 2},   {4, 5, 4},  {4, 12, 1}, {5, 13, 1},
@@ -101,7 +102,8 @@ Topology mi250(int nodes) {
   return b.machine();
 }
 
-// Al-Fares et al. 2008: k pods of k/2 edge and k/2 aggregation switches, k^2/4 core switches, k/2 hosts an edge switch.
+// Al-Fares et al. 2008: k pods of k/2 edge and k/2 aggregation switches, k^2/4 core switches, k/2 hosts an
+// edge switch.
 Topology fat_tree(int k) {
   const int half = k / 2;
   SwitchedBuilder b(k * half * half, 25);

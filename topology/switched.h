@@ -1,4 +1,4 @@
-// Named machines whose switches are nodes: their ports bind, or their ways are too many to be listed.
+// Named machines whose switches are nodes: their ports bind, or their paths are too many to be listed.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace chorale {
 
 const std::vector<CatalogueEntry>& switched_catalogue();
 
-// None where the spec ("fat-tree:8") is of no such machine. Throws InputError for sizes that are out of range. The name is
-// left to the caller.
+// None where the spec ("fat-tree:8") is of no such machine. Throws InputError for sizes that are out of
+// range. The name is left to the caller.
 std::optional<Topology> switched_machine(const std::string& spec);
 
 }  // namespace chorale

@@ -1,17 +1,19 @@
-// Depth first from every rank through switches only, and what the routes share is a limit. One link for each pair, as wide
-// as a maximum flow between the two, would be fewer, but would not know which of them share a wire.
+// Depth first from every rank through switches only, and what the routes share is a limit. One link for each
+// pair, as wide as a maximum flow between the two, would be fewer, but would not know which of them share a
+// wire.
 //
 // Invariant: a set of sends over routes is within the flat machine's bandwidths if and only if the wires
 // under them are within theirs. A route is a link as wide as its narrowest wire, so a wire with one route
 // needs no limit; one with several has one over all of them.
 //
-// What a wire counts once follows from the switches at its ends. Copies are made where it enters, so it multicasts if that
-// switch does; sums are made where it leaves. docs/topologies.md proves that a network can carry what is counted so; where
-// some switches can do one and others the other, that needs values which have not been added up yet, so wires between switches
-// then count every send.
+// The switches at a wire's ends determine which values it counts once. Copies are made where it enters, so it
+// multicasts if that switch does; sums are made where it leaves. docs/topologies.md proves that a network can
+// carry loads counted so. If some switches can do one and others the other, the proof needs values that have
+// not been added up yet, so wires between switches then count every send.
 //
-// In networks of many switches ways may wander: up and down again and up once more. There are exponentially many of these,
-// and no network routes so; where all are too many, some of those with the fewest hops are taken.
+// In networks of many switches paths may wander: up and down again and up once more. There are exponentially
+// many of these, and no network routes so; if all paths are too many, some of those with the fewest hops are
+// taken.
 #include "topology/switches.h"
 
 #include <algorithm>
@@ -23,7 +25,7 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostRoutes = 100'000;
-constexpr std::size_t kMostHops = 20'000'000;  // of all ways tried: less than a second, and 80 MB of routes
+constexpr std::size_t kMostHops = 20'000'000;  // of all paths tried: less than a second, and 80 MB of routes
 
 class Routes {
  public:
@@ -36,13 +38,13 @@ class Routes {
   bool too_many() const { return too_many_; }
 
  private:
-  // Ways end at the first rank: what a rank passes on is a step of its own. A node is not entered twice, so
-  // there are finitely many ways, but they may be exponentially many.
+  // Paths end at the first rank: what a rank passes on is a step of its own. A node is not entered twice, so
+  // there are finitely many paths, but they may be exponentially many.
   void extend(Rank start, Node at) {
     for (LinkId l : out_[at]) {
       if (too_many_) return;
       const Node next = topology_.links[l].dst;
-      // A way is a few hops, so it is looked through and not marked.
+      // A path has a few hops, so it is searched instead of marking nodes.
       const bool visited = next == start || std::any_of(way_.begin(), way_.end(), [&](LinkId used) {
                              return topology_.links[used].dst == next;
                            });
@@ -61,7 +63,7 @@ class Routes {
   }
 
   const Topology& topology_;
-  std::size_t hops_ = 0;                  // of all ways looked at, each from its beginning
+  std::size_t hops_ = 0;                  // of all paths examined, each from its beginning
   std::vector<std::vector<LinkId>> out_;  // by node
   std::vector<LinkId> way_ = {};          // from `start` on; through switches only
   std::vector<std::vector<LinkId>> routes_ = {};
@@ -84,8 +86,8 @@ class WireAbilities {
             .reduce = !is_rank(link.src) && topology_.abilities[link.src - topology_.ranks].reduce};
   }
 
-  // Of a limit over several wires: what all of them can do, if no rank has ways over two of them; or what counts once would
-  // be carried twice.
+  // Of a limit over several wires: the abilities that all of them have, unless a rank has paths over two of
+  // them; then a chunk that counts once would be carried twice.
   Abilities of(const SharedLimit& limit, const std::vector<std::vector<LinkId>>& users,
                const Topology& flat) const {
     Abilities result{.multicast = true, .reduce = true};
@@ -133,7 +135,7 @@ Topology flatten(const Topology& topology) {
   if (taken.choice == WayChoice::None)
     throw InputError("topology " + topology.name, "has too many ways through its switches",
                      "describe switches that act as one by one switch");
-  // What is proven is of the wires below then, where partitions count every send.
+  // Proofs are then about the wires below, where partitions count every send.
   if (taken.choice != WayChoice::All && abilities_of(topology).any())
     throw InputError(
         "topology " + topology.name,

@@ -14,7 +14,7 @@ std::string name_of(const Topology&, Node);
 // Ranks, links by kind, limits, degrees, diameter; what 'chorale topology show' prints.
 std::string describe(const Topology&);
 
-// A line for each level, or why there are none.
+// One line per level, or the reason why there are none.
 std::string describe(const Levels&);
 
 }  // namespace chorale

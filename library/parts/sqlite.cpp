@@ -1,8 +1,10 @@
 // libchorale-sqlite: a library in a file of SQLite, texts compressed by zlib.
 //
 //   about(what, value)                         'chorale_library' -> the version of this form
-//   answers(key, question, answer, numbering)  key: a hash of the question, so that the index is small; the question says it all
-//   places(machine, grp, collective, ranks, root, key, hosts, members, numbering)  hosts: by rank a number, with blanks between
+//   answers(key, question, answer, numbering)  key: a hash of the question, so that the index is small; the
+//                                              question itself is compared
+//   places(machine, grp, collective, ranks, root, key, hosts, members, numbering)
+//                                              hosts: by rank a number, separated by blanks
 //   predicted(key, bytes, point, us, least_us)
 //   measured(key, over, point, bytes, median_us, least_us, most_us, times)
 //
@@ -44,7 +46,7 @@ std::string packed(const std::string& text) {
   return result;
 }
 
-// None: this is nothing that packed() made.
+// Nullopt: the text was not made by packed().
 std::optional<std::string> unpacked(const std::string& bytes) {
   if (bytes.size() < 8) return {};
   std::uint64_t size = 0;
@@ -59,7 +61,7 @@ std::optional<std::string> unpacked(const std::string& bytes) {
   return text;
 }
 
-// FNV-1a, twice. Whoever finds a key still compares the question.
+// FNV-1a, twice. A reader that finds a key still compares the question.
 std::string key_of(const std::string& text) {
   std::uint64_t a = 0xcbf29ce484222325u, b = 0x84222325cbf29ce4u;
   for (const char c : text) {
@@ -73,7 +75,7 @@ std::string in_words(const std::vector<int>& numbers) {
   return fmt::format("{}", fmt::join(numbers, " "));
 }
 
-// None: that is not how they are written.
+// Nullopt: the text does not have this form.
 std::optional<std::vector<int>> numbers_in(const std::string& text) {
   std::istringstream words(text);
   std::vector<int> numbers{std::istream_iterator<int>(words), {}};
@@ -90,8 +92,8 @@ std::optional<Number> number_in(const std::string& text) {
   return number;
 }
 
-// What begin() makes. A file with other tables, or with views, triggers and columns that compute, is none of
-// ours: what SQLite would do to read it is not ours to say.
+// The tables that begin() makes. A file with other tables, or with views, triggers and columns that compute,
+// is not a library: what SQLite would do to read it is beyond our control.
 constexpr const char* kTables[] = {
     "TABLE about(what TEXT PRIMARY KEY, value TEXT)",
     "TABLE answers(key TEXT PRIMARY KEY, question BLOB, answer BLOB, numbering BLOB)",
@@ -115,7 +117,7 @@ class SqliteFile : public AnswerFile {
     file_.reset(file);
     require(opened == SQLITE_OK);
     sqlite3_busy_timeout(file_.get(), kMostWaitMs);
-    // What is there is not touched before it is known what it is.
+    // An existing file is not changed before its kind is known.
     if (make && rows("SELECT name FROM sqlite_master", {}).empty()) begin();
     const Rows made = rows("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL", {});
     const auto is_made = [&](const std::string& sql) {
@@ -245,7 +247,7 @@ class SqliteFile : public AnswerFile {
                        "check the path, and the space there");
   }
 
-  // All or nothing, so that who is killed here leaves an empty file, which is begun again.
+  // All or nothing: a process that is killed here leaves an empty file, which is begun again.
   void begin() {
     rows("BEGIN IMMEDIATE", {});
     for (const std::string table : kTables) {
@@ -262,7 +264,7 @@ class SqliteFile : public AnswerFile {
     require(sqlite3_prepare_v2(file_.get(), sql.c_str(), -1, &made, nullptr) == SQLITE_OK);
     const std::unique_ptr<sqlite3_stmt, decltype(&sqlite3_finalize)> statement(made, &sqlite3_finalize);
     for (std::size_t i = 0; i < parameters.size(); ++i) {
-      // What zlib made is a blob, all else a text, which SQLite compares with texts only.
+      // Compressed texts are blobs, all else is text, which SQLite compares with texts only.
       const bool text = parameters[i].find('\0') == std::string::npos;
       const auto bind = text ? sqlite3_bind_text(made, static_cast<int>(i) + 1, parameters[i].data(),
                                                  static_cast<int>(parameters[i].size()), SQLITE_TRANSIENT)

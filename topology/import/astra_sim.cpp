@@ -1,6 +1,6 @@
-// ASTRA-sim's networks. The analytical ones are dimensions, the innermost first: ring, all pairs or a switch, with how many
-// there are, GB/s of a link and nanoseconds. As YAML this is four keys with a list each, so that is all of YAML that is
-// read. Those for ns-3 are a list of links by the numbers of nodes.
+// ASTRA-sim's networks. The analytical ones are dimensions, the innermost first: ring, all pairs or a switch,
+// with how many there are, GB/s of a link and nanoseconds. As YAML this is four keys with a list each, so
+// that is all of YAML that is read. Those for ns-3 are a list of links by the numbers of nodes.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,10 +1,10 @@
-// For q = 1, 2, ... chunks of the slowest rate, the units that fit it are an interval; each other rate keeps of what is left
-// the parts that fit it with some integer. The first q that leaves anything has the smallest integers. Within one part all
-// integers are fixed, say n_i for rate r_i: with u the unit, the errors are |u * n_i / r_i - 1|, of which the worst is least
-// for u = 2 / (max + min) over n_i / r_i.
+// For q = 1, 2, ... chunks of the slowest rate, the units that fit it are an interval; each other rate keeps
+// of what is left the parts that fit it with some integer. The first q that leaves anything has the smallest
+// integers. Within one part all integers are fixed, say n_i for rate r_i: with u the unit, the errors are |u
+// * n_i / r_i - 1|, of which the worst is least for u = 2 / (max + min) over n_i / r_i.
 //
-// Continued fractions, one rate after the other, lost: the best fraction for each pair of rates does not give the smallest
-// common unit of three.
+// Continued fractions, one rate after the other, lost: the best fraction for each pair of rates does not give
+// the smallest common unit of three.
 #include "topology/import/fit.h"
 
 #include <algorithm>

@@ -17,8 +17,8 @@ namespace {
 
 using PartKind = HostPart::Kind;
 
-// Microseconds, of the usual order: no format says them. Two halves of a way through a switch add up to what
-// named machines have (topology/builders.cpp).
+// Microseconds, of the usual order: no format contains them. Two ports of a path through a switch add up to
+// the alpha of named machines (topology/builders.cpp).
 constexpr double kCableAlpha = 0.7, kNvSwitchPortAlpha = 0.35, kPciAlpha = 0.25, kSocketAlpha = 0.5,
                  kNetPortAlpha = 2;
 
@@ -116,7 +116,7 @@ class HostWiring {
     return way;
   }
 
-  // The way through the tree, both ends included; between CPUs over the link of sockets.
+  // The path through the tree, both ends included; between CPUs over the link of sockets.
   std::vector<int> way(int a, int b) const {
     std::vector<int> from = upwards(a), to = upwards(b);
     while (from.size() > 1 && to.size() > 1 && from[from.size() - 2] == to[to.size() - 2]) {
@@ -134,7 +134,8 @@ class HostWiring {
     return host_.socket_gbs;
   }
 
-  // Ways out and ways in, for each GPU and the NICs nearest to it, and the other way round.
+  // Paths out and paths in, for each GPU and the NICs nearest to it, and for each NIC and the GPUs nearest to
+  // it.
   void reach_network(std::vector<NetworkPort>& ports) {
     std::vector<int> gpus, nics;
     for (std::size_t p = 0; p < host_.parts.size(); ++p) {
@@ -156,7 +157,7 @@ class HostWiring {
       const std::vector<int> parts = way(gpu, nic);
       for (std::size_t i = 0; i + 1 < parts.size(); ++i) hops.insert({parts[i], parts[i + 1]});
     }
-    std::map<int, std::pair<int, int>> both;  // by part: its nodes on ways out and on ways in
+    std::map<int, std::pair<int, int>> both;  // by part: its nodes on paths out and on paths in
     const auto nodes_of = [&](int part) {
       if (kind(part) == PartKind::Gpu) return std::pair(node_[part], node_[part]);
       const auto [at, added] = both.try_emplace(part);
@@ -221,7 +222,7 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes) {
                        "import a single node, or use a file with its NICs");
   }
   if (gpus == 0) throw InputError(hosts.front().file, "has no GPU", "use a file of a machine that has some");
-  // What is the same of all nodes is said once.
+  // What all nodes have in common is reported once.
   std::map<std::string, int> times;
   for (const Host& host : hosts) ++times[host.file];
   const bool one_file = times.size() == 1;
@@ -249,8 +250,8 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes) {
                        fmt::format("makes more than {} GPUs and switches", kMostWiringNodes),
                        "import fewer nodes");
   }
-  // A NIC below a PCI switch that is kept passes on both ways, so paths would lead through the PCI of other
-  // nodes.
+  // A NIC below a PCI switch that is kept forwards in both directions, so paths would lead through the PCI of
+  // other nodes.
   const bool keeps_pci =
       !std::ranges::all_of(parts, [](const HostWiring& part) { return part.joined_without_pci(); });
   if (networked)

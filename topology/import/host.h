@@ -1,5 +1,6 @@
-// One node of a cluster (a server) as its drivers describe it: the tree of PCI with GPUs and NICs at its leaves, and the
-// links that GPUs have beside it. What dumps of NCCL and RCCL, nvidia-smi and hwloc have in common.
+// One node of a cluster (a server) as its drivers describe it: the tree of PCI with GPUs and NICs at its
+// leaves, and the links that GPUs have beside it. What dumps of NCCL and RCCL, nvidia-smi and hwloc have in
+// common.
 #pragma once
 
 #include <string>
@@ -15,12 +16,12 @@ struct HostPart {
   std::string name = {};  // "gpu 3 (0000:89:00.0)"
   int parent = -1;        // in Host::parts, before this; none of CPUs and NVSwitches
   int number = 0;         // of a GPU: they become ranks in this order, and where it is equal in that of parts
-  double up_gbs = 0;      // of PCI to the parent, each way
+  double up_gbs = 0;      // of PCI to the parent, in each direction
   double net_gbs = 0;     // of a NIC, into the network
-  double net_alpha_us = 0;  // of a NIC, where the file says it
+  double net_alpha_us = 0;  // of a NIC, if the file has it
 };
 
-struct HostCable {  // NVLink, xGMI, C2C: one way
+struct HostCable {  // NVLink, xGMI, C2C: one direction
   int src = 0, dst = 0;
   double gbs = 0;
 };
@@ -29,23 +30,24 @@ struct Host {
   std::string file = {};
   std::vector<HostPart> parts = {};
   std::vector<HostCable> cables = {};
-  double socket_gbs = 0;  // between each two CPUs, each way
+  double socket_gbs = 0;  // between each two CPUs, in each direction
   std::string cable_name = "NVLink";
   std::vector<std::string> read = {}, assumed = {};
 };
 
-// PCI in GB/s as NCCL counts it, which is three quarters of the line rate: 2.5 GT/s x 16 is 3, 8 GT/s x 16 is 12,
-// 16 GT/s x 16 is 24.
+// PCI in GB/s as NCCL counts it, which is three quarters of the line rate: 2.5 GT/s x 16 is 3, 8 GT/s x 16 is
+// 12, 16 GT/s x 16 is 24.
 double pci_gbs(double gigatransfers, int width);
 
 // All nodes in one machine; NICs are joined by a network that never blocks. No path leads through it within
 // a node, unless it is asked for, or some node keeps PCI between GPUs (`within_nodes`).
 //
-// PCI between GPUs counts only in a node whose GPUs are not all joined otherwise: there its tree is kept with its
-// switches, and CPUs. Elsewhere it carries GPUs to the network only: from each GPU to the NICs that are nearest to it, from
-// each NIC to the GPUs nearest to it, with ways in and ways out apart, so that no way leads through it from GPU to GPU.
+// PCI between GPUs counts only in a node whose GPUs are not all joined otherwise: there its tree is kept with
+// its switches, and CPUs. Elsewhere it carries GPUs to the network only: from each GPU to the NICs that are
+// nearest to it, from each NIC to the GPUs nearest to it, with separate nodes for paths in and paths out, so
+// that no path leads through it from GPU to GPU.
 //
-// Throws InputError where there is no GPU at all, more than 4,096, or where nothing joins several nodes.
+// Throws InputError if there are no GPUs, or more than 4,096, or if nothing joins several nodes.
 Wiring wiring_of(const std::vector<Host>&, bool within_nodes = false);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
-// hwloc's objects: bridges are links of PCI with their speed in GB/s, GPUs and NICs are PCI devices by their class, and
-// NVLinks are a matrix over GPUs and NVSwitches in MB/s. What has host bridges in it is a CPU.
+// hwloc's objects: bridges are links of PCI with their speed in GB/s, GPUs and NICs are PCI devices by their
+// class, and NVLinks are a matrix over GPUs and NVSwitches in MB/s. What has host bridges in it is a CPU.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -216,8 +216,9 @@ class HwlocReader {
                       counted(lost, "rate")));
   }
 
-  // NVML lists no links between switches, but switches of one kind are one fabric: of two groups of switches with their own
-  // GPUs (the two boards of a DGX-2), the switches are linked in pairs, as fast as all their GPUs.
+  // NVML lists no links between switches, but switches of one kind are one fabric: of two groups of switches
+  // with their own GPUs (the two boards of a DGX-2), the switches are linked in pairs, as fast as all their
+  // GPUs.
   void join_nvswitches() {
     std::map<int, std::map<int, double>> gpus_of;  // by switch, what each GPU sends to it
     for (const HostCable& cable : host_.cables) {

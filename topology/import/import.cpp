@@ -1,5 +1,5 @@
-// What a text is, is seen from how it begins, never from the file's name. Then: texts -> nodes -> wiring -> fewer words ->
-// whole numbers.
+// The kind of a text is recognized by its beginning, never by the file's name. Then: texts -> nodes -> wiring
+// -> simplified wiring -> integers.
 #include "topology/import/import.h"
 
 #include <fmt/format.h>
@@ -132,7 +132,7 @@ Wiring with_gpus_first(Wiring wiring) {
   return wiring;
 }
 
-// Nodes that are alike say the same.
+// Equal nodes give equal sentences.
 std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
   std::vector<std::string> result;
   std::set<std::string> said;
@@ -141,7 +141,7 @@ std::vector<std::string> each_once(const std::vector<std::string>& sentences) {
   return result;
 }
 
-// No format tells what NVSwitches and others do beside forwarding.
+// No format states what NVSwitches and others do besides forwarding.
 void say_what_switches_do(Import& import) {
   if (import.machine.switches > 0)
     import.assumed.push_back(

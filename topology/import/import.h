@@ -1,5 +1,5 @@
-// A machine from the files that one has: what NCCL, RCCL, nvidia-smi and hwloc say of a node, and what other synthesizers
-// and simulators describe. docs/topologies.md has the formats.
+// A machine from existing files: descriptions of a node by NCCL, RCCL, nvidia-smi and hwloc, and those of
+// other synthesizers and simulators. docs/topologies.md has the formats.
 #pragma once
 
 #include <string>
@@ -15,25 +15,25 @@ namespace chorale {
 struct FittedRate {
   double gbs = 0;
   int links = 0;
-  int bandwidth = 1;  // chunks a round
+  int bandwidth = 1;  // chunks per round
   double error = 0;   // (bandwidth * unit - gbs) / gbs
 };
 
 struct Import {
   Topology machine = {};                  // with its switches
   std::vector<std::string> names = {};    // by node: what it is in the files
-  std::vector<std::string> read = {};     // what the files say, in sentences,
+  std::vector<std::string> read = {};     // what was read in the files, in sentences,
   std::vector<std::string> assumed = {};  // and what was taken for granted
-  double unit_gbs = 0;                    // of one chunk a round; 0: the file has chunks a round itself
+  double unit_gbs = 0;                    // of one chunk per round; 0: the file has chunks per round itself
   std::vector<FittedRate> rates = {};     // the fastest first
 };
 
 // The formats that are known, in words.
 std::string known_formats();
 
-// One machine of all files: several of nodes are joined by their NICs. Files of NCCL's <graphs> are passed over. Throws
-// InputError, of one line, for what cannot be read (topology/import/readers.h), is of no known format, or does not go
-// together.
+// One machine of all files: several of nodes are joined by their NICs. Files of NCCL's <graphs> are passed
+// over. Throws InputError, of one line, for what cannot be read (topology/import/readers.h), is of no known
+// format, or does not go together.
 Import imported(const std::vector<NamedText>& files, const ImportOptions& = {});
 
 }  // namespace chorale

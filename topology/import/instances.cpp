@@ -1,5 +1,6 @@
-// Numbers are the providers': https://learn.microsoft.com/azure/virtual-machines, https://aws.amazon.com/ec2/instance-types,
-// OCI's compute shapes. NVLinks count as in dumps of NCCL on the same GPUs.
+// Numbers are the providers': https://learn.microsoft.com/azure/virtual-machines,
+// https://aws.amazon.com/ec2/instance-types, OCI's compute shapes. NVLinks count as in dumps of NCCL on the
+// same GPUs.
 #include "topology/import/instances.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ struct Instance {
   const char* name;
   const char* in_file;  // what its files are called
   int gpus, nics;       // nics: as the files list them; 0: any number
-  const char* gpu_id;   // PCI; empty: not told from others
+  const char* gpu_id;   // PCI; empty: not distinguished from others
   const char* gpu;
   int sm;
   int nvlinks;  // of a GPU
@@ -47,7 +48,7 @@ constexpr Instance kInstances[] = {
 
 std::string lowered(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text.substr(text.rfind('/') + 1);  // all of it where there is none
+  return text.substr(text.rfind('/') + 1);  // all of it if it has no slash
 }
 
 std::string names() {

@@ -7,14 +7,15 @@
 
 namespace chorale {
 
-// Whether PCI devices of a host have no word on GPUs; then `complete` is to be called.
+// A host of which only the PCI devices are known; completed() adds its NVLinks and the speed of its NICs.
 struct PciSkeleton {
   Host host = {};           // with GPUs and NICs by their PCI classes; NICs without speed
   std::string gpu_id = {};  // "10de:20b0", of all of its GPUs, or empty
 };
 
-// Adds NVLinks and the speed of NICs, from the table of instance types: the type that was named, or else the one that the
-// file's name, its GPUs and NICs point to. Says so in Host::assumed. Throws InputError where no type fits, or several.
+// Adds NVLinks and the speed of NICs, from the table of instance types: the type that was named, or else the
+// one that the file's name, its GPUs and NICs point to. Records the type in Host::assumed. Throws InputError
+// if no type fits, or several.
 Host completed(PciSkeleton, const std::string& instance);
 
 }  // namespace chorale

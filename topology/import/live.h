@@ -5,7 +5,7 @@
 
 namespace chorale {
 
-// hwloc's XML. Throws InputError where this build has no hwloc, or hwloc fails.
+// hwloc's XML. Throws InputError if this build lacks hwloc, or if hwloc fails.
 std::string live_hwloc_xml();
 
 // What 'nvidia-smi topo -m' prints; empty where it is not there or fails.

@@ -1,5 +1,5 @@
-// msccl-tools' topology: a matrix of links, by destination and then source, in chunks a round; and its "switches", which
-// are limits over the links from some ranks to others.
+// msccl-tools' topology: a matrix of links, by destination and then source, in chunks per round; and its
+// "switches", which are limits over the links from some ranks to others.
 #include <fmt/format.h>
 
 #include <algorithm>

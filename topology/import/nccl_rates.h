@@ -1,4 +1,5 @@
-// What NCCL and RCCL take links for: GB/s each way, as they reckon them (below the line rate, since protocols cost some).
+// The rates that NCCL and RCCL assume for links: GB/s in each direction, by their own tables (below the line
+// rate, since protocols cost some).
 #pragma once
 
 #include <string>

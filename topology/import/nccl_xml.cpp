@@ -1,6 +1,6 @@
-// system > cpu > pci > pci > gpu > nvlink, as NCCL and RCCL write it. A <pci> is a link to what holds it, and what is at
-// its end: a GPU, a NIC, a switch. NVLinks are listed by GPUs only, so those to a switch go both ways, and those between
-// GPUs as each side lists them.
+// system > cpu > pci > pci > gpu > nvlink, as NCCL and RCCL write it. A <pci> is a link to its parent, and
+// the device at its end: a GPU, a NIC, a switch. NVLinks are listed by GPUs only, so those to a switch are
+// bidirectional, and those between GPUs are as each side lists them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using PartKind = HostPart::Kind;
 
 constexpr int kMostCount = 10'000;           // NVLinks between two
 constexpr double kMostMegabits = 1e8;        // 100 Tb/s
-constexpr double kAssumedGigatransfers = 8;  // of PCI whose file does not say it, as NCCL has it
+constexpr double kAssumedGigatransfers = 8;  // of PCI whose file lacks it, as NCCL has it
 constexpr int kAssumedWidth = 16;
 
 std::string in_lower_case(std::string text) {

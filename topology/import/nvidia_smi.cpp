@@ -1,10 +1,11 @@
-// The matrix of 'nvidia-smi topo -m'. A cell says what the way between two devices crosses at most: one PCI switch (PIX),
-// several (PXB), a host bridge (PHB), a NUMA node (NODE), the link between CPUs (SYS); or the NVLinks between two GPUs
-// (NV4), which hide what PCI is there. From these the tree of PCI is put together by classes: what is joined at a level or
-// below hangs on one part.
+// The matrix of 'nvidia-smi topo -m'. A cell gives the farthest component that the path between two devices
+// crosses: one PCI switch (PIX), several (PXB), a host bridge (PHB), a NUMA node (NODE), the link between
+// CPUs (SYS); or the NVLinks between two GPUs (NV4), which hide their PCI path. The tree of PCI is composed
+// of these by classes: devices that are joined at a level or below hang on one part.
 //
-// What is printed is meant for people: columns by tabs or blanks, drivers without the last of them, the last cell of a row
-// glued to the CPUs after it ("NV120-31"). So a row is read from the left, by what a cell can be.
+// The format is meant for readers: columns by tabs or blanks, drivers without the last of them, the last cell
+// of a row glued to the CPUs after it ("NV120-31"). So a row is parsed from the left, by the forms that a
+// cell can have.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -169,7 +170,7 @@ class SmiReader {
     devices_.push_back(std::move(device));
   }
 
-  // The other half of the matrix says where a glued cell ends.
+  // The other half of the matrix shows where a glued cell ends.
   void unglue() {
     const std::size_t last = names_.size() - 1;
     for (std::size_t d = 0; d < devices_.size(); ++d) {

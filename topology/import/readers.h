@@ -1,6 +1,6 @@
-// Readers of foreign formats, one a file: text in, value out. Each throws InputError that names the file, the line or
-// element, and what to do; numbers have limits (ranks, speeds), and what is not understood is refused or listed, never
-// guessed silently. docs/topologies.md has the rules of each format.
+// Readers of foreign formats, one a file: text in, value out. Each throws InputError that names the file, the
+// line or element, and what to do; numbers have limits (ranks, speeds), and what is not understood is refused
+// or listed, never guessed silently. docs/topologies.md has the rules of each format.
 #pragma once
 
 #include <string>
@@ -19,16 +19,16 @@ Host read_hwloc_xml(std::string_view text, const std::string& file, const Import
 Host read_nvidia_smi(std::string_view text, const std::string& file,
                      const ImportChoices&);  // nvidia-smi topo -m
 
-// A node, and how many of them are joined; what they say of the network is in it.
+// A node, and how many of them are joined; it contains what the file has about the network.
 Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes, bool within_nodes);
-// These say their number of nodes themselves.
+// These files contain their number of nodes.
 Wiring read_teccl_json(std::string_view text, const std::string& file);
 Wiring read_astra_network(std::string_view text,
                           const std::string& file);  // YAML or JSON of the analytical backend
 Wiring read_ns3_topology(std::string_view text,
                          const std::string& file);  // ASTRA-sim's physical topology for ns-3
 
-// In chunks a round already.
+// In chunks per round already.
 Topology read_msccl_topology(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -1,6 +1,6 @@
-// TACCL's profile of a node: microseconds for a chunk of a size that only the name says. Its links are not in the file but
-// in TACCL's code, by the number of rates: two are an NDv2 (a DGX-1's NVLinks, double and single), one is all GPUs on a
-// switch; a file with matrices ("links") has them itself.
+// TACCL's profile of a node: microseconds for a chunk of a size that only the name gives. Its links are not
+// in the file but in TACCL's code, by the number of rates: two are an NDv2 (a DGX-1's NVLinks, double and
+// single), one is all GPUs on a switch; a file with matrices ("links") has them itself.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// TE-CCL's input names a machine that its code builds: rates are in the code, in GB/s, and latencies there or in the file,
-// in seconds. What else the input says is of the search.
+// TE-CCL's input names a machine that its code builds: rates are in the code, in GB/s, and latencies there or
+// in the file, in seconds. The rest of the input is about the search.
 #include <fmt/format.h>
 
 #include <utility>
@@ -44,7 +44,7 @@ class TecclReader {
   }
 
  private:
-  // Microseconds: which of the list; `otherwise` where the file has none.
+  // Microseconds: entry `which` of the list; `otherwise` if the file has no such entry.
   double alpha(std::size_t which, double otherwise) const {
     if (!json_.has("alpha") || json_["alpha"].size(10) <= which) return otherwise;
     return json_["alpha"].at(which).number(0, 1e3) * 1e6;
@@ -73,7 +73,8 @@ class TecclReader {
     join_as_dgx1(0, 25, alpha(0, 0.7));
   }
 
-  // One NIC a chassis: two of them are linked GPU 0 to GPU 1 of the other, more over a switch into GPU 1 and out of GPU 0.
+  // One NIC a chassis: two of them are linked GPU 0 to GPU 1 of the other, more over a switch into GPU 1 and
+  // out of GPU 0.
   void ndv2() {
     add_gpus(8);
     for (int c = 0; c < chassis_; ++c) join_as_dgx1(8 * c, 25, 0.7);
@@ -105,7 +106,7 @@ class TecclReader {
       }
   }
 
-  // Sixteen dies; each two share a NIC where there are several chassis.
+  // Sixteen dies; each pair shares a NIC if there are several chassis.
   void amd() {
     add_gpus(16);
     constexpr int kLinks[][3] = {{0, 1, 4},   {0, 4, 2},   {0, 8, 1},   {1, 5, 1},   {1, 9, 1},   {1, 10, 1},

@@ -1,5 +1,6 @@
-// nccl-tests: columns size, count, type, redop, root, time (us), ...; lines of # around them, of which newer ones name the
-// test. OSU: a title "# OSU MPI Latency Test v7.2", then lines of size and number: microseconds, or MB/s.
+// nccl-tests: columns size, count, type, redop, root, time (us), ...; lines of # around them, of which newer
+// ones name the test. OSU: a title "# OSU MPI Latency Test v7.2", then lines of size and number:
+// microseconds, or MB/s.
 #include "topology/import/timing_log.h"
 
 #include <fmt/format.h>

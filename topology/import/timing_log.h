@@ -1,5 +1,5 @@
-// What others measured of messages between two ranks: logs of nccl-tests (sendrecv_perf) and of the OSU micro-benchmarks
-// (osu_latency, osu_bw).
+// What others measured of messages between two ranks: logs of nccl-tests (sendrecv_perf) and of the OSU
+// micro-benchmarks (osu_latency, osu_bw).
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,15 @@
 namespace chorale {
 
 struct TimingLog {
-  std::string kind = {};                 // "osu_latency", in words
-  bool rates_only = false;               // many messages were under way at once: no latency can be told
+  std::string kind = {};  // "osu_latency", in words
+  // many messages were under way at once: the latency cannot be derived
+  bool rates_only = false;
   std::vector<std::int64_t> bytes = {};  // of messages, > 0, as the lines come
   std::vector<double> us = {};           // by message
 };
 
-// Throws InputError that names file and line for what is none of these logs, for numbers that are not positive, and for one
-// with no message in it.
+// Throws InputError that names file and line for a text that is not one of these logs, for numbers that are
+// not positive, and for a log without messages.
 TimingLog read_timing_log(std::string_view text, const std::string& file);
 
 }  // namespace chorale

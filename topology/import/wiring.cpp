@@ -1,6 +1,7 @@
-// Rounds of small changes until none is left. Each keeps what GPUs can send each other: a dead end carries nothing; a node
-// between two others carries what the slower of its lines does; and what goes through one of two switches that have their
-// GPUs in the same shares can be split over both in these shares, and the other way round.
+// Small changes are repeated until none is possible. Each preserves what GPUs can send each other: a dead end
+// carries nothing; a node between two others carries what the slower of its lines does; and the traffic of
+// one of two switches that have their GPUs in the same shares can be split over both in these shares, and
+// vice versa.
 #include "topology/import/wiring.h"
 
 #include <fmt/format.h>
@@ -126,7 +127,7 @@ class Simplifier {
     return !dead.empty();
   }
 
-  // Is the node between just two others: one way, or both?
+  // Is the node between just two others, in one direction or in both?
   static bool is_between(const Ends& its) {
     if (its.from.size() == 1 && its.to.size() == 1) return its.from != its.to;
     return its.from.size() == 2 && its.from == its.to;

@@ -1,4 +1,5 @@
-// A machine as foreign files describe it, between a reader and a Topology: nodes with names, lines with real rates.
+// A machine as foreign files describe it, between a reader and a Topology: nodes with names, lines with real
+// rates.
 #pragma once
 
 #include <string>
@@ -12,7 +13,7 @@ struct WiringNode {
   std::string name = {};  // "gpu 3 (0000:89:00.0)"
 };
 
-struct WiringLine {  // one way
+struct WiringLine {  // one direction
   int src = 0, dst = 0;
   double gbs = 0;       // > 0
   double alpha_us = 0;  // of a step over it
@@ -22,31 +23,30 @@ struct Wiring {
   std::vector<WiringNode> nodes =
       {};  // GPUs are ranks, in this order; everything else forwards and holds nothing
   std::vector<WiringLine> lines = {};
-  // What the files say, and what they do not say and was taken for granted; a sentence each.
+  // What was read in the files, and what they lack and was assumed; one sentence each.
   std::vector<std::string> read = {}, assumed = {};
 
   int add(WiringNode::Kind, std::string name);           // its number
-  void join(int a, int b, double gbs, double alpha_us);  // both ways
+  void join(int a, int b, double gbs, double alpha_us);  // both directions
 };
 
 // Where a node of a cluster meets the network: a NIC, or a GPU that has one of its own.
 struct NetworkPort {
   int node = 0;         // of the cluster, from 0
   int out = 0, in = 0;  // of the wiring: what sends into the network, and what receives from it
-  double gbs = 0;       // each way
+  double gbs = 0;       // in each direction
   double alpha_us = 0;
 };
 
-// Joins the nodes by a network that never blocks, and says so. Within a node no path leads through it, as
-// long as it is described in 100,000 lines; where it is not, or where this is asked for, the network is one
-// switch.
+// Joins the nodes by a non-blocking network, and records that. Within a node no path leads through it, as
+// long as it is described in 100,000 lines; if it is not, or on request, the network is one switch.
 void join_network(Wiring&, const std::vector<NetworkPort>&, int nodes, bool within_nodes);
 
 inline constexpr int kMostWiringNodes = 200'000;
 
-// The same machine in fewer words, each change said in `read`: lines between the same two nodes are one; NVSwitches that
-// join the same GPUs in the same shares are one; what leads nowhere is left out; and what stands between just two others
-// is a part of the line between them.
+// The same machine with fewer lines and nodes, each change recorded in `read`: lines between the same two
+// nodes are one; NVSwitches that join the same GPUs in the same shares are one; dead ends are left out; and a
+// node between just two others becomes a part of the line between them.
 Wiring simplified(Wiring);
 
 }  // namespace chorale

@@ -1,5 +1,6 @@
-// The only file of the room that sees pugixml. It expands no entities but the five of XML itself, so a bomb of them would
-// be read as plain text; it is refused all the same, so that nobody takes the text for what another parser sees.
+// The only file of the room that includes pugixml. It expands no entities but the five of XML itself, so a
+// bomb of them would be read as plain text; it is refused all the same, so that the text is never taken for
+// what another parser reads.
 #include "topology/import/xml.h"
 
 #include <fmt/format.h>

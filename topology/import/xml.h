@@ -1,5 +1,6 @@
-// A strict cursor over the elements of an XML text, for readers of foreign files: it knows its file and line, and what
-// it gives out has been looked at. Entities of a document's own are refused, not expanded; a document type is skipped.
+// A strict cursor over the elements of an XML text, for readers of foreign files: it knows its file and line,
+// and validates the values that it returns. Entities of a document's own are refused, not expanded; a
+// document type is skipped.
 #pragma once
 
 #include <memory>
@@ -40,8 +41,8 @@ class XmlElement {
   pugi::xml_node_struct* node_;
 };
 
-// The root element. Throws InputError, with the line, where this is no XML, declares entities, nests more than 100 deep
-// or has more than a million elements.
+// The root element. Throws InputError, with the line, if this is not XML, declares entities, nests more than
+// 100 deep or has more than a million elements.
 XmlElement parse_xml(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
-// libchorale-hwloc: the adapter to hwloc, of which the machine's XML is all we want: topology/import/hwloc_xml.cpp reads it
-// as it reads files.
+// libchorale-hwloc: the adapter to hwloc, of which the machine's XML is all we want:
+// topology/import/hwloc_xml.cpp reads it as it reads files.
 #include <hwloc.h>
 
 #include "parts/part.h"
