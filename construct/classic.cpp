@@ -55,10 +55,11 @@ Plan scatter_then_gather(const Plan& gather) {
   return backwards(gather, true) + gather;
 }
 
-// Recursive doubling, halving (its reverse) and direct exchanges, by places in an order: in step k places whose numbers
-// differ in bit k meet. By doubling, each rank has what the 2^k places of its block have, and gets what the 2^k of the
-// neighbouring block have: after log2(n) steps all, and nothing twice. Two that exchange and add in one step both end
-// with the sum of both, since sends read what was there before the step.
+// Recursive doubling, halving (its reverse) and direct exchanges, by places in an order: in step k places
+// whose numbers differ in bit k meet. By doubling, each rank has what the 2^k places of its block have, and
+// gets what the 2^k of the neighbouring block have: after log2(n) steps all, and nothing twice. Two that
+// exchange and add in one step both end with the sum of both, since sends read what was there before the
+// step.
 Plan doubling_allgather(const std::vector<Rank>& order, int chunks) {
   Plan plan;
   const int ranks = static_cast<int>(order.size());
@@ -205,8 +206,8 @@ Method known_method(const std::string& name) {
                    did_you_mean(name, known, "use one of " + joined(known)));
 }
 
-// The order to use, turned until it starts at the root where there is one: that is where binary heaps and binomial
-// trees have theirs.
+// The order to use, turned until it starts at the root where there is one: that is where binary heaps and
+// binomial trees have theirs.
 std::vector<Rank> order_used(int ranks, const ClassicOptions& options, bool rooted) {
   std::vector<Rank> order = options.order;
   if (order.empty()) {

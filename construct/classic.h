@@ -24,10 +24,11 @@ struct ClassicOptions {
   Rank root = 0;  // of broadcast, reduce, scatter, gather; `order` is then turned until it starts there
 };
 
-// A point with cost, method and the collective whose chunks its schedule moves. The rounds of each
-// step are what its fullest link or shared limit needs. Requires a topology without switches and a method of the catalogue. Throws
-// InputError for an unknown name, an order that is none, a number of ranks that the algorithm cannot do, and
-// where a link is missing, which it names. The caller verifies what it uses (semantics/ is not known here).
+// A point with cost, method and the collective whose chunks its schedule moves. The rounds of each step are
+// what its fullest link or shared limit needs. Requires a topology without switches and a method of the
+// catalogue. Throws InputError for an unknown name, an order that is none, a number of ranks that the
+// algorithm cannot do, and where a link is missing, which it names. The caller verifies what it uses
+// (semantics/ is not known here).
 Point classic_algorithm(Method, const Topology&, const ClassicOptions& = {});
 Point classic_algorithm(const std::string& name, const Topology&, const ClassicOptions& = {});
 

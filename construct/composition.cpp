@@ -1,12 +1,14 @@
-// A stage is a collective of every group. Of each chunk we follow who has it (a copy, or the sum so far), which says what the
-// blocks of the group's collective are; a block that the group's schedule cuts into c pieces is done c chunks at a time, a
-// slice. Slices and groups are put side by side, stages one after the other: a schedule of few steps, whose stages wait for
-// each other. Retiming it (construct/retiming.h) overlaps what uses different links: slice 2 is gathered in its node while
-// slice 3 crosses between nodes. Both kinds are kept.
+// A stage is a collective of every group. Of each chunk we follow who has it (a copy, or the sum so far),
+// which says what the blocks of the group's collective are; a block that the group's schedule cuts into c
+// pieces is done c chunks at a time, a slice. Slices and groups are put side by side, stages one after the
+// other: a schedule of few steps, whose stages wait for each other. Retiming it (construct/retiming.h)
+// overlaps what uses different links: slice 2 is gathered in its node while slice 3 crosses between nodes.
+// Both kinds are kept.
 //
-// Where a chunk is wanted by one rank, it goes to that rank of a group that later stages can lead there from, which is read
-// off the groups backwards; where all want it, the k-th chunk of a group goes to its k-th rank, round and round. So chunks
-// fall to ranks in the order of their numbers, and slices of one stage are slices of the next.
+// Where a chunk is wanted by one rank, it goes to that rank of a group that later stages can lead there from,
+// which is read off the groups backwards; where all want it, the k-th chunk of a group goes to its k-th rank,
+// round and round. So chunks fall to ranks in the order of their numbers, and slices of one stage are slices
+// of the next.
 //
 // Nothing is believed: an outline that does not make the collective is found out by the referee.
 #include "construct/composition.h"
@@ -91,14 +93,16 @@ class PartSchedules {
   std::map<std::tuple<int, CollectiveKind, int, Rank>, std::vector<Point>> points_ = {};
 };
 
-// How schedules of parts are chosen: by rounds and so many times their steps, for whole blocks or slices of one chunk.
+// How schedules of parts are chosen: by rounds and so many times their steps, for whole blocks or slices of
+// one chunk.
 struct Policy {
   double step_weight = 0;
   bool sliced = false;
 };
 constexpr Policy kPolicies[] = {{1e6, false}, {1e-3, false}, {1, false}, {1e6, true}, {1e-3, true}};
 
-// One group's part of a stage: of each block, in the order in which the collective numbers its blocks, the chunks.
+// One group's part of a stage: of each block, in the order in which the collective numbers its blocks, the
+// chunks.
 struct GroupWork {
   std::vector<Rank> group = {};
   CollectiveKind kind = CollectiveKind::Allgather;

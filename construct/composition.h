@@ -15,8 +15,8 @@
 
 namespace chorale {
 
-// What stages make this collective on levels: inner before outer and outer before inner, divided first or whole. None of
-// custom ones.
+// What stages make this collective on levels: inner before outer and outer before inner, divided first or
+// whole. None of custom ones.
 std::vector<Outline> outlines_for(const Collective&, const Nesting&);
 
 // A schedule, and what it was put together of.
@@ -34,14 +34,15 @@ struct ComposeQuestion {
   std::function<void(const std::vector<ComposedPoint>&)> found = {};
 };
 
-// The schedules that an outline makes of just this collective with just its chunks, by steps, none better than another in
-// both steps and rounds, after the referee: stages one after the other, and overlapped over chunks. Parts whose schedules are
-// not given are constructed (construct/incumbents.h), for whole blocks and for slices of them. Throws InputError at `where`
-// ("--outline") where the stages do not make the collective, or a group cannot do its part.
+// The schedules that an outline makes of just this collective with just its chunks, by steps, none better
+// than another in both steps and rounds, after the referee: stages one after the other, and overlapped over
+// chunks. Parts whose schedules are not given are constructed (construct/incumbents.h), for whole blocks and
+// for slices of them. Throws InputError at `where` ("--outline") where the stages do not make the collective,
+// or a group cannot do its part.
 std::vector<ComposedPoint> compose(const ComposeQuestion&, const Outline&, const std::string& where);
 
-// The best of all outlines on all of these nestings; none where nothing fits, and where it would take long (chunks times ranks
-// over 2^18).
+// The best of all outlines on all of these nestings; none where nothing fits, and where it would take long
+// (chunks times ranks over 2^18).
 std::vector<ComposedPoint> compose_on(const ComposeQuestion&, const std::vector<Nesting>&);
 
 }  // namespace chorale

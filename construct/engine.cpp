@@ -262,8 +262,8 @@ class Construction::Engine {
     return question_.max_chunks > 0 ? std::min(question_.max_chunks, chunks) : chunks;
   }
 
-  // Low trees, if they come near to the bound. Elsewhere as near to it as trees come, then the lowest that come
-  // as near.
+  // Low trees, if they come near to the bound. Elsewhere as near to it as trees come, then the lowest that
+  // come as near.
   void pack_fractions(long long budget) {
     const auto use = [&](const FractionalPacking& packing, double hop) {
       fraction_ = fraction_ > 0 ? std::min(fraction_, packing.rounds()) : packing.rounds();
@@ -328,8 +328,8 @@ class Construction::Engine {
     if (!shares_.empty())  // with more effort, perhaps
       for (const auto& [chunks, slack] : counts(level()))
         attempts_.push_back({.how = How::Packed, .chunks = chunks, .slack = slack});
-    // The rate comes of many chunks, the most first: then fewer are put into steps only where that pays. And few
-    // steps come of few.
+    // The rate comes of many chunks, the most first: then fewer are put into steps only where that pays. And
+    // few steps come of few.
     const auto few = std::ranges::stable_partition(
         attempts_, [&](const Attempt& a) { return a.chunks > question_.min_chunks + level().small; });
     std::ranges::reverse(attempts_.begin(), few.begin());

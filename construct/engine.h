@@ -44,8 +44,8 @@ class Construction {
   // What the question refers to must outlive this.
   explicit Construction(const EngineQuestion&);
   ~Construction();
-  // The levels that this much work reaches may be done now, too. Where more is to be allowed later, what is slow
-  // waits for more of what is usually better.
+  // The levels that this much work reaches may be done now, too. Where more is to be allowed later, what is
+  // slow waits for more of what is usually better.
   void allow(long long work, bool more_later = false);
   // The next part. False where none is left that work allows, or when stopped.
   bool advance(const std::function<void(Point)>& found);
@@ -54,7 +54,8 @@ class Construction {
   std::optional<Prices> take_prices();
   // A stronger bound than the question's.
   void know(const Rate& bound);
-  // What others have, in rounds per chunk: packings of many chunks that are not expected to beat it are left out.
+  // What others have, in rounds per chunk: packings of many chunks that are not expected to beat it are left
+  // out.
   void know_found(double rate);
 
  private:

@@ -17,7 +17,8 @@ class Funnel {
   Funnel(const Ground&, int representative, MaxFlow&, int first, int sink);
 
   int node_of(int entry) const { return node_of_[entry]; }
-  // What fits in so many rounds, less what else goes over a bin, by bin; before MaxFlow::run. Or after it, to more.
+  // What fits in so many rounds, less what else goes over a bin, by bin; before MaxFlow::run. Or after it, to
+  // more.
   void set(MaxFlow&, long long rounds, const std::vector<long long>& used = {}) const;
   void widen(MaxFlow&, long long rounds) const;
 

@@ -7,8 +7,8 @@
 // A try looks at one send of each orbit a step, about chunks times links over the order of the group, and at
 // a whole orbit when it is that send's turn.
 //
-// How the rounds are cut into steps decides. A few geometric cuts are tried first; alone they missed most Broadcasts on a
-// switch, which random cuts fill in milliseconds, so all further tries are random.
+// How the rounds are cut into steps decides. A few geometric cuts are tried first; alone they missed most
+// Broadcasts on a switch, which random cuts fill in milliseconds, so all further tries are random.
 #include "construct/greedy.h"
 
 #include <algorithm>
@@ -28,8 +28,8 @@ constexpr std::size_t kMostElements = 4096;  // each is looked at for each orbit
 // Rounds of a step over those of the next: 1 is evenly, 2 halves them from step to step, 0.8 lets them grow.
 constexpr double kRatios[kGeometricTries] = {1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 0.8};
 
-// The group that the generators generate, its elements as embeddings of the task in itself; nothing if it is too large or
-// does not preserve the collective.
+// The group that the generators generate, its elements as embeddings of the task in itself; nothing if it is
+// too large or does not preserve the collective.
 std::vector<Embedding> group_elements(const Topology& topology, const Collective& collective,
                                       const std::vector<Automorphism>& generators) {
   std::vector<Embedding> steps;
@@ -40,7 +40,8 @@ std::vector<Embedding> group_elements(const Topology& topology, const Collective
   }
   std::vector<Embedding> elements = {identity(topology, collective)};
   std::set<std::vector<Rank>> known = {elements[0].ranks};
-  // A queue that grows while it is read. Products of generators are all of a finite group: inverses are powers.
+  // A queue that grows while it is read. Products of generators are all of a finite group: inverses are
+  // powers.
   for (std::size_t i = 0; i < elements.size() && elements.size() <= kMostElements; ++i)
     for (const Embedding& g : steps)
       if (Embedding next = compose(elements[i], g); known.insert(next.ranks).second)
@@ -51,7 +52,8 @@ std::vector<Embedding> group_elements(const Topology& topology, const Collective
 
 // The smallest set of ranks that reach one of them for free; all ranks if the claim prices nothing. Where the
 // prices are a cut, that is its far side: what enters it pays, and the bound is met only if no chunk pays
-// twice. Prices that differ from step to step name no one set, and neither do those of a machine below chosen ways.
+// twice. Prices that differ from step to step name no one set, and neither do those of a machine below chosen
+// ways.
 std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
   std::vector<Rank> best(topology.ranks);
   std::iota(best.begin(), best.end(), 0);

@@ -9,9 +9,10 @@
 
 namespace chorale {
 
-// Chunks that some ranks have can all come to all ranks, within given widths of the wires, exactly if for every rank by itself
-// those that it lacks can flow to it at once from who has them. (With switches: wires in and out of each carry the same;
-// then ways through it can be split off as they are used, and the condition stays: Mader 1978, Frank.)
+// Chunks that some ranks have can all come to all ranks, within given widths of the wires, exactly if for
+// every rank by itself those that it lacks can flow to it at once from who has them. (With switches: wires in
+// and out of each carry the same; then ways through it can be split off as they are used, and the condition
+// stays: Mader 1978, Frank.)
 class Guard {
  public:
   explicit Guard(const Ground& ground) : ground_(ground), wires_(wires_of(ground.topology())) {}

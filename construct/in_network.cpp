@@ -1,11 +1,12 @@
-// A switch that multiplies and adds up makes a tree of what ranks would do in several steps, so the plainest plans are the best:
-// everybody sends directly. Broadcast, Allgather, ReduceScatter and AllReduce are then as fast as a rank's own cable, in one
-// step. What is left to choose is the link, where switches leave several ways: the one where least is added to what the wires
-// carry already, and a value that a wire carries already adds nothing.
+// A switch that multiplies and adds up makes a tree of what ranks would do in several steps, so the plainest
+// plans are the best: everybody sends directly. Broadcast, Allgather, ReduceScatter and AllReduce are then as
+// fast as a rank's own cable, in one step. What is left to choose is the link, where switches leave several
+// ways: the one where least is added to what the wires carry already, and a value that a wire carries already
+// adds nothing.
 //
-// Between switches sums count for each destination and copies for each source, so there an AllReduce in one step is dear; with
-// an owner each wire has the sum once and the result once. One step after the other would leave half of each cable idle:
-// hence waves.
+// Between switches sums count for each destination and copies for each source, so there an AllReduce in one
+// step is dear; with an owner each wire has the sum once and the result once. One step after the other would
+// leave half of each cable idle: hence waves.
 #include "construct/in_network.h"
 
 #include <algorithm>
@@ -118,7 +119,8 @@ std::optional<Schedule> in_one_step(DirectSends& sends, const Collective& collec
   return Schedule{.steps = {std::move(step)}};
 }
 
-// Chunks go in waves as they are numbered, and in turn to those who want them, so that each wave has as many of each owner.
+// Chunks go in waves as they are numbered, and in turn to those who want them, so that each wave has as many
+// of each owner.
 std::optional<Schedule> by_owners(DirectSends& sends, const Collective& collective, int waves) {
   const int chunks = static_cast<int>(collective.chunks.size());
   const auto owner = [&](Chunk c) {

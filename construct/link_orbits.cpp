@@ -1,6 +1,6 @@
-// The group is given by what it does to ranks, so a link goes where its ends go. Parallel ones that are equal go by their
-// numbers, as in symmetry/automorphisms.h. Links are sorted by their ends, and looked up: a table of all images would take
-// more room than the machine, and most images are never asked for.
+// The group is given by what it does to ranks, so a link goes where its ends go. Parallel ones that are equal
+// go by their numbers, as in symmetry/automorphisms.h. Links are sorted by their ends, and looked up: a table
+// of all images would take more room than the machine, and most images are never asked for.
 #include "construct/link_orbits.h"
 
 #include <algorithm>

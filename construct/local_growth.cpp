@@ -1,13 +1,15 @@
-// If chunks come over shortest ways only, ranks do not meet: a rank chooses, for each chunk that it lacks, an entry whose
-// other end is one hop nearer, and whatever the others choose, no circle can arise. So the question whether all can still be
-// had in the rounds that are left is one small flow a rank, from kinds of chunks to entries.
+// If chunks come over shortest ways only, ranks do not meet: a rank chooses, for each chunk that it lacks, an
+// entry whose other end is one hop nearer, and whatever the others choose, no circle can arise. So the
+// question whether all can still be had in the rounds that are left is one small flow a rank, from kinds of
+// chunks to entries.
 //
-// A step takes as many rounds as all ranks can use: what an entry offers in this step goes to chunks that its other end
-// had before, or is lost; what it offers later goes to any chunk. The widest step such that everything still fits is
-// found rank by rank, since a step that is too wide for one is too wide. Of the chunks that could come now, those with
-// the longest way still before them come first.
+// A step takes as many rounds as all ranks can use: what an entry offers in this step goes to chunks that its
+// other end had before, or is lost; what it offers later goes to any chunk. The widest step such that
+// everything still fits is found rank by rank, since a step that is too wide for one is too wide. Of the
+// chunks that could come now, those with the longest way still before them come first.
 //
-// Invariant: after each step, every rank can have what it lacks over shortest ways in the rounds that are left.
+// Invariant: after each step, every rank can have what it lacks over shortest ways in the rounds that are
+// left.
 #include "construct/local_growth.h"
 
 #include <algorithm>

@@ -14,8 +14,8 @@ namespace chorale {
 // limits. None where the k-th of like links from a to b does not have the k-th from b to a for it.
 std::optional<std::vector<LinkId>> mirror_of(const Topology&);
 
-// A schedule of copies as one of sums, on the same machine: last step first, each send over the link the other
-// way. `point` is of `copying`, whose dual is `summing`; of equal cost.
+// A schedule of copies as one of sums, on the same machine: last step first, each send over the link the
+// other way. `point` is of `copying`, whose dual is `summing`; of equal cost.
 Point mirrored(const Point&, const Collective& summing, const std::vector<LinkId>& mirror);
 
 }  // namespace chorale

@@ -1,11 +1,13 @@
-// One round of a step becomes a step of its own, by first fit: a send stays behind where its link or a limit over it is
-// full. The fewest rounds would be a colouring problem; here a round may be lost, and whoever counts on none looks at the
-// cost. It ends, since a step of one round is not split, and the first send of what is left always has room.
+// One round of a step becomes a step of its own, by first fit: a send stays behind where its link or a limit
+// over it is full. The fewest rounds would be a colouring problem; here a round may be lost, and whoever
+// counts on none looks at the cost. It ends, since a step of one round is not split, and the first send of
+// what is left always has room.
 //
-// Copies may be taken apart anyhow, since who has a chunk keeps it. Of sums, a rank sends on the value that it had before
-// the step, and of two arrivals the one that replaces comes first: so what arrives waits for who reads and for who
-// replaces there. Ranks that exchange what they have wait for each other; in the order of the sends, which is that of the
-// chunks, they mostly stay together, and the referee says whether it came out right.
+// Copies may be taken apart anyhow, since who has a chunk keeps it. Of sums, a rank sends on the value that
+// it had before the step, and of two arrivals the one that replaces comes first: so what arrives waits for
+// who reads and for who replaces there. Ranks that exchange what they have wait for each other; in the order
+// of the sends, which is that of the chunks, they mostly stay together, and the referee says whether it came
+// out right.
 #include "construct/more_steps.h"
 
 #include <algorithm>

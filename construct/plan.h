@@ -32,8 +32,8 @@ Plan backwards(Plan, bool reduce);
 // One after the other.
 Plan operator+(Plan, const Plan&);
 
-// Finds the links where a transfer names none (parallel ones are filled evenly, the nearest first) and
-// gives each step the rounds that its fullest link or shared limit needs. Empty steps are dropped. None if two
+// Finds the links where a transfer names none (parallel ones are filled evenly, the nearest first) and gives
+// each step the rounds that its fullest link or shared limit needs. Empty steps are dropped. None if two
 // ranks are not linked, which `missing`, if given, then names.
 std::optional<Schedule> on_topology(const Plan&, const Topology&, std::pair<Rank, Rank>* missing = nullptr);
 

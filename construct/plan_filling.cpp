@@ -1,7 +1,7 @@
-// First who receives what, then from whom: a step is a matching of deliveries with what ranks can send, found by augmenting
-// paths, so a step fails only if its receivers cannot be served at all. Choosing senders one after the other has no such
-// certainty, and the solver, given the same counts as a formula, needed minutes for what this finds in milliseconds
-// (Broadcast on dgx2).
+// First who receives what, then from whom: a step is a matching of deliveries with what ranks can send, found
+// by augmenting paths, so a step fails only if its receivers cannot be served at all. Choosing senders one
+// after the other has no such certainty, and the solver, given the same counts as a formula, needed minutes
+// for what this finds in milliseconds (Broadcast on dgx2).
 #include "construct/plan_filling.h"
 
 #include <algorithm>

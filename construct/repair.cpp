@@ -1,12 +1,12 @@
-// A schedule of copies is, for each chunk, a forest that grows from who has it. Where an edge is lost, what hangs below it
-// keeps together and is hung anew: along the way from what still stands that is the shortest by how full links are
-// (construct/load.h), all kept edges counted first. An edge keeps its step, or goes in the one after that of the edge above
-// it; then all is retimed (construct/retiming.h), which closes the gaps.
+// A schedule of copies is, for each chunk, a forest that grows from who has it. Where an edge is lost, what
+// hangs below it keeps together and is hung anew: along the way from what still stands that is the shortest
+// by how full links are (construct/load.h), all kept edges counted first. An edge keeps its step, or goes in
+// the one after that of the edge above it; then all is retimed (construct/retiming.h), which closes the gaps.
 //
-// A sum for one destination is a copy backwards. A sum for all goes up a tree and down a tree from one root, and both are
-// forests of copies, one of them backwards: what was a ReduceScatter and an Allgather, rings and trees are, what exchanges
-// sums is not. What lost: to look for the value that takes the place of each lost one in a sum, which has no answer as soon
-// as a rank has to pass on two sums of one chunk.
+// A sum for one destination is a copy backwards. A sum for all goes up a tree and down a tree from one root,
+// and both are forests of copies, one of them backwards: what was a ReduceScatter and an Allgather, rings and
+// trees are, what exchanges sums is not. What lost: to look for the value that takes the place of each lost
+// one in a sum, which has no answer as soon as a rank has to pass on two sums of one chunk.
 #include "construct/repair.h"
 
 #include <algorithm>
@@ -170,7 +170,8 @@ Schedule schedule_of(const Topology& topology, const CopyForests& copies, bool r
   return schedule;
 }
 
-// The part of the old schedule that still can be, as forests; `reduce`: of the sends that add, or of those that do not.
+// The part of the old schedule that still can be, as forests; `reduce`: of the sends that add, or of those
+// that do not.
 class Remains {
  public:
   Remains(const Task& before, const MovedParts& moves, const Task& now)
@@ -213,7 +214,8 @@ std::optional<Schedule> copies_patched(const Task& before, const Schedule& sched
   return schedule_of(now.topology, copies, false);
 }
 
-// Where each chunk of a sum for all is complete first: the rank that does not send its sum on, if all others do once.
+// Where each chunk of a sum for all is complete first: the rank that does not send its sum on, if all others
+// do once.
 std::vector<std::optional<Rank>> roots(const Task& before, const Schedule& schedule, const MovedParts& moves,
                                        const Task& now) {
   std::vector<std::vector<int>> sent(now.collective.chunks.size(),

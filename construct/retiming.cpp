@@ -1,15 +1,16 @@
-// List scheduling. What must stay in order is read off the schedule, value by value (a value is what a rank has of a chunk):
-// a read comes in a later step than the writes that made the value; a write comes in no earlier step than the reads of what
-// was there before, since all sends of a step read first; and one that replaces comes after the writes before it, and before
-// the additions after it. Additions to one value commute. So orders are edges of two kinds, "at least one step later" and "no
-// earlier"; the second kind may run in circles inside of a step (ranks that exchange sums), and what is on one circle is one
-// job, done at once.
+// List scheduling. What must stay in order is read off the schedule, value by value (a value is what a rank
+// has of a chunk): a read comes in a later step than the writes that made the value; a write comes in no
+// earlier step than the reads of what was there before, since all sends of a step read first; and one that
+// replaces comes after the writes before it, and before the additions after it. Additions to one value
+// commute. So orders are edges of two kinds, "at least one step later" and "no earlier"; the second kind may
+// run in circles inside of a step (ranks that exchange sums), and what is on one circle is one job, done at
+// once.
 //
-// Each step takes, of the jobs that may go, those with the longest chain of steps behind them, while links have room: of
-// equals the one with the lower chunk, so chunks move on one after the other, as in a pipeline, and of one chunk that to the
-// next rank after the sender: else all would leave the last ranks for later, whose ports are then too narrow. On a schedule put together of
-// stages this overlaps the stages by itself. A queue a link, and a heap of their heads: of what waits for a full link only
-// the first is looked at.
+// Each step takes, of the jobs that may go, those with the longest chain of steps behind them, while links
+// have room: of equals the one with the lower chunk, so chunks move on one after the other, as in a pipeline,
+// and of one chunk that to the next rank after the sender: else all would leave the last ranks for later,
+// whose ports are then too narrow. On a schedule put together of stages this overlaps the stages by itself. A
+// queue a link, and a heap of their heads: of what waits for a full link only the first is looked at.
 #include "construct/retiming.h"
 
 #include <algorithm>
@@ -191,7 +192,8 @@ class Retiming {
       }
       // Something must go at once that must also follow each other, which ours never make: left as it was.
       if (step.sends.empty()) return given_;
-      // What was let go in this step by a "later" has to wait for the next; what waited for earlier steps has not.
+      // What was let go in this step by a "later" has to wait for the next; what waited for earlier steps has
+      // not.
       run.later.clear();
       step.rounds = load.rounds();
       std::ranges::sort(step.sends);

@@ -5,9 +5,9 @@
 // Invariant: a walk back from a destination stops at the first rank that has the chunk or is on its tree, and
 // every step of it comes nearer to a rank that has it; so the links are a forest.
 //
-// Not done: an exact concurrent flow (bounds/flow_lp.h has one) is fractional, must be rounded, and is a linear
-// program where this is a walk; Steiner trees cost a search for each destination, and where a chunk has many,
-// construct/spreading.cpp lets it come from any rank that has it, whatever the tree says.
+// Not done: an exact concurrent flow (bounds/flow_lp.h has one) is fractional, must be rounded, and is a
+// linear program where this is a walk; Steiner trees cost a search for each destination, and where a chunk
+// has many, construct/spreading.cpp lets it come from any rank that has it, whatever the tree says.
 #include "construct/routes.h"
 
 #include <algorithm>

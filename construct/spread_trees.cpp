@@ -1,6 +1,7 @@
-// Tree by tree, each the cheapest at prices that rise steeply with what the others load an edge with, again and again, as prices
-// sharpen (fractional packing by exponential prices: Plotkin, Shmoys and Tardos 1995; here trees stay whole). A tree grows as Prim's
-// do, but what is deeper is a little dearer, or trees in the end are cheap and ten times as high.
+// Tree by tree, each the cheapest at prices that rise steeply with what the others load an edge with, again
+// and again, as prices sharpen (fractional packing by exponential prices: Plotkin, Shmoys and Tardos 1995;
+// here trees stay whole). A tree grows as Prim's do, but what is deeper is a little dearer, or trees in the
+// end are cheap and ten times as high.
 #include "construct/spread_trees.h"
 
 #include <algorithm>

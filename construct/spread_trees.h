@@ -1,4 +1,5 @@
-// Spanning trees spread over an undirected network, where there are too many for matroid union (spanning_trees.h).
+// Spanning trees spread over an undirected network, where there are too many for matroid union
+// (spanning_trees.h).
 #pragma once
 
 #include <vector>
@@ -7,9 +8,9 @@
 
 namespace chorale {
 
-// So many spanning trees that load the fullest edge little: trees over it by its copies, which here are a bandwidth. Not the least
-// that there is, but within some per cent of it (mesh:32x32, 64 trees: 34 a unit, and 33 is the least). Low, too: each
-// grows from a middle of the network. Requires a connected network.
+// So many spanning trees that load the fullest edge little: trees over it by its copies, which here are a
+// bandwidth. Not the least that there is, but within some per cent of it (mesh:32x32, 64 trees: 34 a unit,
+// and 33 is the least). Low, too: each grows from a middle of the network. Requires a connected network.
 struct SpreadTrees {
   int rounds = 0;  // of the fullest edge, a whole number
   std::vector<std::vector<int>> trees = {};

@@ -14,8 +14,8 @@
 // a send as long as one is wanted, since the route to the wanting rank begins at one that has it.
 //
 // What lost: a width for each step (geometric growth, as in construct/greedy.cpp) needs the number of steps
-// beforehand; and scanning all chunks of all links in every step costs far more than the queues here, of which
-// a step looks at the first of each link.
+// beforehand; and scanning all chunks of all links in every step costs far more than the queues here, of
+// which a step looks at the first of each link.
 #include "construct/spreading.h"
 
 #include <algorithm>

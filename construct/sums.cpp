@@ -6,22 +6,22 @@
 //   exchange   one step, if there are several: every root sends its part to each rank of `exchanged_to`;
 //   spread     ranks with the whole sum give it to the destinations that lack it.
 //
-// A rank has one value a chunk, and in the exchange all read what was there before the step, so nothing counts
-// twice. Three choices for each chunk are tried: one root for least depth (as few steps as a root allows); one
-// root for least load (roots take turns, which of an AllReduce makes ReduceScatter and Allgather); and roots
-// that are linked with one another (fewer steps; on a full machine one).
+// A rank has one value a chunk, and in the exchange all read what was there before the step, so nothing
+// counts twice. Three choices for each chunk are tried: one root for least depth (as few steps as a root
+// allows); one root for least load (roots take turns, which of an AllReduce makes ReduceScatter and
+// Allgather); and roots that are linked with one another (fewer steps; on a full machine one).
 //
 // Where links go one way only there may be no rank that hears of all and reaches all. Then contributions are
 // first folded into *carriers*: contributors of which none reaches another. Each destination hears of all
-// carriers, so any group of destinations below a common rank can have its sum gathered there, from the carriers,
-// one group after the other: the carriers keep their parts, since nothing arrives at them any more. What earlier
-// gathers have left at other ranks is replaced by the first arrival of a later one. Roots are taken by how many
-// destinations without one they reach, most first; so no root lies on a way to another, and a schedule is found
-// wherever there is one.
+// carriers, so any group of destinations below a common rank can have its sum gathered there, from the
+// carriers, one group after the other: the carriers keep their parts, since nothing arrives at them any more.
+// What earlier gathers have left at other ranks is replaced by the first arrival of a later one. Roots are
+// taken by how many destinations without one they reach, most first; so no root lies on a way to another, and
+// a schedule is found wherever there is one.
 //
-// What lost: one list of sends with precedences for both halves, which lets the spread of one chunk begin while
-// another is gathered. Each chunk's in-tree must then be fixed before anything is scheduled, and the freedom to
-// hand on from any rank that has it, forwards and backwards, is gone.
+// What lost: one list of sends with precedences for both halves, which lets the spread of one chunk begin
+// while another is gathered. Each chunk's in-tree must then be fixed before anything is scheduled, and the
+// freedom to hand on from any rank that has it, forwards and backwards, is gone.
 #include "construct/sums.h"
 
 #include <algorithm>
@@ -140,9 +140,9 @@ class Planner {
     });
   }
 
-  // Everyone to everyone directly; else contributors that are linked with one another both ways: pairs, and what grows
-  // from a rank by adding the next that is linked with all. Roots contribute themselves, so that none has
-  // nothing to send and no other rank has the whole sum.
+  // Everyone to everyone directly; else contributors that are linked with one another both ways: pairs, and
+  // what grows from a rank by adding the next that is linked with all. Roots contribute themselves, so that
+  // none has nothing to send and no other rank has the whole sum.
   std::optional<ChunkPlan> linked(const Ranks& pre, const Ranks& post, int fewest) {
     if (all_linked(pre, post))
       return ChunkPlan{.gathers = {{.from = pre, .roots = pre}}, .exchanged_to = post};
@@ -396,7 +396,8 @@ std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, E
     SumPlan plan = plan_for(choice, sums, places);
     if (std::ranges::find(tried, plan) != tried.end()) continue;
     if (!tried.empty() && !effort.affords(1)) break;
-    // An exchange may need all its rounds in one step: what goes by a single root must not be dropped for it before.
+    // An exchange may need all its rounds in one step: what goes by a single root must not be dropped for it
+    // before.
     for (const Schedule& schedule : Phases(topology, sums, plan, effort).run())
       if (std::optional<Schedule> fitting = in_more_steps(topology, sums, schedule, extra))
         keep_undominated(best, std::move(*fitting));

@@ -1,6 +1,7 @@
-// Trees are built over places in an order, and ranks put at the places last; so one construction serves every root and every
-// order, and the second of two trees is the first at places moved by one. A plan only says when chunk c passes an edge: the
-// step it starts in, and the edge's depth, are added, which is all there is to pipelining.
+// Trees are built over places in an order, and ranks put at the places last; so one construction serves every
+// root and every order, and the second of two trees is the first at places moved by one. A plan only says
+// when chunk c passes an edge: the step it starts in, and the edge's depth, are added, which is all there is
+// to pipelining.
 //
 // The two trees come from one fact: in split(), inner ranks are at odd places and leaves at even ones. Moved
 // by one place, what was inner is at even places, and no rank is inner in both.
