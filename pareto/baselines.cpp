@@ -2,8 +2,8 @@
 // of its own for each split of the rounds over the steps (2024). They have our words for machines and limits,
 // and our solvers; nothing else, so that what is measured against them is what we added.
 //
-// Neither says a sum. What is asked as its dual copy (construct/solved_question.h) they can answer; a sum with
-// several destinations has none.
+// Neither says a sum. What is asked as its dual copy (construct/solved_question.h) they can answer; a sum
+// with several destinations has none.
 #include "pareto/baselines.h"
 
 #include <algorithm>

@@ -1,9 +1,11 @@
-// The idea: a tree of decisions, grown at the leaf that is least decided. What is decided there is whether a chunk crosses a
-// link in a step, of some that are looked at the one that decides most else, both ways: the product of what follows by unit
-// propagation, as in lookahead solvers. What propagation refutes at once is no decision. So the leaves are a partition by the
-// way they are made, and whoever believes nothing sees it from them alone (ir/cube.h).
+// The idea: a tree of decisions, grown at the leaf that is least decided. What is decided there is whether a
+// chunk crosses a link in a step, of some that are looked at the one that decides most else, both ways: the
+// product of what follows by unit propagation, as in lookahead solvers. What propagation refutes at once is
+// no decision. So the leaves are a partition by the way they are made, and whoever believes nothing sees it
+// from them alone (ir/cube.h).
 //
-// Invariant: a question is cut and put together alike, whoever answers its cubes and in whatever order they come.
+// Invariant: a question is cut and put together alike, whoever answers its cubes and in whatever order they
+// come.
 #include "pareto/cubes.h"
 
 #include <algorithm>

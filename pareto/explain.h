@@ -9,9 +9,9 @@
 
 namespace chorale {
 
-// Of a proven point: claims that leave nothing better to so many steps, and claims that leave nothing as good to
-// fewer. Each closes its part alone; empty where it takes several. A composed point has neither: the parts are
-// points of their own frontiers, and all claims about them count.
+// Of a proven point: claims that leave nothing better to so many steps, and claims that leave nothing as good
+// to fewer. Each closes its part alone; empty where it takes several. A composed point has neither: the parts
+// are points of their own frontiers, and all claims about them count.
 struct Reasons {
   std::vector<const Claim*> rounds = {};
   std::vector<const Claim*> steps = {};

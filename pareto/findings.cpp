@@ -284,7 +284,8 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
 }
 
 // Where links differ, few large messages may be faster at small sizes than more of less rounds per chunk: of
-// each number of steps, the fewest first, the gathering of the fewest chunks, and the composition of two phases.
+// each number of steps, the fewest first, the gathering of the fewest chunks, and the composition of two
+// phases.
 void Findings::add_of_few_chunks(const std::vector<Composition>& by_steps, const ParetoSet& merged,
                                  std::vector<SharedPoint>& beaten) const {
   std::map<std::pair<int, bool>, const Composition*> fewest;

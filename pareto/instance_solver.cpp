@@ -1,14 +1,15 @@
-// The idea: most questions have a cheap answer, and which cheap way gives it is not known beforehand. So all ways are
-// tried in turn, the cheapest first, each with little effort; whoever has not answered is asked again with four times
-// as much. A question that has a schedule does not wait for the proof that it has none, nor the other way round, and no
-// way costs more than a few times what the lucky one would have cost alone.
+// The idea: most questions have a cheap answer, and which cheap way gives it is not known beforehand. So all
+// ways are tried in turn, the cheapest first, each with little effort; whoever has not answered is asked
+// again with four times as much. A question that has a schedule does not wait for the proof that it has none,
+// nor the other way round, and no way costs more than a few times what the lucky one would have cost alone.
 //
-// Invariants: Sat comes with a schedule; Unsat only from a bound that its checker accepted, or from the full formula
-// with a proof that was checked. Narrower questions and constructions are never believed when they find nothing.
+// Invariants: Sat comes with a schedule; Unsat only from a bound that its checker accepted, or from the full
+// formula with a proof that was checked. Narrower questions and constructions are never believed when they
+// find nothing.
 //
-// What lost: the full formula alone, as published, even from a solver that remembers what it learnt for other budgets. On
-// dgx1 it does not find the Allgather (3,7,6) in 19,000 conflicts; symmetric under all that the machine is symmetric
-// under, it takes 594.
+// What lost: the full formula alone, as published, even from a solver that remembers what it learnt for other
+// budgets. On dgx1 it does not find the Allgather (3,7,6) in 19,000 conflicts; symmetric under all that the
+// machine is symmetric under, it takes 594.
 #include "pareto/instance_solver.h"
 
 #include <algorithm>
@@ -30,23 +31,24 @@
 namespace chorale {
 namespace {
 
-// Effort of the first turn and how it rises. From 500 to 8,000 conflicts and from 2 to 8 times as many, this takes 0.6 to
-// 0.7 s of CPU time:
+// Effort of the first turn and how it rises. From 500 to 8,000 conflicts and from 2 to 8 times as many, this
+// takes 0.6 to 0.7 s of CPU time:
 //   synthesis --grid --max-chunks 4 --topology dgx1 amd-z52 line:4 hypercube:3 --collective allreduce broadcast alltoall
 constexpr std::int64_t kFirstConflicts = 2000;
 constexpr int kMore = 4;
-// If all formulas are asked from the first turn on, whatever their size, mesh:4x4 Alltoall of 3 chunks is not found in the
-// minute that it has; so, all three chunk counts take 6 s of CPU time:
+// If all formulas are asked from the first turn on, whatever their size, mesh:4x4 Alltoall of 3 chunks is not
+// found in the minute that it has; so, all three chunk counts take 6 s of CPU time:
 //   synthesis --grid16 --topology mesh:4x4 --collective alltoall
 constexpr double kFirstSize = 2e4;
 
-// Up to this size all splits of the rounds that greedy_schedule knows are tried within 10 ms, which is less than a flow
-// program may take; beyond, only what no bound excludes is tried.
+// Up to this size all splits of the rounds that greedy_schedule knows are tried within 10 ms, which is less
+// than a flow program may take; beyond, only what no bound excludes is tried.
 constexpr double kLarge = 1e5;
-// For 6 chunks on dgx1 in 3 steps a try takes 0.17 ms and a conflict 0.1 to 0.2 ms; these are 0.4 tries a conflict.
+// For 6 chunks on dgx1 in 3 steps a try takes 0.17 ms and a conflict 0.1 to 0.2 ms; these are 0.4 tries a
+// conflict.
 constexpr double kSizeForOneConflict = 2e3;
-// All 20 points of dgx2 Broadcast that a plan of growth leads to are found by the first plan, the last of them at the 20th
-// filling (synthesis --grid --topology dgx2 --collective broadcast).
+// All 20 points of dgx2 Broadcast that a plan of growth leads to are found by the first plan, the last of
+// them at the 20th filling (synthesis --grid --topology dgx2 --collective broadcast).
 constexpr int kPlans = 8;
 constexpr unsigned kFillings = 50;
 
@@ -174,8 +176,8 @@ Answer InstanceSolver::ask_cubes(const Budget& budget) {
   return answer;
 }
 
-// What solvers have learnt. Whoever has a hard question answered elsewhere has not learnt it, and is to find the same
-// afterwards.
+// What solvers have learnt. Whoever has a hard question answered elsewhere has not learnt it, and is to find
+// the same afterwards.
 void InstanceSolver::forget() {
   narrower_.clear();
   narrowed_ = false;
@@ -266,7 +268,8 @@ Answer InstanceSolver::ask_narrower(const Budget& budget, const Effort& effort) 
   return {};
 }
 
-// What is told so many times over has a step for each hop, too, and all of it no fewer rounds than there can be.
+// What is told so many times over has a step for each hop, too, and all of it no fewer rounds than there can
+// be.
 bool InstanceSolver::may_be_told(const Budget& each, const Budget& all, int together) {
   if (each.rounds < solved_bounds_.fewest_steps().steps) return false;
   return each.rounds * together == all.rounds ||

@@ -1,5 +1,5 @@
-// Answers budget after budget for one collective on one machine, by our own encodings and constructions; keeps what it
-// learnt between them.
+// Answers budget after budget for one collective on one machine, by our own encodings and constructions;
+// keeps what it learnt between them.
 #pragma once
 
 #include <memory>
@@ -23,14 +23,14 @@ class InstanceSolver {
   InstanceSolver(const Topology&, const Collective&, const SynthesisOptions&);
   ~InstanceSolver();
 
-  // Sat: with a point. Unsat: with a claim whose certificate was checked, or, from another engine than ours, without.
-  // Within the options' conflicts, or these.
+  // Sat: with a point. Unsat: with a claim whose certificate was checked, or, from another engine than ours,
+  // without. Within the options' conflicts, or these.
   Answer ask(const Budget&, const Deadline&);
   Answer ask(const Budget&, const Deadline&, std::int64_t conflicts);
-  // Is there a schedule of so many steps at all? For a sum with several destinations, whose fewest steps hops do
-  // not tell: a rank adds up what it gets, and cannot take apart again what was added too soon. Without a limit
-  // on rounds the chunks do not meet, so each kind of chunk is a small question of its own. Others always have
-  // one from as many steps on as their farthest chunk has hops: Unknown.
+  // Is there a schedule of so many steps at all? For a sum with several destinations, whose fewest steps hops
+  // do not tell: a rank adds up what it gets, and cannot take apart again what was added too soon. Without a
+  // limit on rounds the chunks do not meet, so each kind of chunk is a small question of its own. Others
+  // always have one from as many steps on as their farthest chunk has hops: Unknown.
   Answer ask_any_rounds(int steps, const Deadline&);
 
  private:

@@ -1,6 +1,6 @@
-// Narrower questions, every answer of which answers the wide one: schedules that are regular in some way. Their
-// formulas are smaller by as much, and of a machine's good schedules mostly some are regular. That there is none of the
-// kind says nothing of the others.
+// Narrower questions, every answer of which answers the wide one: schedules that are regular in some way.
+// Their formulas are smaller by as much, and of a machine's good schedules mostly some are regular. That
+// there is none of the kind says nothing of the others.
 #pragma once
 
 #include <vector>
@@ -17,8 +17,8 @@ struct Narrowing {
   std::vector<Automorphism> symmetry = {};
   // Every send brings its chunk nearer to the one rank that wants it.
   bool nearer = false;
-  // Chunks that start and end at the same ranks go together, so many at a time: a schedule of the others, told so many
-  // times over.
+  // Chunks that start and end at the same ranks go together, so many at a time: a schedule of the others,
+  // told so many times over.
   int together = 1;
 };
 

@@ -55,8 +55,8 @@ constexpr double kMostFastSends = 20'000;
 // had its turn. The least count is then asked without that limit.
 constexpr int kSolved = 4;
 constexpr std::int64_t kSomeConflicts = 1'000;
-// Before the engine has taken its time, on machines of so many links times chunks times contributions, or times
-// ranks if that is more: mesh:4x4 AllReduce is one, and takes half a second.
+// Before the engine has taken its time, on machines of so many links times chunks times contributions, or
+// times ranks if that is more: mesh:4x4 AllReduce is one, and takes half a second.
 constexpr double kLittle = 800;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
@@ -438,7 +438,8 @@ class FrontierSearch {
   }
 
   // With a k, spaces of smaller ones are searched, too, where that may find more:
-  // - for the phases of an AllReduce, since two phases share the k, and which share is best is known only together;
+  // - for the phases of an AllReduce, since two phases share the k, and which share is best is known only
+  //   together;
   // - where questions were left open, since limits or luck may have spared the answer in the smaller space, and who
   //   asks for a larger space never gets less. They are then asked anew, just as if the smaller space had been asked.
   void solve_narrower(ChunkQuestion& question, CollectiveKind kind, const ChunkFrontier& found) {
