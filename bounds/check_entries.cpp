@@ -1,8 +1,9 @@
-// Written from the definition in ir/frontier.h: what the prices of entries come to, how far a chunk can have spread in the group so many rounds
-// after it entered, and a sum over the rounds of the claim but one. Numbers are multiplied in 128 bits.
+// Written from the definition in ir/frontier.h: what the prices of entries come to, how far a chunk can have
+// spread in the group so many rounds after it entered, and a sum over the rounds of the claim but one.
+// Numbers are multiplied in 128 bits.
 //
-// For each rank of the group one breadth-first search; where that is too much, how many ranks are near is not looked at, which
-// can only let a chunk spread faster.
+// For each rank of the group one breadth-first search; where that is too much, how many ranks are near is not
+// looked at, which can only let a chunk spread faster.
 #include "bounds/check_entries.h"
 
 #include <fmt/format.h>

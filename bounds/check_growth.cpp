@@ -1,6 +1,7 @@
-// The idea: only counts matter, how many ranks have each chunk. Every way to raise them in a step is tried, depth
-// first, and what failed with so many steps and rounds left is kept, since from fewer it fails as well. The finder
-// goes breadth first over the counts that no others cover, which is faster; this one has to be right only.
+// The idea: only counts matter, how many ranks have each chunk. Every way to raise them in a step is tried,
+// depth first, and what failed with so many steps and rounds left is kept, since from fewer it fails as well.
+// The finder goes breadth first over the counts that no others cover, which is faster; this one has to be
+// right only.
 //
 // Invariant: a state is the counts of a class's chunks in any order, and what is impossible for it with some
 // steps and rounds left is impossible for all states that have no more of any chunk, once both are sorted.

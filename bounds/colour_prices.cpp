@@ -1,10 +1,11 @@
-// What prices w show is sum(count * cheapest path) with sum(bandwidth * w) = 1: concave in w, and its slope is what the
-// cheapest paths use of each colour. So Kelley's cutting planes (1960): a small program over the prices of the colours, to
-// which every answer adds the paths that are cheapest under it. On a symmetric machine some best prices are equal on
-// orbits, so that finds the optimum; paths are looked for from one source of each colour, which stands for all.
+// What prices w show is sum(count * cheapest path) with sum(bandwidth * w) = 1: concave in w, and its slope
+// is what the cheapest paths use of each colour. So Kelley's cutting planes (1960): a small program over the
+// prices of the colours, to which every answer adds the paths that are cheapest under it. On a symmetric
+// machine some best prices are equal on orbits, so that finds the optimum; paths are looked for from one
+// source of each colour, which stands for all.
 //
-// The flow program itself (flow_lp.h) has a column a source and link: 131,000 on ring:256, 8 s to shrink and solve; here
-// ring:256 is one evaluation, dgx-a100:128 a handful.
+// The flow program itself (flow_lp.h) has a column a source and link: 131,000 on ring:256, 8 s to shrink and
+// solve; here ring:256 is one evaluation, dgx-a100:128 a handful.
 //
 // Invariant: `most` is shown by prices that were met, and none that are equal on colours show more than
 // `at_most`; it ends when they meet. Numbers are doubles throughout, since what leaves is made of integers

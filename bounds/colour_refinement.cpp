@@ -1,6 +1,7 @@
-// Rows and columns exchange hashes of what they meet, in rounds, until no colour splits. The hash of a multiset is the sum of
-// its members' hashes, so no round sorts anything but to count the colours. Automorphisms are what one would want, but
-// they have to be searched for; this is linear in the program a round, and for linear programs just as good.
+// Rows and columns exchange hashes of what they meet, in rounds, until no colour splits. The hash of a
+// multiset is the sum of its members' hashes, so no round sorts anything but to count the colours.
+// Automorphisms are what one would want, but they have to be searched for; this is linear in the program a
+// round, and for linear programs just as good.
 //
 // Invariant: a colour has the one before it hashed in, so a round can only split colours. Therefore equally
 // many colours mean equal colours, and a round that splits none ends the loop: the colouring is stable. There

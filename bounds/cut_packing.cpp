@@ -1,12 +1,13 @@
 // Cutting planes: the program has the cuts found so far, its answer is a machine in time, and a maximum flow
-// from a source to a destination that carries less than a chunk adds its minimum cut. Capacities have a little
-// on top ("creep flows", Koch and Martin 1998), so that of equal cuts the one of the fewest sends is found.
-// Links without shared limits need no x: nobody else has their bandwidth, so x = r_s * bandwidth.
+// from a source to a destination that carries less than a chunk adds its minimum cut. Capacities have a
+// little on top ("creep flows", Koch and Martin 1998), so that of equal cuts the one of the fewest sends is
+// found. Links without shared limits need no x: nobody else has their bandwidth, so x = r_s * bandwidth.
 //
-// Why the duals are a certificate: the dual of a cut is its price, that of a capacity the price of its link or
-// limit in that step. The column of x says that the cuts that a send enters cost no more than its links and
-// limits; that of r_s that a round is paid 1 at most; the objective is what a chunk pays. Rounded to integers,
-// what a send then lacks is put on its link. Every answer on the way is a bound, so limits cost strength only.
+// Why the duals are a certificate: the dual of a cut is its price, that of a capacity the price of its link
+// or limit in that step. The column of x says that the cuts that a send enters cost no more than its links
+// and limits; that of r_s that a round is paid 1 at most; the objective is what a chunk pays. Rounded to
+// integers, what a send then lacks is put on its link. Every answer on the way is a bound, so limits cost
+// strength only.
 #include "bounds/cut_packing.h"
 
 #include <algorithm>

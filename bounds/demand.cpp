@@ -1,6 +1,6 @@
-// What everybody pays under given prices: cheapest paths from each class of sources, by Dijkstra's algorithm, or by one pass
-// over the links a step where prices have steps. Sums are taken in 128 bits and refused beyond 2^60. check.cpp does this
-// again in its own words, since nothing that leaves here is believed there.
+// What everybody pays under given prices: cheapest paths from each class of sources, by Dijkstra's algorithm,
+// or by one pass over the links a step where prices have steps. Sums are taken in 128 bits and refused beyond
+// 2^60. check.cpp does this again in its own words, since nothing that leaves here is believed there.
 //
 // Whoever finds prices looks at some of the chunks and some of the destinations, mostly in doubles; here all
 // chunks pay, in integers, each for its dearest destination. So a bound is never more than its prices show,

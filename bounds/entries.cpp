@@ -1,7 +1,8 @@
-// Sets come from the cut that was found: behind it is who can reach its far side for free. Each is looked at once.
+// Sets come from the cut that was found: behind it is who can reach its far side for free. Each is looked at
+// once.
 //
-// How far a chunk can have spread within the set after t rounds: along hops, and each rank that has it sends it to as many others as it
-// has links or limits for. That both are upper bounds is enough; neither is exact.
+// How far a chunk can have spread within the set after t rounds: along hops, and each rank that has it sends
+// it to as many others as it has links or limits for. That both are upper bounds is enough; neither is exact.
 #include "bounds/entries.h"
 
 #include <algorithm>
@@ -12,7 +13,8 @@ namespace chorale {
 namespace {
 
 __extension__ typedef __int128 Wide;
-// Links looked at to find out how many ranks are so many hops away at most; beyond it only what ranks send counts.
+// Links looked at to find out how many ranks are so many hops away at most; beyond it only what ranks send
+// counts.
 constexpr double kMostHopsLooked = 1e7;
 constexpr int kMostSets = 64;
 

@@ -1,7 +1,8 @@
-// A row a capacity, then a row a rank (and time) for each commodity, "what comes in covers what goes out and stays"; a column
-// an arc. Capacities come first and in a fixed order, since their duals are the prices. What cannot be of use, because it
-// is too far from the sources or too late for the destinations, gets no column. Every solution is shrunk by its own symmetry
-// before Clp sees it, and only ratios of duals leave, as integers.
+// A row a capacity, then a row a rank (and time) for each commodity, "what comes in covers what goes out and
+// stays"; a column an arc. Capacities come first and in a fixed order, since their duals are the prices. What
+// cannot be of use, because it is too far from the sources or too late for the destinations, gets no column.
+// Every solution is shrunk by its own symmetry before Clp sees it, and only ratios of duals leave, as
+// integers.
 //
 // Why duals are prices: a capacity's row says bandwidth * rounds >= flow, so its dual is what a unit of that
 // capacity is worth. The column of a step's rounds costs 1 and is charged bandwidth * dual: a round can be

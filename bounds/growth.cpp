@@ -267,7 +267,8 @@ std::vector<Rank> by_rate(const std::vector<long long>& rates) {
   return ranks;
 }
 
-// The highest rate of a rank that is not among `first`; there are many classes, and few ranks in most `first`.
+// The highest rate of a rank that is not among `first`; there are many classes, and few ranks in most
+// `first`.
 long long most_of_others(const std::vector<long long>& rates, const std::vector<Rank>& fastest,
                          const RankSet& first) {
   const auto at = std::find_if(fastest.begin(), fastest.end(), [&](Rank n) { return !first.contains(n); });

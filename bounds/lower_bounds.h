@@ -25,8 +25,8 @@ struct StepBound {
 };
 
 // Answers several questions about one collective; what one has found the next one uses. The topology and the
-// collective must outlive it. Once `stop` is true nothing stronger is looked for: bounds are what was found, and
-// where that is nothing, claims without a certificate, of 0 rounds.
+// collective must outlive it. Once `stop` is true nothing stronger is looked for: bounds are what was found,
+// and where that is nothing, claims without a certificate, of 0 rounds.
 class LowerBounds {
  public:
   LowerBounds(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr);
@@ -41,13 +41,14 @@ class LowerBounds {
   // method over max-flows), the concurrent flow LP, partitions.
   const Claim& fewest_rounds();
 
-  // The strongest bound for at most `steps` steps: at least fewest_rounds, and timed flows where they say more.
-  // Whoever only needs to know whether there are `enough` says so: then no stronger bound is looked for.
+  // The strongest bound for at most `steps` steps: at least fewest_rounds, and timed flows where they say
+  // more. Whoever only needs to know whether there are `enough` says so: then no stronger bound is looked
+  // for.
   Claim fewest_rounds_in(int steps, int enough = kNoSchedule);
 
-  // The highest rate that is shown of at most `steps` steps, of any chunk count (Claim::any_chunks). Where prices
-  // of single destinations are not near the rate of what was found, cuts are packed (cut_packing.h). `work` is
-  // of that, in arcs of flows: 2.5e8 take about a second; prices take as long.
+  // The highest rate that is shown of at most `steps` steps, of any chunk count (Claim::any_chunks). Where
+  // prices of single destinations are not near the rate of what was found, cuts are packed (cut_packing.h).
+  // `work` is of that, in arcs of flows: 2.5e8 take about a second; prices take as long.
   Claim highest_rate_in(int steps, const Rate& found, long long work);
 
  private:

@@ -20,7 +20,8 @@ int renumbered(std::vector<int>& colours) {
 
 }  // namespace
 
-// As a program with a column a link and a row a rank and limit: what refine_colours refines is who meets whom how.
+// As a program with a column a link and a row a rank and limit: what refine_colours refines is who meets whom
+// how.
 MachineColours machine_colours(const Topology& topology, const std::vector<std::int64_t>& tags) {
   enum Meeting { Leaves = 1, Enters, Limited };
   LinearProgram incidences;

@@ -1,6 +1,6 @@
-// Ranks, links and limits that look alike: a stable colouring of the machine (colour_refinement.h), in which two ranks of a
-// colour have equally many links of each colour. It sees every automorphism, and on regular machines takes ranks for
-// alike that are not: a hint where to look, never a proof.
+// Ranks, links and limits that look alike: a stable colouring of the machine (colour_refinement.h), in which
+// two ranks of a colour have equally many links of each colour. It sees every automorphism, and on regular
+// machines takes ranks for alike that are not: a hint where to look, never a proof.
 #pragma once
 
 #include <cstdint>

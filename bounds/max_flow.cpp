@@ -1,11 +1,12 @@
-// Dinic's algorithm (1970): as long as the sink can be reached, levels by breadth-first search, and as much flow as fits
-// along arcs that lead to the next level.
+// Dinic's algorithm (1970): as long as the sink can be reached, levels by breadth-first search, and as much
+// flow as fits along arcs that lead to the next level.
 //
-// Levels count towards the sink, and what leaves the source may enter at any level. Our sources are joined to all ranks,
-// so levels from the source were as many phases as the machine is wide: 15 s for an Allgather on torus:32x32, where nearly
-// all flows now take a phase or two, and 0.6 s. It ends as Dinic's does: a node that the source can still fill has no
-// way left in its level, and is farther from the sink in the next phase. Push-relabel would pass the same wave, with more
-// code. Arcs lie by node: lists of them, for 137,000 links, took three times as long to search.
+// Levels count towards the sink, and what leaves the source may enter at any level. Our sources are joined to
+// all ranks, so levels from the source were as many phases as the machine is wide: 15 s for an Allgather on
+// torus:32x32, where nearly all flows now take a phase or two, and 0.6 s. It ends as Dinic's does: a node
+// that the source can still fill has no way left in its level, and is farther from the sink in the next
+// phase. Push-relabel would pass the same wave, with more code. Arcs lie by node: lists of them, for 137,000
+// links, took three times as long to search.
 //
 // Invariant: an arc lies twice among halves_, there and back, and what is left of the two together is the
 // capacity: what is pushed one way can be taken back the other. Capacities are read at the beginning of a

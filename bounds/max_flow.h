@@ -17,8 +17,8 @@ class MaxFlow {
 
   // Capacities must add up to less than 2^63 along what leaves the source.
   std::int64_t run(int source, int sink);
-  // After run: more flow of the same kind, when arcs have been widened. What an arc carries may move to others, but what
-  // has left the source over an arc stays. Returns what has come on top.
+  // After run: more flow of the same kind, when arcs have been widened. What an arc carries may move to
+  // others, but what has left the source over an arc stays. Returns what has come on top.
   void widen(int arc, std::int64_t capacity);
   std::int64_t run_on();
   std::int64_t flow(int arc) const { return capacity_[arc] - halves_[place_[arc]].left; }

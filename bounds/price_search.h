@@ -14,15 +14,15 @@
 
 namespace chorale {
 
-// For any number of steps. None without chunks. All destinations must be in reach. `members`: the ranks that chunks are
-// for, from 0 on, where others only pass on what they get, as switches do; -1: all. Once `stop` is true it is the
-// best so far; so below.
+// For any number of steps. None without chunks. All destinations must be in reach. `members`: the ranks that
+// chunks are for, from 0 on, where others only pass on what they get, as switches do; -1: all. Once `stop` is
+// true it is the best so far; so below.
 std::optional<PriceBound> price_bound(const Topology&, const std::vector<ChunkClass>&, int members = -1,
                                       const std::atomic<bool>* stop = nullptr);
 
-// For at most `steps` steps, an entry of prices each; none without chunks or if the programs are too large. On
-// large machines what shows no more than `known` rounds is not looked for. All destinations must be in reach
-// within the steps. `part`: of the work that may be done in all, a second or two.
+// For at most `steps` steps, an entry of prices each; none without chunks or if the programs are too large.
+// On large machines what shows no more than `known` rounds is not looked for. All destinations must be in
+// reach within the steps. `part`: of the work that may be done in all, a second or two.
 std::optional<PriceBound> timed_price_bound(const Topology&, const std::vector<ChunkClass>&, int steps,
                                             int known, const std::atomic<bool>* stop = nullptr,
                                             double part = 1);

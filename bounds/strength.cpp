@@ -1,6 +1,7 @@
-// Newton's method: each partition gives a ratio K / (groups - 1), the next one minimises K - ratio * groups, and is strictly
-// weaker, or there is none. That minimum is the lower Dilworth truncation of a submodular function: ranks come one after
-// the other, each gets the largest y that no set so far forbids (one minimum cut), and tight sets that meet are joined.
+// Newton's method: each partition gives a ratio K / (groups - 1), the next one minimises K - ratio * groups,
+// and is strictly weaker, or there is none. That minimum is the lower Dilworth truncation of a submodular
+// function: ranks come one after the other, each gets the largest y that no set so far forbids (one minimum
+// cut), and tight sets that meet are joined.
 //
 // Why greedy is right: scale * out(S) - x is submodular on sets that meet, and for such functions the greedy
 // vector y is as large as any, with the tight sets closed under union where they meet; the groups that they

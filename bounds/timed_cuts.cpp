@@ -1,12 +1,12 @@
-// The machine is folded first: ranks that look alike from the destination (machine_colours.h) become one node, links and
-// limits between them one arc with their bandwidths added up. A flow can be averaged over what looks alike, so nothing is
-// lost; ring:256 has 129 nodes, torus:32x32 153, dgx-a100:128 four.
+// The machine is folded first: ranks that look alike from the destination (machine_colours.h) become one
+// node, links and limits between them one arc with their bandwidths added up. A flow can be averaged over
+// what looks alike, so nothing is lost; ring:256 has 129 nodes, torus:32x32 153, dgx-a100:128 four.
 //
-// Plain cutting planes ask about corners of the program over r, which put all rounds into few steps, and add a cut for each
-// step that has none. So a point between the corner and the best feasible r known is asked about ("in-out separation",
-// Ben-Ameur and Neto 2007): either it is feasible, which lowers the upper bound, or its cut also cuts off the corner. It
-// ends when both bounds round up to the same number, mostly at once: the first feasible r are those in which every chunk
-// moves without waiting, scaled, and constant ones.
+// Plain cutting planes ask about corners of the program over r, which put all rounds into few steps, and add
+// a cut for each step that has none. So a point between the corner and the best feasible r known is asked
+// about ("in-out separation", Ben-Ameur and Neto 2007): either it is feasible, which lowers the upper bound,
+// or its cut also cuts off the corner. It ends when both bounds round up to the same number, mostly at once:
+// the first feasible r are those in which every chunk moves without waiting, scaled, and constant ones.
 //
 // Why the answer is prices: each cut, of what has to cross it, says sum of r_t * (what a round of step t lets
 // through it) >= what is owed. The duals of the program over r weigh the cuts such that in each step a round
@@ -40,8 +40,8 @@ double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// The machine as seen from the hub, to which everything flows: the one destination, or the one source with all links and
-// steps turned round.
+// The machine as seen from the hub, to which everything flows: the one destination, or the one source with
+// all links and steps turned round.
 class Folded {
  public:
   struct Arc {  // links between two nodes under the same ports
