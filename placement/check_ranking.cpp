@@ -1,5 +1,5 @@
-// The referee and the simulator say what is true; numbers of a file may differ in the last digits, since other machines round
-// otherwise.
+// The referee and the simulator say what is true; numbers of a file may differ in the last digits, since
+// other machines round otherwise.
 #include "placement/check_ranking.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// Engines share the names of instructions and nothing else. A solver is asked length by length for a sequence that ends at the
-// goal, what it finds is blocked, and its last Unsat says that there is no other; one more question, for any legal
-// sequence that is longer, ends the list.
+// Engines share the names of instructions and nothing else. A solver is asked length by length for a sequence
+// that ends at the goal, what it finds is blocked, and its last Unsat says that there is no other; one more
+// question, for any legal sequence that is longer, ends the list.
 //
 // All levels are of size 2, as in the space. What instructions do the exploration has from the referee
 // (semantics/reduction.h), the encodings from words of their own. Detours (Rules::Paper) are no matter of a

@@ -1,6 +1,7 @@
-// Enumeration splits the fan-out of one level after the other among the axes, and gives up by the number of visits, not of
-// matrices: conditions can leave few of very many. By SAT is a second way to the same set, kept to check the first:
-// a product of factors is no sum, so the memory conditions are learnt from matrices that break them.
+// Enumeration splits the fan-out of one level after the other among the axes, and gives up by the number of
+// visits, not of matrices: conditions can leave few of very many. By SAT is a second way to the same set,
+// kept to check the first: a product of factors is no sum, so the memory conditions are learnt from matrices
+// that break them.
 #include "placement/matrices.h"
 
 #include <fmt/format.h>

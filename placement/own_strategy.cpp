@@ -1,5 +1,5 @@
-// Its price is found on the graph of states in which the others are found: from state to state along the edge whose groups and
-// operation are the instruction's.
+// Its price is found on the graph of states in which the others are found: from state to state along the edge
+// whose groups and operation are the instruction's.
 #include "placement/own_strategy.h"
 
 #include <fmt/format.h>

@@ -1,9 +1,10 @@
-// Two passes. All matrices are priced by the cheapest strategy of each reduction, of which only the sum is kept; then the
-// best ones are done again in full, with their strategies refereed and lowered. To keep everything for every matrix
-// would take memory for what nobody sees.
+// Two passes. All matrices are priced by the cheapest strategy of each reduction, of which only the sum is
+// kept; then the best ones are done again in full, with their strategies refereed and lowered. To keep
+// everything for every matrix would take memory for what nobody sees.
 //
-// The order in which axes vary inside of a level counts where neighbours there are not alike (rings, ways out that some share),
-// so there all orders are tried. A reduction over more levels than the space has joins neighbouring ones in all ways.
+// The order in which axes vary inside of a level counts where neighbours there are not alike (rings, ways out
+// that some share), so there all orders are tried. A reduction over more levels than the space has joins
+// neighbouring ones in all ways.
 //
 // A matrix is cheap to price, since neither strategies nor groups are listed for it: a reduction is split
 // over a few levels, the strategies over so many levels are a graph that is there already
@@ -50,8 +51,8 @@ struct Cheapest {
   }
 };
 
-// The `most` cheapest strategies of the cut that has the cheapest of all; of an AllGather those that scatter what it gathers,
-// which take as long.
+// The `most` cheapest strategies of the cut that has the cheapest of all; of an AllGather those that scatter
+// what it gathers, which take as long.
 Cheapest cheapest(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction,
                   const PlaceOptions& options, int most) {
   Cheapest best;
@@ -225,8 +226,8 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
       ranked.instructions.push_back({step.instruction, time.us, time.latency_us, time.binding, time.rings});
     }
     if (devices(hierarchy) <= kMostListedDevices) ranked.lowered = lower(levels, strategy_of(shown), matrix);
-    // What scatters is right if all of it can be gathered again. Refereed twice: as a strategy over levels, and, where the
-    // machine is small enough, as the groups that a user will run.
+    // What scatters is right if all of it can be gathered again. Refereed twice: as a strategy over levels,
+    // and, where the machine is small enough, as the groups that a user will run.
     std::vector<ChargedInstruction> whole = steps;
     if (!sums)
       for (ChargedInstruction& step : backwards(steps)) whole.push_back(std::move(step));

@@ -16,8 +16,8 @@ std::vector<int> reduced_levels(const ParallelismMatrix&, const std::vector<int>
 std::vector<LevelSplit> level_splits(const Hierarchy&, const ParallelismMatrix&,
                                      const std::vector<int>& reduction_axes);
 
-// Neighbouring levels that are treated as one, in every way that leaves at most StrategySpace::kMostLevels: lengths, outermost
-// first.
+// Neighbouring levels that are treated as one, in every way that leaves at most StrategySpace::kMostLevels:
+// lengths, outermost first.
 std::vector<std::vector<int>> level_cuts(int levels);
 
 // The reduction's levels and what everything in its strategy space costs on the machine. The space counts

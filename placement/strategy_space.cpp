@@ -1,11 +1,12 @@
-// States are what devices hold after some instructions, by the referee's own rules, with the share of the data that each
-// device holds beside it, since the price of an instruction depends on it. Edges never lead back to
-// a state (sort_states stops the program if one does), so paths need no memory of where they have been, and what does not lead to the goal is dropped at
-// once (of four levels 21,804 states are found, and 3,943 are left).
+// States are what devices hold after some instructions, by the referee's own rules, with the share of the
+// data that each device holds beside it, since the price of an instruction depends on it. Edges never lead
+// back to a state (sort_states stops the program if one does), so paths need no memory of where they have
+// been, and what does not lead to the goal is dropped at once (of four levels 21,804 states are found, and
+// 3,943 are left).
 //
-// The cheapest strategies come from the best-first search with the true remaining price as its estimate, which one pass
-// backwards over the graph gives. With an exact estimate nothing is opened that is not the beginning of an answer (or of a
-// detour, under Rules::Paper), so listing more costs what is listed.
+// The cheapest strategies come from the best-first search with the true remaining price as its estimate,
+// which one pass backwards over the graph gives. With an exact estimate nothing is opened that is not the
+// beginning of an answer (or of a detour, under Rules::Paper), so listing more costs what is listed.
 #include "placement/strategy_space.h"
 
 #include <algorithm>

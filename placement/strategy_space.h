@@ -42,7 +42,8 @@ class StrategySpace {
   // Shared by all callers in this process; 1 <= levels <= kMostLevels.
   static std::shared_ptr<const StrategySpace> of(int levels);
 
-  // With edges of these groupings alone (their operations do not count); shared likewise. Perhaps none lead to the goal.
+  // With edges of these groupings alone (their operations do not count); shared likewise. Perhaps none lead
+  // to the goal.
   static std::shared_ptr<const StrategySpace> of(int levels, std::vector<StrategyInstruction> groupings);
 
   int levels() const { return levels_; }
@@ -90,14 +91,14 @@ struct PricedStrategy {
   double price = 0;
 };
 
-// The `most` cheapest of any length, cheapest first; `prices` by charge, positive, infinite where an instruction cannot be
-// done. Where prices are the same but for rounding, the shorter comes first. A path search whose
-// estimate is the true remaining price, so what comes first is proven to be cheapest.
+// The `most` cheapest of any length, cheapest first; `prices` by charge, positive, infinite where an
+// instruction cannot be done. Where prices are the same but for rounding, the shorter comes first. A path
+// search whose estimate is the true remaining price, so what comes first is proven to be cheapest.
 std::vector<PricedStrategy> cheapest_strategies(const StrategySpace&, const std::vector<double>& prices,
                                                 Rules, int most);
 
-// The same for strategies that scatter the sum and are over: ReduceScatters alone, over each level once. Backwards, with
-// AllGather in its place, each gathers what it has scattered.
+// The same for strategies that scatter the sum and are over: ReduceScatters alone, over each level once.
+// Backwards, with AllGather in its place, each gathers what it has scattered.
 std::vector<PricedStrategy> cheapest_scatters(const StrategySpace&, const std::vector<double>& prices,
                                               int most);
 

@@ -32,7 +32,8 @@ struct SynthesisHierarchy {
 SynthesisHierarchy synthesis_hierarchy(const Hierarchy&, const std::vector<Axis>&, const ParallelismMatrix&,
                                        const std::vector<int>& reduction_axes, SynthesisKind);
 
-// Below the root, so many neighbouring levels as one each ("rack+node"), outermost first. The lengths add up to the levels.
+// Below the root, so many neighbouring levels as one each ("rack+node"), outermost first. The lengths add up
+// to the levels.
 SynthesisHierarchy joined(const SynthesisHierarchy&, const std::vector<int>& lengths);
 
 // The groups of an instruction as digits of a hierarchy with these sizes (sizes[0] = 1 is the root), the last
@@ -50,10 +51,10 @@ struct Grouping {
 };
 std::vector<Grouping> all_groupings(const std::vector<int>& sizes);
 
-// The groupings, by their names over the levels of the collapsed hierarchy (neighbours joined as `cut` says), that instructions
-// of another hierarchy can name, too, and that act alike in all groups of the reduction. A valid strategy of that hierarchy
-// has no others, but for a Broadcast by a Master in some of them that a later one repeats (docs/placement.md). The reduction axes
-// count as one, in the place of the first of them.
+// The groupings, by their names over the levels of the collapsed hierarchy (neighbours joined as `cut` says),
+// that instructions of another hierarchy can name, too, and that act alike in all groups of the reduction. A
+// valid strategy of that hierarchy has no others, but for a Broadcast by a Master in some of them that a
+// later one repeats (docs/placement.md). The reduction axes count as one, in the place of the first of them.
 std::vector<StrategyInstruction> groupings_of_kind(SynthesisKind, const ParallelismMatrix&,
                                                    const std::vector<int>& reduction_axes,
                                                    const std::vector<int>& cut);
