@@ -2,8 +2,8 @@
 // values: at least i here and at least j there are at least i + j. What is beyond the cap is not
 // distinguished: the last output stands for "cap or more".
 //
-// Measured by benchmarks/counters over 16 questions: a sequential counter takes 1.16 times as long as a totalizer in the
-// mean, and has more clauses in every one; it won on dgx1 Allgather (3,7,6) alone by much.
+// Measured by benchmarks/counters over 16 questions: a sequential counter takes 1.16 times as long as a
+// totalizer in the mean, and has more clauses in every one; it won on dgx1 Allgather (3,7,6) alone by much.
 //
 // Invariant: if k inputs are true, unit propagation makes the first k outputs true (up to the cap). Nothing
 // makes them false, so an output says nothing where it is not forbidden: enough for an upper bound, and about

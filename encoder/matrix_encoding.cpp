@@ -1,9 +1,9 @@
-// The idea: the product of the factors of a row is the size of its axis, and of a column the fan-out of its level;
-// factored into primes, each of these is a sum of exponents, which CNF can count. Primes do not meet, so each is a problem
-// of its own, which only conditions tie together.
+// The idea: the product of the factors of a row is the size of its axis, and of a column the fan-out of its
+// level; factored into primes, each of these is a sum of exponents, which CNF can count. Primes do not meet,
+// so each is a problem of its own, which only conditions tie together.
 //
-// Invariant: an exponent is the number of its true literals, in order from the first (unary), so that "at least v" is one
-// literal.
+// Invariant: an exponent is the number of its true literals, in order from the first (unary), so that "at
+// least v" is one literal.
 //
 // Example: axes 4 and 6 on levels of 8 and 3 have for the prime 2 the exponents 2 and 1 in rows, 3 and 0 in
 // columns; so level 8 must take all of it, and 3 goes to the second axis on the second level: the one matrix

@@ -1,5 +1,6 @@
-// The published formula, as it stands in the paper: no pruning by distance, one formula a split of the rounds. It is kept
-// to be measured against, so nothing is to be improved here. The numbers at the clauses are the paper's.
+// The published formula, as it stands in the paper: no pruning by distance, one formula a split of the
+// rounds. It is kept to be measured against, so nothing is to be improved here. The numbers at the clauses
+// are the paper's.
 //
 // A step's rounds are a number here, so (5) is a plain bound on sends. But R rounds in S steps are split in
 // (R-1 choose S-1) ways, each is a formula, and an Unsat is one of all of them; nothing learnt of one is

@@ -1,5 +1,5 @@
-// The published text, as it stands in the paper but for steps that may have no round (see the header). It is kept to be
-// measured against, so nothing is to be improved here.
+// The published text, as it stands in the paper but for steps that may have no round (see the header). It is
+// kept to be measured against, so nothing is to be improved here.
 //
 // It has a time for each (chunk, rank) and a send for each (chunk, link), without steps: a send happens when
 // its chunk arrives. So it has few variables, and bandwidth compares times with every step.

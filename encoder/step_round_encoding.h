@@ -28,8 +28,8 @@
 // formula of a claim is what its DRAT proof refutes.
 //
 // Symmetric schedules: with generators of a group of automorphisms, variables of one orbit are one variable
-// and of the constraints of an orbit one is written. With `nearer`, only sends that bring their chunk nearer to a
-// destination have a variable. Models are schedules; an Unsat says nothing about others.
+// and of the constraints of an orbit one is written. With `nearer`, only sends that bring their chunk nearer
+// to a destination have a variable. Models are schedules; an Unsat says nothing about others.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
-// Sums are sets of contributions, one variable for each member, so a union is an or and disjointness is pairwise. What is hard
-// to say in clauses is "the p-th of equal parts of what is there": it needs counting, so `before` is a unary counter over the
-// chunks of a device, defined once for each state, and a part is read off it. Variables of a group (its union, its
-// parts) are shared by all instructions that act on it.
+// Sums are sets of contributions, one variable for each member, so a union is an or and disjointness is
+// pairwise. What is hard to say in clauses is "the p-th of equal parts of what is there": it needs counting,
+// so `before` is a unary counter over the chunks of a device, defined once for each state, and a part is read
+// off it. Variables of a group (its union, its parts) are shared by all instructions that act on it.
 //
 // Invariant: held(t, ...) is exactly what the devices hold after t instructions, since every instruction says
 // of each device, chunk and contributor what becomes of it, those in no group included; so at_goal and the

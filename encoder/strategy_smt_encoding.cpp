@@ -1,5 +1,5 @@
-// As text, and by other means than the clauses of strategy_encoding.cpp: sets are bit vectors, counting is arithmetic, and a
-// part is an inequality of products. So what the two agree on has been said twice.
+// As text, and by other means than the clauses of strategy_encoding.cpp: sets are bit vectors, counting is
+// arithmetic, and a part is an inequality of products. So what the two agree on has been said twice.
 //
 // Everything is written out for each instruction under "if it is the chosen one": text is long and nothing is
 // shared, which is the solver's to find. Counts are defined for each state once, by sums of 0 and 1, and only
