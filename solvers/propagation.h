@@ -1,5 +1,5 @@
-// What follows from assumptions by unit propagation alone: by how much a decision makes a formula smaller. For choosing what to
-// decide; nothing is concluded from it.
+// What follows from assumptions by unit propagation alone: by how much a decision makes a formula smaller.
+// For choosing what to decide; nothing is concluded from it.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class Propagation {
   int value(Lit) const;
   // How many literals are true; those before stay where more is assumed.
   std::size_t known() const { return trail_.size(); }
-  // False: they cannot all be true together, as far as was looked. What was known by then is to be taken back.
+  // False: they cannot all be true together, as far as was looked. What was known by then is to be taken
+  // back.
   bool assume(Lit);
   void back_to(std::size_t known);
 

@@ -1,4 +1,5 @@
-// SMT-LIB text in, verdict and values out; Z3 behind it, in a library that is loaded when it is needed (parts/).
+// SMT-LIB text in, verdict and values out; Z3 behind it, in a library that is loaded when it is needed
+// (parts/).
 #pragma once
 
 #include <map>
