@@ -1,8 +1,7 @@
 // An edge colouring of a bipartite multigraph, items against kinds, with colours of even size (de Werra
 // 1971): steps are colours. One colour after the other is a flow: an item with as many uses left as steps
 // must use something now, and a kind with more uses left than later steps carry must be used. If uses are
-// even among steps as fractions, that is a flow, so there is one of whole numbers, and what is left is again
-// even.
+// even among steps as fractions, that is a flow, so there is an integral one, and what is left is again even.
 #include "construct/edge_colours.h"
 
 #include <algorithm>

@@ -18,9 +18,9 @@
 
 namespace chorale {
 
-// A schedule within the budget, or none found (which proves nothing). Requires a flattened topology and a
-// collective that does not combine. Nothing is looked for under generators of too large a group, or of one
-// that does not preserve the collective. `bound` may be any claim; it is used if it has Weights. The first
+// A schedule within the budget, or nothing found (which proves nothing). Requires a flattened topology and a
+// collective that does not combine. Nothing is searched under generators of too large a group, or of one that
+// does not preserve the collective. `bound` may be any claim; it is used if it has Weights. The first
 // kGeometricTries split the rounds geometrically, the others at random; all with fixed seeds.
 inline constexpr int kGeometricTries = 7;
 std::optional<Schedule> greedy_schedule(const Topology&, const Collective&, const Budget&,

@@ -1,5 +1,5 @@
-// What the hand-written algorithms are written in: who sends which chunk to whom, step by step, before links
-// and rounds are known.
+// The form in which baseline algorithms are written: which rank sends which chunk to which rank, step by
+// step, before links and rounds are known.
 #pragma once
 
 #include <optional>
@@ -25,8 +25,7 @@ using Plan = std::vector<std::vector<Transfer>>;  // transfers of each step
 // Adds a transfer to step s, making the plan long enough.
 void add(Plan&, int s, const Transfer&);
 
-// Last step first, every transfer the other way round: what was spread is collected. With `reduce` it is
-// added up.
+// Last step first, every transfer reversed: what was spread is collected. With `reduce` it is added up.
 Plan backwards(Plan, bool reduce);
 
 // One after the other.

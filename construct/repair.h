@@ -26,11 +26,11 @@ struct Patched {
   long long lost = 0;                    // of these, whose link, rank or chunk is gone
 };
 
-// What is left of the old schedule does what it did; who gets something no more gets it from the nearest that
-// has it, over links that are not full; and all is put in steps again, as it was and as early as may be. Each
-// has passed the referee. None where something cannot be reached any more, or when stopped. Of a sum for
-// several ranks each chunk must go up a tree and down a tree; one that does not is made anew.
-// `now.collective` is of the old one's kind and chunks, on the ranks that are left.
+// The intact sends of the old schedule are kept; a rank that no longer receives a chunk gets it from the
+// nearest holder, over links that are not full; and all is put in steps again, as it was and as early as
+// possible. Each result is verified. Empty if a destination cannot be reached any more, or when stopped. Of a
+// sum for several ranks each chunk must go up a tree and down a tree; a chunk that does not is planned anew.
+// `now.collective` is of the old one's kind and chunks, on the remaining ranks.
 Patched patched(const Task& before, const Schedule&, const MovedParts&, const Task& now,
                 const std::atomic<bool>* stop = nullptr);
 

@@ -3,14 +3,13 @@
 // earlier step than the reads of what was there before, since all sends of a step read first; and one that
 // replaces comes after the writes before it, and before the additions after it. Additions to one value
 // commute. So orders are edges of two kinds, "at least one step later" and "no earlier"; the second kind may
-// run in circles inside of a step (ranks that exchange sums), and what is on one circle is one job, done at
-// once.
+// form cycles inside a step (ranks that exchange sums), and a cycle is one job, done at once.
 //
 // Each step takes, of the jobs that may go, those with the longest chain of steps behind them, while links
 // have room: of equals the one with the lower chunk, so chunks move on one after the other, as in a pipeline,
 // and of one chunk that to the next rank after the sender: else all would leave the last ranks for later,
-// whose ports are then too narrow. On a schedule put together of stages this overlaps the stages by itself. A
-// queue a link, and a heap of their heads: of what waits for a full link only the first is looked at.
+// whose ports are then too narrow. On a schedule composed of stages this overlaps the stages by itself. A
+// queue per link, and a heap of their heads: of what waits for a full link only the first is examined.
 #include "construct/retiming.h"
 
 #include <algorithm>
@@ -270,7 +269,7 @@ class Retiming {
 }  // namespace
 
 std::vector<Schedule> retimings(const Topology& topology, const Schedule& schedule, Effort& effort) {
-  // A look at each send, and about three more for what waits for what.
+  // Work per send: one for the send, and about three more for its dependences.
   constexpr int kLooks = 4;
   long long looks = 0;
   int widest = 1;

@@ -75,7 +75,7 @@ class Router {
 
  private:
   // Walks back from each destination by the link that `back` names, until it is on the tree. A branch is
-  // found leaf first and turned round, so that the link into a rank stands before those out of it.
+  // found leaf first and reversed, so that the link into a rank stands before those out of it.
   std::vector<LinkId> tree(const RankSet& sources, std::span<const Rank> destinations,
                            const std::function<LinkId(Rank)>& back) {
     ++trees_;
@@ -111,8 +111,8 @@ class Router {
     return best;
   }
 
-  // Dijkstra's algorithm: the last link of the cheapest way to each rank, -1 where there is none. Every price
-  // is above 0, so the ways have no circles.
+  // Dijkstra's algorithm: the last link of the cheapest path to each rank, -1 where there is none. Every
+  // price is above 0, so the paths have no cycles.
   std::vector<LinkId> cheapest_ways(const ChunkSpec& spec) const {
     std::vector<double> cost(topology_.ranks, std::numeric_limits<double>::infinity());
     std::vector<LinkId> back(topology_.ranks, -1);

@@ -15,12 +15,12 @@ namespace chorale {
 // those out of it.
 using Routes = std::vector<std::vector<LinkId>>;
 
-// Every destination at its distance, in hops, from the nearest rank that has the chunk. Of the ways that are
-// as short, the one that carries least so far, over ranks that get the chunk anyway.
-// Nothing where a destination cannot be reached, or when stopped.
+// Every destination at its distance, in hops, from the nearest rank that has the chunk. Of equally short
+// paths, the one that carries least so far, over ranks that get the chunk anyway. Nothing where a destination
+// cannot be reached, or when stopped.
 std::optional<Routes> shortest_routes(const Topology&, const Collective& copies, const Effort&);
 
-// Ways may be longer where the short ones are full. Nothing as above.
+// Paths may be longer where the short ones are full. Nothing as above.
 std::optional<Routes> balanced_routes(const Topology&, const Collective& copies, const Effort&);
 
 }  // namespace chorale

@@ -14,11 +14,11 @@
 
 namespace chorale {
 
-// Of an Allgather, a Broadcast, or what else brings each chunk to all ranks: by steps, none better than
-// another in both steps and rounds. The last has as few rounds as we find, mostly those of the tightest cut.
-// None of other collectives, where a rank cannot be reached, where it is not quick, or when stopped. What is
-// guarded ends after so many looks (guarded_growth.h): some seconds. Requires a collective that copies, every
-// chunk with a rank that has it, and no switches.
+// For an Allgather, a Broadcast, or any collective that brings each chunk to all ranks: schedules by steps,
+// Pareto-optimal in (steps, rounds). The last has as few rounds as are found, mostly those of the tightest
+// cut. Empty for other collectives, if a rank cannot be reached, if it would not be quick, or when stopped.
+// Growth under the oracle has a work budget (guarded_growth.h): some seconds. Requires a collective that
+// copies, every chunk with a source, and no switches.
 std::vector<Schedule> grow_trees(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr,
                                  long long most_looks = 200'000'000);
 
