@@ -47,7 +47,7 @@ Formula with_cube(Formula, const InstanceEncoding&, const Cube&);
 
 // The collective of that one chunk.
 Collective only(const Collective&, Chunk);
-// So many rounds that one chunk never has to wait for a link.
+// A budget of `steps` steps with so many rounds that one chunk never waits for a link.
 Budget ample(const Topology&, int steps);
 
 // A formula of more clauses is not built: about 700 MB.
@@ -56,7 +56,7 @@ inline constexpr double kMostClauses = 1e7;
 double clauses(const Topology&, const Collective&, const Budget&);
 
 // The formula that a refutation of this claim refutes: full, unsymmetric, its budget (one round less than
-// claimed) as unit clauses. Reduce and ReduceScatter are asked as their duals on the reversed topology. A
+// claimed) as unit clauses. Reduce and ReduceScatter are encoded as their duals on the reversed topology. A
 // claim that there is no schedule at all is about one chunk of a sum with several destinations, with as many
 // rounds as its steps can use. Requires a finite number of steps, a number of rounds over 1, and that chunk.
 // With a cube, of its part alone: chunks and links in range.
