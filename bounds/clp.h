@@ -12,7 +12,7 @@ struct LpEntry {
   double value = 0;
 };
 
-// minimise cost * x over x >= 0, each row of entries * x in [low, high]
+// minimise cost * x over x >= 0, each row of coefficients (`entries`) * x in [low, high]
 struct LinearProgram {
   std::vector<double> cost = {};  // by column
   std::vector<double> low = {};   // by row

@@ -1,4 +1,4 @@
-// Prices that are equal for links that look alike (machine_colours.h): the concurrent flow problem of a large
+// Prices that are equal for links of one colour (machine_colours.h): the concurrent flow problem of a large
 // machine with few kinds of links.
 #pragma once
 

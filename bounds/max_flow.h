@@ -27,11 +27,11 @@ class MaxFlow {
   bool on_source_side(int node) const { return level_[node] != kOut; }
   bool in_cut(int arc) const { return on_source_side(ends_[arc].from) && !on_source_side(ends_[arc].to); }
 
-  // Arcs looked at in all runs: what they cost, the same on every machine.
+  // Arcs examined in all runs: a measure of work that is the same on every machine.
   long long work() const { return work_; }
 
  private:
-  static constexpr int kOut = -1;  // no way to the sink; not on the source's side
+  static constexpr int kOut = -1;  // no path to the sink; not on the source's side
 
   struct Ends {
     int from = 0;
