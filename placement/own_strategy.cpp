@@ -17,7 +17,7 @@
 namespace chorale {
 namespace {
 
-// None where a level is not one of these; `missing` says which.
+// Nothing if a level is not one of these; `missing` is then its name.
 std::optional<Strategy> over_levels(const NamedStrategy& named, const std::vector<std::string>& levels,
                                     std::string& missing) {
   const auto level = [&](const std::string& name) {

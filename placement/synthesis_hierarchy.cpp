@@ -1,6 +1,6 @@
-// All by mixed-radix numbers: a device is its digits, one for each factor of the matrix; an instruction says
-// which digits vary inside a group and which are fixed, and what it does not name varies freely around the
-// groups.
+// All by mixed-radix numbers: a device is its digits, one for each factor of the matrix; an instruction
+// states which digits vary inside a group and which are fixed, and what it does not name varies freely around
+// the groups.
 //
 // For two levels of two below the root, devices 0 to 3: InsideGroup of slice 1 is {0 1} {2 3}, Parallel of
 // slice 1 under the root is {0 2} {1 3}, and Master of the same only {0 2}.
@@ -65,7 +65,7 @@ std::vector<Factor> others(const ParallelismMatrix& matrix, const std::vector<Fa
   return result;
 }
 
-// The groups, given as places in `devices`, once around each base.
+// The groups, given as positions in `devices`, once around each base.
 DeviceGroups repeated(const DeviceGroups& groups, const std::vector<int>& devices,
                       const std::vector<int>& bases) {
   DeviceGroups result;
