@@ -1,4 +1,4 @@
-// When to stop, for whoever asks question after question.
+// The time at which a series of questions must stop.
 #pragma once
 
 #include <algorithm>

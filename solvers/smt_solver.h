@@ -19,7 +19,7 @@ struct SmtAnswer {
   std::int64_t conflicts = 0;
 };
 
-// A solver that keeps what it was told: add, ask under an assumption, add more. Limits on time and Ctrl-C
+// A solver that keeps its assertions: add, solve under an assumption, add more. Limits on time and Ctrl-C
 // hold for each question; a limit on conflicts is not kept.
 class SmtSession {
  public:
