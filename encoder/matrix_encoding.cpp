@@ -97,8 +97,8 @@ Lit MatrixEncoding::more(int prime, int axis, int level, int v) const {
   return first_[(prime * axes_ + axis) * levels_ + level] + v - 1;
 }
 
-// At most so many are true, and at most the rest false: counters go one way only (counter.h), so an equality
-// is two of them.
+// At most `sum` are true, and at most the rest false: counters are one-directional (counter.h), so an
+// equality is two of them.
 void MatrixEncoding::sums_to(const std::vector<Lit>& bits, int sum) {
   const int size = static_cast<int>(bits.size());
   if (size < sum) {

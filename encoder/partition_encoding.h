@@ -37,8 +37,8 @@ class PartitionEncoding {
   Formula formula_ = {};
 };
 
-// All ways to write their sum as so many numbers >= 1, in lexicographic order from 1 1 ... up; false after
-// the last.
+// The next way to write the sum of `rounds_of_step` as the same number of integers >= 1, in lexicographic
+// order from 1 1 ... up; false after the last.
 bool next_partition(std::vector<int>& rounds_of_step);
 
 }  // namespace chorale

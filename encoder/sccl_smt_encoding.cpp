@@ -50,7 +50,7 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
       std::string incoming;
       for (LinkId l = 0; l < links; ++l)
         if (topology.links[l].dst == n) incoming += fmt::format(" (ite {} 1 0)", send_of(c, l));
-      // (C3); nothing is sent to who has the chunk from the start, which (C4) says as well.
+      // (C3); nothing is sent to a rank that has the chunk from the start, which (C4) implies as well.
       if (starts_at(spec, n))
         text_ += fmt::format("(assert (= (+ 0{}) 0))\n", incoming);
       else
