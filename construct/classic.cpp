@@ -56,7 +56,7 @@ Plan scatter_then_gather(const Plan& gather) {
 }
 
 // Recursive doubling, halving (its reverse) and direct exchanges, by position in an order: in step k
-// positions whose numbers differ in bit k exchange. By doubling, each rank has what the 2^k places of its
+// positions whose numbers differ in bit k exchange. By doubling, each rank has what the 2^k positions of its
 // block have, and gets what the 2^k of the neighbouring block have: after log2(n) steps all, and nothing
 // twice. Two that exchange and add in one step both end with the sum of both, since sends read what was there
 // before the step.
@@ -92,7 +92,7 @@ Plan direct(int ranks, int chunks, const std::function<int(Rank from, Rank to)>&
   return plan;
 }
 
-// Everyone sends its own contribution and nothing else: what arrives in the step is not read in it.
+// Every rank sends its own contribution and nothing else: what arrives in the step is not read in it.
 Plan one_shot_allreduce(int ranks, int chunks) {
   return direct(
       ranks, chunks, [](Rank, Rank) { return 0; }, true);
@@ -310,7 +310,7 @@ std::vector<Tree> trees_for(Trees kind, const Topology& topology, const Order& o
   return chained.empty() ? trees : chained;
 }
 
-// A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks a round
+// A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks per round
 // wants w of them, and rings side by side want one each, as trees do.
 int fewest_chunks(const Row& row, const Topology& topology, const Request& request) {
   if (row.rings == Rings::One) return std::max(1, ring_width(topology, request.rings[0].order));

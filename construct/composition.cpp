@@ -40,7 +40,7 @@ namespace {
 constexpr long long kComposeEffort = 3'000'000;
 constexpr int kMostSlice = 8;  // chunks of a slice: parts of more take longer to make than they are better
 constexpr int kMostRanksOfPart = 256;
-// Chunks times ranks: beyond, making and judging what nobody asked for takes seconds.
+// Chunks times ranks: beyond, constructing and verifying points that were not requested takes seconds.
 constexpr long long kMostHeld = 1 << 18;
 
 // Which rank of its group a chunk leads on from, stage by stage, to where it is wanted.

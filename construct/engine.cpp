@@ -296,7 +296,7 @@ class Construction::Engine {
     }
   }
 
-  // The dearest is a million.
+  // The highest is a million.
   Prices whole(const std::vector<double>& bins) const {
     const double unit = 1e6 / std::ranges::max(bins);
     Prices prices;

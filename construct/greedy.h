@@ -2,10 +2,10 @@
 //
 // The idea that makes it meet bounds: a cut that bounds the collective from below may be crossed only once by
 // each chunk. The prices of a cut certificate name that cut (the ranks that reach its destination for free),
-// automorphisms carry it to its images, and a send that enters such a block comes first and only if nobody in
-// the block has the chunk. Rounds are split over the steps geometrically, since what arrives last must still
-// be spread inside its block. Steps are filled orbit by orbit under the given group (free subgroups give the
-// same load everywhere). Compare TACOS (Won et al.).
+// automorphisms carry it to its images, and a send that enters such a block comes first and only if no rank
+// of the block has the chunk. Rounds are split over the steps geometrically, since what arrives last must
+// still be spread inside its block. Steps are filled orbit by orbit under the given group (free subgroups
+// give the same load everywhere). Compare TACOS (Won et al.).
 #pragma once
 
 #include <optional>

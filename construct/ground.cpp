@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint16_t kFar = std::numeric_limits<std::uint16_t>::max();
 
-// What of a bin is used by whom.
+// Which representative uses which links of a bin.
 struct BinUse {
   std::vector<LinkId> links = {};
   int weight = 0;

@@ -77,7 +77,7 @@ class TogetherStep {
   }
 
  private:
-  // Has nobody in v's block the chunk? And which others are its images within the block?
+  // Does no rank of v's block have the chunk? And which others are its images within the block?
   bool is_entry(const Holdings& before, Rank v, Chunk c) const {
     for (Rank u = 0; u < ground_.ranks(); ++u)
       if (u != v && block_[u] == block_[v] && before.has(u, c)) return false;

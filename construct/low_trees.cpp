@@ -1,5 +1,5 @@
-// Simulated annealing. A tree takes an edge and gives up one of the circle that it closes; if no copy of the
-// new edge is free, it comes from another tree, which takes the one given up, where that joins its two halves
+// Simulated annealing. A tree takes an edge and gives up one of the cycle that it closes; if no copy of the
+// new edge is free, it comes from another tree, which takes the one given up, where that joins its two parts
 // again. Packings without a free copy are what the weakest partition makes, so most moves are such exchanges.
 //
 // Packing alone leaves trees twice as high as necessary (mesh:8x8: 13 instead of 8): matroid union ignores

@@ -4,10 +4,10 @@
 // goes in the one after that of the edge above it; then all is retimed (construct/retiming.h), which closes
 // the gaps.
 //
-// A sum for one destination is a copy backwards. A sum for all goes up a tree and down a tree from one root,
+// A sum for one destination is a reversed copy. A sum for all goes up a tree and down a tree from one root,
 // and both are forests of copies, one of them reversed: a ReduceScatter + Allgather, rings and trees have
-// this form, exchanges of sums do not. What lost: to search for the value that takes the place of each lost
-// one in a sum, which has no answer as soon as a rank has to pass on two sums of one chunk.
+// this form, exchanges of sums do not. What lost: to search for the value that replaces each lost one in a
+// sum, which has no answer as soon as a rank has to pass on two sums of one chunk.
 #include "construct/repair.h"
 
 #include <algorithm>

@@ -29,7 +29,7 @@ struct Precedence {
   bool later = true;  // in a later step; otherwise in no earlier one
 };
 
-// Sends in their order of steps, and what follows from whom.
+// Sends in the order of their steps, and the dependences between them.
 class Precedences {
  public:
   Precedences(const Topology& topology, const Schedule& schedule) {
@@ -203,7 +203,7 @@ class Retiming {
 
  private:
   struct Job {
-    std::vector<int> sends = {};         // one, or a circle
+    std::vector<int> sends = {};         // one, or a cycle
     std::vector<Precedence> after = {};  // by job
     int waits = 0;                       // orders into it
     int far = 0;                         // steps behind it

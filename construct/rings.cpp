@@ -333,8 +333,8 @@ int root_of(std::vector<int>& parent, int n) {
 
 }  // namespace
 
-// Step s, position i of the ring: passes on the block of place i - s, which it got in step s - 1 (in step 0
-// its own). Every link carries one chunk in every step for each ring over it.
+// Step s, position i of the ring: passes on the block of position i - s, which it got in step s - 1 (in step
+// 0 its own). Every link carries one chunk in every step for each ring over it.
 Plan ring_allgather(const std::vector<Ring>& rings, int chunks) {
   Plan plan;
   const int n = static_cast<int>(rings[0].order.size());

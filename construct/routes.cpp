@@ -1,4 +1,4 @@
-// Chunks are routed one after the other, and each sees what those before it have left: the price of a link is
+// Chunks are routed one after the other, and each uses what those before it have left: the price of a link is
 // the rounds that it and the limits over it would need with this chunk as well, so the sum of squares of the
 // loads is what is kept small. Balanced routes are found twice, the second time with all others known.
 //
@@ -7,7 +7,7 @@
 //
 // Not done: an exact concurrent flow (bounds/flow_lp.h has one) is fractional, must be rounded, and is a
 // linear program where this is a walk; Steiner trees cost a search for each destination, and where a chunk
-// has many, construct/spreading.cpp lets it come from any rank that has it, whatever the tree says.
+// has many, construct/spreading.cpp lets it come from any rank that has it, whatever its tree is.
 #include "construct/routes.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A question, and the equivalent one that encodings and constructions solve in its place.
+// A question, and the equivalent one that encodings and constructions solve instead.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // Matroid union with cyclic scanning (Roskind and Tarjan 1985). A copy of an edge goes into a forest where it
-// closes no circle. If it closes one everywhere, each edge of the circle in the first forest could make room
-// by moving to the next one, where it may close a circle again: breadth first through these exchanges to an
-// edge that finds room, then all move up. If none does, the ends of all edges that were examined are a clump,
-// full in every forest: no copy within it is tried again, and if trees are missing in the end, clumps are the
+// closes no cycle. If it closes one everywhere, each edge of the cycle in the first forest could make room by
+// moving to the next one, where it may close a cycle again: breadth first through these exchanges to an edge
+// that finds room, then all move up. If none does, the ends of all edges that were examined are a clump, full
+// in every forest: no copy within it is tried again, and if trees are missing in the end, clumps are the
 // groups of the partition.
 //
 // Forests begin as trees grown breadth first from the middle of the network while copies last, one after the

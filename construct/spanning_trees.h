@@ -21,8 +21,8 @@ struct TreePacking {
   std::vector<int> group = {};
 };
 
-// Requires a connected network. Trees start near ranks that are far from nobody, and are low where that is
-// easy.
+// Requires a connected network. Trees start near ranks of small eccentricity (far from no rank), and are low
+// where that is easy.
 TreePacking pack_spanning_trees(int ranks, const std::vector<Edge>&, int trees);
 
 }  // namespace chorale

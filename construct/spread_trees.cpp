@@ -73,7 +73,7 @@ class TreeSpreading {
     for (int e : tree) load_[e] += by;
   }
 
-  // Ranks that are farthest from nobody.
+  // Ranks of the least eccentricity.
   void find_middle() {
     int least = ranks_;
     for (Rank r = 0; r < ranks_; ++r) {

@@ -92,7 +92,7 @@ class Spreading {
   std::size_t at(Chunk c, Rank n) const { return static_cast<std::size_t>(c) * topology_.ranks + n; }
 
   // Links of the route below each rank that is on it. The link into a rank stands before those out of it, so
-  // one pass from the end sees every rank after all below it. Ranks that begin with the chunk stay at -1.
+  // one pass from the end visits every rank after all below it. Ranks that begin with the chunk stay at -1.
   void measure(Chunk c) {
     for (LinkId l : routes_[c]) below_[at(c, topology_.links[l].dst)] = 0;
     for (auto link = routes_[c].rbegin(); link != routes_[c].rend(); ++link) {
@@ -190,8 +190,8 @@ class Spreading {
   }
 
   // The best wish of every link competes; the winner's link sends its next. A rank counts as having a chunk
-  // at once, so that nobody else sends it, but offers it on only after the step, so that nothing moves twice
-  // in one.
+  // at once, so that no other rank sends it, but offers it on only after the step, so that nothing moves
+  // twice in one.
   Step fill(int width, const Effort& effort) {
     using Candidate = std::pair<Wish, LinkId>;
     const auto later = [](const Candidate& a, const Candidate& b) {
