@@ -74,7 +74,7 @@ class Checker {
                               .words = at.point >= 0 ? fmt::format("points[{}]: {}", at.point, what)
                                                      : fmt::format("claims[{}]: {}", at.claim, what)});
   }
-  // What somebody else found, in a point.
+  // What a second checker found, in a point.
   void fail(const FaultPlace& at, std::vector<Fault> faults) {
     for (Fault& fault : faults) {
       fault.place.point = at.point;

@@ -51,7 +51,7 @@ class Findings {
 
   // Of all that was put. `stopped`: why the search ended; No: it did not have to.
   Result result(Stopped stopped, double seconds) const;
-  // What is there, while the search goes on: nothing is timed, and nobody is waited for.
+  // What is there, while the search goes on: nothing is timed, and no thread is waited for.
   Result so_far(Stopped stopped, double seconds) const;
 
   bool is_allreduce() const { return empty_.collective.kind == CollectiveKind::AllReduce; }
@@ -124,7 +124,7 @@ SearchLimits limits_of(const FrontierOptions&);
 
 // mark() of optimality.h, after every schedule has been verified; a wrong one is a bug and throws
 // std::logic_error. What is complete was not stopped; a result of algorithms is so only where none of any
-// chunk count has a better rate, since nobody asked for their chunk count.
+// chunk count has a better rate, since their chunk count was not requested.
 void finish_result(Result&);
 // The same of a result whose schedules have been verified.
 void mark_verified(Result&);

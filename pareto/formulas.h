@@ -63,7 +63,7 @@ double clauses(const Topology&, const Collective&, const Budget&);
 Formula refutable_formula(const Topology&, const Collective&, const Claim&, const Cube& = {});
 // Formula and proof as two files of the folder, named by the formula.
 void keep_proof(const std::string& folder, const Formula&, const Refutation&);
-// No formula of that size is built; asked before, of claims that somebody else makes.
+// No formula of that size is built; called before, for claims from elsewhere.
 bool too_large_to_refute(const Topology&, const Collective&, const Claim&);
 
 }  // namespace chorale

@@ -35,8 +35,8 @@ bool says_more(const std::vector<Claim>& known, const Claim&);
 bool lies_within(const Result&, const Point&);
 
 // From points and claims: sorts the points, those on the frontier first, by steps, then the others by chunks
-// and steps; sets on_frontier, proven and bound of each; lists the openings; and says whether the result is
-// complete, and to which chunk count. Schedules are not read. Returns [point] -> its index before.
+// and steps; sets on_frontier, proven and bound of each; lists the openings; and states whether the result is
+// complete, and up to which chunk count. Schedules are not read. Returns [point] -> its index before.
 std::vector<std::size_t> mark(Result&);
 
 }  // namespace chorale

@@ -215,7 +215,7 @@ class SpaceCheck {
   }
 
   void lower_by_all(Rates& rates, int chunks) const {
-    // Nobody has claimed anything: anything is possible.
+    // Without claims, anything is possible.
     lower_by(rates, Method::Direct, chunks);
     if (!allreduce()) return;
     lower_by(rates, Method::Composed, chunks);

@@ -12,7 +12,7 @@
 
 namespace chorale {
 
-// What is wrong ("points[3]: is not proven by the claims"). The claims are believed.
+// What is wrong ("points[3]: is not proven by the claims"). The claims are trusted.
 std::vector<Fault> space_faults(const Result&);
 
 }  // namespace chorale
