@@ -199,8 +199,8 @@ class PriceCheck {
     return "";
   }
 
-  // By trees, where all ranks have the chunk or want it; of a sum, for the dearest destination. Otherwise by
-  // the dearest path.
+  // By trees, where all ranks have the chunk or want it; of a sum, for the most expensive destination.
+  // Otherwise by the most expensive path.
   std::int64_t owed_by_trees(const ChunkSpec& spec, const Weights& w) const {
     const auto are_all = [&](const RankSet& some, const RankSet& others) {
       for (Rank n = 0; n < topology_.ranks; ++n)
@@ -426,7 +426,7 @@ std::vector<int> steps_to_all(const Topology& given, const RankSet& from) {
 }
 
 // A copy has to come from the nearest rank that has it, so the certificate names a destination that is too
-// far from all of them. Of a sum nobody's contribution can be left out, so it names one contributor, of whom
+// far from all of them. A sum needs every contribution, so the certificate names one contributor, from which
 // one destination is too far.
 std::string distance_fault(const Topology& topology, const Collective& collective, const Claim& claim) {
   const Chunk c = claim.certificate.chunk;

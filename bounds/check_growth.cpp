@@ -53,7 +53,7 @@ struct CheckedSpread {
   int chunks = 0;            // of the class
   long long ranks = 0;       // that do not have them before
   long long goal = 0;        // of those, how many must in the end
-  long long from_start = 0;  // rates, chunks a round
+  long long from_start = 0;  // rates, chunks per round
   long long per_rank = 0;
   long long received = 0;
 };

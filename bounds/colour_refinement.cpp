@@ -86,10 +86,10 @@ Colouring refine_colours(const LinearProgram& program) {
 }
 
 // One variable stands for its colour's all, so it costs their sum, and of equally coloured rows, which are
-// then one and the same constraint, one is written. Duals go back by counting coefficients both ways: if a
-// row of colour i (m members) has a_ij in all with the columns of colour j (n members), a column has m a_ij /
-// n with those rows. So y_i / m on each row charges a column an n-th of what the small program charges, and
-// its cost is an n-th, too: feasible there, feasible here.
+// then one and the same constraint, one is written. Duals go back by counting coefficients in both
+// directions: if a row of colour i (m members) has a_ij in all with the columns of colour j (n members), a
+// column has m a_ij / n with those rows. So y_i / m on each row charges a column an n-th of what the small
+// program charges, and its cost is an n-th, too: feasible there, feasible here.
 LpSolution solve_by_colours(const LinearProgram& program, const Colouring& colouring, int iterations) {
   LinearProgram small;
   small.cost.assign(colouring.column_colours, 0);

@@ -4,9 +4,9 @@
 // found. Links without shared limits need no x: their bandwidth is not shared, so x = r_s * bandwidth.
 //
 // Why the duals are a certificate: the dual of a cut is its price, that of a capacity the price of its link
-// or limit in that step. The column of x says that the cuts that a send enters cost no more than its links
-// and limits; that of r_s that a round is paid 1 at most; the objective is what a chunk pays. Rounded to
-// integers, what a send then lacks is put on its link. Every answer on the way is a bound, so limits cost
+// or limit in that step. The column of x states that the cuts that a send enters cost no more than its links
+// and limits; that of r_s that a round is paid at most 1; the objective is what a chunk pays. Rounded to
+// integers, what a send then lacks is put on its link. Every intermediate answer is a bound, so limits cost
 // strength only.
 #include "bounds/cut_packing.h"
 

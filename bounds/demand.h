@@ -20,7 +20,8 @@ struct Demand {
   std::int64_t amount = 1;
 };
 
-// Prices (one entry for any number of steps, or one a step), and what they show: rounds * per_round >= owed.
+// Prices (one element for any number of steps, or one per step), and what they show: rounds * per_round >=
+// owed.
 struct PriceBound {
   std::vector<Prices> prices = {};
   std::int64_t owed = 0;

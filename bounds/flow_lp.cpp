@@ -4,7 +4,7 @@
 // column. Every solution is shrunk by its own symmetry before Clp solves it, and only ratios of duals leave,
 // as integers.
 //
-// Why duals are prices: a capacity's row says bandwidth * rounds >= flow, so its dual is what a unit of that
+// Why duals are prices: a capacity's row is bandwidth * rounds >= flow, so its dual is what a unit of that
 // capacity is worth. The column of a step's rounds costs 1 and is charged bandwidth * dual: a round can be
 // paid at most 1. An arc's column costs nothing: from tail to head, the dual of the rank's row rises by no
 // more than the prices over it, so the duals of ranks are at most distances under the prices, and the

@@ -38,7 +38,7 @@ struct Rates {
   std::vector<long long> in = {};
 };
 
-// By rank, chunks a round over its links of that end: all, or what one limit leaves. Several limits at one
+// By rank, chunks per round over its links of that end: all, or what one limit leaves. Several limits at one
 // rank are not combined, which leaves the rate too high and the bound weaker, never wrong.
 std::vector<long long> rates_at(const Topology& topology, Node Link::*end) {
   std::vector<long long> all(topology.ranks, 0);

@@ -125,7 +125,7 @@ class Climb {
     return group;
   }
 
-  // Merges until two groups are left, and returns the best of all partitions on the way.
+  // Merges until two groups are left, and returns the best of all partitions met.
   Group best_on_the_way(const Group& start) {
     ask(start);
     Group group = start, best = start;

@@ -212,7 +212,7 @@ class PriceSearch {
     return take(program.prices(), choice);
   }
 
-  // `settled`: to charge the dearest destinations under these prices would find nothing better.
+  // `settled`: to charge the most expensive destinations under these prices would find nothing better.
   bool take(std::vector<Prices> prices, const Choice& choice, bool settled = false) {
     if (prices.empty()) return false;
     std::optional<Payment> payment = pay(topology_, classes_, std::move(prices), steps_ > 0, choice);
@@ -246,7 +246,7 @@ class PriceSearch {
   long long work_left_;
   std::set<std::uint64_t> solved_ = {};  // signatures
   std::optional<Payment> best_ = {};
-  bool settled_ = false;  // the best prices' dearest destinations are those they were made for
+  bool settled_ = false;  // the best prices' most expensive destinations are those they were made for
 };
 
 }  // namespace

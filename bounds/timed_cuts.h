@@ -5,9 +5,9 @@
 //   machine with capacity r_s * bandwidth over a link in step s
 //
 // is FlowProgram's timed program (flow_lp.h) with one commodity, solved through its cuts (Benders 1962): a
-// small program over r alone, to which a maximum flow adds the cut that its answer violates. Every answer on
-// the way is a bound. That is for large machines: the program itself has (ranks + links) * steps columns,
-// 98,000 on ring:256.
+// small program over r alone, to which a maximum flow adds the cut that its answer violates. Every
+// intermediate answer is a bound. That is for large machines: the program itself has (ranks + links) * steps
+// columns, 98,000 on ring:256.
 #pragma once
 
 #include <vector>
