@@ -85,8 +85,8 @@ class Explorer {
  private:
   int digit(int device, int level) const { return device >> (levels_ - 1 - level) & 1; }
 
-  // New shares, and what the instruction moves. The first device of a group speaks for all: in a Broadcast
-  // nobody else counts, and in all others the rules have all hold equally much. Groups may differ from each
+  // New shares, and what the instruction moves. The first device of a group represents all: in a Broadcast no
+  // other counts, and in all others the rules require all to hold equally much. Groups may differ from each
   // other; those that hold the same become one part of the charge.
   Charge share(const State& before, Shares& shares, Operation operation, const ModelGrouping& g) const {
     std::map<std::vector<int>, std::vector<int>> acting;  // by what they hold: first devices of groups
