@@ -22,7 +22,7 @@ namespace chorale {
 
 class PartitionEncoding {
  public:
-  // One number of rounds a step. Requires a flattened topology and a collective that does not combine.
+  // One number of rounds per step. Requires a flattened topology and a collective that does not combine.
   PartitionEncoding(const Instance&, std::span<const int> rounds_of_step);
   const Formula& formula() const { return formula_; }
   Schedule decode(const Assignment&) const;

@@ -58,7 +58,7 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
                              incoming);
     }
     for (LinkId l = 0; l < links; ++l)
-      // (C4): times rise along sends, so no chunk comes round in a circle, out of nothing.
+      // (C4): times rise along sends, so no chunk travels in a cycle without a source.
       text_ += fmt::format("(assert (=> {} (< {} {})))\n", send_of(c, l), time_of(c, topology.links[l].src),
                            time_of(c, topology.links[l].dst));
   }

@@ -125,7 +125,7 @@ void StepRoundEncoding::number_orbits(const EncodingOptions& options) {
   }
 }
 
-// Within the times that have a variable: before, it is false, and after, nobody asks.
+// Within the times that have a variable: before, it is false, and after, it is not used.
 void StepRoundEncoding::stays(Chunk c, Rank n) {
   const int i = c * topology_.ranks + n;
   for (int t = earliest_[i]; t + 1 + remaining_[i] <= horizon_.steps; ++t)

@@ -221,8 +221,8 @@ void StrategyEncoding::reduce_scatter(Lit guard, Group& g) {
       for (int c = 0; c < k_; ++c) becomes(guard, g.t, g.members[p], r, c, sum(g, r, c), g.part[p * k_ + r]);
 }
 
-// Equally many of each: the unary counts over all chunks agree, from the first device to the last. Nobody's
-// chunk is another's, so the union is a sum of nothing twice.
+// Equally many of each: the unary counts over all chunks agree, from the first device to the last. No two
+// devices hold the same chunk, so the union adds nothing twice.
 void StrategyEncoding::all_gather(Lit guard, const Group& g) {
   const std::vector<int>& members = g.members;
   formula_.add({-guard, before(g.t, members.front(), k_, 1)});

@@ -131,7 +131,7 @@ void StrategySmtEncoding::reduce_scatter(int t, const Devices& group, const Term
     }
 }
 
-// All have as many chunks as the first, which has one at least; no two have the same, compared with everyone
+// All have as many chunks as the first, which has one at least; no two have the same, compared with all
 // before.
 void StrategySmtEncoding::all_gather(int t, const Devices& group, const Terms& sums, Terms& terms) const {
   const std::string total = count(t, group.front(), k_);
