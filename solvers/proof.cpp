@@ -308,8 +308,8 @@ Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, i
     result.verdict = Verdict::Unknown;  // not checked, so not claimed
     return result;
   }
-  // A solver's proof that does not hold is a bug, of ours or of its: nothing may be concluded, and nobody
-  // should miss it.
+  // A solver's proof that does not hold is a bug, of ours or of its: nothing may be concluded, and it must
+  // not go unnoticed.
   if (!fault.empty()) throw std::logic_error("our checker refuses the solver's proof: " + fault);
   return result;
 }
