@@ -2,13 +2,13 @@
 // the steps, and sums. Numbers are wide enough that no input can overflow them: a link weighs at most
 // kHeaviest, a path has fewer than 2^20 links, and sums over chunks and links are taken in 128 bits.
 //
-// What is checked is an inequality: every chunk pays at least the cheapest path to its dearest destination, a
-// round is paid at most sum(bandwidth * price), so rounds * paid >= owed. That holds for any nonnegative
-// prices whatever. So nobody is asked where they come from: a certificate that was forged, rounded or made
-// for another machine can be weak, and cannot be false.
+// What is checked is an inequality: every chunk pays at least the cheapest path to its most expensive
+// destination, a round is paid at most sum(bandwidth * price), so rounds * paid >= owed. That holds for any
+// nonnegative prices whatever. So their origin does not matter: a certificate that was forged, rounded or
+// made for another machine can be weak, and cannot be false.
 //
-// Where links are chosen ways through switches, prices are of the machine below (Topology::underlay): a send
-// pays what the links of its way cost, whichever way that is, so what is shown holds for all ways.
+// Where links are chosen paths through switches, prices are of the machine below (Topology::underlay): a send
+// pays the cost of the links of its path, whichever path that is, so the bound holds for all paths.
 //
 // Cost: one run over the links for each set of sources that chunks name, times the steps where prices have
 // steps.
@@ -51,7 +51,7 @@ struct Shown {
 
 class PriceCheck {
  public:
-  // A topology with switches is the one below chosen ways.
+  // A topology with switches is the one below chosen paths.
   PriceCheck(const Topology& topology, const Collective& collective)
       : topology_(topology),
         collective_(collective),
@@ -199,8 +199,8 @@ class PriceCheck {
     return "";
   }
 
-  // By trees, where all ranks have the chunk or want it; of a sum, for the dearest destination. Otherwise by
-  // the dearest path.
+  // By trees, where all ranks have the chunk or want it; of a sum, for the most expensive destination.
+  // Otherwise by the most expensive path.
   std::int64_t owed_by_trees(const ChunkSpec& spec, const Weights& w) const {
     const auto are_all = [&](const RankSet& some, const RankSet& others) {
       for (Rank n = 0; n < topology_.ranks; ++n)
@@ -230,12 +230,12 @@ class PriceCheck {
                       .to = collective_.combining ? src : dst,
                       .weight = w[l]});
     }
-    for (const Rank n : ends) arcs.push_back({.from = 0, .to = n + 1});  // vertices that are no rank's
+    for (const Rank n : ends) arcs.push_back({.from = 0, .to = n + 1});  // vertices that belong to no rank
     return arborescence_weight(topology_.ranks + 1, 0, std::move(arcs));
   }
 
-  // The weight of each link and what a round can pay at most; returns what is wrong with the prices.
-  // A limit makes each of its links dearer and is itself paid once, for all of them together: the sum over
+  // The weight of each link and what a round can pay at most; returns what is wrong with the prices. A limit
+  // raises the weight of each of its links and is itself paid once, for all of them together: the sum over
   // links of sends * weight is that over links and limits of sends * price, and each has its bandwidth.
   std::string weigh(const Prices& prices, Weights& w, Wide& budget) const {
     if (prices.links.size() != topology_.links.size())
@@ -259,8 +259,8 @@ class PriceCheck {
     return "";
   }
 
-  // Copies come from the nearest source; of a sum, every contribution has to travel to every destination.
-  // To one destination only, the dearest: ways to several of them may share their sends, and none may be
+  // Copies come from the nearest source; of a sum, every contribution has to travel to every destination. To
+  // one destination only, the most expensive: paths to several of them may share their sends, and none may be
   // counted twice.
   std::int64_t owed_by(
       const ChunkSpec& spec,
@@ -278,7 +278,7 @@ class PriceCheck {
     return most;
   }
 
-  // What a send between groups costs at least: over a link, or over any way through switches alone.
+  // What a send between groups costs at least: over a link, or over any path through switches alone.
   std::int64_t least_crossing(const Weights& w, const std::vector<int>& group) const {
     std::int64_t least = kFar;
     if (topology_.switches == 0) {
@@ -300,7 +300,7 @@ class PriceCheck {
     return cheapest(from, w, false);
   }
 
-  // By node, kFar where there is no way. A way of one send ends at the first rank that is no source.
+  // [node] -> cost, kFar if there is no path. A path of one send ends at the first rank that is not a source.
   std::vector<std::int64_t> cheapest(const RankSet& from, const Weights& w, bool one_send) const {
     std::vector<std::int64_t> cost(nodes_, kFar);
     using Entry = std::pair<std::int64_t, Node>;
@@ -325,7 +325,7 @@ class PriceCheck {
   }
 
   // A step is one link or a wait; what arrives in a step is only sent on in the next. So each step reads the
-  // costs before it, and a way of more links than there are steps is not seen: its rank stays at kFar.
+  // costs before it, and a path of more links than there are steps is not seen: its rank stays at kFar.
   std::vector<std::int64_t> within_steps(const RankSet& from, const std::vector<Weights>& by_step) const {
     std::vector<std::int64_t> cost(topology_.ranks, kFar);
     for (Rank n : from) cost[n] = 0;
@@ -368,8 +368,7 @@ class PriceCheck {
   std::vector<std::vector<LinkId>> arriving_;  // and that enter it
 };
 
-// What has to be so before anything else is looked at: whatever comes after indexes by the ranks and links of
-// machine and collective.
+// The requirements of everything after: later checks index by the ranks and links of machine and collective.
 std::string malformed(const Topology& topology) {
   const auto is_node = [&](int n) { return n >= 0 && n < topology.ranks + topology.switches; };
   for (const Link& link : topology.links)
@@ -385,7 +384,7 @@ std::string malformed(const Topology& topology) {
   return "";
 }
 
-// A switch would hold nothing and forward at once, which is known only of those below chosen ways.
+// A switch would hold nothing and forward at once, which is known only of those below chosen paths.
 std::string misfit(const Topology& topology, const Collective& collective) {
   if (topology.switches != 0) return "the topology has switches";
   if (topology.ranks != collective.ranks)
@@ -427,7 +426,7 @@ std::vector<int> steps_to_all(const Topology& given, const RankSet& from) {
 }
 
 // A copy has to come from the nearest rank that has it, so the certificate names a destination that is too
-// far from all of them. Of a sum nobody's contribution can be left out, so it names one contributor, of whom
+// far from all of them. A sum needs every contribution, so the certificate names one contributor, from which
 // one destination is too far.
 std::string distance_fault(const Topology& topology, const Collective& collective, const Claim& claim) {
   const Chunk c = claim.certificate.chunk;
@@ -464,8 +463,7 @@ Shown shown_by(const Topology& given, const Collective& collective, const Certif
   if (certificate.kind == Certificate::Kind::Trees) return check.trees(certificate.prices);
   if (certificate.kind == Certificate::Kind::Cuts) return check.cuts(certificate, steps);
   if (certificate.prices.empty()) return {.fault = "there are no prices"};
-  // One entry is for every step, and then ways may be as long as they like: the bound holds for any number of
-  // steps.
+  // One entry is for every step, and then paths may have any length: the bound holds for any number of steps.
   const bool entry_a_step = steps == static_cast<int>(certificate.prices.size());
   if (!entry_a_step && certificate.prices.size() != 1)
     return {.fault =
@@ -527,7 +525,7 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
 }
 
 // The largest fraction that is no more than this one, of a denominator of at most `most` and a numerator that
-// fits an int: the walk down the Stern-Brocot tree, whole runs at a time.
+// fits an int: the walk down the Stern-Brocot tree, by runs of equal turns.
 Rate below(const Rate& rate, long long most) {
   constexpr long long kMostRounds = 1'000'000'000;
   if (rate.rounds / rate.chunks >= kMostRounds) return {.rounds = kMostRounds, .chunks = 1};
@@ -611,7 +609,7 @@ Claim of_any_chunks(const Topology& topology, const Collective& collective, cons
     return any;
   }
   const Rate rate = below(rate_shown(topology, collective, why, claim.steps), kMostPerRate);
-  // Prices of a cut, without what is special of its entries.
+  // Prices of a cut, without the late arrivals.
   if (why.kind == Kind::Entries) why = {.kind = Kind::Weights, .prices = std::move(why.prices)};
   any.rounds = static_cast<int>(rate.rounds);
   any.chunks = static_cast<int>(rate.chunks);

@@ -17,9 +17,9 @@ namespace chorale {
 // checked here (pareto/check.h) and are a fault.
 std::optional<Fault> fault(const Topology&, const Collective&, const Claim&);
 
-// rounds per chunk that a Weights, Partition, Trees, Cuts or Entries certificate shows for every number of chunks, as a
-// fraction; 0/1 if it shows none: with one entry of prices for every number of steps, with an entry a step
-// for at most `steps`. `collective` is the one that the claim is about.
+// The rounds per chunk that a Weights, Partition, Trees, Cuts or Entries certificate shows for every number
+// of chunks, as a fraction; 0/1 if it shows none. With a single element of prices it holds for every number
+// of steps, with an element per step for at most `steps`. `collective` is the one that the claim is about.
 Rate rate_shown(const Topology&, const Collective&, const Certificate&, int steps = kAnySteps);
 
 // These claims about one collective, and what each shows of any number of steps and chunks.

@@ -1,8 +1,9 @@
-// Written from the definition in ir/frontier.h: what the prices of entries come to, how far a chunk can have spread in the group so many rounds
-// after it entered, and a sum over the rounds of the claim but one. Numbers are multiplied in 128 bits.
+// Written from the definition in ir/frontier.h: the value of entries under the prices, how far a chunk can
+// have spread in the group in a number of rounds after it entered, and a sum over one round less than the
+// claim has. Numbers are multiplied in 128 bits.
 //
-// For each rank of the group one breadth-first search; where that is too much, how many ranks are near is not looked at, which
-// can only let a chunk spread faster.
+// One breadth-first search for each rank of the group; where that is too much work, the number of near ranks
+// is not computed, which can only let a chunk spread faster.
 #include "bounds/check_entries.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ __extension__ typedef __int128 Wide;
 constexpr std::int64_t kMostSearched = 20'000'000;  // links, for all ranks of a group
 constexpr std::int64_t kHeaviestEntry = std::int64_t{1} << 40;
 
-// Whom each rank of the group can tell directly, within it.
+// The ranks of the group to which each rank of it can send directly.
 using Neighbours = std::map<Rank, std::set<Rank>>;
 
 Neighbours neighbours_in(const Topology& topology, const std::vector<int>& group) {
@@ -36,7 +37,7 @@ Neighbours neighbours_in(const Topology& topology, const std::vector<int>& group
   return next;
 }
 
-// The most that any rank of it can tell in one round.
+// The most ranks that any rank of it can send to in one round.
 std::int64_t greatest_fan(const Topology& topology, const std::vector<int>& group, const Neighbours& next) {
   std::int64_t greatest = 0;
   for (const auto& [n, others] : next) {
@@ -128,7 +129,7 @@ std::string entries_fault(const Topology& asked_topology, const Collective& aske
   const Neighbours next = neighbours_in(topology, group);
   const std::vector<std::int64_t> near = most_near(next);
   const std::int64_t fan = greatest_fan(topology, group, next);
-  // What entries in a round less than claimed are worth, each `wanting` at most; from the last round back.
+  // The value of entries in one round less than claimed, each `wanting` at most; from the last round back.
   const std::int64_t rounds = claim.rounds - 1;
   Wide worth = 0;
   std::int64_t spread = 1;

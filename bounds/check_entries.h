@@ -1,4 +1,4 @@
-// Checks certificates of kind Entries. Shares no code with entries.cpp.
+// Checks certificates of kind Entries (late-arrival bounds). Shares no code with entries.cpp.
 #pragma once
 
 #include <string>

@@ -1,10 +1,11 @@
-// The idea: only counts matter, how many ranks have each chunk. Every way to raise them in a step is tried, depth
-// first, and what failed with so many steps and rounds left is kept, since from fewer it fails as well. The finder
-// goes breadth first over the counts that no others cover, which is faster; this one has to be right only.
+// The idea: only counts matter, how many ranks have each chunk. Every choice of raising them in a step is
+// tried, depth first, and counts that failed with the steps and rounds left are kept, since from fewer it
+// fails as well. The finder goes breadth first over the counts that no others cover, which is faster; this
+// one has to be right only.
 //
 // Invariant: a state is the counts of a class's chunks in any order, and what is impossible for it with some
 // steps and rounds left is impossible for all states that have no more of any chunk, once both are sorted.
-// Giving up is no answer, and counts as a claim that was not shown.
+// Giving up is not an answer: the claim then counts as not shown.
 #include "bounds/check_growth.h"
 
 #include <fmt/format.h>
@@ -26,17 +27,18 @@ constexpr long long kMostFailed = 4'000'000;    // counts that are remembered: s
 
 enum class End { Source, Destination };
 
-// By rank: chunks a round that can leave it, or come to it: its links, or one limit that covers some of them
-// and the links besides.
-// Of a limit over some of the rank's links only what it takes away counts: all - covered + limit. Several
-// limits are looked at one by one, which can only leave a rate too high, and a bound too low.
+// By rank: chunks per round that can leave it, or come to it: its links, or one limit that covers some of
+// them and the links besides. Of a limit over some of the rank's links only what it takes away counts: all -
+// covered + limit. Several limits are treated one by one, which can only leave a rate too high, and a bound
+// too low.
 std::vector<long long> passing(const Topology& topology, End end) {
   const auto rank = [end](const Link& link) { return end == End::Source ? link.src : link.dst; };
   std::vector<long long> all(topology.ranks, 0);
   for (const Link& link : topology.links) all[rank(link)] += link.bandwidth;
   std::vector<long long> least = all;
   for (const SharedLimit& limit : topology.limits) {
-    // A value that a switch multiplies leaves its rank once, and comes to many: that is no bound on how many.
+    // A value that a switch multicasts leaves its rank once, and reaches many ranks: the limit does not bound
+    // how many.
     if (end == End::Source && limit.abilities.multicast) continue;
     std::map<Rank, long long> covered;
     for (LinkId l : limit.links) covered[rank(topology.links[l])] += topology.links[l].bandwidth;
@@ -46,18 +48,18 @@ std::vector<long long> passing(const Topology& topology, End end) {
   return least;
 }
 
-// The class as numbers, of which nothing tells one rank from another: whatever ranks can do, counts can.
+// The class as numbers that do not distinguish ranks: whatever ranks can do, counts can.
 struct CheckedSpread {
   int chunks = 0;            // of the class
   long long ranks = 0;       // that do not have them before
   long long goal = 0;        // of those, how many must in the end
-  long long from_start = 0;  // rates, chunks a round
+  long long from_start = 0;  // rates, chunks per round
   long long per_rank = 0;
   long long received = 0;
 };
 
-// Depth first over steps, rounds and chunks: is there a way to give every chunk to `goal` ranks, if only
-// numbers are counted? What failed once is remembered, and with it everything that has less.
+// Depth first over steps, rounds and chunks: can every chunk reach `goal` ranks, if only numbers are counted?
+// What failed once is remembered, and with it everything that has less.
 class Counting {
  public:
   explicit Counting(const CheckedSpread& spread) : spread_(spread) {}
@@ -78,9 +80,9 @@ class Counting {
       long long holders = 0;
       for (int h : have) holders += h;
       holders = std::min(holders, spread_.ranks);
-      // All sends of the step read what was held before it: who gets a chunk now sends in the next step. A
-      // rank that holds several chunks is counted once for each and is one sender, hence the cap at all
-      // ranks.
+      // All sends of the step read what was held before it: a rank that gets a chunk now sends it in the next
+      // step. A rank that holds several chunks is counted once for each and is one sender, hence the cap at
+      // all ranks.
       const long long sent = std::min(now * (spread_.from_start + spread_.per_rank * holders),
                                       now * spread_.received * spread_.ranks);
       std::vector<int> next = have;
@@ -100,7 +102,7 @@ class Counting {
     if (gave_up()) return true;
     if (c == have.size()) {
       for (std::size_t k = 0; k < have.size() && sends > 0; ++k) {
-        // One more copy of chunk k could be sent, and received: then the way with it is tried as well, and
+        // One more copy of chunk k could be sent, and received: then the choice with it is tried as well, and
         // covers this one.
         const bool sender = start > 0 || next[k] - have[k] < now * spread_.per_rank * have[k];
         if (sender && next[k] < spread_.ranks) return false;
@@ -147,7 +149,7 @@ std::string growth_fault(const Topology& asked_topology, const Collective& asked
   const ChunkSpec& named = collective.chunks[chunk];
   const std::set<Rank> first(named.pre.begin(), named.pre.end());  // holders
   CheckedSpread spread;
-  // Fewer chunks need no more rounds: six are enough to look at.
+  // Fewer chunks need no more rounds: six are enough.
   for (const ChunkSpec& spec : collective.chunks)
     if (spec.pre == named.pre && spec.post == named.post && spread.chunks < 6) ++spread.chunks;
   for (Rank n : named.post) spread.goal += first.count(n) == 0 ? 1 : 0;

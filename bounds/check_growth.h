@@ -1,4 +1,4 @@
-// Checks certificates of kind Growth: tries every way to spread the chunks, counting ranks only. Shares no
+// Checks certificates of kind Growth: tries every spreading of the chunks, counting ranks only. Shares no
 // code with growth.cpp.
 #pragma once
 

@@ -13,8 +13,8 @@ struct CheckedArc {
 };
 
 // The weight of the cheapest spanning arborescence out of vertex `root` (Chu and Liu 1965; Edmonds 1967); -1
-// where some vertex cannot be reached. Arcs are looked at once for each round of contractions, of which there
-// are as many as vertices at most.
+// where some vertex cannot be reached. Arcs are examined once for each round of contractions, of which there
+// are at most as many as vertices.
 std::int64_t arborescence_weight(int vertices, int root, std::vector<CheckedArc> arcs);
 
 }  // namespace chorale

@@ -1,4 +1,5 @@
-// A linear program, and the solver that we use for it: Clp, in a library that is loaded when it is needed (parts/).
+// A linear program, and the solver that we use for it: Clp, in a library that is loaded when it is needed
+// (parts/).
 #pragma once
 
 #include <vector>
@@ -11,7 +12,7 @@ struct LpEntry {
   double value = 0;
 };
 
-// minimise cost * x over x >= 0, each row of entries * x in [low, high]
+// minimise cost * x over x >= 0, each row of coefficients (`entries`) * x in [low, high]
 struct LinearProgram {
   std::vector<double> cost = {};  // by column
   std::vector<double> low = {};   // by row

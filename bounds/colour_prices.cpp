@@ -1,10 +1,11 @@
-// What prices w show is sum(count * cheapest path) with sum(bandwidth * w) = 1: concave in w, and its slope is what the
-// cheapest paths use of each colour. So Kelley's cutting planes (1960): a small program over the prices of the colours, to
-// which every answer adds the paths that are cheapest under it. On a symmetric machine some best prices are equal on
-// orbits, so that finds the optimum; paths are looked for from one source of each colour, which stands for all.
+// What prices w show is sum(count * cheapest path) with sum(bandwidth * w) = 1: concave in w, and its slope
+// is what the cheapest paths use of each colour. So Kelley's cutting planes (1960): a small program over the
+// prices of the colours, to which every answer adds the paths that are cheapest under it. On a symmetric
+// machine some best prices are equal on orbits, so that finds the optimum; paths are searched from one source
+// of each colour, which represents all.
 //
-// The flow program itself (flow_lp.h) has a column a source and link: 131,000 on ring:256, 8 s to shrink and solve; here
-// ring:256 is one evaluation, dgx-a100:128 a handful.
+// The flow program itself (flow_lp.h) has a column per source and link: 131,000 on ring:256, 8 s to shrink
+// and solve; here ring:256 is one evaluation, dgx-a100:128 a handful.
 //
 // Invariant: `most` is shown by prices that were met, and none that are equal on colours show more than
 // `at_most`; it ends when they meet. Numbers are doubles throughout, since what leaves is made of integers
@@ -40,8 +41,8 @@ class ColourPrices {
  public:
   ColourPrices(const Topology& topology, const std::vector<ChunkClass>& classes)
       : topology_(topology), limits_of_(topology.links.size()), leaving_(topology.ranks) {
-    // What a rank has weighs more in its tag than what it wants: who differs in one of them rarely has the
-    // same.
+    // What a rank has weighs more in its tag than what it wants: ranks that differ in one of them rarely have
+    // the same tag.
     std::vector<std::int64_t> tags(topology.ranks, 0);
     for (const ChunkClass& c : classes) {
       for (Rank n : c.pre) tags[n] += c.count() * static_cast<std::int64_t>(topology.ranks);
@@ -119,7 +120,7 @@ class ColourPrices {
       cheapest_paths(bundle.from, cost, over, order);
       std::vector<double> carried(topology_.ranks, 0);
       for (const auto& [d, count] : bundle.to) carried[d] += static_cast<double>(count * bundle.times);
-      // Farthest first: when a rank's turn comes, all that goes through it has been added to what it wants
+      // Farthest first: when a rank is processed, all that goes through it has been added to what it wants
       // itself, and its one link towards the source carries the sum. So a tree is walked once, whatever the
       // number of destinations.
       for (auto n = order.rbegin(); n != order.rend(); ++n) {
@@ -160,11 +161,11 @@ class ColourPrices {
     }
   }
 
-  // The prices that show the most, as far as the paths met so far say; `at_most` is how much.
+  // The prices that show the most, by the paths met so far; `at_most` is that bound.
   std::vector<double> next(const std::vector<double>& use, double& at_most) {
     uses_.push_back(use);
     // maximise `shown` such that a round pays at most 1, and each set of paths met pays at least that. Made
-    // anew each turn: it has at most 61 rows and 65 columns.
+    // anew in each iteration: it has at most 61 rows and 65 columns.
     LinearProgram program;
     const int colours = static_cast<int>(budget_.size());
     for (int g = 0; g < colours; ++g) program.add_column(0);
@@ -198,7 +199,7 @@ class ColourPrices {
   std::vector<std::vector<int>> limits_of_;     // colours of limits, by link
   std::vector<std::vector<LinkId>> leaving_;    // by rank
   std::vector<Bundle> bundles_ = {};            // one of each colour of sources
-  std::vector<std::vector<double>> uses_ = {};  // of each turn, by colour
+  std::vector<std::vector<double>> uses_ = {};  // [iteration][colour]
 };
 
 }  // namespace

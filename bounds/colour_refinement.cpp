@@ -1,6 +1,7 @@
-// Rows and columns exchange hashes of what they meet, in rounds, until no colour splits. The hash of a multiset is the sum of
-// its members' hashes, so no round sorts anything but to count the colours. Automorphisms are what one would want, but
-// they have to be searched for; this is linear in the program a round, and for linear programs just as good.
+// Rows and columns exchange hashes of what they meet, in rounds, until no colour splits. The hash of a
+// multiset is the sum of its members' hashes, so no round sorts anything but to count the colours.
+// Automorphisms are what one would want, but they have to be searched for; this is linear in the program a
+// round, and for linear programs just as good.
 //
 // Invariant: a colour has the one before it hashed in, so a round can only split colours. Therefore equally
 // many colours mean equal colours, and a round that splits none ends the loop: the colouring is stable. There
@@ -85,10 +86,10 @@ Colouring refine_colours(const LinearProgram& program) {
 }
 
 // One variable stands for its colour's all, so it costs their sum, and of equally coloured rows, which are
-// then one and the same constraint, one is written. Duals go back by counting coefficients both ways: if a
-// row of colour i (m members) has a_ij in all with the columns of colour j (n members), a column has m a_ij /
-// n with those rows. So y_i / m on each row charges a column an n-th of what the small program charges, and
-// its cost is an n-th, too: feasible there, feasible here.
+// then one and the same constraint, one is written. Duals go back by counting coefficients in both
+// directions: if a row of colour i (m members) has a_ij in all with the columns of colour j (n members), a
+// column has m a_ij / n with those rows. So y_i / m on each row charges a column an n-th of what the small
+// program charges, and its cost is an n-th, too: feasible there, feasible here.
 LpSolution solve_by_colours(const LinearProgram& program, const Colouring& colouring, int iterations) {
   LinearProgram small;
   small.cost.assign(colouring.column_colours, 0);

@@ -2,10 +2,10 @@
 //
 // Two variables (or constraints) get the same colour if they meet equally coloured ones with equal
 // coefficients equally often. Some optimal solution, primal and dual, is constant on the colours of such a
-// stable colouring, so the program with one variable and one constraint a colour has the same optimum (Grohe,
-// Kersting, Mladenov, Selman: Dimension Reduction via Colour Refinement, 2014). It sees every automorphism
-// without searching for any: the flow program of Alltoall on an 8x8 torus shrinks from 16,000 variables to a
-// few dozen.
+// stable colouring, so the program with one variable and one constraint per colour has the same optimum
+// (Grohe, Kersting, Mladenov, Selman: Dimension Reduction via Colour Refinement, 2014). It respects every
+// automorphism without searching for any: the flow program of Alltoall on an 8x8 torus shrinks from 16,000
+// variables to a few dozen.
 //
 // Colours are 64-bit hashes. A collision could give a wrong optimum, never a wrong bound: certificates are
 // checked.

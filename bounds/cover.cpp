@@ -16,10 +16,10 @@ namespace {
 
 constexpr int kCoverIterations = 50'000;  // of the simplex method
 
-// A minimum vertex cover, with the links as edges between out-ports and in-ports: again a minimum cut. A
-// link has three that can pay for it, its out-port, itself and its in-port, which lie on its way from the
-// source to the sink one after the other; links share ports, and a cut pays for a port once. Cuts are of
-// whole arcs, so prices are 0 or 1.
+// A minimum vertex cover, with the links as edges between out-ports and in-ports: again a minimum cut. A link
+// has three that can pay for it, its out-port, itself and its in-port, which lie on its path from the source
+// to the sink one after the other; links share ports, and a cut pays for a port once. Cuts consist of entire
+// arcs, so prices are 0 or 1.
 Prices cover_of_ports(const Topology& topology, const std::vector<bool>& links) {
   const Ports ports = ports_of(topology);
   const int limits = static_cast<int>(topology.limits.size());

@@ -1,10 +1,10 @@
 // How often the chunks of a collective cross between the groups of a partition at least (docs/bounds.md,
 // "Partition").
 //
-// Most chunks are *trees*: whatever connects a set of ranks, their terminals, crosses one time less than
+// Most chunks are *trees*: whatever connects a set of ranks, their terminals, crosses one time fewer than
 // there are groups with a terminal. So does a copy from one rank (the terminals are the source and all
-// destinations), and a sum for one; a sum of some ranks for the same ranks does so twice. What is no tree is
-// counted from its classes.
+// destinations), and a sum for one; a sum of some ranks for the same ranks does so twice. Other chunks are
+// counted from their classes.
 #pragma once
 
 #include <cstdint>

@@ -17,7 +17,7 @@ namespace {
 
 using Set = std::vector<bool>;  // by rank: is it inside?
 
-constexpr long long kMostSetWork = 20'000'000;  // links and classes looked at: a tenth of a second
+constexpr long long kMostSetWork = 20'000'000;  // links and classes examined: a tenth of a second
 constexpr double kLeastSetGain = 1e-9;
 constexpr int kSetTurns = 6;
 constexpr int kSetKicks = 40;
@@ -100,7 +100,7 @@ class CutClimb {
     int wants = 0, holds = 0;  // 1 or 0
   };
 
-  // Must chunks enter that so many ranks inside want, and so many have? Copies if none has it, sums if not
+  // Must chunks enter that `wanted` ranks inside want, and `held` have? Copies if none has it, sums if not
   // all that contribute are there.
   bool enters(int c, int wanted, int held) const {
     return wanted > 0 && held < (sums_ ? static_cast<int>(classes_[c].pre.size()) : 1);

@@ -1,7 +1,7 @@
-// Looks for sets of ranks that many chunks must enter, for what the links into them carry: a chunk that
-// starts outside, and is wanted by some rank inside, enters once. cuts.h has the best set before one rank,
-// which is the best of all where everyone wants what it has not; where some ranks want a chunk, others
-// another one, it is a set before several.
+// Searches for sets of ranks that many chunks must enter, relative to the capacity of the links into them: a
+// chunk that starts outside, and is wanted by some rank inside, enters once. cuts.h has the best set before
+// one rank, which is the best of all if every rank wants all that it lacks; where some ranks want a chunk,
+// others another one, the best is a set before several.
 #pragma once
 
 #include <atomic>
@@ -11,9 +11,9 @@
 
 namespace chorale {
 
-// Prices that charge what leads into the best set that was found, and what is owed at least: entries times
-// what the cheapest of these links costs. None where no chunk must enter one. A bound whatever the limits
-// are. Work is counted; once `stop` is true: of those looked at.
+// Prices on the links into the best set that was found, and a lower bound on what is owed: entries times the
+// price of the cheapest of these links. Nothing if no chunk must enter a set. A bound whatever the limits
+// are. The work is limited by a count; once `stop` is true, the best of the sets examined.
 std::optional<PriceBound> widest_wanted_cut(const Topology&, const std::vector<ChunkClass>&,
                                             const std::atomic<bool>* stop = nullptr);
 

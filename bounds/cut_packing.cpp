@@ -1,12 +1,13 @@
 // Cutting planes: the program has the cuts found so far, its answer is a machine in time, and a maximum flow
-// from a source to a destination that carries less than a chunk adds its minimum cut. Capacities have a little
-// on top ("creep flows", Koch and Martin 1998), so that of equal cuts the one of the fewest sends is found.
-// Links without shared limits need no x: nobody else has their bandwidth, so x = r_s * bandwidth.
+// from a source to a destination that carries less than a chunk adds its minimum cut. Capacities have a
+// little on top ("creep flows", Koch and Martin 1998), so that of equal cuts the one of the fewest sends is
+// found. Links without shared limits need no x: their bandwidth is not shared, so x = r_s * bandwidth.
 //
-// Why the duals are a certificate: the dual of a cut is its price, that of a capacity the price of its link or
-// limit in that step. The column of x says that the cuts that a send enters cost no more than its links and
-// limits; that of r_s that a round is paid 1 at most; the objective is what a chunk pays. Rounded to integers,
-// what a send then lacks is put on its link. Every answer on the way is a bound, so limits cost strength only.
+// Why the duals are a certificate: the dual of a cut is its price, that of a capacity the price of its link
+// or limit in that step. The column of x states that the cuts that a send enters cost no more than its links
+// and limits; that of r_s that a round is paid at most 1; the objective is what a chunk pays. Rounded to
+// integers, what a send then lacks is put on its link. Every intermediate answer is a bound, so limits cost
+// strength only.
 #include "bounds/cut_packing.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ constexpr std::int64_t kCreep = 16;
 constexpr double kWhole = 0.999;   // of a chunk that flows: no cut to speak of
 constexpr double kMostFlow = 1e4;  // chunks over a link: more than any rounds that are asked about
 constexpr double kNear = 0.99;
-constexpr std::size_t kTries = 2;  // pairs of each source in a turn, while all of them flow
+constexpr std::size_t kTries = 2;  // pairs of each source in an iteration, while all of them flow
 constexpr int kIdle = 5;
 constexpr int kCutTurns = 150;
 constexpr int kCutIterations = 50'000;  // of the simplex method
@@ -62,7 +63,7 @@ class CutPacking {
     for (int turn = 0; turn < kCutTurns && affords(); ++turn) {
       std::vector<double> between(inner_.size());
       for (std::size_t i = 0; i < between.size(); ++i) between[i] = (inner_[i] + outer_[i]) / 2;
-      // Some pairs alone may have said that all flows: then all are asked, and it begins anew.
+      // Some pairs alone may have shown that all flows: then all are tested, and it begins anew.
       const bool near = rounds(outer_) >= kNear * rounds(inner_);
       if (near && !add_cuts(outer_, rows_.front().size())) break;
       if (near) {
@@ -97,7 +98,7 @@ class CutPacking {
     TimedCut cut = {};
     std::vector<std::pair<int, double>> terms = {};  // column, factor
     double dual = 0;
-    int idle = 0;  // turns that it has cost nothing
+    int idle = 0;  // iterations in which it cost nothing
   };
 
   bool affords() const { return work_ > 0 && !(stop_ != nullptr && *stop_); }
@@ -181,7 +182,7 @@ class CutPacking {
     return program;
   }
 
-  // Those that cost nothing for some turns; what is left has its dual.
+  // Drops cuts that cost nothing for some iterations; the others keep their duals.
   void drop_idle(const std::vector<double>& duals) {
     duals_.assign(duals.begin(), duals.begin() + std::ssize(base_.low));
     std::vector<Found> kept;
@@ -198,8 +199,8 @@ class CutPacking {
     return std::accumulate(values.begin(), values.begin() + steps_, 0.0);
   }
 
-  // Equal rounds in all steps, limits evenly shared, so many that a chunk flows from end to end (of the pairs
-  // of the first turn).
+  // Equal rounds in all steps, limits evenly shared, as many as let a chunk flow from end to end (of the
+  // pairs of the first iteration).
   std::vector<double> even() {
     std::vector<double> values(base_.cost.size(), 1);
     for (LinkId l = 0; l < links_; ++l) {
@@ -233,7 +234,7 @@ class CutPacking {
     for (Rank n = 0; n < topology_.ranks; ++n) starts_.push_back(flow_.add_arc(source(), at(n, 0), 0));
   }
 
-  // The farthest first. Of a sum there are many, of which a turn looks at one for each rank at both ends.
+  // The farthest first. A sum has many, of which an iteration examines one for each rank at both ends.
   void choose_pairs() {
     const auto add = [&](const RankSet& from) {
       const std::vector<int> far = hops(topology_, from);
@@ -253,7 +254,7 @@ class CutPacking {
     }
   }
 
-  // False where nothing was found in some pairs, of which the next turn takes others.
+  // False where nothing was found in some pairs, of which the next iteration takes others.
   bool add_cuts(const std::vector<double>& values, std::size_t most) {
     set_capacities(values);
     bool found = false;
@@ -285,7 +286,7 @@ class CutPacking {
   bool separate(const Pair& pair) {
     if (flow(pair) >= kWhole) return false;
     flow_.find_cut();
-    // Whoever cannot get it to the destination any more is outside.
+    // Ranks that cannot get it to the destination any more are outside.
     const std::vector<int>& left = hops_to(pair.to);
     TimedCut cut{.price = 0, .until = std::vector<int>(topology_.ranks, -1)};
     for (Rank n = 0; n < topology_.ranks; ++n)

@@ -1,12 +1,12 @@
 // The graph is built once; flows to one rank after the other change capacities only. On large machines the
-// flows together have a limit in work, and ranks that look alike come after one of each kind, so that what is
-// left out then is likely to say nothing new.
+// flows together have a limit in work, and ranks of one colour come after one of each colour, so that what is
+// left out then is unlikely to add anything.
 //
 // Invariant: owed / per_round is the ratio of a cut that was met, `prices_` are that cut's if it was met by a
-// flow, and a flow is asked whether any cut before v beats it: with supplies of chunks * per_round and
+// flow, and a flow decides whether any cut before v beats it: with supplies of chunks * per_round and
 // capacities of bandwidth * owed, all integers, everything flows if and only if chunks / bandwidth <= owed /
 // per_round for all of them. If not, the minimum cut is strictly tighter, so it ends. The rest of a chunk's
-// way is ignored, so a cut is a bound for every collective that copies.
+// path is ignored, so a cut is a bound for every collective that copies.
 #include "bounds/cuts.h"
 
 #include <algorithm>
@@ -20,12 +20,12 @@ namespace chorale {
 namespace {
 
 __extension__ typedef __int128 Wide;
-constexpr long long kMostWork = 100'000'000;                // arcs looked at, a second or two
+constexpr long long kMostWork = 100'000'000;                // arcs examined, a second or two
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
 
 // The machine's wires (wires.h), a node for each class with several sources, and the source of all chunks. A
 // class with several sources may leave from any of them, so it is joined to all, without limit: a cut with
-// the class before it has all of them before it. Every way of a chunk over links is a way over wires, so
+// the class before it has all of them before it. Every path of a chunk over links is a path over wires, so
 // whatever the limits are, it passes the cut.
 class CutNetwork {
  public:
@@ -112,8 +112,8 @@ class CutNetwork {
   Prices prices_ = {};
 };
 
-// What each rank wants, over what its links carry: where Newton's method starts. Limits are not looked at,
-// which starts it lower and no less truly.
+// What each rank wants, over what its links carry: where Newton's method starts. Limits are ignored, so it
+// starts lower, and still from a bound.
 Rank tightest_entry(const Topology& topology, const std::vector<ChunkClass>& classes, std::int64_t& owed,
                     std::int64_t& per_round) {
   std::vector<std::int64_t> wants(topology.ranks, 0), enters(topology.ranks, 0);

@@ -16,16 +16,16 @@
 
 namespace chorale {
 
-// The tightest cut over all destinations: prices 1 of the cut's links and limits. None without chunks. A
+// The tightest cut over all destinations: prices 1 of the cut's links and limits. Nothing without chunks. A
 // bound whatever the limits are; where they are neither ports nor come from switches there may be a tighter
-// one (bounds/wires.h). Requires that all chunks can reach their destinations. Once `stop` is true: of those
-// looked at.
+// one (bounds/wires.h). Requires that all chunks can reach their destinations. Once `stop` is true, the
+// tightest of the cuts examined.
 std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&,
                                        const std::atomic<bool>* stop = nullptr);
 
-// Where chunks have one destination each: of the cuts between two halves of the values of a digit of the
-// ranks' numbers (rows of a mesh, columns) the tightest, one way; prices 1 of its links. None with shared
-// limits, or where nothing crosses. For what flow programs are too large for.
+// For chunks with one destination each: the tightest of the cuts between two halves of the values of a digit
+// of the ranks' numbers (rows of a mesh, columns), in one direction; prices 1 of its links. Nothing with
+// shared limits, or if no chunk crosses. For machines for which flow programs are too large.
 std::optional<Prices> tightest_half_cut(const Topology&, const std::vector<ChunkClass>&,
                                         const std::atomic<bool>* stop = nullptr);
 

@@ -1,11 +1,12 @@
-// What everybody pays under given prices: cheapest paths from each class of sources, by Dijkstra's algorithm, or by one pass
-// over the links a step where prices have steps. Sums are taken in 128 bits and refused beyond 2^60. check.cpp does this
-// again in its own words, since nothing that leaves here is believed there.
+// What all classes pay under given prices: cheapest paths from each class of sources, by Dijkstra's
+// algorithm, or by one pass over the links per step where prices have steps. Sums are taken in 128 bits and
+// refused beyond 2^60. check.cpp does this again in its own words, since nothing that leaves here is trusted
+// there.
 //
-// Whoever finds prices looks at some of the chunks and some of the destinations, mostly in doubles; here all
-// chunks pay, in integers, each for its dearest destination. So a bound is never more than its prices show,
-// may be more than the finder asked for, and the dearest destinations are what the next search for prices
-// starts from (price_search.h).
+// A search for prices examines some of the chunks and some of the destinations, mostly in doubles; here all
+// chunks pay, in integers, each for its most expensive destination. So a bound is never more than its prices
+// show, may be more than the finder asked for, and the most expensive destinations are what the next search
+// for prices starts from (price_search.h).
 #include "bounds/demand.h"
 
 #include <algorithm>
@@ -110,7 +111,7 @@ std::vector<ChunkClass> wanted_classes(const Collective& collective) {
     const RankSet shared = std::move(wanted);
     for (Chunk c : each.chunks) lacking.chunks[c].post = shared;
   }
-  // Once more, since classes that differ only in who has the chunk and wants it, too, are one now.
+  // Once more, since classes that differ only in ranks that both have and want the chunk are one now.
   std::vector<ChunkClass> classes = chunk_classes(lacking);
   std::erase_if(classes, [](const ChunkClass& each) { return each.post.empty(); });
   return classes;
@@ -150,8 +151,8 @@ std::optional<Payment> pay(const Topology& topology, const std::vector<ChunkClas
                                      [&](Rank a, Rank b) { return to[a] < to[b]; });
     if (to[d] == kUnreached) return std::nullopt;
     owed += Wide{to[d]} * classes[i].count();
-    // Only for what is really dearer: of equal destinations the chosen one stays, by which a search sees that
-    // it has come to rest.
+    // Only for a strictly more expensive one: of equal destinations the chosen one stays, by which a search
+    // detects that it has converged.
     if (to[d] > (choice[i] == kNotCharged ? 0 : to[choice[i]])) payment.dearest[i] = d;
   }
   if (owed >= kMost) return std::nullopt;

@@ -20,15 +20,16 @@ struct Demand {
   std::int64_t amount = 1;
 };
 
-// Prices (one entry for any number of steps, or one a step), and what they show: rounds * per_round >= owed.
+// Prices (one element for any number of steps, or one per step), and what they show: rounds * per_round >=
+// owed.
 struct PriceBound {
   std::vector<Prices> prices = {};
   std::int64_t owed = 0;
   std::int64_t per_round = 1;
 };
 
-// The classes of a collective that does not combine, where post is who wants a chunk and has it not: without
-// those that nobody wants. By pre, then post.
+// The classes of a collective that does not combine, with post reduced to the ranks that want a chunk and
+// lack it; chunks that no rank wants are left out. By pre, then post.
 std::vector<ChunkClass> wanted_classes(const Collective&);
 
 bool stronger(const PriceBound&, const PriceBound&);
@@ -41,7 +42,8 @@ inline constexpr Rank kNotCharged = -1;
 std::vector<Demand> demands(const std::vector<ChunkClass>&, const Choice&);
 
 // What every class pays under prices (path costs as in ir/frontier.h), and to which destination: that of
-// `choice` unless another is dearer. None if the prices overflow, or if a destination is out of reach.
+// `choice` unless another is more expensive. Nothing if the prices overflow, or if a destination is out of
+// reach.
 struct Payment {
   PriceBound bound = {};
   Choice dearest = {};

@@ -2,8 +2,9 @@
 //
 // A value is at rank n after t steps only if it started at most t hops away, and of the machine nothing else
 // matters: bandwidth, limits and rounds could be any. So this is also exact for copies, since with enough
-// rounds every chunk takes its shortest way. Cost: the links, for each set of sources; for a sum, each
-// contributor is a set of its own. Through switches below chosen ways all of a way is one hop, chosen or not.
+// rounds every chunk takes its shortest path. Cost: the links, for each set of sources; for a sum, each
+// contributor is a set of its own. Through switches below chosen paths an entire path is one hop, chosen or
+// not.
 #include "bounds/distance.h"
 
 #include <fmt/format.h>
@@ -31,7 +32,7 @@ class HopTable {
     for (const Link& link : links) to_[at[link.src]++] = link.dst;
   }
 
-  // By node, -1 where there is no way.
+  // [node] -> hops, -1 if there is no path.
   const std::vector<int>& from(const RankSet& sources) {
     const auto [at, fresh] = known_.try_emplace(sources);
     if (fresh) at->second = search(sources);

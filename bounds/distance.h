@@ -13,7 +13,7 @@ struct Farthest {
   Rank rank = 0;  // as in a Distance certificate: the destination; of a sum, the contributor
 };
 
-// Throws InputError where there is no path.
+// Throws InputError if there is no path.
 Farthest farthest(const Topology&, const Collective&);
 
 }  // namespace chorale

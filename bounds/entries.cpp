@@ -1,7 +1,8 @@
-// Sets come from the cut that was found: behind it is who can reach its far side for free. Each is looked at once.
+// Sets come from the cut that was found: the ranks behind it can reach its far side for free. Each is
+// examined once.
 //
-// How far a chunk can have spread within the set after t rounds: along hops, and each rank that has it sends it to as many others as it
-// has links or limits for. That both are upper bounds is enough; neither is exact.
+// How far a chunk can have spread within the set after t rounds: along hops, and each holder sends it to as
+// many others as its links and limits carry. That both are upper bounds is enough; neither is exact.
 #include "bounds/entries.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace chorale {
 namespace {
 
 __extension__ typedef __int128 Wide;
-// Links looked at to find out how many ranks are so many hops away at most; beyond it only what ranks send counts.
+// Links examined to count the ranks within each number of hops; beyond it only the sends of ranks count.
 constexpr double kMostHopsLooked = 1e7;
 constexpr int kMostSets = 64;
 
@@ -45,7 +46,7 @@ class EntrySet {
   }
 
  private:
-  // That a rank can tell in a round.
+  // The most ranks that a rank can send to in a round.
   long long most_told() const {
     std::vector<long long> all(topology_.ranks, 0);
     for (const Link& link : topology_.links)
@@ -123,7 +124,7 @@ Prices of_entries(const Topology& topology, const Prices& prices, const std::vec
   return kept;
 }
 
-// The fewest in which entries are worth what is owed.
+// The fewest rounds in which entries are worth what is owed.
 int rounds_for(Wide owed, Wide paid, long long wanted, const std::vector<long long>& spread) {
   Wide worth = 0;
   for (int rounds = 0; rounds < std::numeric_limits<int>::max() / 2; ++rounds) {

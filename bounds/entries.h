@@ -1,8 +1,9 @@
-// What comes late must still be spread: behind a cut with several ranks the last rounds carry less than the cut is wide.
+// The late-arrival bound: behind a cut with several ranks the last rounds carry less than the cut's width.
 //
-// A chunk that enters a set of ranks t rounds before the end gets to so many of them at most, over links between them; to the
-// others it must enter again. So an entry late is worth a part of a chunk only (ir/frontier.h, Certificate; docs/bounds.md).
-// Where the rounds of the cut are a whole number, that is a round more than the cut says, or two.
+// A chunk that enters a set of ranks t rounds before the end reaches a limited number of them, over links
+// between them; for the others it must enter again. So a late entry is worth only a part of a chunk
+// (ir/frontier.h, Certificate; docs/bounds.md). If the rounds of the cut are an integer, the bound is a round
+// more than the cut's, or two.
 #pragma once
 
 #include <optional>
@@ -20,8 +21,9 @@ struct EntryBound {
   Prices prices = {};
 };
 
-// The strongest over the sets before which the prices have a cut: of those who can reach a rank over links that cost nothing. None where
-// no set has two ranks that are entered. Requires no abilities and no switches.
+// The strongest bound over the sets before which the prices have a cut: of the ranks that can reach a given
+// rank over links that cost nothing. Nothing if no such set has two ranks that are entered. Requires no
+// abilities and no switches.
 std::optional<EntryBound> entry_bound(const Topology&, const std::vector<ChunkClass>&, const Prices&);
 
 }  // namespace chorale

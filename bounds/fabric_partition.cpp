@@ -1,8 +1,8 @@
-// A send between groups takes some way through switches, which leaves its group over what must be cut to part
-// the group from all others: a minimum cut, that of its ranks against the other ranks. All these cuts
-// together, a price 1 on each of their links, make every send between groups pay at least 1, whichever way it
-// takes; and so do the cuts of what comes in. Ways end at the first rank, but a flow that went on through
-// another rank would only make the cut wider, and the bound weaker.
+// A send between groups takes some path through switches, which leaves its group over a minimum cut between
+// the group's ranks and the other ranks. All these cuts together, a price 1 on each of their links, make
+// every send between groups pay at least 1, whichever path it takes; and so do the cuts of the incoming
+// sends. Paths end at the first rank, but a flow that went on through another rank would only make the cut
+// wider, and the bound weaker.
 #include "bounds/fabric_partition.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 using Groups = std::vector<int>;  // by rank
 
 constexpr int kMostRanks = 256;               // of a climb: each price is a flow for each group
-constexpr long long kClimbWork = 10'000'000;  // links and terminals looked at
+constexpr long long kClimbWork = 10'000'000;  // links and terminals examined
 
 // Wires between nodes of which some are switches.
 class FabricCuts {
@@ -122,7 +122,7 @@ std::set<Groups> families(const Topology& machine) {
 
 }  // namespace
 
-// What the chosen ways carry, the machine carries, so a climb over these names every partition that may be
+// What the chosen paths carry, the machine carries, so a climb over these names every partition that may be
 // the best. The prices are of the machine.
 std::optional<PartitionBound> fabric_partition(const Topology& ways, const Collective& collective,
                                                const std::atomic<bool>* stop) {

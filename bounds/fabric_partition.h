@@ -1,4 +1,4 @@
-// Partitions of the ranks of a machine with switches (partitions.h), over all ways through them.
+// Partitions of the ranks of a machine with switches (partitions.h), over all paths through them.
 #pragma once
 
 #include <atomic>
@@ -8,10 +8,10 @@
 
 namespace chorale {
 
-// The best of single ranks, of what the same switches join, one hop after the other, of what fast links
-// connect, and of what a climb over the chosen ways finds (partition_climb.h); each priced by what leaves the
-// groups, or what comes into them, on the machine below the ways. None if no chunk must cross. Holds for
-// schedules without in-network compute.
+// The best of single ranks, of ranks that the same switches join, one hop after the other, of ranks that fast
+// links connect, and of partitions that a climb over the chosen paths finds (partition_climb.h); each priced
+// by the links that leave the groups, or that enter them, on the machine below the paths. Nothing if no chunk
+// must cross. Holds for schedules without in-network compute.
 std::optional<PartitionBound> fabric_partition(const Topology& ways, const Collective&,
                                                const std::atomic<bool>* stop = nullptr);
 

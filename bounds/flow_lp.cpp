@@ -1,17 +1,18 @@
-// A row a capacity, then a row a rank (and time) for each commodity, "what comes in covers what goes out and stays"; a column
-// an arc. Capacities come first and in a fixed order, since their duals are the prices. What cannot be of use, because it
-// is too far from the sources or too late for the destinations, gets no column. Every solution is shrunk by its own symmetry
-// before Clp sees it, and only ratios of duals leave, as integers.
+// A row per capacity, then a row per rank (and time) for each commodity, "what comes in covers what goes out
+// and stays"; a column per arc. Capacities come first and in a fixed order, since their duals are the prices.
+// What cannot be of use, because it is too far from the sources or too late for the destinations, gets no
+// column. Every solution is shrunk by its own symmetry before Clp solves it, and only ratios of duals leave,
+// as integers.
 //
-// Why duals are prices: a capacity's row says bandwidth * rounds >= flow, so its dual is what a unit of that
+// Why duals are prices: a capacity's row is bandwidth * rounds >= flow, so its dual is what a unit of that
 // capacity is worth. The column of a step's rounds costs 1 and is charged bandwidth * dual: a round can be
 // paid at most 1. An arc's column costs nothing: from tail to head, the dual of the rank's row rises by no
 // more than the prices over it, so the duals of ranks are at most distances under the prices, and the
 // objective is what all demands pay. That is the bound of docs/bounds.md, and by duality no prices show more
 // (for these demands).
 //
-// Rows are inequalities so that all duals are nonnegative: a flow may lose something on the way, which never
-// helps it.
+// Rows are inequalities so that all duals are nonnegative: a flow may lose something along its path, which
+// never helps it.
 #include "bounds/flow_lp.h"
 
 #include <algorithm>
@@ -39,9 +40,9 @@ FlowProgram::FlowProgram(const Topology& topology, const std::vector<Demand>& de
     by_source[demand.from].ends.push_back({{demand.to}, demand.amount});
     by_destination[{demand.to}].ends.push_back({demand.from, demand.amount});
   }
-  // A commodity may have many ends but one beginning, since a flow from one beginning splits into ways to its
-  // ends, whatever it mixes in between. With few destinations, flows are told from there: Gather to one rank
-  // is one commodity, not one a source.
+  // A commodity may have many ends but one beginning, since a flow from one beginning splits into paths to
+  // its ends, whatever it mixes in between. With few destinations, flows are reversed: Gather to one rank is
+  // one commodity, not one per source.
   turned_ = by_destination.size() < by_source.size();
   for (auto& [hub, commodity] : turned_ ? by_destination : by_source) {
     commodity.hub = hub;
@@ -123,7 +124,8 @@ class FlowProgram::Builder {
  private:
   bool in_hub(Rank n) const { return since_[n] == 0; }
 
-  // At this time, something from the hub can have come to n, and from n it can still get to an end.
+  // At this time, flow from the commodity's common end (`hub`) can have reached n, and from n it can still
+  // reach an end.
   bool useful(Rank n, int time) const {
     if (since_[n] < 0 || left_[n] < 0) return false;
     return !flow_.timed_ || (since_[n] <= time && time + left_[n] <= layers_);
@@ -137,8 +139,8 @@ class FlowProgram::Builder {
   }
 
   void add_arc(Rank from, Rank to, int layer, LinkId l) {
-    // The hub has no rows: it gives what is asked at any time, and what would come back to it might as well
-    // have started there. So arcs into it are of no use, and to wait there needs none.
+    // The common end (`hub`) has no rows: it supplies flow at any time, and flow that would return to it
+    // might as well have started there. So arcs into it are useless, and waiting there needs none.
     if (in_hub(to) || !useful(from, layer) || !useful(to, layer + 1)) return;
     LinearProgram& program = flow_.program_;
     const int column = program.add_column(0);
@@ -155,8 +157,8 @@ class FlowProgram::Builder {
       program.entries.push_back({.row = first + links + z, .column = column, .value = -1});
   }
 
-  // One rank takes it in its own row. Several (turned: any rank that has the chunk may give it) share a row
-  // for the amount, and a column each says how much of it is theirs.
+  // One rank takes it in its own row. Several (reversed: any rank that has the chunk may give it) share a row
+  // for the amount, and a column for each is its share.
   void add_end(const RankSet& set, double amount) {
     LinearProgram& program = flow_.program_;
     if (set.size() == 1) {
@@ -176,7 +178,7 @@ class FlowProgram::Builder {
   const Commodity& commodity_;
   const int layers_;
   const int ranks_;
-  std::vector<int> since_ = {};  // links from the hub
+  std::vector<int> since_ = {};  // links from the common end (`hub`)
   std::vector<int> left_ = {};   // links to an end
   std::vector<int> row_ = {};    // by time and rank
 };

@@ -41,7 +41,7 @@ class FlowProgram {
   };
   class Builder;
 
-  // Flows to one destination are those from it with all links and steps turned round.
+  // Flows to one destination are those from it with all links and steps reversed.
   Node tail(LinkId l) const { return turned_ ? topology_.links[l].dst : topology_.links[l].src; }
   Node head(LinkId l) const { return turned_ ? topology_.links[l].src : topology_.links[l].dst; }
   int step_of(int layer) const { return turned_ ? layers_ - 1 - layer : layer; }

@@ -1,15 +1,16 @@
-// Breadth first over counts: a state says how many ranks hold each chunk, largest first, and a layer has all
-// states of so many steps and rounds that no other state covers, since more copies never hurt. Moves that
-// could be extended are left out for the same reason. Counting all chunks together came first and left room
-// that no schedule has (dgx2 Broadcast, 3 chunks in 5 steps and 6 rounds), which took a solver minutes to
-// refute. check_growth.cpp looks at the same counts depth first, by code of its own.
+// Breadth first over counts: a state is the number of holders of each chunk, largest first, and a layer has
+// all states of a number of steps and rounds that no other state covers, since more copies never hurt. Moves
+// that could be extended are left out for the same reason. Counting all chunks together came first and left
+// room that no schedule has (dgx2 Broadcast, 3 chunks in 5 steps and 6 rounds), which took a solver minutes
+// to refute. check_growth.cpp searches the same counts depth first, by code of its own.
 //
 // Invariant: layer (s, r) has, up to the order of chunks, for every state that can be reached in exactly s
 // steps of r rounds together one that has no fewer copies of any chunk. Chunks of a class are equal and ranks
 // only numbers, so states are sorted; what a move did to which chunk is kept with the state, for plans.
 //
-// Example: a hub with bandwidth 1 at each rank, one chunk, 8 ranks, a round a step. Holders beyond the root
-// go 0, 1, 3, 7: three steps of one round, and no schedule does it in fewer rounds than log2(8).
+// Example: the machine `hub` with bandwidth 1 at each rank, one chunk, 8 ranks, one round per step. Holders
+// beyond the root go 0, 1, 3, 7: three steps of one round, and no schedule does it in fewer rounds than
+// log2(8).
 #include "bounds/growth.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostChunks = 6;        // of a class; of more, so many are looked at
+constexpr std::size_t kMostChunks = 6;        // of a class; of a larger class, this many are considered
 constexpr std::size_t kMostStates = 4000;     // after one number of steps and rounds
 constexpr long long kMostMoves = 10'000'000;  // parts of moves and comparisons
 constexpr int kMostSteps = 16;
@@ -37,7 +38,7 @@ struct Rates {
   std::vector<long long> in = {};
 };
 
-// By rank, chunks a round over its links of that end: all, or what one limit leaves. Several limits at one
+// By rank, chunks per round over its links of that end: all, or what one limit leaves. Several limits at one
 // rank are not combined, which leaves the rate too high and the bound weaker, never wrong.
 std::vector<long long> rates_at(const Topology& topology, Node Link::*end) {
   std::vector<long long> all(topology.ranks, 0);
@@ -68,8 +69,8 @@ struct Spread {
 
 using Counts = std::vector<long long>;  // by chunk, the largest first
 
-// Calls `visit` with what can be added to `counts` in a step: the ways that cannot be extended. What it looks
-// at is added to `work`; it ends early where that is too much.
+// Calls `visit` with what can be added to `counts` in a step: the moves that cannot be extended. The moves
+// examined are added to `work`; it ends early if that is too much.
 class Moves {
  public:
   Moves(const Spread& spread, const Counts& counts, int rounds, std::function<void(const Counts&)> visit,
@@ -129,7 +130,7 @@ class Moves {
   Counts move_;
 };
 
-// All that can be reached in so many steps and rounds, as far as nothing better can be.
+// All states that can be reached in a number of steps and rounds and that no reachable state covers.
 class Growth {
  public:
   explicit Growth(const Spread& spread) : spread_(spread) {
@@ -218,7 +219,7 @@ class Growth {
     return kept;
   }
 
-  // Backwards from a goal. `later` has the moves after this state, the last first, by place in its order.
+  // Backwards from a goal. `later` has the moves after this state, the last first, by index in its order.
   void trace(int steps, int rounds, const Node& node, std::vector<std::pair<int, Counts>> later,
              std::vector<GrowthPlan>& found, std::size_t most) {
     if (found.size() >= most) return;
@@ -233,7 +234,7 @@ class Growth {
     }
     for (const Origin& origin : node.origins) {
       const Node& before = layers_[{steps - 1, rounds - origin.rounds}][origin.node];
-      // The state's order after the move, as places of the state before.
+      // The state's order after the move, as indices of the state before.
       std::vector<std::size_t> place(spread_.chunks);
       std::iota(place.begin(), place.end(), 0);
       std::stable_sort(place.begin(), place.end(), [&](std::size_t a, std::size_t b) {
@@ -267,7 +268,8 @@ std::vector<Rank> by_rate(const std::vector<long long>& rates) {
   return ranks;
 }
 
-// The highest rate of a rank that is not among `first`; there are many classes, and few ranks in most `first`.
+// The highest rate of a rank that is not among `first`; there are many classes, and few ranks in most
+// `first`.
 long long most_of_others(const std::vector<long long>& rates, const std::vector<Rank>& fastest,
                          const RankSet& first) {
   const auto at = std::find_if(fastest.begin(), fastest.end(), [&](Rank n) { return !first.contains(n); });
@@ -304,8 +306,8 @@ GrowthBound growth_bound(const Topology& topology, const Collective& copying, in
     Growth growth(one.spread);
     int rounds = 1;
     // Up, one round at a time: all fewer rounds have been shown to be impossible when this ends, also where
-    // it ends since there are too many states. One round is said by any schedule that moves something, and is
-    // no bound.
+    // it ends since there are too many states. One round is needed by any schedule that moves something, and
+    // is not reported as a bound.
     std::optional<bool> possible = growth.possible(steps, rounds);
     while (possible && !*possible) possible = growth.possible(steps, ++rounds);
     if (rounds > std::max(best.rounds, 1)) best = {.rounds = rounds, .chunk = one.chunks.front()};

@@ -1,6 +1,7 @@
-// Duals of a vertex are fractions with small denominators, scaled by anything. Divided by the highest, each is expanded as a
-// continued fraction until it fits; the common denominator makes integers of all. Where that fails, prices are rounded to
-// millionths of the highest, which loses a little of the bound and nothing of its truth.
+// Duals of a vertex are fractions with small denominators, scaled by anything. Divided by the highest, each
+// is expanded as a continued fraction until it fits; the common denominator makes integers of all. Where that
+// fails, prices are rounded to millionths of the highest, which loses a little of the bound and nothing of
+// its truth.
 //
 // Duals solve a system with the program's own small integers, so they are fractions of integers (Cramer's
 // rule), mostly small ones; what makes them doubles is the solver. Nothing here has to be right: prices are

@@ -1,14 +1,14 @@
-// Sums are turned into copies before anything is priced: those with one destination by the dual, others by
-// what one end of them needs. Cheap bounds come first, and a dear one is tried only where the cheap ones
-// leave something to be said; what was found for any number of steps is kept, and holds for few.
+// Sums are replaced by copies before anything is priced: those with one destination by the dual, others by
+// what one end of them needs. Cheap bounds come first, and an expensive one is tried only where the cheap
+// ones leave a gap; what was found for any number of steps is kept, and holds for few.
 //
 // Why parts of a sum bound the whole: in any schedule of an AllReduce, what one rank contributes gets to all
 // destinations over sends that happened, and what all contribute gets to one destination. Each is a copy (the
-// second turned round) that the schedule contains, so prices charge it as they would charge a Broadcast. That
-// each destination needs all contributions at once is what partitions say.
+// second reversed) that the schedule contains, so prices charge it as they would charge a Broadcast.
+// Partition bounds use that each destination needs all contributions at once.
 //
-// Where links are chosen ways, bounds are of the machine below. A schedule on it, over any ways, is one of
-// the machine whose switches are ranks that nobody asks anything of, so prices of that hold; partitions have
+// Where links are chosen paths, bounds are of the machine below. A schedule on it, over any paths, is one of
+// the machine whose switches are ranks without pre- or postcondition, so prices of that hold; partitions have
 // finders of their own (fabric_partition.h).
 //
 // Invariant: what leaves has been accepted by check.cpp for the collective and the machine that were asked,
@@ -42,7 +42,7 @@ namespace chorale {
 struct Copying {
   Topology topology = {};
   std::vector<ChunkClass> classes = {};
-  bool backwards = false;  // links and steps are turned round
+  bool backwards = false;  // links and steps are reversed
 };
 
 namespace {
@@ -76,8 +76,8 @@ std::vector<Copying> as_copying(const Topology& topology, const Collective& coll
                                            [](const ChunkSpec& spec) { return spec.post.size() == 1; });
   if (one_destination)
     return {{.topology = turned, .classes = wanted_classes(dual(collective)), .backwards = true}};
-  // Both ends: one contribution to all destinations, and all contributions to one destination, told
-  // backwards. On a machine whose links go one way only, they say different things.
+  // Both ends: one contribution to all destinations, and all contributions to one destination, reversed. On a
+  // machine with unidirectional links the two differ.
   Collective broadcasts = from_one_end(topology, collective);
   broadcasts.combining = false;
   const Collective reductions = from_one_end(turned, dual(collective));
@@ -132,7 +132,7 @@ class LowerBounds::Search {
 
   const Claim& rounds() {
     if (any_) return *any_;
-    steps();  // throws where there is no path
+    steps();  // throws if there is no path
     const auto started = std::chrono::steady_clock::now();
     if (stopped()) return *(any_ = nothing());
     const bool ways = topology_.underlay.has_value();
@@ -144,8 +144,9 @@ class LowerBounds::Search {
         best.consider(kAnySteps, *bound, {.kind = Certificate::Kind::Weights, .prices = bound->prices});
     if (const std::optional<PriceBound> cut = summed_cut(); cut && cut->per_round > 0)
       best.consider(kAnySteps, *cut, {.kind = Certificate::Kind::Weights, .prices = cut->prices});
-    // Where every chunk has one destination the flow program has said all; without shared limits and switches
-    // cuts say what copies for everyone need, and partitions what copies for some do, whom others may relay.
+    // Where every chunk has one destination the flow program is the strongest; without shared limits and
+    // switches cuts suffice for copies to all ranks, and partitions for copies to some, which the others may
+    // relay.
     const bool sums = collective_.combining && copyings_.size() > 1;
     if (!stopped() && (sums || ways || !topology_.limits.empty() || for_some(copyings_.front())))
       if (const std::optional<PartitionBound> found = ways ? fabric_partition(topology_, collective_, stop_)
@@ -176,7 +177,7 @@ class LowerBounds::Search {
     const std::vector<ChunkClass> classes =
         collective_.combining ? chunk_classes(collective_) : wanted_classes(collective_);
     const bool packs = work > 0 && classes.size() == 1 && !abilities_of(topology_).any();
-    // Without shared limits the program of cuts has a column per step, and says all that flows do.
+    // Without shared limits the program of cuts has a column per step, and is as strong as flows.
     if (!packs || !topology_.limits.empty())
       for_copies(
           steps, 0,
@@ -203,7 +204,7 @@ class LowerBounds::Search {
     // What is found for few steps is of the links.
     if (topology_.underlay) return rounds();
     Best best{.claim = rounds()};
-    // The flow programs last: they cost more, and then must say more.
+    // The flow programs last: they cost more, and are useful only if they show more.
     if (best.claim.rounds < enough && !stopped()) growing(steps, best);
     if (best.claim.rounds < enough && !stopped()) within(steps, best);
     if (best.claim == *any_) return best.claim;
@@ -250,7 +251,7 @@ class LowerBounds::Search {
     return widest_summed_cut(topology_, chunk_classes(collective_), stop_);
   }
 
-  // Behind the cut that was found the last entries must still be spread.
+  // Behind the cut that was found late arrivals must still be spread.
   void entering(Best& best) const {
     const Copying& copying = copyings_.front();
     if (topology_.underlay || (collective_.combining && !copying.backwards) || copyings_.size() > 1 ||
@@ -265,7 +266,7 @@ class LowerBounds::Search {
                               .group = std::move(found->group)};
   }
 
-  // Where few chunks leave a rank in a round, spreading takes longer than any cut says.
+  // Where few chunks leave a rank in a round, spreading takes longer than any cut shows.
   void growing(int steps, Best& best) const {
     const bool turn = copyings_.front().backwards;
     if (collective_.combining && !turn) return;
@@ -291,14 +292,14 @@ class LowerBounds::Search {
       std::optional<PriceBound> bound =
           timed_price_bound(copying.topology, copying.classes, steps, known, stop_, part);
       if (!bound) continue;
-      // Links keep their numbers when they are turned round, steps do not: the first of the dual is the last
-      // of the sum.
+      // Links keep their numbers when they are reversed, steps do not: the first of the dual is the last of
+      // the sum.
       if (copying.backwards) std::reverse(bound->prices.begin(), bound->prices.end());
       found(*bound);
     }
   }
 
-  // Whatever leaves here has been checked by someone who does not know how it was found.
+  // Every claim that leaves has been checked by code that is independent of its finder.
   Claim checked(Claim claim) const {
     if (const auto wrong = fault(topology_, collective_, claim))
       throw std::logic_error("a bound's certificate is refused: " + wrong->words);

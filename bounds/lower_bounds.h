@@ -24,9 +24,9 @@ struct StepBound {
   Claim claim = {};  // none where nothing has to move
 };
 
-// Answers several questions about one collective; what one has found the next one uses. The topology and the
-// collective must outlive it. Once `stop` is true nothing stronger is looked for: bounds are what was found, and
-// where that is nothing, claims without a certificate, of 0 rounds.
+// Bounds for several questions about one collective; findings are reused from question to question. The
+// topology and the collective must outlive it. Once `stop` is true no stronger bound is searched: the bounds
+// are those found so far, and claims without a certificate, of 0 rounds, if there are none.
 class LowerBounds {
  public:
   LowerBounds(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr);
@@ -41,13 +41,14 @@ class LowerBounds {
   // method over max-flows), the concurrent flow LP, partitions.
   const Claim& fewest_rounds();
 
-  // The strongest bound for at most `steps` steps: at least fewest_rounds, and timed flows where they say more.
-  // Whoever only needs to know whether there are `enough` says so: then no stronger bound is looked for.
+  // The strongest bound for at most `steps` steps: at least fewest_rounds, and timed flows where they show
+  // more. A caller that only needs to know whether the bound reaches `enough` rounds passes it: then no
+  // stronger bound is searched.
   Claim fewest_rounds_in(int steps, int enough = kNoSchedule);
 
-  // The highest rate that is shown of at most `steps` steps, of any chunk count (Claim::any_chunks). Where prices
-  // of single destinations are not near the rate of what was found, cuts are packed (cut_packing.h). `work` is
-  // of that, in arcs of flows: 2.5e8 take about a second; prices take as long.
+  // The highest rate that is shown of at most `steps` steps, of any chunk count (Claim::any_chunks). Where
+  // prices of single destinations are not near the rate of what was found, cuts are packed (cut_packing.h).
+  // `work` is of that, in arcs of flows: 2.5e8 take about a second; prices take as long.
   Claim highest_rate_in(int steps, const Rate& found, long long work);
 
  private:

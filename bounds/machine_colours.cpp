@@ -1,6 +1,6 @@
-// Colour refinement is written for linear programs, and a machine is told to it as one: a column a link, a
-// row a rank and a row a limit, an entry where they meet. Nothing is minimised; costs, sides of rows and
-// coefficients are only names: of bandwidths, tags and ways to meet.
+// Colour refinement is written for linear programs, and a machine is expressed as one: a column per link, a
+// row per rank and a row per limit, an entry where they meet. Nothing is minimised; costs, sides of rows and
+// coefficients are only names: of bandwidths, tags and kinds of incidence.
 #include "bounds/machine_colours.h"
 
 #include <unordered_map>
@@ -20,7 +20,8 @@ int renumbered(std::vector<int>& colours) {
 
 }  // namespace
 
-// As a program with a column a link and a row a rank and limit: what refine_colours refines is who meets whom how.
+// The machine as a program with a column per link and a row per rank and limit: refine_colours refines by
+// which links meet which ranks and limits, and how.
 MachineColours machine_colours(const Topology& topology, const std::vector<std::int64_t>& tags) {
   enum Meeting { Leaves = 1, Enters, Limited };
   LinearProgram incidences;

@@ -1,6 +1,6 @@
-// Ranks, links and limits that look alike: a stable colouring of the machine (colour_refinement.h), in which two ranks of a
-// colour have equally many links of each colour. It sees every automorphism, and on regular machines takes ranks for
-// alike that are not: a hint where to look, never a proof.
+// Colours of ranks, links and limits: a stable colouring of the machine (colour_refinement.h), in which two
+// ranks of a colour have equally many links of each colour. Ranks that an automorphism maps to each other
+// have one colour; on regular machines so do others: a hint for a search, never a proof.
 #pragma once
 
 #include <cstdint>

@@ -1,15 +1,16 @@
-// Dinic's algorithm (1970): as long as the sink can be reached, levels by breadth-first search, and as much flow as fits
-// along arcs that lead to the next level.
+// Dinic's algorithm (1970): as long as the sink can be reached, levels by breadth-first search, and as much
+// flow as fits along arcs that lead to the next level.
 //
-// Levels count towards the sink, and what leaves the source may enter at any level. Our sources are joined to all ranks,
-// so levels from the source were as many phases as the machine is wide: 15 s for an Allgather on torus:32x32, where nearly
-// all flows now take a phase or two, and 0.6 s. It ends as Dinic's does: a node that the source can still fill has no
-// way left in its level, and is farther from the sink in the next phase. Push-relabel would pass the same wave, with more
-// code. Arcs lie by node: lists of them, for 137,000 links, took three times as long to search.
+// Levels count towards the sink, and what leaves the source may enter at any level. Our sources are joined to
+// all ranks, so levels from the source were as many phases as the machine is wide: 15 s for an Allgather on
+// torus:32x32, where nearly all flows now take a phase or two, and 0.6 s. It ends as Dinic's does: a node
+// that the source can still fill has no path left in its level, and is farther from the sink in the next
+// phase. Push-relabel would pass the same wave, with more code. Arcs lie by node: lists of them, for 137,000
+// links, took three times as long to search.
 //
-// Invariant: an arc lies twice among halves_, there and back, and what is left of the two together is the
-// capacity: what is pushed one way can be taken back the other. Capacities are read at the beginning of a
-// run, so that one network is asked again and again with others.
+// Invariant: an arc is stored twice in halves_, forward and backward, and what is left of the two together is
+// the capacity: what is pushed forward can be taken back. Capacities are read at the beginning of a run, so
+// that one network is used repeatedly with others.
 #include "bounds/max_flow.h"
 
 #include <algorithm>
@@ -24,8 +25,8 @@ int MaxFlow::add_arc(int from, int to, std::int64_t capacity) {
   return static_cast<int>(ends_.size()) - 1;
 }
 
-// Halves by the node that they leave, counted first, so that a node's are next to each other and no list is
-// followed.
+// Half arcs by the node that they leave, counted first, so that those of a node are adjacent in memory and no
+// list is followed.
 void MaxFlow::lay_out() {
   if (!first_.empty()) return;
   first_.assign(nodes_ + 1, 0);

@@ -17,8 +17,8 @@ class MaxFlow {
 
   // Capacities must add up to less than 2^63 along what leaves the source.
   std::int64_t run(int source, int sink);
-  // After run: more flow of the same kind, when arcs have been widened. What an arc carries may move to others, but what
-  // has left the source over an arc stays. Returns what has come on top.
+  // After run: more flow of the same kind, when arcs have been widened. What an arc carries may move to
+  // others, but what has left the source over an arc stays. Returns what has come on top.
   void widen(int arc, std::int64_t capacity);
   std::int64_t run_on();
   std::int64_t flow(int arc) const { return capacity_[arc] - halves_[place_[arc]].left; }
@@ -27,11 +27,11 @@ class MaxFlow {
   bool on_source_side(int node) const { return level_[node] != kOut; }
   bool in_cut(int arc) const { return on_source_side(ends_[arc].from) && !on_source_side(ends_[arc].to); }
 
-  // Arcs looked at in all runs: what they cost, the same on every machine.
+  // Arcs examined in all runs: a measure of work that is the same on every machine.
   long long work() const { return work_; }
 
  private:
-  static constexpr int kOut = -1;  // no way to the sink; not on the source's side
+  static constexpr int kOut = -1;  // no path to the sink; not on the source's side
 
   struct Ends {
     int from = 0;

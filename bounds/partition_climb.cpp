@@ -1,12 +1,12 @@
 // Starts are single ranks, sides of a grid of rank numbers, and the pieces into which a tree of minimum cuts
-// (Gomory and Hu, by Gusfield's way) falls when its lightest edges go; from each the search agglomerates to
-// two groups, since the best partition may lie behind worse ones, and climbs from the best that it passed.
+// (Gomory and Hu, by Gusfield's method) falls when its lightest edges go; from each the search agglomerates
+// to two groups, since the best partition may lie behind worse ones, and climbs from the best that it passed.
 //
 // The invariant that makes merges cheap: crossings are a sum over trees (crossings.h), so to merge two groups
-// loses a tree's weight where both have a terminal of it, and to move a rank looks at that rank's trees
+// loses a tree's weight where both have a terminal of it, and to move a rank examines that rank's trees
 // alone. Capacity is a sum over links, by their fair shares of shared limits; these are what a cover of the
 // crossing links must pay at least, so no partition is better than its ratio by shares, and the exact price
-// is asked only of partitions that could win.
+// is computed only for partitions that could win.
 //
 // What lost: merging by the gain alone, without agglomeration: two dense halves that one link joins are
 // behind a hill. All is counted in the same order on the same input; work is counted, not timed.
@@ -26,7 +26,7 @@ namespace {
 
 using Group = std::vector<int>;  // by rank
 
-constexpr double kLeastPartitionGain = 1e-9;  // of what rounding may look like
+constexpr double kLeastPartitionGain = 1e-9;  // above what rounding can produce
 constexpr int kMostCutStarts = 6;      // of the tree of cuts, besides what they are worth by themselves
 constexpr int kPartitionTurns = 8;     // of Newton's method from one start
 constexpr std::size_t kMostTried = 8;  // changes that seem to gain, before a partition is left as it is
@@ -125,7 +125,7 @@ class Climb {
     return group;
   }
 
-  // Merges until two groups are left, and returns the best of all partitions on the way.
+  // Merges until two groups are left, and returns the best of all partitions met.
   Group best_on_the_way(const Group& start) {
     ask(start);
     Group group = start, best = start;
@@ -339,7 +339,7 @@ class Climb {
     std::vector<bool> cut(n, false);
     for (std::size_t k = 0; k < edges.size() && !over(); ++k) {
       cut[edges[k]] = true;
-      // Equal edges go together, and each alone makes two halves.
+      // Equal edges are removed together, and each alone gives a partition into two groups.
       std::vector<bool> alone(n, false);
       alone[edges[k]] = true;
       keep(pieces_without(alone, parent));
@@ -353,8 +353,8 @@ class Climb {
     return result;
   }
 
-  // Ranks of the tree (a parent comes before its children or is 0 at the end of every way up) without the cut
-  // edges.
+  // Ranks of the tree (a parent comes before its children or is 0 at the end of every path up) without the
+  // cut edges.
   static Group pieces_without(const std::vector<bool>& cut, const std::vector<Rank>& parent) {
     Group group(parent.size(), -1);
     for (Rank v = 0; v < std::ssize(parent); ++v) {

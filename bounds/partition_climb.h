@@ -1,8 +1,8 @@
-// Looks for partitions of the ranks that chunks must cross often for what the crossings can carry: crossings
-// / capacity. For an AllReduce without shared limits strength.h has the best one; which partition is the best
-// for chunks of some ranks (Steiner trees) is NP-hard, so this is a search: Newton's method for the ratio
-// (Dinkelbach), and for each guess at it a climb that merges groups and moves ranks as long as crossings -
-// ratio * capacity grows.
+// Searches for partitions of the ranks that chunks must cross often relative to the capacity of the
+// crossings: crossings / capacity. For an AllReduce without shared limits strength.h has the best one; to
+// find the best partition for chunks of some ranks (Steiner trees) is NP-hard, so this is a search: Newton's
+// method for the ratio (Dinkelbach), and for each guess at it a climb that merges groups and moves ranks as
+// long as crossings - ratio * capacity grows.
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 namespace chorale {
 
 struct ClimbLimits {
-  long long work = 40'000'000;  // links and terminals looked at: a few tenths of a second
+  long long work = 40'000'000;  // links and terminals examined: a few tenths of a second
   const std::atomic<bool>* stop = nullptr;
 };
 
-// Tells `consider` of every partition that may be the best so far (groups by rank, named by a number below
+// Calls `consider` with every partition that may be the best so far (groups by rank, named by a number below
 // the ranks); it returns the best ratio that it knows, exactly counted.
 void climb_partitions(const Topology&, const Crossings&,
                       const std::function<double(const std::vector<int>& group)>& consider,

@@ -1,10 +1,10 @@
 // The best of a few families of partitions: single ranks, what fast links connect, the weakest ones
-// (strength.h), and what a climb finds (partition_climb.h). A partition is priced only if its crossings say
-// that it could win. All 4,140 partitions of eight ranks were tried, too, where sums meet limits, and found
-// nothing that the climb had missed.
+// (strength.h), and what a climb finds (partition_climb.h). A partition is priced only if by its crossings it
+// could win. All 4,140 partitions of eight ranks were tried, too, where sums meet limits, and found nothing
+// that the climb had missed.
 //
 // Invariant: `best_` is the best partition met with prices that charge each crossing link at least m; every
-// other partition is compared as a fraction, crossings * m over budget. Coarser is not weaker: two halves
+// other partition is compared as a fraction, crossings * m over budget. Coarser is not weaker: two groups
 // have little bandwidth between them and need few crossings, single ranks need the most crossings and have
 // all links for them, so neither end can be left out.
 #include "bounds/partitions.h"

@@ -1,8 +1,8 @@
-// Bounds from partitions of the ranks into groups: how often a chunk must cross between groups, whoever
-// carries it.
+// Bounds from partitions of the ranks into groups: how often a chunk must cross between groups, whichever
+// ranks carry it.
 //
 // An AllReduce chunk crosses at least 2(k-1) times between k groups (the one-way gossip number: with one
-// message at a time, somebody must have heard of everybody before k-1 groups hear of the last).
+// message at a time, one group must have all information before the k-1 others can receive the last).
 // docs/bounds.md has the other collectives.
 #pragma once
 
@@ -19,9 +19,10 @@ struct PartitionBound {
   PriceBound bound = {};        // one entry of prices
 };
 
-// The best of the single ranks, of what is connected by fast links, of the weak partitions (strength.h: for
+// The best of the single ranks, of ranks connected by fast links, of the weak partitions (strength.h: for
 // AllReduce without shared limits of all partitions), and of what a search finds for other chunks and under
-// limits (partition_climb.h). None if no chunk must cross. Once `stop` is true: of those looked at.
+// limits (partition_climb.h). Nothing if no chunk must cross. Once `stop` is true, the best of those
+// examined.
 std::optional<PartitionBound> best_partition(const Topology&, const Collective&,
                                              const std::atomic<bool>* stop = nullptr);
 

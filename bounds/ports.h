@@ -1,5 +1,5 @@
-// Shared limits as ports: each over links that leave one rank, or over links that enter one. Then a limit is the capacity
-// of a node in a flow network.
+// Shared limits as ports: each over links that leave one rank, or over links that enter one. Then a limit is
+// the capacity of a node in a flow network.
 #pragma once
 
 #include <vector>

@@ -1,14 +1,13 @@
-// Three ways to prices, by size. Small programs of flows are solved as they are, shrunk by their own
-// symmetry; of equal ones one is. Beyond that, one commodity in few steps is solved by its cuts
+// Three methods to find prices, by size. Small programs of flows are solved as they are, shrunk by their own
+// symmetry; of equal ones only one. Beyond that, one commodity in few steps is solved by its cuts
 // (timed_cuts.h), for one rank of each colour of the machine; and many commodities in any number of steps
-// with prices that are equal for links that look alike (colour_prices.h). What is left then is the volume.
-// Clp on what lies between was tried: ring:256 has 49,000 columns even when shrunk, and no answer after a
-// minute.
+// with prices that are equal for links of one colour (colour_prices.h). The volume bound covers the rest. Clp
+// on what lies between was tried: ring:256 has 49,000 columns even when shrunk, and no answer after a minute.
 //
 // Invariant: `best_` is a bound of all chunks, whatever it was found for: everything found is priced again by
-// pay(). So what is left out, by size, by work, by colours that only look alike, costs strength and never
-// truth; and limits are in columns and arcs, not in seconds, so that the same question has the same bound on
-// every machine.
+// pay(). So what is left out, by size, by work, by colours that are coarser than orbits, costs strength and
+// never soundness; and limits are in columns and arcs, not in seconds, so that the same question has the same
+// bound on every machine.
 #include "bounds/price_search.h"
 
 #include <algorithm>
@@ -56,8 +55,8 @@ class PriceSearch {
       charge(farthest_destinations());
     } else {
       // Chunks with several destinations, or all with one. Charging everything to one rank is the cut;
-      // charging each to its farthest is a flow that no cut says, and is worth its program where steps are
-      // few or the destinations differ. Of several sources: as many commodities, most likely.
+      // charging each to its farthest is a flow that no cut expresses, and is worth its program where steps
+      // are few or the destinations differ. Of several sources: as many commodities, most likely.
       const bool several = classes_.front().pre != classes_.back().pre;
       const bool bearable = !several || columns(2) <= (steps_ > 0 ? kLargestTimed : kLargestProgram);
       if (bearable && (steps_ > 0 || !everyone_wants_the_same())) charge(farthest_destinations());
@@ -129,8 +128,8 @@ class PriceSearch {
         charge(choice);
   }
 
-  // Chunks for some ranks, and others for others: a set of ranks may have to be entered more often than one
-  // of them says.
+  // Different chunks are for different ranks: a set of ranks may have to be entered more often than any one
+  // of them shows.
   bool worth_sets() const {
     if (steps_ > 0 || stopped() || topology_.ranks > kMostRanksOfSets || one_destination_each() ||
         everyone_wants_the_same())
@@ -149,7 +148,7 @@ class PriceSearch {
       take(cut->prices, Choice(classes_.size(), kNotCharged));
   }
 
-  // All ranks; where that takes long, one of those that look alike.
+  // All ranks; where that takes long, one of each colour.
   std::vector<Rank> worth_charging() const {
     std::vector<Rank> ranks(topology_.ranks);
     std::iota(ranks.begin(), ranks.end(), 0);
@@ -168,7 +167,7 @@ class PriceSearch {
     return ranks;
   }
 
-  // Of a program with so many commodities.
+  // The columns of a program with `commodities` commodities.
   std::int64_t columns(std::int64_t commodities) const {
     const auto links = static_cast<std::int64_t>(topology_.links.size());
     return (steps_ > 0 ? (links + topology_.ranks) * steps_ : links) * commodities;
@@ -193,7 +192,7 @@ class PriceSearch {
     return steps_ > 0 && commodities == 1 && ports_ && columns(1) > kSmall;
   }
 
-  // Looks for the best prices for the choice; true if they are the best so far.
+  // Searches the best prices for the choice; true if they are the best so far.
   bool charge(const Choice& choice) {
     const std::int64_t count = commodities(choice), size = columns(count);
     if (by_cuts(count) && (size > kLargestTimed || size * topology_.ranks > kFewPrograms))
@@ -213,7 +212,7 @@ class PriceSearch {
     return take(program.prices(), choice);
   }
 
-  // `settled`: to charge the dearest destinations under these prices would find nothing better.
+  // `settled`: to charge the most expensive destinations under these prices would find nothing better.
   bool take(std::vector<Prices> prices, const Choice& choice, bool settled = false) {
     if (prices.empty()) return false;
     std::optional<Payment> payment = pay(topology_, classes_, std::move(prices), steps_ > 0, choice);
@@ -223,8 +222,8 @@ class PriceSearch {
     return true;
   }
 
-  // Prices for a choice, the dearest destinations under these prices, prices for those: a turn is taken only
-  // if it is stronger. It is a climb, and may end below the best choice.
+  // Prices for a choice, the most expensive destinations under these prices, prices for those: an iteration
+  // is kept only if it is stronger. It is a climb, and may end below the best choice.
   void improve() {
     for (int turn = 0; turn < kTurns && best_ && !settled_ && !stopped(); ++turn)
       if (!charge(Choice(best_->dearest))) return;
@@ -247,7 +246,7 @@ class PriceSearch {
   long long work_left_;
   std::set<std::uint64_t> solved_ = {};  // signatures
   std::optional<Payment> best_ = {};
-  bool settled_ = false;  // the best prices' dearest destinations are those they were made for
+  bool settled_ = false;  // the best prices' most expensive destinations are those they were made for
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
-// Newton's method: each partition gives a ratio K / (groups - 1), the next one minimises K - ratio * groups, and is strictly
-// weaker, or there is none. That minimum is the lower Dilworth truncation of a submodular function: ranks come one after
-// the other, each gets the largest y that no set so far forbids (one minimum cut), and tight sets that meet are joined.
+// Newton's method: each partition gives a ratio K / (groups - 1), the next one minimises K - ratio * groups,
+// and is strictly weaker, or there is none. That minimum is the lower Dilworth truncation of a submodular
+// function: ranks come one after the other, each gets the largest y that no set so far forbids (one minimum
+// cut), and tight sets that meet are joined.
 //
 // Why greedy is right: scale * out(S) - x is submodular on sets that meet, and for such functions the greedy
 // vector y is as large as any, with the tight sets closed under union where they meet; the groups that they
@@ -44,8 +45,8 @@ class WeakestPartition {
   std::vector<Group> run() {
     Group group(topology_.ranks);
     std::iota(group.begin(), group.end(), 0);
-    // All are returned, since collectives other than AllReduce count crossings in another way and may do
-    // better with one of the others.
+    // All are returned, since collectives other than AllReduce count crossings differently and may do better
+    // with one of the others.
     std::vector<Group> met = {group};
     // Each partition is strictly weaker than the one before.
     for (;;) {
@@ -95,8 +96,8 @@ class WeakestPartition {
       }
       std::int64_t gains = 0;
       for (Rank u = 0; u < v; ++u) {
-        // The cut is to be least in scale * out(S) - y(S): who has a gain pays it when left outside, who has
-        // a loss pays it inside. The flow less all gains is that.
+        // The cut is to be least in scale * out(S) - y(S): a rank with a gain pays it when left outside, a
+        // rank with a loss pays it inside. The flow less all gains is that.
         if (y[u] > 0) flow.add_arc(v, u, y[u]);
         if (y[u] < 0) flow.add_arc(u, sink, -y[u]);
         gains += std::max<std::int64_t>(0, y[u]);

@@ -1,18 +1,18 @@
-// The machine is folded first: ranks that look alike from the destination (machine_colours.h) become one node, links and
-// limits between them one arc with their bandwidths added up. A flow can be averaged over what looks alike, so nothing is
-// lost; ring:256 has 129 nodes, torus:32x32 153, dgx-a100:128 four.
+// The machine is folded first: ranks of one colour as seen from the destination (machine_colours.h) become
+// one node, links and limits between them one arc with their bandwidths added up. A flow can be averaged over
+// a colour, so nothing is lost; ring:256 has 129 nodes, torus:32x32 153, dgx-a100:128 four.
 //
-// Plain cutting planes ask about corners of the program over r, which put all rounds into few steps, and add a cut for each
-// step that has none. So a point between the corner and the best feasible r known is asked about ("in-out separation",
-// Ben-Ameur and Neto 2007): either it is feasible, which lowers the upper bound, or its cut also cuts off the corner. It
-// ends when both bounds round up to the same number, mostly at once: the first feasible r are those in which every chunk
-// moves without waiting, scaled, and constant ones.
+// Plain cutting planes ask about corners of the program over r, which put all rounds into few steps, and add
+// a cut for each step that has none. So a point between the corner and the best feasible r known is tested
+// ("in-out separation", Ben-Ameur and Neto 2007): either it is feasible, which lowers the upper bound, or its
+// cut also cuts off the corner. It ends when both bounds round up to the same number, mostly at once: the
+// first feasible r are those in which every chunk moves without waiting, scaled, and constant ones.
 //
-// Why the answer is prices: each cut, of what has to cross it, says sum of r_t * (what a round of step t lets
-// through it) >= what is owed. The duals of the program over r weigh the cuts such that in each step a round
-// pays at most 1 over all of them; a cut's links get its weight as their price, and the demands pay at least
-// the weighted sum of what is owed, the objective. That bound holds after any number of cuts, so the search
-// may be stopped wherever its work is spent.
+// Why the answer is prices: each cut, with what has to cross it, states sum of r_t * (what a round of step t
+// lets through it) >= what is owed. The duals of the program over r weigh the cuts such that in each step a
+// round pays at most 1 over all of them; a cut's links get its weight as their price, and the demands pay at
+// least the weighted sum of what is owed, the objective. That bound holds after any number of cuts, so the
+// search may be stopped wherever its work is spent.
 #include "bounds/timed_cuts.h"
 
 #include <algorithm>
@@ -40,8 +40,8 @@ double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-// The machine as seen from the hub, to which everything flows: the one destination, or the one source with all links and
-// steps turned round.
+// The machine as seen from the common end (`hub`) of all flows: the one destination, or the one source with
+// all links and steps reversed.
 class Folded {
  public:
   struct Arc {  // links between two nodes under the same ports
@@ -59,13 +59,13 @@ class Folded {
 
   Folded(const Topology& topology, const RankSet& hub, const std::vector<std::int64_t>& supply, bool turned)
       : turned_(turned) {
-    // What tells ranks apart beforehand: how much they have to send, and that they are the hub. All of a hub
-    // of several ranks is one node, whatever else they are.
+    // The initial tags of ranks: how much they have to send, and whether they are the common end. Several
+    // ranks of it are one node, whatever else they are.
     std::vector<std::int64_t> tags = supply;
     for (Rank n : hub) tags[n] = -1;
-    // Capacities and supplies of what looks alike add up: a flow of the machine, summed over colours, is a
-    // flow of the folded one, and one of the folded machine can be spread evenly, since all ranks of a colour
-    // have equally many links of each.
+    // Capacities and supplies within a colour add up: a flow of the machine, summed over colours, is a flow
+    // of the folded one, and one of the folded machine can be spread evenly, since all ranks of a colour have
+    // equally many links of each.
     MachineColours colours = machine_colours(topology, tags);
     hub_ = colours.rank[hub.front()];
     for (Rank n : hub) colours.rank[n] = hub_;
@@ -88,7 +88,7 @@ class Folded {
         std::swap(arc.from, arc.to);
         std::swap(arc.out, arc.in);
       }
-      if (arc.from == arc.to || arc.from == hub_) continue;  // who waits gets there as well, or is there
+      if (arc.from == arc.to || arc.from == hub_) continue;  // flow that waits arrives as well, or is there
       const auto [at, fresh] =
           number.try_emplace({arc.from, arc.to, arc.out, arc.in}, static_cast<int>(arcs_.size()));
       if (fresh) arcs_.push_back(arc);  // without links as yet
@@ -270,8 +270,8 @@ class CuttingPlanes {
     while (!settled() && !network_.spent() && static_cast<int>(cuts_.size()) < kCuts) {
       std::vector<double> between(steps_);
       for (int t = 0; t < steps_; ++t) between[t] = (inner_[t] + outer_[t]) / 2;
-      // Half of the way to the corner. Feasible: inner_ moves there. Not: the cut excludes this point, and
-      // the corner behind it as well, since a line that has left what a cut allows does not come back.
+      // The midpoint to the corner. Feasible: inner_ moves there. Not: the cut excludes this point, and the
+      // corner behind it as well, since a line that has left what a cut allows does not come back.
       if (network_.feasible(between)) {
         inner_ = std::move(between);
       } else if (!add_cut()) {
@@ -305,7 +305,7 @@ class CuttingPlanes {
             static_cast<double>(folded_.supply()[k]) / static_cast<double>(into_hub);
     }
     const std::vector<double> equal(steps_, 1);
-    // So many rounds in every step let any link carry all there is.
+    // `total` rounds in every step let any link carry all there is.
     std::vector<double> best = scaled(equal, static_cast<double>(total));
     for (const std::vector<double>* shape : {&equal, static_cast<const std::vector<double>*>(&arriving)})
       if (std::vector<double> found = least_multiple(*shape, sum(best)); !found.empty()) best = found;
@@ -339,7 +339,7 @@ class CuttingPlanes {
     return best;
   }
 
-  // Of the flow that failed last; false if it says nothing new.
+  // Adds the cut of the flow that failed last; false if it is not new.
   bool add_cut() {
     cuts_.push_back(network_.cut());
     LinearProgram program;
@@ -398,8 +398,8 @@ std::vector<Prices> timed_cut_prices(const Topology& topology, const std::vector
   if (total <= known / steps) return {};
   const bool turned = std::any_of(demands.begin(), demands.end(),
                                   [&](const Demand& demand) { return demand.to != demands.front().to; });
-  // One destination: everything flows to it. Else one set of sources, as the caller promises: told backwards,
-  // to those.
+  // One destination: everything flows to it. Else one set of sources, as the caller promises: reversed, to
+  // those.
   const RankSet hub = turned ? demands.front().from : RankSet{demands.front().to};
   std::vector<std::int64_t> supply(topology.ranks, 0);
   for (const Demand& demand : demands) {

@@ -1,7 +1,7 @@
-// A limit over few sources and many destinations is near the sources: an out-port, then what goes up from a leaf switch, then
-// what comes down to one, then an in-port. In that order no chain of limits goes round in a circle, and links share the
-// wires between two limits. A link that is as wide as one of its limits needs no wire of its own: a switch of 64 ranks has
-// 4,032 links, but here 128 limits and what joins them.
+// A limit over few sources and many destinations is near the sources: an out-port, then what goes up from a
+// leaf switch, then what comes down to one, then an in-port. In that order chains of limits have no cycle,
+// and links share the wires between two limits. A link that is as wide as one of its limits needs no wire of
+// its own: a switch of 64 ranks has 4,032 links, but here 128 limits and what joins them.
 #include "bounds/wires.h"
 
 #include <algorithm>

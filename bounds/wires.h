@@ -15,11 +15,12 @@ struct NetworkWire {
   int limit = -1;
 };
 
-// Nodes are the ranks, and two for each limit, with the limit as the wire between them. A link under limits passes all of
-// them, the nearest to its source first.
+// Nodes are the ranks, and two for each limit, with the limit as the wire between them. A link under limits
+// passes all of them, the nearest to its source first.
 //
-// What sends carry within bandwidths and limits is a flow here. A flow is such sends if limits are ports (ports.h), or
-// come from switches, with a link for every route through them: what enters a limit from one link may leave as another.
+// What sends carry within bandwidths and limits is a flow here. A flow is such sends if limits are ports
+// (ports.h), or come from switches, with a link for every route through them: what enters a limit from one
+// link may leave as another.
 struct Wires {
   int nodes = 0;
   std::vector<NetworkWire> wires = {};

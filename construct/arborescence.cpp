@@ -1,6 +1,6 @@
 // Each vertex takes its cheapest arc in. Cycles of these become vertices of a smaller graph, in which an arc
-// into a cycle costs what it costs more than the arc that it replaces; what is cheapest there says where each
-// cycle is opened. All cycles of a level are contracted at once, so there are few levels.
+// into a cycle costs what it costs more than the arc that it replaces; the cheapest solution there determines
+// where each cycle is opened. All cycles of a level are contracted at once, so there are few levels.
 #include "construct/arborescence.h"
 
 namespace chorale {
@@ -63,7 +63,8 @@ std::vector<int> cheapest_arborescence(int vertices, int root, const std::vector
     }
     const std::vector<int> chosen = cheapest_arborescence(contracted, to[root], fewer, looks);
     if (chosen.empty()) return {};
-    // Into a cycle: the arc there gives way. Into another vertex: it is its cheapest, or another one.
+    // Into a cycle: the chosen arc there is replaced. Into another vertex: it is its cheapest, or another
+    // one.
     for (const int a : chosen) in[arcs[number[a]].to] = number[a];
   }
   std::vector<int> all;

@@ -11,8 +11,9 @@ struct WeightedArc {
   double weight = 0;
 };
 
-// Numbers of arcs, one into each vertex but `root`, that together reach all from it at the least weight;
-// empty where some vertex cannot be reached (or there is only the root). `looks` grows by the arcs looked at.
+// [arc] -> number of the arc in `arcs`: one into each vertex but `root`, that together reach all vertices
+// from `root` at the least weight. Empty if some vertex cannot be reached, or if there is only the root.
+// `looks` (work) grows by the number of arcs examined.
 std::vector<int> cheapest_arborescence(int vertices, int root, const std::vector<WeightedArc>&,
                                        long long& looks);
 

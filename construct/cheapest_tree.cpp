@@ -9,7 +9,7 @@ namespace chorale {
 
 namespace {
 
-// Is every rank of so many a source or a target?
+// Is every rank below `ranks` a source or a target?
 bool reaches_all(int ranks, const RankSet& sources, const RankSet& targets) {
   const auto wanted = static_cast<std::size_t>(ranks);
   if (targets.size() == wanted) return true;

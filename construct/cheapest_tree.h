@@ -31,9 +31,9 @@ class CheapestTree {
  public:
   explicit CheapestTree(const Network&);
 
-  // A tree for chunks of the class: a path where there is one target; for a sum, of some roots the best. Its
-  // cost is that of its links; negative where a target cannot be reached, and then the tree is no good.
-  // `random` picks the roots to try.
+  // A tree for chunks of the class: a path if there is one target; for a sum, the best of several roots. Its
+  // cost is the sum of its links' prices; a negative cost means that a target cannot be reached, and the tree
+  // is invalid. `random` picks the roots to try.
   template <class Random>
   double grow(const ChunkClass&, bool sum, std::span<const double> prices, double per_hop, Random& random,
               ChunkTree&);
@@ -42,7 +42,7 @@ class CheapestTree {
   void search_paths(const RankSet& sources, std::span<const double> prices, double per_hop);
   bool path(Rank target, ChunkTree&) const;
 
-  // Links looked at, so far: what it all took.
+  // Work so far, in links examined.
   long long looks() const { return looks_; }
 
  private:

@@ -1,14 +1,14 @@
 // A table of the algorithms; what they share (order, rings, chunks, links, cost) is prepared and finished
 // around the one line that each of them is.
 //
-// A line says a plan (construct/plan.h): who sends what to whom, as if all ranks were linked with all. Only
-// on_topology() knows the machine, so no algorithm has a case for one, and one that does not fit is refused
-// by the link that it lacks.
+// A line states a plan (construct/plan.h): which rank sends which chunk to which rank, as if all ranks were
+// linked with all. Only on_topology() knows the machine, so no algorithm has a case for one. An algorithm
+// that does not fit is refused, and the missing link is named.
 //
-// Half of the table is the other half backwards: a plan that spreads a chunk from one rank, turned round and
-// adding up, collects its sum there. So an Allgather makes a ReduceScatter, a Broadcast a Reduce, and the two
-// one after the other an AllReduce. Trees are not put one after the other: theirs begins to go down while
-// later chunks still go up.
+// Half of the table is the other half reversed: a plan that spreads a chunk from one rank, reversed and with
+// sums, collects its sum there. So an Allgather makes a ReduceScatter, a Broadcast a Reduce, and the two one
+// after the other an AllReduce. Trees are not concatenated: the broadcast begins while later chunks are still
+// being reduced.
 #include "construct/classic.h"
 
 #include <fmt/format.h>
@@ -55,16 +55,18 @@ Plan scatter_then_gather(const Plan& gather) {
   return backwards(gather, true) + gather;
 }
 
-// Recursive doubling, halving (its reverse) and direct exchanges, by places in an order: in step k places whose numbers
-// differ in bit k meet. By doubling, each rank has what the 2^k places of its block have, and gets what the 2^k of the
-// neighbouring block have: after log2(n) steps all, and nothing twice. Two that exchange and add in one step both end
-// with the sum of both, since sends read what was there before the step.
+// Recursive doubling, halving (its reverse) and direct exchanges, by position in an order: in step k
+// positions whose numbers differ in bit k exchange. By doubling, each rank has what the 2^k positions of its
+// block have, and gets what the 2^k of the neighbouring block have: after log2(n) steps all, and nothing
+// twice. Two that exchange and add in one step both end with the sum of both, since sends read what was there
+// before the step.
 Plan doubling_allgather(const std::vector<Rank>& order, int chunks) {
   Plan plan;
   const int ranks = static_cast<int>(order.size());
   for (int k = 0; 1 << k < ranks; ++k)
     for (int i = 0; i < ranks; ++i)
-      for (int j = i >> k << k; j < (i >> k << k) + (1 << k); ++j)  // the places that i has heard of
+      // the positions whose blocks i has received
+      for (int j = i >> k << k; j < (i >> k << k) + (1 << k); ++j)
         for (int piece = 0; piece < chunks; ++piece)
           add(plan, k, {.chunk = order[j] * chunks + piece, .src = order[i], .dst = order[i ^ 1 << k]});
   return plan;
@@ -90,7 +92,7 @@ Plan direct(int ranks, int chunks, const std::function<int(Rank from, Rank to)>&
   return plan;
 }
 
-// Everyone sends its own contribution and nothing else: what arrives in the step is not read in it.
+// Every rank sends its own contribution and nothing else: what arrives in the step is not read in it.
 Plan one_shot_allreduce(int ranks, int chunks) {
   return direct(
       ranks, chunks, [](Rank, Rank) { return 0; }, true);
@@ -205,8 +207,8 @@ Method known_method(const std::string& name) {
                    did_you_mean(name, known, "use one of " + joined(known)));
 }
 
-// The order to use, turned until it starts at the root where there is one: that is where binary heaps and binomial
-// trees have theirs.
+// The order to use, rotated until it starts at the root where there is one: that is where binary heaps and
+// binomial trees have theirs.
 std::vector<Rank> order_used(int ranks, const ClassicOptions& options, bool rooted) {
   std::vector<Rank> order = options.order;
   if (order.empty()) {
@@ -217,7 +219,7 @@ std::vector<Rank> order_used(int ranks, const ClassicOptions& options, bool root
   return order;
 }
 
-// Why no machine of so many ranks is one for it.
+// The reason why no machine of `ranks` ranks fits the algorithm with these options; nothing if there is none.
 std::optional<Unsuited> misfit(const Row& row, int ranks, const ClassicOptions& options) {
   if (row.power_of_two && (ranks & (ranks - 1)) != 0)
     return Unsuited{fmt::format("{} ranks are not a power of two", ranks), "use another algorithm"};
@@ -234,8 +236,8 @@ std::optional<Unsuited> misfit(const Row& row, int ranks, const ClassicOptions& 
   return {};
 }
 
-// Many rings are those of the machine, whatever the order. A single one is the order itself, or, where nobody
-// asked for an order and 0, 1, 2, ... is no ring (on dgx1, 3 and 4 are not linked), the widest that there is.
+// Many rings are those of the machine, whatever the order. A single one is the order itself, or, where no
+// order is given and 0, 1, 2, ... is not a ring (on dgx1, 3 and 4 are not linked), the widest that there is.
 // One that has a missing link stays: the link will be named.
 std::vector<Ring> rings_for(Rings kind, const Topology& topology, const Order& order, bool any_order) {
   if (kind == Rings::None) return {};
@@ -246,13 +248,13 @@ std::vector<Ring> rings_for(Rings kind, const Topology& topology, const Order& o
   return {{.order = order}};
 }
 
-// By ring the chain of each node: from the rank by which the ring leaves the node back to the one by which
-// it enters. On rails ranks are linked across nodes only with those of the same place, so all heads of a
-// channel have the place of the first, where some ring leaves from there. None where a ring does not do one
-// node after the other.
+// By ring the chain of each node: from the rank by which the ring leaves the node back to the one by which it
+// enters. On rails ranks are linked across nodes only with those of the same position, so all heads of a
+// channel have the position of the first, where some ring leaves from there. Empty if a ring does not pass
+// through one node after the other.
 std::vector<std::vector<Order>> chains_of(const std::vector<Ring>& rings,
                                           const std::vector<std::vector<Rank>>& nodes) {
-  std::map<Rank, std::pair<std::size_t, std::size_t>> place;  // node, and place in it
+  std::map<Rank, std::pair<std::size_t, std::size_t>> place;  // node, and position in it
   for (std::size_t j = 0; j < nodes.size(); ++j)
     for (std::size_t i = 0; i < nodes[j].size(); ++i) place[nodes[j][i]] = {j, i};
   std::vector<std::vector<Order>> chains;
@@ -308,7 +310,7 @@ std::vector<Tree> trees_for(Trees kind, const Topology& topology, const Order& o
   return chained.empty() ? trees : chained;
 }
 
-// A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks a round
+// A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks per round
 // wants w of them, and rings side by side want one each, as trees do.
 int fewest_chunks(const Row& row, const Topology& topology, const Request& request) {
   if (row.rings == Rings::One) return std::max(1, ring_width(topology, request.rings[0].order));

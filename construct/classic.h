@@ -1,4 +1,4 @@
-// The hand-written algorithms that every synthesized one is held against, as schedules on a given machine.
+// The baseline algorithms that synthesized ones are compared with, as schedules on a given machine.
 #pragma once
 
 #include <optional>
@@ -18,16 +18,17 @@ struct ClassicOptions {
   // AllReduce of that kind has ranks * chunks of them); of trees, the whole vector, sent as a pipeline.
   // 0: the fewest that use all links which the algorithm wants to use at once.
   int chunks = 0;
-  // Rank at each place of the ring, tree or cube; empty: 0, 1, 2, ... A single ring takes the widest ring of
-  // the machine where 0, 1, 2, ... is none.
+  // [position] -> rank in the ring, tree or cube; empty: 0, 1, 2, ... A single ring takes the widest ring of
+  // the machine if 0, 1, 2, ... is not a ring.
   std::vector<Rank> order = {};
-  Rank root = 0;  // of broadcast, reduce, scatter, gather; `order` is then turned until it starts there
+  Rank root = 0;  // of broadcast, reduce, scatter, gather; `order` is then rotated until it starts there
 };
 
-// A point with cost, method and the collective whose chunks its schedule moves. The rounds of each
-// step are what its fullest link or shared limit needs. Requires a topology without switches and a method of the catalogue. Throws
-// InputError for an unknown name, an order that is none, a number of ranks that the algorithm cannot do, and
-// where a link is missing, which it names. The caller verifies what it uses (semantics/ is not known here).
+// A point with cost, method and the collective whose chunks its schedule moves. The rounds of each step are
+// what its fullest link or shared limit needs. Requires a topology without switches and a method of the
+// catalogue. Throws InputError for an unknown name, an order that is not a permutation, a number of ranks
+// that the algorithm does not support, and a missing link, which it names. The caller verifies what it uses
+// (semantics/ is not known here).
 Point classic_algorithm(Method, const Topology&, const ClassicOptions& = {});
 Point classic_algorithm(const std::string& name, const Topology&, const ClassicOptions& = {});
 

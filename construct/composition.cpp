@@ -1,14 +1,16 @@
-// A stage is a collective of every group. Of each chunk we follow who has it (a copy, or the sum so far), which says what the
-// blocks of the group's collective are; a block that the group's schedule cuts into c pieces is done c chunks at a time, a
-// slice. Slices and groups are put side by side, stages one after the other: a schedule of few steps, whose stages wait for
-// each other. Retiming it (construct/retiming.h) overlaps what uses different links: slice 2 is gathered in its node while
-// slice 3 crosses between nodes. Both kinds are kept.
+// A stage is a collective of every group. For each chunk the ranks that hold it (a copy, or the sum so far)
+// are tracked; they determine the blocks of the group's collective. A block that the group's schedule cuts
+// into c pieces is done c chunks at a time, a slice. Slices and groups run side by side, stages one after the
+// other: a schedule of few steps, whose stages wait for each other. Retiming it (construct/retiming.h)
+// overlaps what uses different links: slice 2 is gathered in its node while slice 3 crosses between nodes.
+// Both kinds are kept.
 //
-// Where a chunk is wanted by one rank, it goes to that rank of a group that later stages can lead there from, which is read
-// off the groups backwards; where all want it, the k-th chunk of a group goes to its k-th rank, round and round. So chunks
-// fall to ranks in the order of their numbers, and slices of one stage are slices of the next.
+// A chunk that one rank needs goes to the rank of a group from which later stages can lead there, which is
+// computed over the groups backwards. Of chunks that all ranks need, the k-th chunk of a group goes to its
+// k-th rank, round-robin. So chunks are assigned to ranks in the order of their numbers, and slices of one
+// stage are slices of the next.
 //
-// Nothing is believed: an outline that does not make the collective is found out by the referee.
+// Nothing is trusted: an outline that does not make the collective is detected by the verifier.
 #include "construct/composition.h"
 
 #include <fmt/format.h>
@@ -38,7 +40,7 @@ namespace {
 constexpr long long kComposeEffort = 3'000'000;
 constexpr int kMostSlice = 8;  // chunks of a slice: parts of more take longer to make than they are better
 constexpr int kMostRanksOfPart = 256;
-// Chunks times ranks: beyond, making and judging what nobody asked for takes seconds.
+// Chunks times ranks: beyond, constructing and verifying points that were not requested takes seconds.
 constexpr long long kMostHeld = 1 << 18;
 
 // Which rank of its group a chunk leads on from, stage by stage, to where it is wanted.
@@ -91,14 +93,15 @@ class PartSchedules {
   std::map<std::tuple<int, CollectiveKind, int, Rank>, std::vector<Point>> points_ = {};
 };
 
-// How schedules of parts are chosen: by rounds and so many times their steps, for whole blocks or slices of one chunk.
+// How schedules of groups are chosen: by rounds plus `step_weight` times their steps, for whole blocks or
+// slices of one chunk.
 struct Policy {
   double step_weight = 0;
   bool sliced = false;
 };
 constexpr Policy kPolicies[] = {{1e6, false}, {1e-3, false}, {1, false}, {1e6, true}, {1e-3, true}};
 
-// One group's part of a stage: of each block, in the order in which the collective numbers its blocks, the chunks.
+// One group's work in a stage: [block] -> chunks, in the order in which the collective numbers its blocks.
 struct GroupWork {
   std::vector<Rank> group = {};
   CollectiveKind kind = CollectiveKind::Allgather;
@@ -126,7 +129,7 @@ class Composer {
         machines_[k].push_back(part_at(topology, group));
   }
 
-  // None where the stages cannot be put together: then why() has words for it.
+  // Nothing if the stages cannot be composed; why() then gives the reason.
   std::optional<Schedule> sequential(const Policy& policy) {
     held_.assign(collective_.chunks.size(), std::vector<bool>(topology_.ranks, false));
     for (std::size_t c = 0; c < held_.size(); ++c)
@@ -154,7 +157,8 @@ class Composer {
     return nullptr;
   }
 
-  // The place in the group from which a chunk leads on; the `number`-th of those that all want goes round.
+  // The position in the group from which a chunk leads on; the `number`-th of the chunks that all need is
+  // assigned round-robin.
   int place_of(std::size_t k, const std::vector<Rank>& group, Chunk c, int number) const {
     const ChunkSpec& spec = collective_.chunks[c];
     if (spec.post.size() != 1) return number % static_cast<int>(group.size());
@@ -174,7 +178,7 @@ class Composer {
       work.blocks.resize(static_cast<std::size_t>(blocks));
       return work;
     };
-    std::map<int, int> numbers;  // of chunks that all want, by who has them
+    std::map<int, int> numbers;  // of chunks that all need, by the rank that holds them
     for (Chunk c = 0; c < std::ssize(held_); ++c) {
       int holders = 0, first = -1;
       for (int i = 0; i < n; ++i)
@@ -269,7 +273,7 @@ class Composer {
     return best;
   }
 
-  // Who has what then.
+  // The holders after the stage.
   void after(const GroupWork& work) {
     const int n = static_cast<int>(work.group.size());
     for (std::size_t b = 0; b < work.blocks.size(); ++b)

@@ -1,4 +1,4 @@
-// Schedules of a whole machine put together of schedules of its groups (ir/outline.h).
+// Hierarchical composition: schedules of a whole machine from schedules of its groups (ir/outline.h).
 #pragma once
 
 #include <atomic>
@@ -15,11 +15,11 @@
 
 namespace chorale {
 
-// What stages make this collective on levels: inner before outer and outer before inner, divided first or whole. None of
-// custom ones.
+// Outlines that make this collective on levels: inner before outer and outer before inner, divided first or
+// not. Empty for custom collectives.
 std::vector<Outline> outlines_for(const Collective&, const Nesting&);
 
-// A schedule, and what it was put together of.
+// A schedule, and what it was composed of.
 struct ComposedPoint {
   Point point = {};
   std::string outline = {};
@@ -30,18 +30,19 @@ struct ComposeQuestion {
   const Collective& collective;
   int extra_rounds = kAnyRounds;            // the k of k-synchronous
   const std::atomic<bool>* stop = nullptr;  // set: what there is by then
-  // Told of all that there is whenever something is found, in no order.
+  // Called with all points found so far whenever one is found, in no order.
   std::function<void(const std::vector<ComposedPoint>&)> found = {};
 };
 
-// The schedules that an outline makes of just this collective with just its chunks, by steps, none better than another in
-// both steps and rounds, after the referee: stages one after the other, and overlapped over chunks. Parts whose schedules are
-// not given are constructed (construct/incumbents.h), for whole blocks and for slices of them. Throws InputError at `where`
-// ("--outline") where the stages do not make the collective, or a group cannot do its part.
+// The schedules that an outline makes of just this collective with just its chunks, by steps, Pareto-optimal
+// in (steps, rounds), verified: stages one after the other, and overlapped over chunks. Schedules of groups
+// that are not given are constructed (construct/incumbents.h), for whole blocks and for slices of them.
+// Throws InputError at `where` ("--outline") if the stages do not make the collective, or a group cannot do
+// its phase.
 std::vector<ComposedPoint> compose(const ComposeQuestion&, const Outline&, const std::string& where);
 
-// The best of all outlines on all of these nestings; none where nothing fits, and where it would take long (chunks times ranks
-// over 2^18).
+// The best of all outlines on all of these nestings; empty if nothing fits, or if the work is too large
+// (chunks times ranks over 2^18).
 std::vector<ComposedPoint> compose_on(const ComposeQuestion&, const std::vector<Nesting>&);
 
 }  // namespace chorale

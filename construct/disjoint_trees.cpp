@@ -1,7 +1,7 @@
 // Trees grow side by side, link by link. A link into rank v may be taken if afterwards all trees that lack v
 // can still flow to it at once: Edmonds' condition for sets of ranks with v, and only such sets have lost
-// something (Lovasz 1976). A set that forbids a link forbids it for good: it stays tight, since what enters it
-// later takes a link into it. So each link is looked at once per tree, and there is always one to take.
+// something (Lovasz 1976). A set that forbids a link forbids it for good: it stays tight, since what enters
+// it later takes a link into it. So each link is examined once per tree, and there is always one to take.
 //
 // What lost: negotiation (packing.h). Where trees leave no link unused it comes near and never ends: 4 trees
 // on a random regular machine of 1,024 ranks have 4,092 links of 4,092.
@@ -87,8 +87,8 @@ class DisjointTrees {
     return enough;
   }
 
-  // One more unit, from some rank of tree `first`. A unit of another tree may enter elsewhere instead. Looked
-  // for from the end on, since trees are near.
+  // One more unit, from some rank of tree `first`. A unit of another tree may enter elsewhere instead. The
+  // search starts at the end, since trees are near.
   bool augment(int first, Rank to) {
     onward_.assign(network_.ranks(), kUnseen);
     enters_next_.assign(trees_.size(), -1);

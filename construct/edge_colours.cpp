@@ -1,7 +1,7 @@
-// An edge colouring of a bipartite multigraph, items against kinds, with colours of even size (de Werra 1971): steps are colours. One
-// colour after the other is a flow: an item with as many uses left as steps must use something now, and a kind with more uses
-// left than later steps carry must be used. If uses are even among steps as fractions, that is a flow, so there is one of whole
-// numbers, and what is left is again even.
+// An edge colouring of a bipartite multigraph, items against kinds, with colours of even size (de Werra
+// 1971): steps are colours. One colour after the other is a flow: an item with as many uses left as steps
+// must use something now, and a kind with more uses left than later steps carry must be used. If uses are
+// even among steps as fractions, that is a flow, so there is an integral one, and what is left is again even.
 #include "construct/edge_colours.h"
 
 #include <algorithm>
@@ -23,7 +23,8 @@ std::optional<std::vector<std::vector<int>>> edge_colours(std::vector<std::vecto
   for (int s = 0; s < steps; ++s) {
     const int after = steps - s - 1, now = (rounds + after) / (after + 1);
     rounds -= now;
-    // A flow from `out` to `in` and back with lower bounds: what must flow comes from `must` and ends in `done`.
+    // A flow from `out` to `in` and back with lower bounds: what must flow comes from `must` and ends in
+    // `done`.
     const int out = items + kinds, in = out + 1, must = out + 2, done = out + 3;
     MaxFlow flow(done + 1);
     std::int64_t wanted = 0, of_items = 0, of_kinds = 0;

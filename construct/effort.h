@@ -1,5 +1,5 @@
-// How much more a construction may do. Counted in sends looked at, so that the same is done on every machine;
-// a person who stops it stops it at once.
+// The work budget that a construction has left. It is counted in sends examined, so that the same work is
+// done on every machine; a stop by the user takes effect at once.
 #pragma once
 
 #include <atomic>

@@ -34,13 +34,13 @@ namespace {
 
 constexpr double kNearBound = 0.002;  // over the bound: nothing is left to be found
 constexpr double kNearFraction = 0.003;
-constexpr double kMostComposed = 2e4;            // sends: composing looks at each of them hundreds of times
+constexpr double kMostComposed = 2e4;            // sends: composing examines each of them hundreds of times
 constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
 constexpr double kLower = 0.012;                 // that lower trees may be over the nearest fractions
 constexpr double kHopedOfFractions =
     0.99;                            // of the rounds of fractions: these are not the best that there are
 constexpr double kFarPacking = 1.5;  // times the rounds of fractions: a packing that is not repeated
-constexpr double kTrifle = 0.002;    // a better rate by less is no reason for one more point
+constexpr double kTrifle = 0.002;    // a rate that is better by less does not justify one more point
 // Nor is one that leaves more than this part of what another of fewer steps is over the bound.
 constexpr double kNearer = 0.85;
 constexpr int kFewChunks = 16;         // trifles count
@@ -134,7 +134,7 @@ class Construction::Engine {
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
           (chunks == least || chunks * sends_ <= kManySends))
         attempts_.push_back({.how = How::Quick, .chunks = chunks});
-    // Before what looks at each send by itself, where that takes long; behind what people know by name.
+    // Before constructions that examine each send, where that takes long; after the baselines.
     attempts_.insert(is_large() ? attempts_.begin() : attempts_.end(),
                      {.how = How::Regular, .chunks = least});
   }
@@ -218,7 +218,7 @@ class Construction::Engine {
   double rate() const { return std::max(bound_, kHopedOfFractions * fraction_); }
   bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kNearBound); }
 
-  // That so many chunks per block may fit into.
+  // The fewest rounds that `chunks` chunks per block may fit into.
   long long fewest_rounds(int chunks, double slack) const {
     const Rate& bound = question_.bound;
     const long long least = bound.rounds > 0 ? (chunks * bound.rounds + bound.chunks - 1) / bound.chunks : 1;
@@ -254,7 +254,7 @@ class Construction::Engine {
     return fitting(level.most_sends * (classes_.size() == 1 ? kOfOneClass : 1));
   }
   int most_chunks(const Level& level) const { return most_asked(most_of_all(level)); }
-  // Chunks of so many sends.
+  // The most chunks that have at most `sends` sends in all; at least 1.
   int fitting(double sends) const {
     return std::clamp(static_cast<int>(sends / std::max(1.0, sends_)), 1, kMostChunks);
   }
@@ -262,8 +262,8 @@ class Construction::Engine {
     return question_.max_chunks > 0 ? std::min(question_.max_chunks, chunks) : chunks;
   }
 
-  // Low trees, if they come near to the bound. Elsewhere as near to it as trees come, then the lowest that come
-  // as near.
+  // Low trees, if they come near to the bound. Elsewhere as near to it as trees come, then the lowest that
+  // come as near.
   void pack_fractions(long long budget) {
     const auto use = [&](const FractionalPacking& packing, double hop) {
       fraction_ = fraction_ > 0 ? std::min(fraction_, packing.rounds()) : packing.rounds();
@@ -296,7 +296,7 @@ class Construction::Engine {
     }
   }
 
-  // The dearest is a million.
+  // The highest is a million.
   Prices whole(const std::vector<double>& bins) const {
     const double unit = 1e6 / std::ranges::max(bins);
     Prices prices;
@@ -315,7 +315,7 @@ class Construction::Engine {
     budget_ = budget;
     level_ = next;
     begun_ = true;
-    // The first ones also look for fewer steps, where a smaller space would.
+    // The first levels also search for fewer steps, where a smaller space would.
     if (met() && (level_ >= kQuickLevels || is_large())) return begin_late();
     const std::vector<Attempt> late = std::exchange(late_, {});
     attempts_.clear();
@@ -328,8 +328,8 @@ class Construction::Engine {
     if (!shares_.empty())  // with more effort, perhaps
       for (const auto& [chunks, slack] : counts(level()))
         attempts_.push_back({.how = How::Packed, .chunks = chunks, .slack = slack});
-    // The rate comes of many chunks, the most first: then fewer are put into steps only where that pays. And few
-    // steps come of few.
+    // Many chunks give the rate; the largest number goes first, and fewer are put into steps only where that
+    // pays. Few chunks give few steps.
     const auto few = std::ranges::stable_partition(
         attempts_, [&](const Attempt& a) { return a.chunks > question_.min_chunks + level().small; });
     std::ranges::reverse(attempts_.begin(), few.begin());

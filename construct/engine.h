@@ -25,7 +25,7 @@ struct EngineQuestion {
   int extra_rounds = kAnyRounds;  // k-synchronous: rounds <= steps + k
   Rate bound = {};                // no schedule has fewer rounds per chunk; of 0 rounds: nothing is known
   const std::atomic<bool>* stop = nullptr;
-  // Links looked at and sends placed, about 10 ns each: levels of growing effort that this does not reach are
+  // Work budget: links examined and sends scheduled, about 10 ns each. Levels of growing effort beyond it are
   // left out.
   long long work = kEngineWork;
 };
@@ -44,17 +44,18 @@ class Construction {
   // What the question refers to must outlive this.
   explicit Construction(const EngineQuestion&);
   ~Construction();
-  // The levels that this much work reaches may be done now, too. Where more is to be allowed later, what is slow
-  // waits for more of what is usually better.
+  // The levels that this much work reaches may be done now, too. Where more is to be allowed later, what is
+  // slow waits for more of what is usually better.
   void allow(long long work, bool more_later = false);
   // The next part. False where none is left that work allows, or when stopped.
   bool advance(const std::function<void(Point)>& found);
   // The dual of the packing of fractions, where that stays above the bound: what may show a stronger one
-  // (Certificate::Kind::Trees). Of copies and of sums with one destination; each is told once.
+  // (Certificate::Kind::Trees). Of copies and of sums with one destination; each is returned once.
   std::optional<Prices> take_prices();
   // A stronger bound than the question's.
   void know(const Rate& bound);
-  // What others have, in rounds per chunk: packings of many chunks that are not expected to beat it are left out.
+  // Rounds per chunk of the best point found elsewhere: packings of many chunks that are not expected to beat
+  // it are left out.
   void know_found(double rate);
 
  private:

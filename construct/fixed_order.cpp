@@ -165,7 +165,7 @@ class Planner {
     return mine;
   }
 
-  // Copies along the cheapest way from those that have the sum to the nearest that wants it, again and again.
+  // Repeatedly copies along the cheapest path from the ranks that have the sum to the nearest that needs it.
   bool spread(ChunkPlan& plan, Rank root, const RankSet& post, const std::vector<int>& made) {
     std::map<Rank, std::vector<int>> has = {{root, made}};
     std::vector<Rank> wanting;
@@ -203,7 +203,7 @@ class Planner {
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
 };
 
-// Steps of so many rounds, in each of which those with the longest way to go are sent first.
+// Steps of `width` rounds each, in which sends with the longest path still ahead go first.
 Schedule ordered(const Topology& topology, const std::vector<ChunkPlan>& plans, long long width) {
   struct Waiting {
     int height = 0;
@@ -244,7 +244,7 @@ Schedule ordered(const Topology& topology, const std::vector<ChunkPlan>& plans, 
 
 // --- Trees.
 
-// "(a b)" of the halves of these texts, again and again.
+// "(a b)" of the two halves of these texts, recursively.
 std::string halved(const std::vector<std::string>& parts) {
   if (parts.size() == 1) return parts.front();
   const auto middle = parts.begin() + static_cast<std::ptrdiff_t>((parts.size() + 1) / 2);

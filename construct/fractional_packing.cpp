@@ -111,7 +111,7 @@ double FractionalPacking::cost(const ChunkTree& tree) const {
   return sum;
 }
 
-// From the dearest tree of the block to this one.
+// From the most expensive tree of the block to this one.
 void FractionalPacking::move(Block& block, const ChunkTree& tree) {
   std::vector<Share>& shares = block.shares;
   for (const int b : changed_) delta_[b] = 0;

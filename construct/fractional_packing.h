@@ -15,7 +15,7 @@ namespace chorale {
 
 // Frank and Wolfe's method, one block at a time, on a soft maximum of the loads. A class is cut into blocks
 // (a class alone into 64), each with trees of its own, so that what early prices chose is forgotten block by
-// block: as one mixture a Broadcast stays 20 to 34 % above the optimum.
+// block: as one block a Broadcast stays 20 to 34 % above the optimum.
 class FractionalPacking {
  public:
   struct Share {

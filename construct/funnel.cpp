@@ -1,5 +1,6 @@
-// Two nodes a bin, with its capacity between them. Where bins are nested (Ground::is_separate) a flow is what fits; where
-// they are not, or weigh their links differently, more may flow than fits, and who uses it counts again.
+// Two nodes a bin, with its capacity between them. Where bins are nested (Ground::is_separate) a flow is what
+// fits; where they are not, or weigh their links differently, more may flow than fits, and the caller must
+// count again.
 #include "construct/funnel.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a representative can receive over its entries (construct/ground.h), as part of a flow network.
+// The receiver-side flow network: what a representative can receive over its entries (construct/ground.h).
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ class Funnel {
   Funnel(const Ground&, int representative, MaxFlow&, int first, int sink);
 
   int node_of(int entry) const { return node_of_[entry]; }
-  // What fits in so many rounds, less what else goes over a bin, by bin; before MaxFlow::run. Or after it, to more.
+  // Sets each bin's capacity to what fits in `rounds` rounds, less `used` [bin] of other sends. Call before
+  // MaxFlow::run, or after it to increase capacities.
   void set(MaxFlow&, long long rounds, const std::vector<long long>& used = {}) const;
   void widen(MaxFlow&, long long rounds) const;
 

@@ -1,14 +1,14 @@
 // Invariants: what the ranks have after a step is carried to itself by every element of the group, since
-// orbits of sends are taken whole or not at all; whoever sends has had the chunk since an earlier step, since
+// orbits of sends are taken whole or not at all; a sender has had the chunk since an earlier step, since
 // candidates are listed before any is taken; and a chunk that some rank of a block has does not enter the
 // block again. (One orbit may bring it in over several links at once, if some element but the identity keeps
 // the chunk and the block.)
 //
-// A try looks at one send of each orbit a step, about chunks times links over the order of the group, and at
-// a whole orbit when it is that send's turn.
+// A try examines one send of each orbit per step, about chunks times links over the order of the group, and a
+// whole orbit when its send is considered.
 //
-// How the rounds are cut into steps decides. A few geometric cuts are tried first; alone they missed most Broadcasts on a
-// switch, which random cuts fill in milliseconds, so all further tries are random.
+// How the rounds are cut into steps decides. A few geometric cuts are tried first; alone they missed most
+// Broadcasts on a switch, which random cuts fill in milliseconds, so all further tries are random.
 #include "construct/greedy.h"
 
 #include <algorithm>
@@ -24,12 +24,12 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostElements = 4096;  // each is looked at for each orbit; hypercube:6 has 46,080
+constexpr std::size_t kMostElements = 4096;  // each is examined for each orbit; hypercube:6 has 46,080
 // Rounds of a step over those of the next: 1 is evenly, 2 halves them from step to step, 0.8 lets them grow.
 constexpr double kRatios[kGeometricTries] = {1.0, 1.25, 1.5, 1.7, 2.0, 2.5, 0.8};
 
-// The group that the generators generate, its elements as embeddings of the task in itself; nothing if it is too large or
-// does not preserve the collective.
+// The group that the generators generate, its elements as embeddings of the task in itself; nothing if it is
+// too large or does not preserve the collective.
 std::vector<Embedding> group_elements(const Topology& topology, const Collective& collective,
                                       const std::vector<Automorphism>& generators) {
   std::vector<Embedding> steps;
@@ -40,7 +40,8 @@ std::vector<Embedding> group_elements(const Topology& topology, const Collective
   }
   std::vector<Embedding> elements = {identity(topology, collective)};
   std::set<std::vector<Rank>> known = {elements[0].ranks};
-  // A queue that grows while it is read. Products of generators are all of a finite group: inverses are powers.
+  // A queue that grows while it is read. Products of generators are all of a finite group: inverses are
+  // powers.
   for (std::size_t i = 0; i < elements.size() && elements.size() <= kMostElements; ++i)
     for (const Embedding& g : steps)
       if (Embedding next = compose(elements[i], g); known.insert(next.ranks).second)
@@ -51,7 +52,8 @@ std::vector<Embedding> group_elements(const Topology& topology, const Collective
 
 // The smallest set of ranks that reach one of them for free; all ranks if the claim prices nothing. Where the
 // prices are a cut, that is its far side: what enters it pays, and the bound is met only if no chunk pays
-// twice. Prices that differ from step to step name no one set, and neither do those of a machine below chosen ways.
+// twice. Prices that differ from step to step name no one set, and neither do those of a machine below chosen
+// paths.
 std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
   std::vector<Rank> best(topology.ranks);
   std::iota(best.begin(), best.end(), 0);
@@ -62,7 +64,7 @@ std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
   std::vector<int> price = prices.links;
   for (std::size_t i = 0; i < topology.limits.size(); ++i)
     for (LinkId l : topology.limits[i].links) price[l] += prices.limits[i];
-  Topology back = topology;  // free links only, turned round
+  Topology back = topology;  // free links only, reversed
   back.links.clear();
   for (std::size_t l = 0; l < topology.links.size(); ++l)
     if (price[l] == 0) back.links.push_back({.src = topology.links[l].dst, .dst = topology.links[l].src});
@@ -77,8 +79,8 @@ std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
 }
 
 // Block of each rank, named by its least rank: images of the set under the group. Images that overlap and
-// have different names are no blocks, and then every rank is one of its own; two of one name are taken as
-// one. Blocks of single ranks say nothing: to enter one is to reach its rank.
+// have different names are not blocks, and then every rank is one of its own; two of one name are taken as
+// one. Blocks of single ranks give no information: to enter one is to reach its rank.
 std::vector<int> blocks(const std::vector<Rank>& set, const std::vector<Embedding>& elements, int ranks) {
   std::vector<int> alone(ranks);
   std::iota(alone.begin(), alone.end(), 0);
@@ -98,7 +100,7 @@ std::vector<int> blocks(const std::vector<Rank>& set, const std::vector<Embeddin
   return block;
 }
 
-// A round for each step, the others as the ratio says; what rounding has left goes to the first steps.
+// A round for each step, the others by the ratio; the remainder of rounding goes to the first steps.
 std::vector<int> split_rounds(const Budget& budget, double ratio) {
   std::vector<double> share(budget.steps);
   for (int s = 0; s < budget.steps; ++s) share[s] = std::pow(ratio, budget.steps - 1 - s);
@@ -172,8 +174,7 @@ class Filling {
       Send send;
     };
     // What enters blocks goes first, since that is what the bound counts; then chunks that few ranks have,
-    // since later steps need them in more places. Among equals chance decides, and another try decides
-    // otherwise.
+    // since later steps need them at more ranks. Ties are broken at random, differently in each try.
     std::vector<Candidate> entering, within;
     std::vector<int> holders(chunks_, 0);
     for (Chunk c = 0; c < chunks_; ++c)
@@ -197,7 +198,7 @@ class Filling {
   }
 
   // All sends of the orbit, or none. Others have been taken since this one was listed, so its receiver and
-  // its block are looked at again. What its receiver lacks, by symmetry those of the whole orbit lack.
+  // its block are checked again. What its receiver lacks, by symmetry those of the whole orbit lack.
   void take_orbit(const Send& send, int rounds, Step& step) {
     const Link& link = topology_.links[send.link];
     if (has_[at(send.chunk, link.dst)]) return;
@@ -228,7 +229,7 @@ class Filling {
     for (int i : limits_of_[l]) limit_load_[i] += sends;
   }
 
-  // Loads the orbit and says whether everything is within its bandwidth.
+  // Loads the orbit and returns whether everything is within its bandwidth.
   bool fits(const std::set<Send>& orbit, int rounds) {
     for (const Send& member : orbit) load(member.link, 1);
     return std::all_of(orbit.begin(), orbit.end(), [&](const Send& member) {

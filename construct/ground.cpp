@@ -1,6 +1,7 @@
-// Distances are of one breadth-first search for each set of ranks that chunks start at. Entries: the bins of a link are
-// itself, where no limit over it is always the narrower one, and its limits, all up to symmetry; links into a rank with
-// the same bins are one entry, so that a rank behind a switch has one for the switch and not one for each other rank.
+// Distances are of one breadth-first search for each set of ranks that chunks start at. Entries: the bins of
+// a link are itself, unless a limit over it is always the tighter one, and its limits, all up to symmetry;
+// links into a rank with the same bins are one entry, so that a rank behind a switch has one for the switch
+// and not one for each other rank.
 #include "construct/ground.h"
 
 #include <algorithm>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr std::uint16_t kFar = std::numeric_limits<std::uint16_t>::max();
 
-// What of a bin is used by whom.
+// Which representative uses which links of a bin.
 struct BinUse {
   std::vector<LinkId> links = {};
   int weight = 0;

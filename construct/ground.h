@@ -1,7 +1,8 @@
-// What growing (tree_growth.h) asks of a machine, up to symmetry: representatives stand for all ranks.
+// The quotient instance that growth (tree_growth.h) works on: representatives stand for all ranks.
 //
-// A group acts on ranks such that only the identity fixes one, and on chunks with them. What happens at a representative
-// happens, carried over, at all ranks of its orbit; so only what representatives receive is decided.
+// A group acts on ranks such that only the identity fixes one, and on chunks with them. What happens at a
+// representative happens, carried over, at all ranks of its orbit; so only what representatives receive is
+// decided.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +15,14 @@
 
 namespace chorale {
 
-// Links, or a shared limit, up to symmetry. What representatives receive over it in a step, each chunk counted `weight`
-// times (Entry), is at most capacity * rounds.
+// Links, or a shared limit, up to symmetry. What representatives receive over it in a step, each chunk
+// counted `weight` times (Entry), is at most capacity * rounds.
 struct Bin {
   long long capacity = 1;
   bool split = false;  // several representatives receive over it, or with different weights
 };
 
-// Ways into a representative that the same bins bind.
+// Links into a representative that the same bins constrain.
 struct Entry {
   using Passed = LinkOrbits::Share;
   std::vector<LinkId> links = {};
@@ -35,8 +36,8 @@ struct Pick {  // at the representative to which the link leads, and so at all o
 
 class Ground {
  public:
-  // `group`: permutations of ranks, the identity first (symmetry/digit_shifts.h). More than the identity only for an
-  // Allgather. Requires a collective that copies, whose destinations can all be reached.
+  // `group`: permutations of ranks, the identity first (symmetry/digit_shifts.h). More than the identity only
+  // for an Allgather. Requires a collective that copies, whose destinations can all be reached.
   Ground(const Topology&, const Collective&, std::vector<std::vector<Rank>> group);
   Ground(const Ground&) = delete;
 
@@ -55,7 +56,8 @@ class Ground {
     return back_[static_cast<std::size_t>(u) * ranks() + c / copies] * copies + c % copies;
   }
 
-  // Hops from the nearest rank that starts with the chunk, and hops from there on along shortest ways that lead through u.
+  // Hops from the nearest rank that starts with the chunk, and hops from there on along shortest paths that
+  // lead through u.
   int distance(Chunk c, Rank u) const { return distance_[at(c, u)]; }
   int beyond(Chunk c, Rank u) const { return beyond_[at(c, u)]; }
   int farthest() const { return farthest_; }  // greatest distance of any chunk
@@ -65,8 +67,8 @@ class Ground {
   const std::vector<Entry>& entries(int representative) const { return entries_[representative]; }
   const std::vector<Bin>& bins() const { return bins_; }
   int bin_of_limit(int limit) const { return orbits_.bin_of_limit(limit); }
-  // Each bin at one representative, with one weight, and of two that share links one has all of the other's: then what fits
-  // is a flow, and representatives do not meet.
+  // Each bin is at one representative, with one weight, and of two bins that share links one has all of the
+  // other's: then what fits is a flow, and representatives are independent.
   bool is_separate() const { return separate_; }
 
   // The picks of one step for all ranks; rounds as few as they need.
@@ -78,12 +80,12 @@ class Ground {
   void find_distances();
   // By representative: the links into it.
   std::vector<std::vector<LinkId>> ways_in() const;
-  // Says which bins are split, and returns which are idle: of two over the same links of one representative the narrower one
-  // says all.
+  // Marks the bins that are split, and returns which are redundant: of two over the same links of one
+  // representative the tighter one implies the other.
   std::vector<bool> find_splits(const std::vector<std::vector<LinkId>>& ways);
   // Those links into a representative that the same bins bind, together.
   std::vector<Entry> joined(const std::vector<LinkId>& into, const std::vector<bool>& idle) const;
-  // Whoever passes a bin goes on through the same ones, and it is at one representative.
+  // Paths through a bin go on through the same bins, and the bin is at one representative.
   bool nested(const std::vector<Entry>&) const;
 
   const Topology& topology_;

@@ -1,5 +1,5 @@
-// A node for all chunks that the same ranks have, joined to these. Who has what is found once for all ranks: a rank lacks all
-// chunks of a node or none.
+// A node for all chunks that the same ranks have, joined to these. The holders are found once for all ranks:
+// a rank lacks all chunks of a node or none.
 #include "construct/guard.h"
 
 #include <algorithm>

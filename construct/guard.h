@@ -9,14 +9,15 @@
 
 namespace chorale {
 
-// Chunks that some ranks have can all come to all ranks, within given widths of the wires, exactly if for every rank by itself
-// those that it lacks can flow to it at once from who has them. (With switches: wires in and out of each carry the same;
-// then ways through it can be split off as they are used, and the condition stays: Mader 1978, Frank.)
+// The feasibility oracle (Edmonds 1973). Chunks that some ranks have can all reach all ranks, within given
+// capacities of the wires, exactly if for every rank by itself those that it lacks can flow to it at once
+// from their holders. (With switches: wires into and out of each have equal capacity; then paths through it
+// can be split off as they are used, and the condition stays: Mader 1978, Frank.)
 class Guard {
  public:
   explicit Guard(const Ground& ground) : ground_(ground), wires_(wires_of(ground.topology())) {}
 
-  // For all representatives, where wires are as wide as so many rounds.
+  // The test for all representatives, with wires of `rounds` rounds of capacity.
   bool passes(const Holdings&, long long rounds) const;
 
   const Wires& wires() const { return wires_; }

@@ -1,17 +1,18 @@
 // A step is tried with a number of rounds: what a link offers in them is used or lost, what it offers in the
 // rounds after them stays for everything else. The widest step is taken after which everything can still be
-// had, which the guard says (guard.h). Depth by depth, and no tree is finished before another: so trees are
-// low, and the steps of a schedule are their depths. ChunkPacking trees first and then sending over them in a
-// pipeline, as is usual, lost: depths that are full together are no property of a packing (mesh:8x8 in 38
-// steps 18 % above what this reaches in 14).
+// had, which the feasibility oracle decides (guard.h). Depth by depth, and no tree is finished before
+// another: so trees are low, and the steps of a schedule are their depths. Packing trees first and then
+// sending over them in a pipeline, as is usual, lost: depths that are full together are no property of a
+// packing (mesh:8x8 in 38 steps 18 % above what this reaches in 14).
 //
-// Two ways to try a step:
-// - With one representative for many ranks, what it picks all of its orbit picks, so only the whole can be guarded. Where
-//   blocks of ranks are entered over few links, a chunk enters a block once: of chunks that the group turns into each
-//   other within the block, one is picked, since the rank's mates pick the others.
-// - Without a group, rank after rank: picks of one rank leave all others what they need exactly if they leave it to
-//   itself, as only sets of ranks with it have a link less to be entered by. So the rank's own flow says which of its
-//   picks are too many. Shared limits make ranks meet: then all ranks are guarded after the step.
+// Two methods to try a step:
+// - With one representative for many ranks, what it picks all of its orbit picks, so only the whole step can
+//   be tested. Where blocks of ranks are entered over few links, a chunk enters a block once: of chunks that
+//   the group maps to each other within the block, one is picked, since the rank's mates pick the others.
+// - Without a group, rank after rank: picks of one rank leave all others what they need exactly if they leave
+//   it to itself, as only sets of ranks with it have a link less to be entered by. So the rank's own flow
+//   decides which of its picks are too many. Shared limits make ranks interact: then all ranks are tested
+//   after the step.
 //
 // Invariant: after each step, Guard::passes with the rounds that are left.
 #include "construct/guarded_growth.h"
@@ -34,7 +35,8 @@ struct Tried {
   std::vector<Pick> picks = {};
 };
 
-// The entries of a chunk that v lacks whose other end had it before the step, bit by bit.
+// The entries (as a bit set) over which v can receive a chunk that it lacks and whose other end had it before
+// the step.
 std::uint64_t entries_now(const Ground& ground, const Holdings& holdings, int representative, Chunk c,
                           int step) {
   const std::vector<Entry>& entries = ground.entries(representative);
@@ -75,7 +77,7 @@ class TogetherStep {
   }
 
  private:
-  // Has nobody in v's block the chunk? And which others are its images within the block?
+  // Does no rank of v's block have the chunk? And which others are its images within the block?
   bool is_entry(const Holdings& before, Rank v, Chunk c) const {
     for (Rank u = 0; u < ground_.ranks(); ++u)
       if (u != v && block_[u] == block_[v] && before.has(u, c)) return false;
@@ -205,8 +207,8 @@ class AloneStep {
     return true;
   }
 
-  // As many as can come now, such that the others have room later on short ways, as far as this rank alone
-  // can tell.
+  // As many as can come now, such that the others have room later on short paths, as far as this rank alone
+  // determines.
   void choose(Rank v, int rounds, long long later, std::vector<Lacked>& lacked) const {
     const int entries = static_cast<int>(ground_.entries(v).size());
     const int funnel = Funnel::nodes(ground_, v), first = 2 + 2 * funnel;
@@ -312,7 +314,7 @@ class AloneStep {
     return flows == wanted;
   }
 
-  // Hops by which a way that is kept free may be longer than the shortest, less one.
+  // Hops by which a path that is kept free may be longer than the shortest, less one.
   static constexpr int kMostDetour = 2;
   const Ground& ground_;
   const Guard& guard_;

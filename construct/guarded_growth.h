@@ -1,4 +1,4 @@
-// Growth (tree_growth.h) over any ways, under guard.
+// Growth (tree_growth.h) over any paths, under the feasibility oracle.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,11 @@
 
 namespace chorale {
 
-// A schedule of at most `rounds` rounds if that succeeds, else of a few more, at most `most`; none if that does not do, or
-// when stopped or when the effort does not do: a chunk that a rank may lack, at each rank that may have it, is a look. `block` by rank: ranks that are best entered once by each chunk (the receiving side of a tight cut and its
-// images); all 0 if there are none. The same seed gives the same schedule. Requires at most 64 entries a rank.
+// A schedule of at most `rounds` rounds if found, else of a few more, at most `most`. Nothing if `most` is
+// too few, when stopped, or when the work budget ends; a unit of work is one chunk that a rank may lack, at
+// one rank that may have it. `block`: [rank] -> block of ranks that each chunk should enter once (the
+// receiving side of a tight cut and its images); all 0 if there are none. The same seed gives the same
+// schedule. Requires at most 64 entries per rank.
 std::optional<Schedule> grow_guarded(const Ground&, int rounds, int most, const std::vector<int>& block,
                                      unsigned seed, Effort& effort);
 

@@ -1,11 +1,11 @@
-// A switch that multiplies and adds up makes a tree of what ranks would do in several steps, so the plainest plans are the best:
-// everybody sends directly. Broadcast, Allgather, ReduceScatter and AllReduce are then as fast as a rank's own cable, in one
-// step. What is left to choose is the link, where switches leave several ways: the one where least is added to what the wires
-// carry already, and a value that a wire carries already adds nothing.
+// A switch that multicasts and reduces does in one step what ranks do with a tree in several, so the simplest
+// plans are the best: all ranks send directly. Broadcast, Allgather, ReduceScatter and AllReduce are then as
+// fast as a rank's own cable, in one step. What remains to choose is the link, where switches leave several
+// paths: the one that adds least to the load of the wires; a value that a wire carries already adds nothing.
 //
-// Between switches sums count for each destination and copies for each source, so there an AllReduce in one step is dear; with
-// an owner each wire has the sum once and the result once. One step after the other would leave half of each cable idle:
-// hence waves.
+// Between switches sums count for each destination and copies for each source, so there an AllReduce in one
+// step is expensive; with an owner each wire has the sum once and the result once. One step after the other
+// would leave half of each cable idle: hence waves.
 #include "construct/in_network.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace chorale {
 namespace {
 
 constexpr double kMostDirectSends = 4e6;  // of all schedules tried: a second or two
-constexpr std::size_t kMostSources = 8;   // that are looked at for a copy
+constexpr std::size_t kMostSources = 8;   // that are examined for a copy
 constexpr int kMostWaves = 64;
 
 class DirectSends {
@@ -118,7 +118,8 @@ std::optional<Schedule> in_one_step(DirectSends& sends, const Collective& collec
   return Schedule{.steps = {std::move(step)}};
 }
 
-// Chunks go in waves as they are numbered, and in turn to those who want them, so that each wave has as many of each owner.
+// Chunks go in waves in the order of their numbers, and round-robin to the ranks that want them, so that each
+// wave has equally many of each owner.
 std::optional<Schedule> by_owners(DirectSends& sends, const Collective& collective, int waves) {
   const int chunks = static_cast<int>(collective.chunks.size());
   const auto owner = [&](Chunk c) {

@@ -1,7 +1,7 @@
-// Asks everything that this room has: the catalogue of hand-written algorithms, tried and thrown away where
-// the machine or the number of chunks does not fit, and the constructions that fit everywhere.
+// Runs everything that this room has: the catalogue of baseline algorithms, tried and discarded where the
+// machine or the number of chunks does not fit, and the constructions that fit everywhere.
 //
-// Only what is left of them goes through the referee, which costs more than making them.
+// Only the remaining ones are verified, which costs more than making them.
 #include "construct/incumbents.h"
 
 #include <algorithm>
@@ -30,18 +30,18 @@
 namespace chorale {
 namespace {
 
-// Sends looked at by all constructions together: about a second. What is made first is made in any case.
+// Sends examined by all constructions together: about a second. The first construction runs in any case.
 constexpr long long kEffort = 3'000'000;
 
-// By chunk and rank we keep an int or two, and what has hand-written and routed schedules for sums looks at
-// all contributions.
+// An int or two are kept per chunk and rank, and baselines and routed schedules for sums examine all
+// contributions.
 bool too_large(const Topology& topology, const Collective& collective) {
   const double held = static_cast<double>(collective.chunks.size()) * topology.ranks;
   return held > 1 << 27 || held * (collective.combining ? topology.ranks : 1) > 1 << 30;
 }
 
-// What grows keeps little but sends: a dozen bytes in each of a few schedules, and as much for the referee,
-// who has one chunk at a time (semantics/verify.h). So many are 2 GiB. A chunk that goes to one rank is
+// Growth keeps little but sends: a dozen bytes in each of a few schedules, and as much for the verifier,
+// which has one chunk at a time (semantics/verify.h). The limit is 2 GiB. A chunk that goes to one rank is
 // halfway across the machine on average.
 bool too_many_sends(const Topology& topology, const Collective& collective) {
   constexpr double kMostSends = 1 << 25;
@@ -86,7 +86,8 @@ std::vector<Point> recounted(const Topology& topology, std::vector<Point> points
   return points;
 }
 
-// Only those that are k-synchronous, or can be told so; those are no longer what their names say.
+// Only those that are k-synchronous, or can be split to be so; split ones no longer have the name of their
+// algorithm.
 std::vector<Point> within(int extra, const Topology& topology, std::vector<Point> points) {
   std::vector<Point> kept;
   for (Point& point : points) {
@@ -129,12 +130,12 @@ std::vector<Point> hand_written(const Topology& topology, const Collective& coll
   return points;
 }
 
-// What is left of them when no other is as good, by steps, after the referee; of equal ones the first, so
-// that a name that people know goes before one of ours. Those that do not add up in the order that is asked
-// for are dropped, and what they have hidden comes back.
+// The Pareto-optimal points, by steps, verified; of equal ones the first, so that a baseline goes before a
+// construction of ours. Points that do not add up in the requested order are dropped, and points that they
+// dominated return.
 std::vector<Point> sound(const Topology& topology, const Collective& collective, std::vector<Point> points,
                          const std::atomic<bool>* stop, int extra) {
-  // Told in more steps before the worse ones are dropped: a point of few steps that cannot be told so must
+  // Split into more steps before dominated points are dropped: a point of few steps that cannot be split must
   // not have hidden one that can.
   points = within(extra, topology, recounted(topology, std::move(points)));
   std::ranges::stable_sort(points, {}, [](const Point& p) { return std::pair(p.cost.steps, p.cost.rounds); });
@@ -191,7 +192,7 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
   Effort effort(kEffort, stop);
-  // Hand-written ones first: of points that cost the same the first one stays.
+  // Baselines first: of points that cost the same the first one stays.
   std::vector<Point> points = hand_written(topology, collective, effort);
   std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
   for (Schedule& schedule : over_switches(topology, collective))

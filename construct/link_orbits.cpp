@@ -1,6 +1,7 @@
-// The group is given by what it does to ranks, so a link goes where its ends go. Parallel ones that are equal go by their
-// numbers, as in symmetry/automorphisms.h. Links are sorted by their ends, and looked up: a table of all images would take
-// more room than the machine, and most images are never asked for.
+// The group is given by its action on ranks, so a link is mapped as its ends are. Equal parallel links are
+// mapped by their numbers, as in symmetry/automorphisms.h. Links are sorted by their ends, and found by
+// binary search: a table of all images would take more memory than the machine, and most images are never
+// used.
 #include "construct/link_orbits.h"
 
 #include <algorithm>
@@ -68,7 +69,7 @@ void LinkOrbits::find_orbits() {
       for (const std::vector<Rank>& g : group_) entering_[linked(l, g)] = l;
 }
 
-// An orbit of limits is told by the links of one of them, carried to representatives, with repetitions.
+// An orbit of limits is identified by the links of one of them, carried to representatives, with repetitions.
 void LinkOrbits::share_limits() {
   shares_.resize(topology_.links.size());
   std::map<std::pair<int, std::vector<LinkId>>, int> known;

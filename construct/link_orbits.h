@@ -1,7 +1,7 @@
 // Links and shared limits of a machine up to a group of symmetries of which only the identity fixes a rank.
 //
-// Such a group fixes no link either. So if all ranks of an orbit do what their representative does, what goes over a link
-// is known of one link of its orbit, and what goes over a limit is the sum over its links.
+// Such a group fixes no link either. So if all ranks of an orbit do what their representative does, what goes
+// over a link is known of one link of its orbit, and what goes over a limit is the sum over its links.
 #pragma once
 
 #include <vector>
@@ -15,15 +15,16 @@ std::vector<std::vector<Rank>> identity_alone(int ranks);
 
 class LinkOrbits {
  public:
-  // Of links together: a limit, or a link by itself, up to symmetry. A send over a link of the orbit, with all that the group
-  // makes of it, takes `weight` of the capacity that there is in a round.
+  // Of links together: a limit, or a link by itself, up to symmetry. A send over a link of the orbit, with
+  // all that the group makes of it, takes `weight` of the capacity that there is in a round.
   struct Share {
     int bin = 0;
     int weight = 1;
     bool operator==(const Share&) const = default;
   };
 
-  // `group`: permutations of ranks, the identity first (symmetry/digit_shifts.h); it and the machine must outlive this.
+  // `group`: permutations of ranks, the identity first (symmetry/digit_shifts.h); it and the machine must
+  // outlive this.
   LinkOrbits(const Topology&, const std::vector<std::vector<Rank>>& group);
 
   // The first rank of the orbit.

@@ -23,7 +23,7 @@ class Load {
     changed_.push_back(l);
   }
 
-  // Is there room for one more send over the link within so many rounds?
+  // Is there room for one more send over the link within `rounds` rounds?
   bool has_room(LinkId l, long long rounds) const {
     return links_[l] < rounds * topology_.links[l].bandwidth &&
            std::ranges::all_of(limits_of_[l], [&](std::size_t i) {

@@ -1,13 +1,15 @@
-// If chunks come over shortest ways only, ranks do not meet: a rank chooses, for each chunk that it lacks, an entry whose
-// other end is one hop nearer, and whatever the others choose, no circle can arise. So the question whether all can still be
-// had in the rounds that are left is one small flow a rank, from kinds of chunks to entries.
+// If chunks come over shortest paths only, ranks are independent: a rank chooses, for each chunk that it
+// lacks, an entry whose other end is one hop nearer, and whatever the others choose, no cycle can arise. So
+// the question whether all chunks can still be received in the remaining rounds is one small flow per rank,
+// from kinds of chunks to entries.
 //
-// A step takes as many rounds as all ranks can use: what an entry offers in this step goes to chunks that its other end
-// had before, or is lost; what it offers later goes to any chunk. The widest step such that everything still fits is
-// found rank by rank, since a step that is too wide for one is too wide. Of the chunks that could come now, those with
-// the longest way still before them come first.
+// A step takes as many rounds as all ranks can use: what an entry offers in this step goes to chunks that its
+// other end had before, or is lost; what it offers later goes to any chunk. The widest step such that
+// everything still fits is found rank by rank, since a step that is too wide for one is too wide. Of the
+// chunks that could come now, those with the longest path still ahead come first.
 //
-// Invariant: after each step, every rank can have what it lacks over shortest ways in the rounds that are left.
+// Invariant: after each step, every rank can receive what it lacks over shortest paths in the remaining
+// rounds.
 #include "construct/local_growth.h"
 
 #include <algorithm>
@@ -24,8 +26,8 @@ namespace chorale {
 namespace {
 
 struct ChunkKind {
-  std::uint64_t now = 0;    // entries that a shortest way comes over, and whose other end has the chunk
-  std::uint64_t later = 0;  // and all that a shortest way comes over
+  std::uint64_t now = 0;    // entries on a shortest path whose other end has the chunk
+  std::uint64_t later = 0;  // all entries on a shortest path
   int beyond = 0;
   bool operator==(const ChunkKind&) const = default;
 };
@@ -40,7 +42,7 @@ struct ChunkKindHash {
 // One rank's part of one step.
 class Receiver {
  public:
-  // Of chunks of one kind those that come first in `order`, from a place on, are taken first.
+  // Of chunks of one kind those that come first in `order`, from a position on, are taken first.
   Receiver(const Ground& ground, const Holdings& holdings, int representative, int step,
            const std::vector<Chunk>& order)
       : ground_(ground), holdings_(holdings), representative_(representative), step_(step) {
@@ -132,7 +134,7 @@ class Receiver {
     }
   }
 
-  // Of an entry's links each is as good; they take turns.
+  // An entry's links are equivalent; they are used round-robin.
   LinkId link_for(int entry, Chunk c) {
     const std::vector<LinkId>& links = ground_.entries(representative_)[entry].links;
     for (std::size_t tries = 0; tries < links.size(); ++tries)

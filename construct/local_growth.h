@@ -1,4 +1,4 @@
-// Growth (tree_growth.h) along shortest ways alone.
+// Growth (tree_growth.h) along shortest paths alone.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,9 @@
 
 namespace chorale {
 
-// A schedule of at most so many rounds in which every chunk comes over a shortest way; none where that many do not do, or
-// when stopped. The same seed gives the same schedule. Requires Ground::is_separate, and at most 64 entries a rank.
+// A schedule of at most `rounds` rounds in which every chunk comes over a shortest path; nothing if `rounds`
+// do not suffice, or when stopped. The same seed gives the same schedule. Requires Ground::is_separate, and
+// at most 64 entries per rank.
 std::optional<Schedule> grow_locally(const Ground&, int rounds, unsigned seed, const std::atomic<bool>* stop);
 
 }  // namespace chorale

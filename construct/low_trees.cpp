@@ -1,9 +1,9 @@
-// Simulated annealing. A tree takes an edge and gives up one of the circle that it closes; if no copy of the
-// new edge is free, it comes from another tree, which takes the one given up, where that joins its two halves
+// Simulated annealing. A tree takes an edge and gives up one of the cycle that it closes; if no copy of the
+// new edge is free, it comes from another tree, which takes the one given up, where that joins its two parts
 // again. Packings without a free copy are what the weakest partition makes, so most moves are such exchanges.
 //
-// ChunkPacking alone leaves trees twice as high as need be (mesh:8x8 13 for 8): matroid union does not look
-// at heights.
+// Packing alone leaves trees twice as high as necessary (mesh:8x8: 13 instead of 8): matroid union ignores
+// heights.
 #include "construct/low_trees.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace chorale {
 namespace {
 
-// Ranks looked at, in all moves: some tenths of a second.
+// Ranks examined, in all moves: some tenths of a second.
 constexpr long long kMostVisits = 40'000'000;
 constexpr long long kMostMoves = 200'000;
 constexpr long long kMovesOfRank = 300;  // for each tree

@@ -11,7 +11,7 @@ namespace {
 
 using LimitKey = std::tuple<int, bool, bool, std::vector<LinkId>>;
 
-// With links numbered by `mirror`, and what switches can do the other way round.
+// With links numbered by `mirror`, and the abilities of switches reversed (multicast and reduce exchanged).
 std::vector<LimitKey> limits_over(const Topology& topology, const std::vector<LinkId>* mirror) {
   std::vector<LimitKey> all;
   for (const SharedLimit& limit : topology.limits) {

@@ -1,5 +1,4 @@
-// Machines that are the same with every link turned round, as most are: there a ReduceScatter is an Allgather
-// backwards.
+// Machines that equal their reverse, as most do: on these a ReduceScatter is a reversed Allgather.
 #pragma once
 
 #include <optional>
@@ -10,12 +9,12 @@
 
 namespace chorale {
 
-// [link] -> link the other way, such that all of the machine stays as it is: bandwidths, latencies, shared
-// limits. None where the k-th of like links from a to b does not have the k-th from b to a for it.
+// [link] -> link in the other direction, such that the machine is preserved: bandwidths, latencies, shared
+// limits. Nothing if the k-th of equal links from a to b cannot be mapped to the k-th from b to a.
 std::optional<std::vector<LinkId>> mirror_of(const Topology&);
 
-// A schedule of copies as one of sums, on the same machine: last step first, each send over the link the other
-// way. `point` is of `copying`, whose dual is `summing`; of equal cost.
+// A schedule of copies as one of sums, on the same machine: last step first, each send over the reverse link.
+// `point` is of `copying`, whose dual is `summing`; the cost is equal.
 Point mirrored(const Point&, const Collective& summing, const std::vector<LinkId>& mirror);
 
 }  // namespace chorale

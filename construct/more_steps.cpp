@@ -1,11 +1,13 @@
-// One round of a step becomes a step of its own, by first fit: a send stays behind where its link or a limit over it is
-// full. The fewest rounds would be a colouring problem; here a round may be lost, and whoever counts on none looks at the
-// cost. It ends, since a step of one round is not split, and the first send of what is left always has room.
+// One round of a step becomes a step of its own, by first fit: a send stays behind where its link or a limit
+// over it is full. The fewest rounds would be a colouring problem; here a round may be lost, and a caller
+// that relies on none checks the cost. It ends, since a step of one round is not split, and the first send of
+// what is left always has room.
 //
-// Copies may be taken apart anyhow, since who has a chunk keeps it. Of sums, a rank sends on the value that it had before
-// the step, and of two arrivals the one that replaces comes first: so what arrives waits for who reads and for who
-// replaces there. Ranks that exchange what they have wait for each other; in the order of the sends, which is that of the
-// chunks, they mostly stay together, and the referee says whether it came out right.
+// Copies may be taken apart anyhow, since a holder keeps its chunk. Of sums, a rank sends on the value that
+// it had before the step, and of two arrivals the one that replaces comes first: so an arrival waits for the
+// readers and the replacing sends there. Ranks that exchange what they have wait for each other; in the order
+// of the sends, which is that of the chunks, they mostly stay together, and the verifier decides whether the
+// result is correct.
 #include "construct/more_steps.h"
 
 #include <algorithm>
@@ -88,9 +90,10 @@ class Splitter {
   Value source(const Send& send) const { return {topology_.links[send.link].src, send.chunk}; }
   Value target(const Send& send) const { return {topology_.links[send.link].dst, send.chunk}; }
 
-  // Who reads or replaces a value before who adds to it. `before` counts, for each value, who has yet to read
-  // or replace it; a send that replaces counts itself, so it may go at 1. Each pass takes what may go. What
-  // waits in a circle (two ranks that exchange sums) is last, as it came.
+  // Sends that read or replace a value come before sends that add to it. `before` counts, for each value, the
+  // reads and replacements still to come; a send that replaces counts itself, so it may go at 1. Each pass
+  // takes the sends that may go. Sends that wait in a cycle (two ranks that exchange sums) are last, in their
+  // old order.
   std::vector<Send> in_order(std::vector<Send> sends) const {
     std::ranges::stable_sort(sends, {}, &Send::chunk);
     std::map<Value, int> before;  // reads and replacements still to come

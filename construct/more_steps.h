@@ -1,4 +1,4 @@
-// A schedule told in more steps, of fewer rounds each.
+// A schedule split into more steps, of fewer rounds each.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,10 @@
 
 namespace chorale {
 
-// Steps split until there are at most `extra` rounds more than steps: k-synchronous, for k = extra >= 0. None
-// where the referee does not accept that: a sum whose ranks exchange what they have in one step cannot always
-// be taken apart. `first_steps`, if given, counts the first steps of a phase, and counts them after the split.
+// Steps split until there are at most `extra` rounds more than steps: k-synchronous, for k = extra >= 0.
+// Nothing if the verifier refuses the result: a sum whose ranks exchange what they have in one step cannot
+// always be taken apart. `first_steps`, if given, counts the first steps of a phase, and counts them after
+// the split.
 std::optional<Schedule> in_more_steps(const Topology&, const Collective&, const Schedule&, int extra,
                                       int* first_steps = nullptr);
 

@@ -1,4 +1,5 @@
-// A division is good where what is inside is wide, and blocks are alike; so both are measured, and nothing is searched.
+// A division is good where what is inside is wide, and blocks are alike; so both are measured, and nothing is
+// searched.
 #include "construct/nestings.h"
 
 #include <algorithm>
@@ -14,8 +15,8 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostNestings = 8;
-// Of links inside of groups beside links across. Where all are alike (tori, meshes, hypercubes) nothing is inside, and a machine
-// has many divisions, each of which would be tried for every chunk count.
+// Of links inside of groups beside links across. Where all are alike (tori, meshes, hypercubes) nothing is
+// inside, and a machine has many divisions, each of which would be tried for every chunk count.
 constexpr double kLeastContrast = 1.5;
 
 // Blocks that follow each other are the same graph, and each of them connected.

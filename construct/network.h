@@ -1,4 +1,4 @@
-// A machine as the engine sees it: ranks, links between them, and what can be full. The links and the shared
+// The engine's model of a machine: ranks, links between them, and what can be full. The links and the shared
 // limits are *bins* alike, with a capacity in chunks per round; a send over a link takes room in the link's
 // bin and in the bin of each limit over it.
 #pragma once

@@ -1,7 +1,7 @@
 // What is urgent is counted in rounds: when its chunk is due, plus what must still follow it at the pace of
 // the steps, plus how far behind the fullest of its bins is. Chunks of a class are due one after the other,
 // in an order in which each prefix of them loads all bins evenly (vector balancing). The classic choice, the
-// longest way first, lets all deep trees start at once and starve each other later: up to 12 % more on the
+// longest path first, lets all deep trees start at once and starve each other later: up to 12 % more on the
 // same packing; due dates without balance: 1.301 in place of 1.175.
 #include "construct/order.h"
 
@@ -13,12 +13,12 @@ namespace chorale {
 namespace {
 
 constexpr double kCritical = 3;  // per round that the fullest of its bins still needs
-constexpr int kBalanced = 150;   // chunks looked at for the next place
+constexpr int kBalanced = 150;   // chunks examined for the next position
 constexpr double kNearlyFullest = 0.97;
 constexpr double kShares[] = {0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03};
 constexpr int kEvenWidths[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
-// By chunk of the packing its place among those of its class, from 0 to 1.
+// [chunk of the packing] -> its position among those of its class, from 0 to 1.
 std::vector<double> balanced_places(const Jobs& jobs, Effort& effort) {
   const Network& network = jobs.network();
   std::vector<std::vector<int>> links_of(jobs.pieces());

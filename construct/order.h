@@ -19,11 +19,11 @@ struct Widths {
   bool by_supply = false;
 };
 
-// Told of each plan, with the number of copies of the packing that it has.
+// Called with each plan, and its number of copies of the packing.
 using FoundPlan = std::function<void(int copies, const StepAssignment&)>;
 
-// A plan for each of some widths: of few wide steps, of more narrow ones, and between. None for widths that
-// the effort or `most_steps` ends. `copies` of the packing follow each other.
+// A plan for each of some widths: of few wide steps, of many thin ones, and between. Widths that exceed the
+// work budget or `most_steps` give none. `copies` of the packing follow each other.
 void order(const Jobs&, int copies, int most_steps, Effort&, const FoundPlan&);
 
 }  // namespace chorale

@@ -8,8 +8,8 @@
 namespace chorale {
 namespace {
 
-constexpr int kDrawn = 24;              // trees looked at for each chunk
-constexpr int kRoundingPatience = 300;  // turns without less that is over
+constexpr int kDrawn = 24;              // trees examined for each chunk
+constexpr int kRoundingPatience = 300;  // iterations without a smaller excess
 constexpr double kFirstPressure = 24, kMostRoundingPressure = 120, kMoreRoundingPressure = 1.05;
 constexpr double kHistoryOfBin = 0.1, kHistoryOfExcess = 3;
 // Lower prices of depth alone let repaired trees become deep, 34 to 52 hops where 10 do; higher ones alone

@@ -21,9 +21,9 @@ struct ChunkPacking {
 // That the fullest link or shared limit needs.
 long long needed_rounds(const Network&, const ChunkPacking&);
 
-// Turns shares into whole chunks and repairs what does not fit: chunks over an overfull bin are grown again,
-// at prices that rise with what the bin has been over before (negotiated congestion; PathFinder, McMurchie
-// and Ebeling 1995).
+// Rounds a fractional packing to integral chunks and repairs what does not fit: chunks over an overfull bin
+// are grown again, at prices that rise with what the bin has been over before (negotiated congestion;
+// PathFinder, McMurchie and Ebeling 1995).
 class Rounding {
  public:
   // `classes` of one chunk per block, as in FractionalPacking; they must outlive this.

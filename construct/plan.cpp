@@ -21,8 +21,8 @@ void add(Plan& plan, int s, const Transfer& transfer) {
   plan[s].push_back(transfer);
 }
 
-// A chunk that reaches each rank once, from one that had it a step before, goes along an out-tree. Turned
-// round that is an in-tree, and the step in which a rank hands on comes after all in which it is told.
+// A chunk that reaches each rank once, from one that had it a step before, goes along an out-tree. Reversed,
+// that is an in-tree, and the step in which a rank sends comes after all in which it receives.
 Plan backwards(Plan plan, bool reduce) {
   std::reverse(plan.begin(), plan.end());
   for (std::vector<Transfer>& step : plan)

@@ -1,7 +1,7 @@
-// First who receives what, then from whom: a step is a matching of deliveries with what ranks can send, found by augmenting
-// paths, so a step fails only if its receivers cannot be served at all. Choosing senders one after the other has no such
-// certainty, and the solver, given the same counts as a formula, needed minutes for what this finds in milliseconds
-// (Broadcast on dgx2).
+// First the receivers of each chunk are chosen, then the senders: a step is a matching of deliveries with
+// what ranks can send, found by augmenting paths, so a step fails only if its receivers cannot be served at
+// all. Choosing senders one after the other has no such certainty, and the solver, given the same counts as a
+// formula, needed minutes for what this finds in milliseconds (Broadcast on dgx2).
 #include "construct/plan_filling.h"
 
 #include <algorithm>
@@ -80,10 +80,10 @@ class PlanFilling {
     return true;
   }
 
-  // Kuhn's algorithm; a sender has as many places as it can send in the step: its links' bandwidth, or a
-  // limit over links of its own. What single links carry, and limits on the way in, is left to the referee at
-  // the end: another try is cheap. What is handed out in this step is given only when it is matched whole, so
-  // nobody passes on what arrives in it.
+  // Kuhn's algorithm; a sender has as many slots as it can send in the step: its links' bandwidth, or a limit
+  // over links of its own. Capacities of single links, and limits at the receiver, are left to the verifier
+  // at the end: another try is cheap. Deliveries of this step take effect only when all are matched, so no
+  // rank passes on what arrives in the step.
   bool match_senders(const std::vector<Delivery>& deliveries, int rounds, std::vector<Rank>& senders) {
     std::vector<int> places(topology_.ranks, 0);
     for (const Link& link : topology_.links) places[link.src] += rounds * link.bandwidth;
@@ -99,7 +99,7 @@ class PlanFilling {
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), random_);
     std::vector<bool> visited;
-    // A place for delivery d, if need be by moving others. A rank is visited once a search: if none of what
+    // A slot for delivery d, if necessary by moving others. A rank is visited once a search: if none of what
     // it serves could be moved, none can.
     const auto place = [&](const auto& self, std::size_t d) -> bool {
       for (Rank n : order) {

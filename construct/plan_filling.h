@@ -1,6 +1,6 @@
-// Schedules for machines on which spreading is what takes long: every rank can send to every other, but few
-// chunks a round. A growth plan (bounds/growth.h) says how many ranks get each chunk in each step; here is
-// chosen which, and from whom.
+// Schedules for machines on which spreading takes long: every rank can send to every other, but few chunks
+// per round. A growth plan (bounds/growth.h) gives the number of ranks that get each chunk in each step; here
+// these ranks, and the senders, are chosen.
 //
 // In a step, a chunk's new holders are the ranks that have got the least so far, so that what they can
 // receive is used evenly; senders are then found by bipartite matching, so none is missed. Which of equal

@@ -1,7 +1,8 @@
-// Half of the chunks go along their row first and then along a column, the other half the other way round; so
-// rows and columns are busy in both phases, and each phase is an Alltoall in each row and in each column,
-// with as many chunks a pair as half of the other side. Which half a chunk is in is the parity of the digits
-// of both its ranks, which halves the chunks of each pair of places in a row as well as those in a column.
+// Half of the chunks go along their row first and then along a column, the other half in the opposite order;
+// so rows and columns are busy in both phases, and each phase is an Alltoall in each row and in each column,
+// with as many chunks per pair as half of the other side. Which half a chunk is in is the parity of the
+// digits of both its ranks, which halves the chunks of each pair of positions in a row as well as those in a
+// column.
 //
 // On a mesh n times n that is n^2 / 4 rounds for a chunk in a row, n / 2 times, twice: n^3 / 4, which is what
 // crosses the middle, n^2 / 2 times as many, over n links. All along rows first and then all along columns
@@ -23,7 +24,7 @@ namespace chorale {
 namespace {
 
 struct PartLink {
-  Link link = {};  // between places in the part
+  Link link = {};  // between positions in the sub-machine
   LinkId whole = 0;
   auto key() const {
     return std::tuple(link.src, link.dst, link.bandwidth, link.alpha_us, link.beta_us_per_byte);

@@ -1,12 +1,13 @@
-// A schedule of copies is, for each chunk, a forest that grows from who has it. Where an edge is lost, what hangs below it
-// keeps together and is hung anew: along the way from what still stands that is the shortest by how full links are
-// (construct/load.h), all kept edges counted first. An edge keeps its step, or goes in the one after that of the edge above
-// it; then all is retimed (construct/retiming.h), which closes the gaps.
+// A schedule of copies is, for each chunk, a forest that grows from its sources. Where an edge is lost, what
+// hangs below it keeps together and is attached anew: along the path from what still stands that is the
+// shortest by the load of links (construct/load.h), all kept edges counted first. An edge keeps its step, or
+// goes in the one after that of the edge above it; then all is retimed (construct/retiming.h), which closes
+// the gaps.
 //
-// A sum for one destination is a copy backwards. A sum for all goes up a tree and down a tree from one root, and both are
-// forests of copies, one of them backwards: what was a ReduceScatter and an Allgather, rings and trees are, what exchanges
-// sums is not. What lost: to look for the value that takes the place of each lost one in a sum, which has no answer as soon
-// as a rank has to pass on two sums of one chunk.
+// A sum for one destination is a reversed copy. A sum for all goes up a tree and down a tree from one root,
+// and both are forests of copies, one of them reversed: a ReduceScatter + Allgather, rings and trees have
+// this form, exchanges of sums do not. What lost: to search for the value that replaces each lost one in a
+// sum, which has no answer as soon as a rank has to pass on two sums of one chunk.
 #include "construct/repair.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ namespace chorale {
 namespace {
 
 constexpr long long kRepairEffort = 30'000'000;
-constexpr double kHop = 1e-3;  // of equally full ways the one of fewer links
+constexpr double kHop = 1e-3;  // of equally loaded paths the one of fewer links
 
 struct Branch {  // of a chunk's forest
   LinkId link = -1;
@@ -109,7 +110,7 @@ class Regrowth {
     }
   }
 
-  // The cheapest way from what stands to the rank. Ranks on it leave where they hung.
+  // The cheapest path from what stands to the rank. Ranks on it are detached from their old parents.
   bool hang(Rank to, CopyForest& forest, const std::vector<bool>& stands) {
     std::vector<double> price(topology_.ranks, -1);
     std::vector<LinkId> into(topology_.ranks, -1);
@@ -170,7 +171,8 @@ Schedule schedule_of(const Topology& topology, const CopyForests& copies, bool r
   return schedule;
 }
 
-// The part of the old schedule that still can be, as forests; `reduce`: of the sends that add, or of those that do not.
+// The part of the old schedule that still can be, as forests; `reduce`: of the sends that add, or of those
+// that do not.
 class Remains {
  public:
   Remains(const Task& before, const MovedParts& moves, const Task& now)
@@ -213,7 +215,8 @@ std::optional<Schedule> copies_patched(const Task& before, const Schedule& sched
   return schedule_of(now.topology, copies, false);
 }
 
-// Where each chunk of a sum for all is complete first: the rank that does not send its sum on, if all others do once.
+// Where each chunk of a sum for all is complete first: the rank that does not send its sum on, if all others
+// do once.
 std::vector<std::optional<Rank>> roots(const Task& before, const Schedule& schedule, const MovedParts& moves,
                                        const Task& now) {
   std::vector<std::vector<int>> sent(now.collective.chunks.size(),
@@ -272,7 +275,7 @@ MovedParts moves_without(const std::vector<Rank>& gone, const Collective& before
   moves.chunks.resize(before.chunks.size());
   std::iota(moves.chunks.begin(), moves.chunks.end(), 0);
   if (gone.empty()) return moves;
-  // Blocks are in the order of who has them, then of who wants them (make_collective).
+  // Blocks are in the order of their sources, then of their destinations (make_collective).
   Chunk left = 0;
   const auto is_gone = [&](const RankSet& set) { return set.size() == 1 && moves.ranks[set.front()] < 0; };
   for (std::size_t c = 0; c < before.chunks.size(); ++c)

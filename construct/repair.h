@@ -16,8 +16,8 @@ struct MovedParts {                // from the machine that was to the one that 
   std::vector<Chunk> chunks = {};  // by old chunk; -1: gone
 };
 
-// Ranks that are gone, in ascending order: those behind move up. Chunks are those of the same blocks, of a collective that is
-// not custom; of a custom one no rank may be gone.
+// Ranks that are gone, in ascending order: those behind move up. Chunks are those of the same blocks, of a
+// collective that is not custom; of a custom one no rank may be gone.
 MovedParts moves_without(const std::vector<Rank>& gone, const Collective& before);
 
 struct Patched {
@@ -26,10 +26,11 @@ struct Patched {
   long long lost = 0;                    // of these, whose link, rank or chunk is gone
 };
 
-// What is left of the old schedule does what it did; who gets something no more gets it from the nearest that has it, over
-// links that are not full; and all is put in steps again, as it was and as early as may be. Each has passed the referee. None
-// where something cannot be reached any more, or when stopped. Of a sum for several ranks each chunk must go up a tree and down a tree;
-// one that does not is made anew. `now.collective` is of the old one's kind and chunks, on the ranks that are left.
+// The intact sends of the old schedule are kept; a rank that no longer receives a chunk gets it from the
+// nearest holder, over links that are not full; and all is put in steps again, as it was and as early as
+// possible. Each result is verified. Empty if a destination cannot be reached any more, or when stopped. Of a
+// sum for several ranks each chunk must go up a tree and down a tree; a chunk that does not is planned anew.
+// `now.collective` is of the old one's kind and chunks, on the remaining ranks.
 Patched patched(const Task& before, const Schedule&, const MovedParts&, const Task& now,
                 const std::atomic<bool>* stop = nullptr);
 

@@ -1,15 +1,15 @@
-// List scheduling. What must stay in order is read off the schedule, value by value (a value is what a rank has of a chunk):
-// a read comes in a later step than the writes that made the value; a write comes in no earlier step than the reads of what
-// was there before, since all sends of a step read first; and one that replaces comes after the writes before it, and before
-// the additions after it. Additions to one value commute. So orders are edges of two kinds, "at least one step later" and "no
-// earlier"; the second kind may run in circles inside of a step (ranks that exchange sums), and what is on one circle is one
-// job, done at once.
+// List scheduling. What must stay in order is read off the schedule, value by value (a value is what a rank
+// has of a chunk): a read comes in a later step than the writes that made the value; a write comes in no
+// earlier step than the reads of what was there before, since all sends of a step read first; and one that
+// replaces comes after the writes before it, and before the additions after it. Additions to one value
+// commute. So orders are edges of two kinds, "at least one step later" and "no earlier"; the second kind may
+// form cycles inside a step (ranks that exchange sums), and a cycle is one job, done at once.
 //
-// Each step takes, of the jobs that may go, those with the longest chain of steps behind them, while links have room: of
-// equals the one with the lower chunk, so chunks move on one after the other, as in a pipeline, and of one chunk that to the
-// next rank after the sender: else all would leave the last ranks for later, whose ports are then too narrow. On a schedule put together of
-// stages this overlaps the stages by itself. A queue a link, and a heap of their heads: of what waits for a full link only
-// the first is looked at.
+// Each step takes, of the jobs that may go, those with the longest chain of steps behind them, while links
+// have room: of equals the one with the lower chunk, so chunks move on one after the other, as in a pipeline,
+// and of one chunk that to the next rank after the sender: else all would leave the last ranks for later,
+// whose ports are then too narrow. On a schedule composed of stages this overlaps the stages by itself. A
+// queue per link, and a heap of their heads: of what waits for a full link only the first is examined.
 #include "construct/retiming.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ struct Precedence {
   bool later = true;  // in a later step; otherwise in no earlier one
 };
 
-// Sends in their order of steps, and what follows from whom.
+// Sends in the order of their steps, and the dependences between them.
 class Precedences {
  public:
   Precedences(const Topology& topology, const Schedule& schedule) {
@@ -191,7 +191,8 @@ class Retiming {
       }
       // Something must go at once that must also follow each other, which ours never make: left as it was.
       if (step.sends.empty()) return given_;
-      // What was let go in this step by a "later" has to wait for the next; what waited for earlier steps has not.
+      // What was let go in this step by a "later" has to wait for the next; what waited for earlier steps has
+      // not.
       run.later.clear();
       step.rounds = load.rounds();
       std::ranges::sort(step.sends);
@@ -202,7 +203,7 @@ class Retiming {
 
  private:
   struct Job {
-    std::vector<int> sends = {};         // one, or a circle
+    std::vector<int> sends = {};         // one, or a cycle
     std::vector<Precedence> after = {};  // by job
     int waits = 0;                       // orders into it
     int far = 0;                         // steps behind it
@@ -268,7 +269,7 @@ class Retiming {
 }  // namespace
 
 std::vector<Schedule> retimings(const Topology& topology, const Schedule& schedule, Effort& effort) {
-  // A look at each send, and about three more for what waits for what.
+  // Work per send: one for the send, and about three more for its dependences.
   constexpr int kLooks = 4;
   long long looks = 0;
   int widest = 1;

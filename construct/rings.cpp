@@ -1,9 +1,9 @@
 // A ring through all ranks is a Hamiltonian cycle, searched for among links of the largest width that has
-// one, with a fixed effort. In a cluster it is put together of a path through each node and a link between
+// one, with a fixed work budget. In a cluster it is composed of a path through each node and a link between
 // each two, so that NICs are chosen and not what is left over; in one node, or where no such ring is found,
 // it is searched in one piece, next to the nearest rank first.
 //
-// A ring that was found in one piece is taken the other way round, too, before the rest is searched:
+// A ring that was found in one piece is also taken in the other direction, before the rest is searched:
 // torus:8x8 has two rings so instead of one, hypercube:6 four instead of two. Between nodes that lost: with
 // an odd number of NICs on rails the last ring would have to enter and leave a node by one GPU.
 #include "construct/rings.h"
@@ -171,9 +171,9 @@ class HamiltonianSearch {
   const unsigned trial_;
 };
 
-// A ring through nodes in their order. From the rank by which it enters the first node, node by node: a
-// link to the next node is chosen, then a path through all ranks from the entry to that link. Ends of links
-// are tried in turns (the place after the entry's first), so that on rails no two rings leave each other
+// A ring through nodes in their order. From the rank by which it enters the first node, node by node: a link
+// to the next node is chosen, then a path through all ranks from the entry to that link. Ends of links are
+// tried round-robin (the position after the entry's first), so that on rails no two rings leave each other
 // nothing but a NIC to enter and leave by.
 class NodeByNode {
  public:
@@ -270,7 +270,7 @@ class NodeByNode {
   const std::vector<std::vector<Rank>>& nodes_;
   const double network_us_;
   const int width_;
-  std::vector<std::pair<std::size_t, std::size_t>> place_;  // by rank: node, and place in it
+  std::vector<std::pair<std::size_t, std::size_t>> place_;  // [rank] -> node, and position in it
   std::vector<std::vector<LinkId>> out_;                    // by node: to the next one
   std::vector<Rank> entries_ = {};
   std::vector<LinkId> exits_ = {};
@@ -318,7 +318,7 @@ std::vector<Ring> rings_side_by_side(const Topology& topology, const Nodes& node
     if (copies == 0) return rings.empty() ? std::vector<Ring>{ring} : rings;
     rings.insert(rings.end(), copies, ring);
     if (nodes.ranks.size() > 1) continue;
-    // Machines are mostly symmetric; searching for what is left of one used one way is harder.
+    // Machines are mostly symmetric; searching what is left of one that was used in one direction is harder.
     std::ranges::reverse(ring.order);
     ring = machine.ring(ring.order, 1);
     rings.insert(rings.end(), machine.take(ring, most), ring);
@@ -333,8 +333,8 @@ int root_of(std::vector<int>& parent, int n) {
 
 }  // namespace
 
-// Step s, place i of the ring: passes on the block of place i - s, which it got in step s - 1 (in step 0 its
-// own). Every link carries one chunk in every step for each that goes round its ring.
+// Step s, position i of the ring: passes on the block of position i - s, which it got in step s - 1 (in step
+// 0 its own). Every link carries one chunk in every step for each ring over it.
 Plan ring_allgather(const std::vector<Ring>& rings, int chunks) {
   Plan plan;
   const int n = static_cast<int>(rings[0].order.size());
@@ -399,8 +399,8 @@ Nodes nodes_of(const Topology& topology) {
 }
 
 std::vector<Ring> ring_decomposition(const Topology& topology) {
-  // Rings in one node get in each other's way: of 16 dies (RCCL's dump of MI250) the first order finds 2,
-  // others 6.
+  // Rings in one node obstruct each other: of 16 dies (RCCL's dump of MI250) the first order finds 2, others
+  // 6.
   constexpr unsigned kTrials = 8;
   constexpr int kMostRanksTried = 32;
   if (topology.ranks == 1) return {{.order = {0}}};

@@ -13,7 +13,7 @@ using Order = std::vector<Rank>;  // each rank once; the ring closes from the la
 
 struct Ring {
   Order order = {};
-  std::vector<LinkId> links = {};  // by place: the one to the next; empty: any
+  std::vector<LinkId> links = {};  // [position] -> the link to the next rank; empty: any
   bool operator==(const Ring&) const = default;
 };
 
@@ -31,7 +31,7 @@ inline bool is_ring(const Topology& topology, const Order& order) {
 }
 
 // The widest ring through all ranks (its narrowest link is as wide as can be), found by backtracking; empty
-// where none was found within a fixed effort, which for the machines of this project means that there is
+// where none was found within a fixed work budget, which for the machines of this project means that there is
 // none.
 Order widest_ring(const Topology&);
 
@@ -46,8 +46,8 @@ Nodes nodes_of(const Topology&);
 // Rings that share the machine within a round: the widest, as often as its links and limits carry it, then
 // the widest of what is left. On a machine of several nodes a ring visits each node once: it enters by one
 // NIC, passes all ranks and leaves by one NIC, and other rings use other NICs, as NCCL's channels do. dgx1:
-// its double ring twice in each direction, its single ring once in each, as NCCL uses it. Greedy: where
-// rings get in each other's way there may be more (torus). Empty where there is no ring.
+// its double ring twice in each direction, its single ring once in each, as NCCL uses it. Greedy: where rings
+// obstruct each other there may be more (torus). Empty where there is no ring.
 std::vector<Ring> ring_decomposition(const Topology&);
 
 }  // namespace chorale

@@ -1,13 +1,13 @@
-// Chunks are routed one after the other, and each sees what those before it have left: the price of a link is
+// Chunks are routed one after the other, and each uses what those before it have left: the price of a link is
 // the rounds that it and the limits over it would need with this chunk as well, so the sum of squares of the
 // loads is what is kept small. Balanced routes are found twice, the second time with all others known.
 //
 // Invariant: a walk back from a destination stops at the first rank that has the chunk or is on its tree, and
 // every step of it comes nearer to a rank that has it; so the links are a forest.
 //
-// Not done: an exact concurrent flow (bounds/flow_lp.h has one) is fractional, must be rounded, and is a linear
-// program where this is a walk; Steiner trees cost a search for each destination, and where a chunk has many,
-// construct/spreading.cpp lets it come from any rank that has it, whatever the tree says.
+// Not done: an exact concurrent flow (bounds/flow_lp.h has one) is fractional, must be rounded, and is a
+// linear program where this is a walk; Steiner trees cost a search for each destination, and where a chunk
+// has many, construct/spreading.cpp lets it come from any rank that has it, whatever its tree is.
 #include "construct/routes.h"
 
 #include <algorithm>
@@ -75,7 +75,7 @@ class Router {
 
  private:
   // Walks back from each destination by the link that `back` names, until it is on the tree. A branch is
-  // found leaf first and turned round, so that the link into a rank stands before those out of it.
+  // found leaf first and reversed, so that the link into a rank stands before those out of it.
   std::vector<LinkId> tree(const RankSet& sources, std::span<const Rank> destinations,
                            const std::function<LinkId(Rank)>& back) {
     ++trees_;
@@ -111,8 +111,8 @@ class Router {
     return best;
   }
 
-  // Dijkstra's algorithm: the last link of the cheapest way to each rank, -1 where there is none. Every price
-  // is above 0, so the ways have no circles.
+  // Dijkstra's algorithm: the last link of the cheapest path to each rank, -1 where there is none. Every
+  // price is above 0, so the paths have no cycles.
   std::vector<LinkId> cheapest_ways(const ChunkSpec& spec) const {
     std::vector<double> cost(topology_.ranks, std::numeric_limits<double>::infinity());
     std::vector<LinkId> back(topology_.ranks, -1);

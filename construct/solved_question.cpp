@@ -1,5 +1,5 @@
-// A machine turned round keeps the numbers of its links and limits (ir/topology.h), and the dual those of its
-// chunks. So sends need no translation, only their order is turned, and copies become sums.
+// A reversed machine keeps the numbers of its links and limits (ir/topology.h), and the dual those of its
+// chunks. So sends need no translation, only their order is reversed, and copies become sums.
 #include "construct/solved_question.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What is asked, and what is put to encodings and constructions in its place.
+// A question, and the equivalent one that encodings and constructions solve instead.
 #pragma once
 
 #include <string>
@@ -10,9 +10,9 @@
 
 namespace chorale {
 
-// A sum of which every chunk has one destination (Reduce, ReduceScatter), in whatever order, is a copy told
-// backwards: its dual on the reversed machine has just its schedules, last step first, and needs no
-// contributions in its formula. This is the one place that decides so.
+// A sum of which every chunk has one destination (Reduce, ReduceScatter), in whatever order, is a reversed
+// copy: its dual on the reversed machine has just its schedules, last step first, and needs no contributions
+// in its formula. Only this file decides so.
 struct SolvedQuestion {
   SolvedQuestion(const Topology& asked_on, const Collective& asked);
 

@@ -1,9 +1,9 @@
 // Matroid union with cyclic scanning (Roskind and Tarjan 1985). A copy of an edge goes into a forest where it
-// closes no circle. If it closes one everywhere, each edge of the circle in the first forest could make room
-// by moving to the next one, where it may close a circle again: breadth first through these exchanges to an
-// edge that finds a place, then all move up. If none does, the ends of all edges that were looked at are a
-// clump, full in every forest: no copy within it is tried again, and if trees are missing in the end, clumps
-// are the groups of the partition.
+// closes no cycle. If it closes one everywhere, each edge of the cycle in the first forest could make room by
+// moving to the next one, where it may close a cycle again: breadth first through these exchanges to an edge
+// that finds room, then all move up. If none does, the ends of all edges that were examined are a clump, full
+// in every forest: no copy within it is tried again, and if trees are missing in the end, clumps are the
+// groups of the partition.
 //
 // Forests begin as trees grown breadth first from the middle of the network while copies last, one after the
 // other: what is completed from nothing was twice as high (mesh:8x8 13 for 8 after an annealing of seconds).
@@ -23,7 +23,7 @@ struct Copy {
   int forest = -1;  // in none yet
 };
 
-// Edges with their ways to the root, renewed after each change.
+// Edges with their paths to the root, renewed after each change.
 class Forest {
  public:
   Forest(int ranks, const std::vector<Edge>& edges)

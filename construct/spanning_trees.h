@@ -13,14 +13,16 @@ struct Edge {
   int copies = 1;  // trees that it may be in
 };
 
-// As many trees as were asked for, by the numbers of their edges; or none, and `group` by rank: a partition into k groups with
-// fewer copies between groups than trees * (k - 1), which every tree crosses k - 1 times (Nash-Williams, Tutte 1961).
+// As many trees as were asked for, by the numbers of their edges; or none, and `group` by rank: a partition
+// into k groups with fewer copies between groups than trees * (k - 1), which every tree crosses k - 1 times
+// (Nash-Williams, Tutte 1961).
 struct TreePacking {
   std::vector<std::vector<int>> trees = {};
   std::vector<int> group = {};
 };
 
-// Requires a connected network. Trees start near ranks that are far from nobody, and are low where that is easy.
+// Requires a connected network. Trees start near ranks of small eccentricity (far from no rank), and are low
+// where that is easy.
 TreePacking pack_spanning_trees(int ranks, const std::vector<Edge>&, int trees);
 
 }  // namespace chorale

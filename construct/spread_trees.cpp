@@ -1,6 +1,7 @@
-// Tree by tree, each the cheapest at prices that rise steeply with what the others load an edge with, again and again, as prices
-// sharpen (fractional packing by exponential prices: Plotkin, Shmoys and Tardos 1995; here trees stay whole). A tree grows as Prim's
-// do, but what is deeper is a little dearer, or trees in the end are cheap and ten times as high.
+// Tree by tree, each the cheapest at prices that rise steeply with what the others load an edge with, again
+// and again, as prices sharpen (fractional packing by exponential prices: Plotkin, Shmoys and Tardos 1995;
+// here trees stay integral). A tree grows as Prim's do, but deeper edges are slightly more expensive, or
+// trees in the end are cheap and ten times as high.
 #include "construct/spread_trees.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ constexpr int kTurns = 40;
 constexpr double kFirstSharpness = 0.3, kLastSharpness = 6;
 // What a level costs, of an edge that is as full as the average.
 constexpr double kDeeper = 0.02;
-constexpr double kWarmer = 0.3;  // what was too full for a turn stays dearer
+constexpr double kWarmer = 0.3;  // what was too full for an iteration stays more expensive
 
 class TreeSpreading {
  public:
@@ -72,7 +73,7 @@ class TreeSpreading {
     for (int e : tree) load_[e] += by;
   }
 
-  // Ranks that are farthest from nobody.
+  // Ranks of the least eccentricity.
   void find_middle() {
     int least = ranks_;
     for (Rank r = 0; r < ranks_; ++r) {

@@ -6,16 +6,16 @@
 //
 // A chunk goes only to ranks on its routes (construct/routes.h): either by the route's own links, or, where
 // Holders::Any, over any link from any rank that has it by then, which is how one that many ranks want grows
-// as fast as links allow (compare TACOS, Won et al.). Which send comes first: the one with the longest way
-// still behind it; then the chunk that fewer ranks have; then the nearest rank by number, which on machines
-// where all is linked with all makes the sends of a step a shift, hence all ports equally full.
+// as fast as links allow (compare TACOS, Won et al.). Which send comes first: the one with the longest path
+// still ahead; then the chunk that fewer ranks have; then the nearest rank by number, which on machines where
+// all is linked with all makes the sends of a step a shift, hence all ports equally full.
 //
-// Invariants: whoever sends has held the chunk since an earlier step; a rank is sent a chunk once. A step has
-// a send as long as one is wanted, since the route to the wanting rank begins at one that has it.
+// Invariants: a sender has held the chunk since an earlier step; a rank is sent a chunk once. A step has a
+// send as long as one is wanted, since the route to the wanting rank begins at one that has it.
 //
 // What lost: a width for each step (geometric growth, as in construct/greedy.cpp) needs the number of steps
-// beforehand; and scanning all chunks of all links in every step costs far more than the queues here, of which
-// a step looks at the first of each link.
+// beforehand; and scanning all chunks of all links in every step costs far more than the queues here, of
+// which a step examines the first of each link.
 #include "construct/spreading.h"
 
 #include <algorithm>
@@ -92,7 +92,7 @@ class Spreading {
   std::size_t at(Chunk c, Rank n) const { return static_cast<std::size_t>(c) * topology_.ranks + n; }
 
   // Links of the route below each rank that is on it. The link into a rank stands before those out of it, so
-  // one pass from the end sees every rank after all below it. Ranks that begin with the chunk stay at -1.
+  // one pass from the end visits every rank after all below it. Ranks that begin with the chunk stay at -1.
   void measure(Chunk c) {
     for (LinkId l : routes_[c]) below_[at(c, topology_.links[l].dst)] = 0;
     for (auto link = routes_[c].rbegin(); link != routes_[c].rend(); ++link) {
@@ -134,9 +134,9 @@ class Spreading {
       std::ranges::sort(links, {}, [&](LinkId l) { return std::pair(topology_.links[l].src, l); });
   }
 
-  // The order of the essay above as one number: 20 bits of the way still behind the receiver, turned round so
-  // that the longest is least; 8 of rarity; 32 of the way between the two ranks by number. Rarity is in
-  // powers of two, so a key goes stale only when twice as many hold the chunk.
+  // The order of the essay above as one number: 20 bits of the path length still behind the receiver,
+  // inverted so that the longest is least; 8 of rarity; 32 of the distance between the two ranks by number.
+  // Rarity is in powers of two, so a key goes stale only when twice as many hold the chunk.
   Wish wish(Chunk c, LinkId l) const {
     const Link& link = topology_.links[l];
     const auto field = [](std::uint64_t value, int bits) {
@@ -190,8 +190,8 @@ class Spreading {
   }
 
   // The best wish of every link competes; the winner's link sends its next. A rank counts as having a chunk
-  // at once, so that nobody else sends it, but offers it on only after the step, so that nothing moves twice
-  // in one.
+  // at once, so that no other rank sends it, but offers it on only after the step, so that nothing moves
+  // twice in one.
   Step fill(int width, const Effort& effort) {
     using Candidate = std::pair<Wish, LinkId>;
     const auto later = [](const Candidate& a, const Candidate& b) {
@@ -326,7 +326,8 @@ std::vector<Schedule> spread(const Topology& topology, const Collective& copies,
   try_widths(on_shortest, fewest_steps, best, effort);
   Spreading from_any(topology, copies, *shortest, Holders::Any);
   try_widths(from_any, fewest_steps, best, effort);
-  // Balanced routes are a search for every chunk, which looks at every link: paid for before it is begun.
+  // Balanced routes are a search for every chunk, which examines every link: charged to the work budget
+  // before it begins.
   const long long searches =
       static_cast<long long>(copies.chunks.size()) * static_cast<long long>(topology.links.size());
   if (!effort.affords(searches)) return best;

@@ -6,22 +6,22 @@
 //   exchange   one step, if there are several: every root sends its part to each rank of `exchanged_to`;
 //   spread     ranks with the whole sum give it to the destinations that lack it.
 //
-// A rank has one value a chunk, and in the exchange all read what was there before the step, so nothing counts
-// twice. Three choices for each chunk are tried: one root for least depth (as few steps as a root allows); one
-// root for least load (roots take turns, which of an AllReduce makes ReduceScatter and Allgather); and roots
-// that are linked with one another (fewer steps; on a full machine one).
+// A rank has one value per chunk, and in the exchange all read what was there before the step, so nothing
+// counts twice. Three choices for each chunk are tried: one root for least depth (as few steps as a root
+// allows); one root for least load (roots are assigned round-robin, which makes ReduceScatter + Allgather of
+// an AllReduce); and roots that are linked with one another (fewer steps; on a full machine one).
 //
-// Where links go one way only there may be no rank that hears of all and reaches all. Then contributions are
-// first folded into *carriers*: contributors of which none reaches another. Each destination hears of all
-// carriers, so any group of destinations below a common rank can have its sum gathered there, from the carriers,
-// one group after the other: the carriers keep their parts, since nothing arrives at them any more. What earlier
-// gathers have left at other ranks is replaced by the first arrival of a later one. Roots are taken by how many
-// destinations without one they reach, most first; so no root lies on a way to another, and a schedule is found
-// wherever there is one.
+// With unidirectional links there may be no rank that is reached by all and reaches all. Then contributions
+// are first folded into *carriers*: contributors of which none reaches another. Each destination is reached
+// by all carriers, so any group of destinations below a common rank can have its sum gathered there, from the
+// carriers, one group after the other: the carriers keep their parts, since nothing arrives at them any more.
+// What earlier gathers have left at other ranks is replaced by the first arrival of a later one. Roots are
+// taken by how many destinations without one they reach, most first; so no root lies on a path to another,
+// and a schedule is found wherever there is one.
 //
-// What lost: one list of sends with precedences for both halves, which lets the spread of one chunk begin while
-// another is gathered. Each chunk's in-tree must then be fixed before anything is scheduled, and the freedom to
-// hand on from any rank that has it, forwards and backwards, is gone.
+// What lost: one list of sends with precedences for both phases, which lets the spread of one chunk begin
+// while another is gathered. Each chunk's in-tree must then be fixed before anything is scheduled, and the
+// freedom to hand on from any rank that has it, forwards and backwards, is gone.
 #include "construct/sums.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ class Planner {
   }
   bool reaches(Rank a, Rank b) { return from(a)[b] >= 0; }
 
-  // A root is a rank that hears of all and reaches all. Roots that exchange are looked for only where one
+  // A root is a rank that is reached by all and reaches all. Roots that exchange are searched only where one
   // alone takes more steps than the farthest contribution has hops: fewer than these nothing can take.
   std::optional<Places> find_places(const Ranks& pre, const Ranks& post) {
     for (Rank p : pre)
@@ -140,9 +140,9 @@ class Planner {
     });
   }
 
-  // Everyone to everyone directly; else contributors that are linked with one another both ways: pairs, and what grows
-  // from a rank by adding the next that is linked with all. Roots contribute themselves, so that none has
-  // nothing to send and no other rank has the whole sum.
+  // All contributors to all directly; else contributors that are linked with one another in both directions:
+  // pairs, and what grows from a rank by adding the next that is linked with all. Roots contribute
+  // themselves, so each has something to send and no other rank has the complete sum.
   std::optional<ChunkPlan> linked(const Ranks& pre, const Ranks& post, int fewest) {
     if (all_linked(pre, post))
       return ChunkPlan{.gathers = {{.from = pre, .roots = pre}}, .exchanged_to = post};
@@ -214,7 +214,7 @@ SumPlan plan_for(TreeShape choice, const Collective& sums, const std::vector<con
     if (p.carried || (choice == TreeShape::Linked && p.linked)) {
       plan.push_back(p.carried ? *p.carried : *p.linked);
     } else if (p.roots.empty()) {
-      plan.push_back({});  // nobody wants it
+      plan.push_back({});  // no rank wants it
     } else {
       const Rank root = std::ranges::min(p.roots, {}, [&](const Places::Root& r) {
                           return choice == TreeShape::Spread ? std::tuple(used[r.rank], r.steps, r.rank)
@@ -302,7 +302,7 @@ class Phases {
     return spread(topology_, forwards, effort_);
   }
 
-  // Every way to go on from every beginning, if it is not worse than another.
+  // Every continuation of every beginning, if no other dominates it.
   static std::vector<Schedule> followed_by(std::vector<Schedule> begun, const std::vector<Schedule>& more) {
     struct Pair {
       std::size_t steps = 0;
@@ -396,7 +396,8 @@ std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, E
     SumPlan plan = plan_for(choice, sums, places);
     if (std::ranges::find(tried, plan) != tried.end()) continue;
     if (!tried.empty() && !effort.affords(1)) break;
-    // An exchange may need all its rounds in one step: what goes by a single root must not be dropped for it before.
+    // An exchange may need all its rounds in one step: what goes by a single root must not be dropped for it
+    // before.
     for (const Schedule& schedule : Phases(topology, sums, plan, effort).run())
       if (std::optional<Schedule> fitting = in_more_steps(topology, sums, schedule, extra))
         keep_undominated(best, std::move(*fitting));

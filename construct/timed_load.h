@@ -23,7 +23,7 @@ using TimedSends = std::vector<TimedSend>;
 //   How many rounds a step has follows from the load. (Fractional packing by exponential prices: Plotkin,
 //   Shmoys and Tardos 1995.)
 // - negotiated: each step has given rounds; the price rises with what is over, now and in all iterations
-//   before. (PathFinder: McMurchie and Ebeling 1995, who route wires on chips.)
+//   before. (PathFinder: McMurchie and Ebeling 1995, for wires on chips.)
 class TimedLoad {
  public:
   // Carries nothing at first, at negotiated prices without rounds. The machine and its orbits must outlive
@@ -50,7 +50,7 @@ class TimedLoad {
   void negotiate(std::vector<int> rounds);
   long long overflow() const;  // what is over, in all
   bool overfull(const TimedSends&) const;
-  // After an iteration: what is overfull becomes dearer, for good and for now.
+  // After an iteration: overfull resources become more expensive, by the permanent and the present price.
   void raise();
   // From the step that can best spare a round to the one that lacks most.
   void move_round();

@@ -45,14 +45,14 @@ constexpr long long kMostWork = 30'000'000;
 // By an iteration over all trees, about: a tree stands for as many chunks as needed, and nothing is packed
 // where that is not enough.
 constexpr double kMostWorkOfIteration = 3e5, kMostWorkOfPathIteration = 3e6;
-constexpr double kWorkOfPath = 0.03;  // of the links in all steps: it is found long before all are looked at
+constexpr double kWorkOfPath = 0.03;  // of the links in all steps: it is found long before all are examined
 constexpr double kWorkOfFractions = 4e6;
 constexpr int kFewestIterations = 24, kMostIterations = 150;
 constexpr long long kMostWorkOfRepair = 1'000'000;  // of an attempt to take rounds away
 constexpr long long kMostWorkAtOnce = 10'000'000;
 constexpr int kPatience = 14;     // iterations without less that is over
 constexpr int kMostFailures = 4;  // to take one round away
-constexpr unsigned kOthers = 8;   // one in so many is regrown though nothing is overfull
+constexpr unsigned kOthers = 8;   // one in kOthers is regrown though nothing is overfull
 constexpr std::size_t kMostTreesCompared = 64;
 constexpr std::size_t kMostChunks = 40'000;
 constexpr int kTimesFewest = 3, kMoreSteps = 8;  // numbers of steps that are tried
@@ -239,7 +239,7 @@ class Packing {
       fewer = std::min(fewer, total(rounds) - least);
       const std::vector<Tree> before = chunks_;
       TimedLoad load = load_now();
-      const bool even = failures % 2 == 1;  // where narrowing failed, another division of the rounds
+      const bool even = failures % 2 == 1;  // where reducing the rounds failed, another division of them
       load.negotiate(even ? evenly(total(rounds) - fewer) : rounds);
       for (int i = 0; i < fewer && !even; ++i) load.narrow();
       if (repair(load, kMostWorkOfRepair)) {
@@ -253,7 +253,7 @@ class Packing {
     }
   }
 
-  // Until nothing is over. False if chunks stay in each other's way.
+  // Until nothing is over. False if conflicts between chunks remain.
   bool repair(TimedLoad& load, long long most_work) {
     const long long begun = oracle_.work();
     std::vector<Tree*> order;
@@ -321,8 +321,8 @@ class Packing {
                         load, sends_);
   }
 
-  // From a rank that contributes, so that the sum is whole there and nowhere before, and after so many steps
-  // that all can come and it can go to all.
+  // From a rank that contributes, so that the sum is complete there and nowhere before, after enough steps
+  // for all contributions to arrive and early enough for the sum to reach all.
   std::optional<double> grow_sum(const ChunkClass& chunks, const TimedLoad& load) {
     const RankSet root = {chunks.pre[random_() % chunks.pre.size()]};
     const int first = into(root.front(), chunks), spare = steps_ - first - out_of(root, chunks);

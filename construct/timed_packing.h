@@ -11,11 +11,11 @@
 
 namespace chorale {
 
-// Schedules that are better than all of `known` in steps or in rounds, by steps, none better than another in
-// both; few where what is known is near `bound`, the rounds that no schedule is under (asked only where
-// something is looked for). None where a rank cannot be reached, where an iteration alone would take some
-// hundredths of a second, or when stopped. Requires a machine without switches; links may be wider one way,
-// and capacities shared. The same question has the same answer. Takes some tenths of a second.
+// Schedules that are better than all of `known` in steps or in rounds, by steps, Pareto-optimal; few where
+// the known points are near `bound`, the rounds that no schedule is under (called only when a search starts).
+// Empty if a rank cannot be reached, if an iteration alone would take some hundredths of a second, or when
+// stopped. Requires a machine without switches; links may have different bandwidths in the two directions,
+// and share capacity. Deterministic. Takes some tenths of a second.
 std::vector<Schedule> timed_packing(const Topology&, const Collective&, const std::vector<Schedule>& known,
                                     const std::function<int()>& bound,
                                     const std::atomic<bool>* stop = nullptr);

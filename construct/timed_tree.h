@@ -67,7 +67,7 @@ class TimedTree {
     double cost = 0;
     int layer = 0;
     Rank rank = 0;
-    bool operator<(const Offer&) const;  // the dearest first, as a heap has it
+    bool operator<(const Offer&) const;  // the most expensive first, in the order of a heap
   };
 
   std::size_t at(Rank n, int layer) const { return static_cast<std::size_t>(n) * (layers_ + 1) + layer; }

@@ -1,6 +1,7 @@
-// The simplest that fits comes first: shortest ways alone (local_growth.h), which is exact on rings, tori, hypercubes and
-// meshes and quick on any size; and where they are not enough, growth under guard. Both with a group of symmetries
-// where digits of the ranks turn, so that machines of a thousand ranks cost as much as one rank.
+// The simplest method that fits comes first: shortest paths alone (local_growth.h), which is exact on rings,
+// tori, hypercubes and meshes and quick at any size; where they are not enough, growth under the feasibility
+// oracle. Both use a regular automorphism group (translations) if there is one, so that machines of a
+// thousand ranks cost as much as one rank.
 #include "construct/tree_growth.h"
 
 #include <algorithm>
@@ -20,10 +21,11 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostEntries = 64;
-// A guard looks at each chunk at each rank, for one representative in a try of a step. Beyond this many looks in such a try,
-// minutes; 128 ranks without a group, two chunks each, are 4e6 and take two seconds.
+// A feasibility test examines each chunk at each rank, for one representative in a try of a step. Beyond this
+// much work in a try it takes minutes; 128 ranks without a group, two chunks each, are 4e6 and take two
+// seconds.
 constexpr double kMostGuarded = 8e6;
-// Looks for all numbers of rounds that are tried together, by representative.
+// Work for all numbers of rounds that are tried together, per representative.
 constexpr double kMostTargets = 500'000;
 constexpr int kMostTried = 8;
 

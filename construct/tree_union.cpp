@@ -1,11 +1,11 @@
-// On links that are as wide both ways, a chunk that goes up a tree as partial sums and down again as the
-// whole one loads each of the tree's edges once each way, whatever the root: so trees that fit side by side
-// as undirected edges do as links (spanning_trees.h), and the fewest rounds are those of the weakest
-// partition. Trees by prices mostly come to as few (spread_trees.h); where they do not, the fewest rounds are
-// found from below by matroid union: where trees do not fit, the partition says by how much. They are made
-// for as few chunks as have the same rate, made low (low_trees.h), and used again for the others: rounds that
-// it takes to fill and to empty them are twice their height. Where that would be too many trees, as few
-// rounds as fewer of them make do with: mesh:32x32 would want 1984 for a part in 33 less.
+// On links of equal width in both directions, a chunk that goes up a tree as partial sums and down again as
+// the complete sum loads each of the tree's edges once in each direction, whatever the root: so trees that
+// fit side by side as undirected edges do as links (spanning_trees.h), and the fewest rounds are those of the
+// weakest partition. Trees by prices mostly come to as few (spread_trees.h); where they do not, the fewest
+// rounds are found from below by matroid union: where trees do not fit, the partition shows by how much. They
+// are made for as few chunks as have the same rate, made low (low_trees.h), and used again for the others:
+// rounds that it takes to fill and to empty them are twice their height. Where that would be too many trees,
+// as few rounds as fewer of them make do with: mesh:32x32 would want 1984 for a part in 33 less.
 //
 // The root of a tree is its middle: random roots lost. What the engine packs at prices needs more rounds
 // where trees are many and all links are full: mesh:16x16 1.27 of the bound, and 1.03 from here.
@@ -28,7 +28,7 @@ namespace {
 constexpr int kMostPlaces = 1 << 13;
 constexpr int kMostSpread = 1 << 15;
 
-// Pairs of ranks with the bandwidth between them, the same both ways.
+// Pairs of ranks with the bandwidth between them, equal in both directions.
 std::optional<std::vector<Edge>> undirected(const Topology& topology) {
   if (!topology.limits.empty()) return std::nullopt;
   std::map<std::pair<Rank, Rank>, int> wide;
@@ -42,7 +42,7 @@ std::optional<std::vector<Edge>> undirected(const Topology& topology) {
   return edges;
 }
 
-// Rounds in which so many trees may cross between the groups.
+// Rounds in which `trees` trees may cross between the groups.
 int rounds_across(const std::vector<Edge>& edges, const std::vector<int>& group, long long trees) {
   long long between = 0;
   for (const Edge& edge : edges)
@@ -51,7 +51,7 @@ int rounds_across(const std::vector<Edge>& edges, const std::vector<int>& group,
   return static_cast<int>((trees * (groups - 1) + between - 1) / between);
 }
 
-// The fewest rounds in which so many trees fit, and a partition that says so.
+// The fewest rounds in which a number of trees fit, and a partition that proves it.
 struct Weakest {
   int rounds = 0;
   std::vector<int> group = {};
@@ -120,7 +120,7 @@ bool connected(const Topology& topology) {
   return std::ranges::none_of(hops(topology, {0}), [](int distance) { return distance < 0; });
 }
 
-// Hung from a rank: who is above whom, and ranks from there on.
+// A tree rooted at a rank: the parent of each rank, and the ranks in order from the root.
 struct Hanging {
   std::vector<Rank> above = {};
   std::vector<int> depth = {};
@@ -183,10 +183,10 @@ std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
   const std::optional<std::vector<Edge>> edges = undirected(topology);
   if (!edges || topology.ranks > kMostPlaces) return std::nullopt;
   const std::optional<Share> weakest = weakest_share(topology.ranks, *edges);
-  const auto least = [&](int of) {  // rounds, that the weakest partition says
+  const auto least = [&](int of) {  // rounds, by the weakest partition
     return weakest ? static_cast<int>((of * weakest->rounds + weakest->trees - 1) / weakest->trees) : 0;
   };
-  // The fewest trees that say all: where a divisor of the chunks needs no more rounds than its share, each of
+  // The fewest different trees: where a divisor of the chunks needs no more rounds than its share, each of
   // its trees is that of several chunks.
   int fewest = least(chunks);
   int trees = 0;

@@ -11,17 +11,17 @@
 
 namespace chorale {
 
-// Has each pair of ranks the same bandwidth both ways, and is no limit shared?
+// Does each pair of ranks have equal bandwidth in both directions, and has the machine no shared limits?
 bool is_undirected(const Topology&);
 
-// A tree for each chunk, such that each link carries each way at most rounds * bandwidth of them: the fewest
-// rounds in which any trees do, and so in which any schedule does whose chunks each go up and down one tree
-// (docs/bounds.md, partition); of many ranks, the fewest for as many different trees as are packed in a
-// second or two, of which chunks are a multiple. None where the machine is not undirected, or where ranks are
-// apart.
+// A tree for each chunk, such that each link carries at most rounds * bandwidth of them in each direction:
+// the fewest rounds in which any trees do, and so in which any schedule does whose chunks each go up and down
+// one tree (docs/bounds.md, partition); for many ranks, the fewest for as many different trees as are packed
+// in a second or two, of which chunks are a multiple. Nothing if the machine is not undirected, or not
+// connected.
 struct SumTrees {
   int rounds = 0;
-  int different = 0;                         // trees; chunks take them in turns
+  int different = 0;                         // number of different trees; chunks use them round-robin
   std::vector<Edge> edges = {};              // copies: rounds * bandwidth
   std::vector<std::vector<int>> trees = {};  // by chunk
 };

@@ -1,9 +1,10 @@
-// Trees are built over places in an order, and ranks put at the places last; so one construction serves every root and every
-// order, and the second of two trees is the first at places moved by one. A plan only says when chunk c passes an edge: the
-// step it starts in, and the edge's depth, are added, which is all there is to pipelining.
+// Trees are built over positions in an order, and ranks put at the positions last; so one construction serves
+// every root and every order, and the second of two trees is the first shifted by one position. A plan only
+// states when chunk c passes an edge: the step it starts in plus the edge's depth, which is all there is to
+// pipelining.
 //
-// The two trees come from one fact: in split(), inner ranks are at odd places and leaves at even ones. Moved
-// by one place, what was inner is at even places, and no rank is inner in both.
+// The two trees come from one fact: in split(), inner ranks are at odd positions and leaves at even ones.
+// Shifted by one position, inner ranks are at even positions, and no rank is inner in both.
 #include "construct/trees.h"
 
 #include <algorithm>
@@ -21,9 +22,9 @@ Tree with_depths(std::vector<Rank> parent) {
   return tree;
 }
 
-// Makes a tree of the places [from, to), `from` even, below `above`: its root is an odd place next to the
-// middle, so that each side starts at an even place again, and the left side is never empty: odd places are
-// inner. Of four places: 3 above 1, 1 above 0 and 2.
+// Makes a tree of the positions [from, to), `from` even, below `above`: its root is an odd position next to
+// the middle, so that each side starts at an even position again, and the left side is never empty: odd
+// positions are inner. Of four positions: 3 above 1, 1 above 0 and 2.
 void split(int from, int to, int above, std::vector<int>& parent) {
   if (from >= to) return;
   const int middle = to - from == 1 ? from : from + (to - from) / 2 / 2 * 2 + 1;
@@ -75,9 +76,9 @@ Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::ve
   return with_depths(std::move(parent));
 }
 
-// A rank at depth d sends up in step height - d, one after all its children, and is told in step height + d -
-// 1, one after its parent; both counted from the step in which the chunk starts. Chunks of one tree start one
-// step after the other, those of different trees together.
+// A rank at depth d sends up in step height - d, one after all its children, and receives in step height + d
+// - 1, one after its parent; both counted from the step in which the chunk starts. Chunks of one tree start
+// one step after the other, those of different trees together.
 Plan tree_allreduce(const std::vector<Tree>& trees, int chunks) {
   Plan plan;
   for (Chunk c = 0; c < chunks; ++c) {
@@ -113,8 +114,8 @@ Plan binomial_broadcast(const std::vector<Rank>& order, int chunks) {
   return plan;
 }
 
-// In step k a place that is an odd multiple of 2^k passes on what the 2^k places from it on have had, and is
-// done.
+// In step k a position that is an odd multiple of 2^k passes on what the 2^k positions from it on have had,
+// and is done.
 Plan binomial_gather(const std::vector<Rank>& order, int chunks) {
   Plan plan;
   const int ranks = static_cast<int>(order.size());

@@ -19,9 +19,9 @@ struct Tree {
 Tree heap_tree(const std::vector<Rank>& order);
 
 // Two binary trees of logarithmic height such that no rank is inner in both (Sanders, Speck and Traeff 2009):
-// in the first, read from left to right, leaves are at even places and inner ranks at odd ones; the second is
-// the first moved by one place. So each rank is kept busy in both directions by its inner tree, and what it
-// does as a leaf of the other is one send and one receive.
+// in the first, read from left to right, leaves are at even positions and inner ranks at odd ones; the second
+// is the first shifted by one position. So each rank is kept busy in both directions by its inner tree, and
+// what it does as a leaf of the other is one send and one receive.
 std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order);
 
 // A tree over nodes, with a chain inside each: parent of each node (-1 of the root), and by node its ranks,

@@ -1,15 +1,15 @@
-// The idea: a sum is right where each contribution is in it once, so the state of a (chunk, rank) is the set of
-// contributions in its value, and an arrival is a union of which at most one part may have each: (once).
+// The idea: a sum is correct if each contribution is in it once, so the state of a (chunk, rank) is the set
+// of contributions in its value, and an arrival is a union of which at most one part may have each: (once).
 //
-// Invariant: in(c,n,t,i) is exactly what the value holds; both directions of (union) are needed, since a contribution too
-// many is as wrong as one too few.
+// Invariant: in(c,n,t,i) is exactly what the value holds; both directions of (union) are needed, since a
+// contribution too many is as wrong as one too few.
 //
-// What lost: to ask sums with one destination this way. Their duals that copy have a fifth of the variables (dgx1
-// ReduceScatter (3,4,3): 5,474 for 27,770) and are found in 82 conflicts in place of 706, so they never come here
-// (construct/solved_question.h).
+// What lost: to encode sums with one destination like this. Their duals that copy have a fifth of the
+// variables (dgx1 ReduceScatter (3,4,3): 5,474 for 27,770) and are found in 82 conflicts in place of 706, so
+// they never come here (construct/solved_question.h).
 //
 // Variables are chunks * ranks^2 * steps of `in` and chunks * links * ranks * steps of `part`, which is what
-// sums cost over copies: there a value is there or not.
+// sums cost over copies: there a value is present or not.
 #include "encoder/contribution_encoding.h"
 
 #include <algorithm>
@@ -270,8 +270,8 @@ void ContributionEncoding::agreed(Chunk c) {
         }
 }
 
-// Of what replaces, exactly one is a copy. Under symmetry links of one orbit into one rank are one literal, and then both
-// or none would be: equal literals are forbidden to be copies where they would be two.
+// Of what replaces, exactly one is a copy. Under symmetry links of one orbit into one rank are one literal,
+// and then both or none would be: equal literals are forbidden to be copies where they would be two.
 void ContributionEncoding::copies(Chunk c, Rank n, int s) {
   std::vector<Lit> all, some = {keep(c, n, s)};
   for (LinkId l : links_into_[n]) {
@@ -322,8 +322,8 @@ void ContributionEncoding::bandwidth(const std::vector<LinkId>& over, int chunks
 }
 
 // Equal chunks, ordered by the first (step, link) over which one chosen rank receives the chunk: every
-// schedule can be renumbered so. The k-th literal of a chunk says that it came by the k-th (step, link), and
-// may be true only where the chunk before has come by then. Only where all chunks are equal, as in an
+// schedule can be renumbered so. The k-th literal of a chunk states that it arrived by the k-th (step, link),
+// and may be true only if the chunk before has arrived by then. Only if all chunks are equal, as in an
 // AllReduce: then any rank will do.
 void ContributionEncoding::order() {
   for (const ChunkSpec& spec : collective_.chunks)

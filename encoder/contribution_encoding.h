@@ -17,16 +17,18 @@
 //   (loses)      not keep(c,n,s) -> some send(c,l,s) with l into n
 //   (full)       no send to a rank whose sum is complete
 //   (wanted)     within(t) -> in(c,d,t,i) for all destinations d and contributions i
-//   (bandwidth)  as in StepRoundEncoding; over a limit that reduces, what one rank gets of one chunk counts once. Where a
-//                limit can do both, copy(c,l,s) says that the value sent replaces: one of those that arrive does if not
-//                keep(c,n,s), and none otherwise; copies count by who sends, the others by who receives
-//   (agreed)     in(c,n,t,i) and in(c,n,t,j) and not in(c,n,t,k) -> pair(c,k,{i,j}); of the three pairs of i, j and k
-//                one is a pair: the values of ranks are nested or disjoint sets of contributions, which is what it takes for
-//                all ranks to add up in one order. Of a fixed order pair is known. Values that no destination's is
-//                made of need not obey, but then what makes them can be left out of the schedule
+//   (bandwidth)  as in StepRoundEncoding; over a limit that reduces, what one rank gets of one chunk
+//                counts once. If a limit can do both, copy(c,l,s) means that the value sent replaces: one
+//                of the arrivals does if not keep(c,n,s), and none otherwise; copies count by sender, the
+//                others by receiver
+//   (agreed)     in(c,n,t,i) and in(c,n,t,j) and not in(c,n,t,k) -> pair(c,k,{i,j}); of the three
+//                pairs of i, j and k one is true: the values of ranks are nested or disjoint sets of
+//                contributions, as required for all ranks to add up in one order. For a fixed order pair
+//                is known. Values that are part of no destination's value need not obey, but then the
+//                sends that make them can be left out of the schedule
 //   (order)      equal chunks: the first sends of one rank in the order of the chunks' numbers
 //
-// (agreed) is there where the collective asks for an order (ir/sum_order.h) and a chunk has several
+// (agreed) is present if the collective requires an order (ir/sum_order.h) and a chunk has several
 // destinations, or the order is fixed. The space is that of schedules with one value per (chunk, rank): a
 // rank that would keep two partial sums of one chunk apart is outside of it. Those that gather all inputs
 // first are found as "allreduce_by_gather".

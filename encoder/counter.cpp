@@ -1,13 +1,13 @@
-// A unary number is its literals, "at least 1", "at least 2", ...; adding two of them is one clause a pair of
-// values: at least i here and at least j there are at least i + j. What is beyond the cap is not
+// A unary number is its literals, "at least 1", "at least 2", ...; adding two of them is one clause per pair
+// of values: at least i here and at least j there are at least i + j. What is beyond the cap is not
 // distinguished: the last output stands for "cap or more".
 //
-// Measured by benchmarks/counters over 16 questions: a sequential counter takes 1.16 times as long as a totalizer in the
-// mean, and has more clauses in every one; it won on dgx1 Allgather (3,7,6) alone by much.
+// Measured by benchmarks/counters over 16 questions: a sequential counter takes 1.16 times as long as a
+// totalizer in the mean, and has more clauses in every one; it won on dgx1 Allgather (3,7,6) alone by much.
 //
 // Invariant: if k inputs are true, unit propagation makes the first k outputs true (up to the cap). Nothing
-// makes them false, so an output says nothing where it is not forbidden: enough for an upper bound, and about
-// half of the clauses.
+// makes them false, so an output has no meaning where it is not forbidden: enough for an upper bound, and
+// about half of the clauses.
 #include "encoder/counter.h"
 
 #include <algorithm>

@@ -21,7 +21,7 @@ std::vector<Lit> count(Formula&, std::span<const Lit> inputs, int cap, Counter =
 // The sum of two unary numbers (a[k]: "at least k+1"), cut off at cap.
 std::vector<Lit> add_unary(Formula&, std::span<const Lit> a, std::span<const Lit> b, int cap);
 
-// A literal that each of them makes true; the one, if there is no other.
+// A literal that is implied by each of them; the literal itself, if there is only one.
 Lit any_of(Formula&, std::span<const Lit> literals);
 
 // At most one: pairwise up to six literals, beyond that in groups of four with a commander each (Klieber and

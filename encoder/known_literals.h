@@ -1,5 +1,5 @@
-// Literals that are true or false before the solver says anything: an encoding writes its constraints as if each thing
-// had a variable, and what is known beforehand falls out of the clauses.
+// Literals that are true or false before the solver starts: an encoding writes its constraints as if each
+// fact had a variable, and known facts are eliminated from the clauses.
 #pragma once
 
 #include <limits>

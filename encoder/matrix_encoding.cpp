@@ -1,9 +1,9 @@
-// The idea: the product of the factors of a row is the size of its axis, and of a column the fan-out of its level;
-// factored into primes, each of these is a sum of exponents, which CNF can count. Primes do not meet, so each is a problem
-// of its own, which only conditions tie together.
+// The idea: the product of the factors of a row is the size of its axis, and of a column the fan-out of its
+// level; factored into primes, each of these is a sum of exponents, which CNF can count. Primes do not meet,
+// so each is a problem of its own, which only conditions tie together.
 //
-// Invariant: an exponent is the number of its true literals, in order from the first (unary), so that "at least v" is one
-// literal.
+// Invariant: an exponent is the number of its true literals, in order from the first (unary), so that "at
+// least v" is one literal.
 //
 // Example: axes 4 and 6 on levels of 8 and 3 have for the prime 2 the exponents 2 and 1 in rows, 3 and 0 in
 // columns; so level 8 must take all of it, and 3 goes to the second axis on the second level: the one matrix
@@ -97,8 +97,8 @@ Lit MatrixEncoding::more(int prime, int axis, int level, int v) const {
   return first_[(prime * axes_ + axis) * levels_ + level] + v - 1;
 }
 
-// At most so many are true, and at most the rest false: counters go one way only (counter.h), so an equality
-// is two of them.
+// At most `sum` are true, and at most the rest false: counters are one-directional (counter.h), so an
+// equality is two of them.
 void MatrixEncoding::sums_to(const std::vector<Lit>& bits, int sum) {
   const int size = static_cast<int>(bits.size());
   if (size < sum) {

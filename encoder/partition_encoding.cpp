@@ -1,9 +1,10 @@
-// The published formula, as it stands in the paper: no pruning by distance, one formula a split of the rounds. It is kept
-// to be measured against, so nothing is to be improved here. The numbers at the clauses are the paper's.
+// The published formula, as it stands in the paper: no pruning by distance, one formula per split of the
+// rounds. It is kept for comparison, so nothing is to be improved here. The numbers at the clauses are the
+// paper's.
 //
-// A step's rounds are a number here, so (5) is a plain bound on sends. But R rounds in S steps are split in
-// (R-1 choose S-1) ways, each is a formula, and an Unsat is one of all of them; nothing learnt of one is
-// known to the next.
+// A step's rounds are a number here, so (5) is a plain bound on sends. But R rounds in S steps have (R-1
+// choose S-1) splits, each is a formula, and an Unsat is one of all of them; nothing learnt of one is known
+// to the next.
 #include "encoder/partition_encoding.h"
 
 #include <algorithm>
@@ -60,8 +61,8 @@ PartitionEncoding::PartitionEncoding(const Instance& instance, std::span<const i
   }
 }
 
-// A send may be true without its chunk arriving anew ((4) is one-directional, and nothing says that a chunk
-// arrives once); tidy drops those.
+// A send may be true without its chunk arriving anew ((4) is one-directional, and no clause forces a chunk to
+// arrive once); tidy drops those.
 Schedule PartitionEncoding::decode(const Assignment& model) const {
   Schedule schedule;
   schedule.steps.resize(steps_);

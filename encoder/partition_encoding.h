@@ -22,7 +22,7 @@ namespace chorale {
 
 class PartitionEncoding {
  public:
-  // One number of rounds a step. Requires a flattened topology and a collective that does not combine.
+  // One number of rounds per step. Requires a flattened topology and a collective that does not combine.
   PartitionEncoding(const Instance&, std::span<const int> rounds_of_step);
   const Formula& formula() const { return formula_; }
   Schedule decode(const Assignment&) const;
@@ -37,8 +37,8 @@ class PartitionEncoding {
   Formula formula_ = {};
 };
 
-// All ways to write their sum as so many numbers >= 1, in lexicographic order from 1 1 ... up; false after
-// the last.
+// The next way to write the sum of `rounds_of_step` as the same number of integers >= 1, in lexicographic
+// order from 1 1 ... up; false after the last.
 bool next_partition(std::vector<int>& rounds_of_step);
 
 }  // namespace chorale

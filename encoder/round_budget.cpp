@@ -1,8 +1,9 @@
-// The idea: rounds are asked for by what is sent. A step has as many as its fullest link forces it to have, the sum of all
-// steps is forced by theirs, and the budget forbids the sum: one direction of each equivalence is enough.
+// The idea: rounds are asked for by what is sent. A step has as many as its fullest link forces it to have,
+// the sum of all steps is forced by theirs, and the budget forbids the sum: one direction of each equivalence
+// is enough.
 //
-// Invariant: literals of a unary number fall (round(s,j) -> round(s,j-1)), so that one assumption, "not more than R",
-// forbids all that are larger.
+// Invariant: literals of a unary number fall (round(s,j) -> round(s,j-1)), so that one assumption, "not more
+// than R", forbids all that are larger.
 #include "encoder/round_budget.h"
 
 #include <cassert>

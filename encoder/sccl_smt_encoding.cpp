@@ -1,5 +1,5 @@
-// The published text, as it stands in the paper but for steps that may have no round (see the header). It is kept to be
-// measured against, so nothing is to be improved here.
+// The published text, as it stands in the paper but for steps that may have no round (see the header). It is
+// kept to be measured against, so nothing is to be improved here.
 //
 // It has a time for each (chunk, rank) and a send for each (chunk, link), without steps: a send happens when
 // its chunk arrives. So it has few variables, and bandwidth compares times with every step.
@@ -50,7 +50,7 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
       std::string incoming;
       for (LinkId l = 0; l < links; ++l)
         if (topology.links[l].dst == n) incoming += fmt::format(" (ite {} 1 0)", send_of(c, l));
-      // (C3); nothing is sent to who has the chunk from the start, which (C4) says as well.
+      // (C3); nothing is sent to a rank that has the chunk from the start, which (C4) implies as well.
       if (starts_at(spec, n))
         text_ += fmt::format("(assert (= (+ 0{}) 0))\n", incoming);
       else
@@ -58,7 +58,7 @@ SmtEncoding::SmtEncoding(const Instance& instance) : instance_(instance) {
                              incoming);
     }
     for (LinkId l = 0; l < links; ++l)
-      // (C4): times rise along sends, so no chunk comes round in a circle, out of nothing.
+      // (C4): times rise along sends, so no chunk travels in a cycle without a source.
       text_ += fmt::format("(assert (=> {} (< {} {})))\n", send_of(c, l), time_of(c, topology.links[l].src),
                            time_of(c, topology.links[l].dst));
   }

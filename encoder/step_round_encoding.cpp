@@ -1,17 +1,19 @@
-// The header says what is encoded; here is how it stays small. Distance decides most of it: a chunk that cannot be at a
-// rank yet, or would come too late for anyone from there, has no variable, and the constraints are written as if it had
-// (known_literals.h). Under symmetry, variables belong to orbits, named by their smallest member.
+// The header states what is encoded; this file keeps it small. Distance decides most of it: a chunk that
+// cannot be at a rank yet, or would come too late for every destination from there, has no variable, and the
+// constraints are written as if it had (known_literals.h). Under symmetry, variables belong to orbits, named
+// by their smallest member.
 //
-// Invariant: a constraint is written when the loops meet the smallest member of its orbit, and asks for literals by
-// orbit, so none is written twice and none is missing. Links of one orbit into one rank are one literal: whoever counts
-// literals must see that they count twice.
+// Invariant: a constraint is written when the loops meet the smallest member of its orbit, and asks for
+// literals by orbit, so none is written twice and none is missing. Links of one orbit into one rank are one
+// literal: code that counts literals must count them twice.
 //
-// What lost: a formula for each split of the rounds over the steps, without pruning, as published (13.8 times as long in
-// the mean of 268 questions, benchmarks/results/compare.log); sequential counters (1.16 times, counters.log).
+// What lost: a formula for each split of the rounds over the steps, without pruning, as published (13.8 times
+// as long in the mean of 268 questions, benchmarks/results/compare.log); sequential counters (1.16 times,
+// counters.log).
 //
 // Why pruning loses nothing: of the sends of a schedule, those that lead to no destination may be dropped,
 // and every other one lies between the hops that its chunk has come and the hops that it has to go. A rank's
-// `here` ends when its chunk is of no use there any more, which no send notices: a send that has a variable
+// `here` ends when its chunk is of no use there any more, which affects no send: a send that has a variable
 // has both of its ends within their times, since a link is one hop.
 #include "encoder/step_round_encoding.h"
 
@@ -123,7 +125,7 @@ void StepRoundEncoding::number_orbits(const EncodingOptions& options) {
   }
 }
 
-// Within the times that have a variable: before, it is false, and after, nobody asks.
+// Within the times that have a variable: before, it is false, and after, it is not used.
 void StepRoundEncoding::stays(Chunk c, Rank n) {
   const int i = c * topology_.ranks + n;
   for (int t = earliest_[i]; t + 1 + remaining_[i] <= horizon_.steps; ++t)

@@ -17,19 +17,19 @@
 //   (moves)      send(c,l,s) -> here(c,src,s-1), not here(c,dst,s-1), here(c,dst,s)
 //   (one)        at most one of the send(c,l,s) with l into n: with (moves), one arrival per (chunk, rank)
 //   (wanted)     within(t) -> here(c,d,t) for each destination d of c
-//   (bandwidth)  per step and link or shared limit: number of sends <= bandwidth * rounds of the step; over a limit that
-//                multicasts, of one chunk from one rank a literal that each of them makes true counts in their place
+//   (bandwidth)  per step and link or shared limit: number of sends <= bandwidth * rounds of the step; over a
+//                limit that multicasts, the sends of one chunk from one rank count once, by a literal that
+//                each of them implies
 //   (rounds)     total counts all rounds; within(t) -> not round(s,1) for s > t
-//   (order)      chunks with equal pre- and postcondition arrive at one chosen rank in the order of their
-//   numbers,
-//                by (step, link): every schedule can be renumbered so
+//   (order)      chunks with equal pre- and postcondition arrive at one chosen rank in the order of
+//                their numbers, by (step, link): every schedule can be renumbered so
 //
 // Rounds of a step may be 0 (then the step is dropped): "at most S steps" is one formula. An Unsat of the
 // formula of a claim is what its DRAT proof refutes.
 //
 // Symmetric schedules: with generators of a group of automorphisms, variables of one orbit are one variable
-// and of the constraints of an orbit one is written. With `nearer`, only sends that bring their chunk nearer to a
-// destination have a variable. Models are schedules; an Unsat says nothing about others.
+// and of the constraints of an orbit one is written. With `nearer`, only sends that bring their chunk nearer
+// to a destination have a variable. Models are schedules; an Unsat implies nothing about others.
 #pragma once
 
 #include <optional>

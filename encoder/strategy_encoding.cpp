@@ -1,12 +1,13 @@
-// Sums are sets of contributions, one variable for each member, so a union is an or and disjointness is pairwise. What is hard
-// to say in clauses is "the p-th of equal parts of what is there": it needs counting, so `before` is a unary counter over the
-// chunks of a device, defined once for each state, and a part is read off it. Variables of a group (its union, its
-// parts) are shared by all instructions that act on it.
+// Sums are sets of contributions, one variable for each member, so a union is an or and disjointness is
+// pairwise. What is hard to express in clauses is "the p-th of equal parts of what is there": it needs
+// counting, so `before` is a unary counter over the chunks of a device, defined once for each state, and a
+// part is read off it. Variables of a group (its union, its parts) are shared by all instructions that act on
+// it.
 //
-// Invariant: held(t, ...) is exactly what the devices hold after t instructions, since every instruction says
-// of each device, chunk and contributor what becomes of it, those in no group included; so at_goal and the
-// precondition of the next may be read off it in either direction. Size: k^3 variables a state, and for each
-// instruction k^3 clauses and more, k the number of devices.
+// Invariant: held(t, ...) is exactly what the devices hold after t instructions, since every instruction
+// defines the next state of each device, chunk and contributor, those in no group included; so at_goal and
+// the precondition of the next may be read off it in either direction. Size: k^3 variables per state, and for
+// each instruction k^3 clauses and more, k the number of devices.
 #include "encoder/strategy_encoding.h"
 
 #include <algorithm>
@@ -39,8 +40,8 @@ Lit StrategyEncoding::before(int t, int device, int chunk, int count) const {
   return before_[t][(device * (k_ + 1) + chunk) * (k_ + 1) + count];
 }
 
-// Variables of a time, and what follows from `held` alone. `some` is written both ways, since rules ask for
-// it in both.
+// Variables of a time, and what follows from `held` alone. `some` is defined in both directions, since rules
+// need both.
 void StrategyEncoding::add_state() {
   const int t = static_cast<int>(held_.size());
   held_.push_back(formula_.variables + 1);
@@ -86,7 +87,7 @@ void StrategyEncoding::count_chunks(int t) {
       }
 }
 
-// A device in no group of those to be reduced ends as it began. `goal` is written both ways.
+// A device in no group of those to be reduced ends as it began. `goal` is defined in both directions.
 void StrategyEncoding::reach_goal(int t) {
   std::vector<bool> wanted(static_cast<std::size_t>(k_) * k_, false);
   for (int d = 0; d < k_; ++d) wanted[d * k_ + d] = true;
@@ -140,8 +141,8 @@ void StrategyEncoding::becomes(Lit guard, int t, int d, int r, int c, Lit source
 
 // With `total` chunks and `earlier` of them before it, a chunk is in part earlier / (total / size). The first
 // device's are counted: rows are required to be equal. "Exactly n" is "at least n" without "at least n + 1".
-// Of totals that cannot be divided, nothing is said, since reduce_scatter forbids them, nor of none, since
-// there is nothing to divide. Example: 4 chunks for 2 devices are parts 0 0 1 1.
+// Totals that are not divisible have no clauses, since reduce_scatter forbids them; nor has a total of 0,
+// since there is nothing to divide. Example: 4 chunks for 2 devices are parts 0 0 1 1.
 void StrategyEncoding::divide(Group& g) {
   const int size = static_cast<int>(g.members.size()), first = g.members.front();
   for (int i = 0; i < size * k_; ++i) g.part.push_back(formula_.fresh());
@@ -220,8 +221,8 @@ void StrategyEncoding::reduce_scatter(Lit guard, Group& g) {
       for (int c = 0; c < k_; ++c) becomes(guard, g.t, g.members[p], r, c, sum(g, r, c), g.part[p * k_ + r]);
 }
 
-// Equally many of each: the unary counts over all chunks agree, from the first device to the last. Nobody's
-// chunk is another's, so the union is a sum of nothing twice.
+// Equally many of each: the unary counts over all chunks agree, from the first device to the last. No two
+// devices hold the same chunk, so the union adds nothing twice.
 void StrategyEncoding::all_gather(Lit guard, const Group& g) {
   const std::vector<int>& members = g.members;
   formula_.add({-guard, before(g.t, members.front(), k_, 1)});
@@ -240,8 +241,8 @@ void StrategyEncoding::all_gather(Lit guard, const Group& g) {
       for (int c = 0; c < k_; ++c) becomes(guard, g.t, d, r, c, sum(g, r, c));
 }
 
-// The first has all that another has, and something that another has not: a Broadcast that tells nothing is
-// no instruction.
+// The first has all that another has, and something that another has not: a Broadcast that transfers nothing
+// is not an instruction.
 void StrategyEncoding::broadcast(Lit guard, Group& g) {
   const int first = g.members.front();
   if (g.more.empty()) compare(g);
@@ -288,7 +289,7 @@ void StrategyEncoding::instruct(int t, int instruction) {
       for (int c = 0; c < k_; ++c) becomes(guard, t, d, r, c, held(t, d, r, c));
 }
 
-// Instructions of one step are exclusive; which of them are legal their own clauses say: an illegal one has a
+// Instructions of one step are exclusive; their own clauses decide which are legal: an illegal one has a
 // false guard.
 void StrategyEncoding::extend() {
   const int t = length();

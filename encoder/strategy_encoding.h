@@ -48,9 +48,10 @@ class StrategyEncoding {
   void count_chunks(int t);
   void reach_goal(int t);
   Group& group(int t, const std::vector<int>& members);
-  void divide(Group&);   // says what `part` means
+  void divide(Group&);   // defines `part`
   void compare(Group&);  // and `more`
-  // The rules of Figure 8, of one group each: if the guard holds, the precondition and what is held afterwards.
+  // The rules of Figure 8, of one group each: if the guard holds, the precondition and what is held
+  // afterwards.
   void instruct(int t, int instruction);
   void all_reduce(Lit guard, const Group&);
   void reduce(Lit guard, const Group&);
@@ -58,7 +59,8 @@ class StrategyEncoding {
   void all_gather(Lit guard, const Group&);
   void broadcast(Lit guard, Group&);
   void add_up(Lit guard, const Group&);
-  // After instruction t, the device has the contribution if and only if `source` says so (and, if given, `also`).
+  // After instruction t, the device has the contribution if and only if `source` is true (and, if given,
+  // `also`).
   void becomes(Lit guard, int t, int device, int chunk, int contributor, Lit source, Lit also = 0);
   Lit sum(const Group& g, int chunk, int contributor) const { return g.sum + chunk * k_ + contributor; }
   Lit held(int t, int device, int chunk, int contributor) const;

@@ -1,8 +1,9 @@
-// As text, and by other means than the clauses of strategy_encoding.cpp: sets are bit vectors, counting is arithmetic, and a
-// part is an inequality of products. So what the two agree on has been said twice.
+// As text, and by other means than the clauses of strategy_encoding.cpp: sets are bit vectors, counting is
+// arithmetic, and a part is an inequality of products. So what the two agree on has been derived twice,
+// independently.
 //
 // Everything is written out for each instruction under "if it is the chosen one": text is long and nothing is
-// shared, which is the solver's to find. Counts are defined for each state once, by sums of 0 and 1, and only
+// shared; the solver finds the sharing. Counts are defined for each state once, by sums of 0 and 1, and only
 // constants multiply them, so the arithmetic is linear.
 #include "encoder/strategy_smt_encoding.h"
 
@@ -130,7 +131,7 @@ void StrategySmtEncoding::reduce_scatter(int t, const Devices& group, const Term
     }
 }
 
-// All have as many chunks as the first, which has one at least; no two have the same, compared with everyone
+// All have as many chunks as the first, which has one at least; no two have the same, compared with all
 // before.
 void StrategySmtEncoding::all_gather(int t, const Devices& group, const Terms& sums, Terms& terms) const {
   const std::string total = count(t, group.front(), k_);
@@ -158,7 +159,7 @@ void StrategySmtEncoding::broadcast(int t, const Devices& group, Terms& terms) c
   terms.push_back(fmt::format("(or {})", fmt::join(less, " ")));
 }
 
-// Who is in no group keeps everything, chunk by chunk: without it, the solver would be free to change them.
+// A device in no group keeps everything, chunk by chunk: without it, the solver would be free to change them.
 std::string StrategySmtEncoding::rule(int t, const LoweredInstruction& instruction) const {
   Terms terms;
   std::vector<bool> acts(k_, false);
@@ -194,7 +195,7 @@ std::string StrategySmtEncoding::rule(int t, const LoweredInstruction& instructi
   return all_of(terms);
 }
 
-// The selector is an integer, so exactly one instruction is chosen without a word about it.
+// The selector is an integer, so exactly one instruction is chosen without a clause for it.
 std::string StrategySmtEncoding::extend(int t) const {
   std::string text = state(t + 1);
   text += fmt::format("(declare-const {} Int)\n(assert (and (<= 0 {}) (< {} {})))\n", selector(t),

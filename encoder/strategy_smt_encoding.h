@@ -26,7 +26,8 @@ class StrategySmtEncoding {
  private:
   std::string state(int t) const;
   std::string rule(int t, const LoweredInstruction&) const;  // precondition and next state
-  // The rules of Figure 8, of one group each, as terms that must all hold. `sums`: by chunk, what the group has of it.
+  // The rules of Figure 8, of one group each, as terms that must all hold. `sums`: by chunk, what the group
+  // has of it.
   using Terms = std::vector<std::string>;
   using Devices = std::vector<int>;
   void add_up(int t, const Devices& group, Terms&) const;

@@ -1,9 +1,9 @@
 // Two formulations of the literature: SCCL's integers as SMT-LIB text for Z3 (Cai et al. 2021), and a formula
-// of its own for each split of the rounds over the steps (2024). They have our words for machines and limits,
-// and our solvers; nothing else, so that what is measured against them is what we added.
+// of its own for each split of the rounds over the steps (2024). They share our types for machines and
+// limits, and our solvers; nothing else, so that the comparison measures what we added.
 //
-// Neither says a sum. What is asked as its dual copy (construct/solved_question.h) they can answer; a sum with
-// several destinations has none.
+// Neither expresses a sum. They can answer a question that has a dual copy (construct/solved_question.h); a
+// sum with several destinations has none.
 #include "pareto/baselines.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// The engines of the literature, for comparison: the same question, without bounds, constructions and symmetry of ours.
+// The engines of the literature, for comparison: the same question, without bounds, constructions and
+// symmetry of ours.
 #pragma once
 
 #include "construct/solved_question.h"
@@ -13,7 +14,8 @@ struct BaselineAnswer {
   Schedule schedule = {};  // Sat: of the solved question
   std::int64_t conflicts = 0;
 };
-// Throws InputError where the engine has no word for the collective: sums with several destinations. `engine` is not ours.
+// Throws InputError if the engine cannot express the collective: sums with several destinations. Requires an
+// engine other than Engine::Sat.
 BaselineAnswer ask_baseline(Engine engine, const SolvedQuestion&, const Budget&, const Deadline&,
                             std::int64_t conflicts, int seed);
 

@@ -1,13 +1,13 @@
-// Three kinds of statements, three kinds of evidence: schedules are run by the referee; bounds are weighed by
-// checkers that know nothing of how they were found; refutations are solved again, with a proof that is
-// checked. A proof shows that a formula has no model, not that the formula asks the question: so a refutation
-// is tried from the plain formula first, which says the referee's rules and nothing else. To check the
-// derivation of the search's formula from the plain one instead, clause by clause, was not done: most of its
-// clauses are about counters of another kind.
+// Three kinds of statements, three kinds of evidence: schedules are run by the verifier; bounds are evaluated
+// by checkers that are independent of their finders; refutations are solved again, with a proof that is
+// checked. A proof shows that a formula has no model, not that the formula expresses the question: so a
+// refutation is tried from the plain formula first, which expresses the verifier's rules and nothing else. To
+// check the derivation of the search's formula from the plain one instead, clause by clause, was not done:
+// most of its clauses are about counters of another kind.
 //
-// Points come first, then claims, and only where all of these hold what the result says of its points by its
-// claims (pareto/space_check.h). What cannot be decided within the limits is counted as undecided and is
-// neither a fault nor shown. First of all, where links are ways through switches, that they are.
+// Points come first, then claims, and only where all of these hold, what the result states of its points by
+// its claims (pareto/space_check.h). What cannot be decided within the limits is counted as undecided and is
+// neither a fault nor shown. First of all, where links are paths through switches, that they are.
 #include "pareto/check.h"
 
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ class Checker {
       check_claim(result_.claims[i], {.claim = static_cast<int>(i)});
       if (progress_) progress_(report_);
     }
-    // What follows from claims is only worth a look where they hold.
+    // Consequences of claims are checked only where the claims hold.
     if (report_.faults.empty()) report_.faults = space_faults(result_);
     return std::move(report_);
   }
@@ -74,7 +74,7 @@ class Checker {
                               .words = at.point >= 0 ? fmt::format("points[{}]: {}", at.point, what)
                                                      : fmt::format("claims[{}]: {}", at.claim, what)});
   }
-  // What somebody else found, in a point.
+  // What a second checker found, in a point.
   void fail(const FaultPlace& at, std::vector<Fault> faults) {
     for (Fault& fault : faults) {
       fault.place.point = at.point;
@@ -109,8 +109,7 @@ class Checker {
                                                                               : of_kind(asked, kind, chunks);
   }
 
-  // The schedule does what the point's collective says, that is what was asked for, and its cost is as
-  // stated.
+  // The schedule implements the point's collective, which is the requested one, and its cost is as stated.
   void check_point(const Point& point, const FaultPlace& at) {
     const Collective* const asked = named(result_.collective.kind, point.cost.chunks, at);
     if (asked == nullptr) return;
@@ -119,7 +118,7 @@ class Checker {
     ++report_.schedules;
   }
 
-  // That the schedule can have come about as the point says.
+  // The schedule can have come about by the point's method.
   void check_method(const Point& point, const Collective& asked, const FaultPlace& at) {
     const Collective& does = point.collective;
     const auto require = [&](bool holds, const std::string& otherwise) {
@@ -131,7 +130,7 @@ class Checker {
     if (point.method == Method::Gathered)
       return require(does == of_kind(asked, CollectiveKind::AllReduceByGather, point.cost.chunks),
                      "the schedule does not gather whole vectors");
-    // Not only the same outcome: who has what before is what was asked for, too.
+    // Not only the same outcome: the precondition is the requested one, too.
     require(does == asked, "the schedule does not do what was asked for");
     if (point.method == Method::Dual)
       return require(has_copying_dual(does), "only sums with one destination each have a dual that copies");
@@ -151,7 +150,7 @@ class Checker {
     return result_.kind == ResultKind::Frontier && result_.collective.kind == CollectiveKind::AllReduce;
   }
 
-  // Its first steps, as many as it says, are a ReduceScatter, and the others are an Allgather.
+  // Its first steps, as many as the point states, are a ReduceScatter, and the others are an Allgather.
   bool is_composed(const Point& point) const {
     const int ranks = result_.topology.ranks, chunks = point.cost.chunks / ranks;
     if (chunks * ranks != point.cost.chunks || point.reduce_scatter_steps < 0 ||
@@ -260,7 +259,8 @@ class Checker {
     ++report_.refutations;
   }
 
-  // Is the refutation, or that it is wrong, shown by the plain formula? If not, nothing is said of it.
+  // Does the plain formula show the refutation, or show that it is wrong? If neither, nothing is reported of
+  // it.
   bool is_shown_plainly(const Claim& claim, const Collective& collective, const FaultPlace& at) {
     const bool all_rounds = claim.rounds == kNoSchedule;
     Collective one = collective;  // the chunk, which meets no other where rounds do not matter

@@ -1,6 +1,6 @@
-// Re-verifies a result from nothing: every schedule by the referee, every claim by its checker, every
-// refutation by solving and checking its proof again (or by the proof that was kept), and that the claims show
-// what the points say. docs/trust.md says what of that has to be believed.
+// Re-verifies a result from nothing: every schedule by the verifier, every claim by its checker, every
+// refutation by solving and checking its proof again (or by the proof that was kept), and that the claims
+// show what the points state. docs/trust.md lists what must be trusted.
 #pragma once
 
 #include <functional>
@@ -15,9 +15,9 @@ namespace chorale {
 using RefutedFormula = std::function<Formula(const Topology&, const Collective&, const Claim&)>;
 Formula formula_of_the_search(const Topology&, const Collective&, const Claim&);
 
-// A refutation is first tried from the plain formula; where that takes more than the effort, it is that of the
-// search's formula that is checked. `progress`, if any, is told what has been checked so far, after every point
-// and claim. Tests give a wrong formula in the place of the search's.
+// A refutation is first tried from the plain formula; where that exceeds the limits, the refutation of the
+// search's formula is checked. `progress`, if any, is called with what has been checked so far, after every
+// point and claim. Tests give a wrong formula in the place of the search's.
 CheckReport check_result(const Result&, const std::string& proof_dir, const SolveLimits&,
                          const std::function<void(const CheckReport&)>& progress = {},
                          const PlainEffort& = {}, const RefutedFormula& = formula_of_the_search);

@@ -8,7 +8,7 @@
 // Invariant: the points fall in rounds as they rise in steps, and all lie in the space. The walk ends when a
 // schedule of more steps would have to have fewer rounds than steps, or than any schedule has. The k of
 // k-synchronous schedules is no such end: it lets more rounds in as the steps grow, so a number of steps that
-// it closes says nothing about the next.
+// it closes implies nothing about the next.
 #include "pareto/chunk_search.h"
 
 #include <algorithm>
@@ -82,7 +82,8 @@ class ChunkSearch {
 
   bool gave_up() const { return !result_.given_up.empty(); }
 
-  // Of at most so many rounds, with these steps or the fewest; more steps than rounds are no use.
+  // Is there a schedule of at most `rounds` rounds, with these steps or the fewest? More steps than rounds
+  // are useless.
   Verdict within(int& steps, int rounds, bool only_these) {
     if (!only_these) steps = std::min(steps, rounds);
     for (;; ++steps) {
@@ -121,7 +122,7 @@ class ChunkSearch {
     return why != Stopped::No;
   }
 
-  // Could a schedule of so many steps or more be of interest?
+  // Could a schedule of `steps` steps or more be of interest?
   bool may_help(int steps) const {
     if (steps > question_.space.max_steps) return false;
     const std::optional<int> most = most_for_more_steps(steps);
@@ -148,7 +149,7 @@ class ChunkSearch {
 
   const Point* best_within(int steps) const { return result_.points.best_within(steps); }
 
-  // Hops do not tell their fewest steps.
+  // Hops do not determine their fewest steps.
   bool sums_for_several() const { return collective_.combining && !has_copying_dual(collective_); }
 
   // As many as these steps can use, if every chunk crosses every link in each of them.
@@ -165,7 +166,7 @@ class ChunkSearch {
     return rounds_left(known_, collective_.kind, collective_.chunks_per_block, steps);
   }
 
-  // Is there a schedule of so many steps, of this chunk count or of others?
+  // Is there a schedule of `steps` steps, of this chunk count or of others?
   bool something_known(int steps) const {
     return best_within(steps) != nullptr || (question_.most_rounds && question_.most_rounds(steps));
   }
@@ -204,7 +205,7 @@ class ChunkSearch {
     }
   }
 
-  // If the fewest rounds of any number of steps are not possible, one refutation says so for every number of
+  // If the fewest rounds of any number of steps are not possible, one refutation shows it for every number of
   // steps.
   void raise_bound_for_any_steps() {
     while (!over()) {
@@ -217,8 +218,8 @@ class ChunkSearch {
     }
   }
 
-  // Sat: true, and a point of at most so many steps and rounds is known. Unsat: false, claimed. Unknown:
-  // false, noted.
+  // Sat: true, and a point of at most `steps` steps and `rounds` rounds is known. Unsat: false, claimed.
+  // Unknown: false, noted.
   bool ask(int steps, int rounds, bool keep = true) {
     asked_ = {.steps = steps, .rounds = rounds};
     std::int64_t conflicts = fewer(options_.synthesis.limits.conflicts, question_.conflicts);
@@ -239,7 +240,8 @@ class ChunkSearch {
   template <class Question>
   bool answered(const std::string& what, bool keep, const Question& question) {
     if (over()) return false;
-    // Formulas are about links, and what they refute of these says nothing of ways that were not chosen.
+    // Formulas are about links, and what they refute of these implies nothing about paths that were not
+    // chosen.
     if (topology_.underlay) {
       result_.given_up.insert(Stopped::NotExpressible);
       last_ = Verdict::Unknown;
@@ -285,7 +287,8 @@ class ChunkSearch {
 
   // A schedule of fewer steps than asked may have too many rounds for the steps that it does have. With a
   // step split it may lie in the space; it then has no more steps or rounds than `asked`. If that cannot be
-  // done the question is left: refutations are of all schedules, and say nothing of k-synchronous ones alone.
+  // done the question is left: refutations are of all schedules, and imply nothing about k-synchronous ones
+  // alone.
   bool take_answer(Point point) {
     const Cost found = point.cost;
     if (!allowed(found)) {
@@ -312,7 +315,7 @@ class ChunkSearch {
   }
 
   void add_claim(const Claim& claim) {
-    // Only what says more than the claims before.
+    // Only what is stronger than the claims before.
     if (claim.certificate.kind == Certificate::Kind::None) return;
     if (claim.rounds <= left(claim.steps)) return;
     known_.claims.push_back(claim);

@@ -1,5 +1,5 @@
-// What a solver says of one collective with a fixed number of chunks: which (steps, rounds) are possible, and
-// claims that nothing below them is.
+// The solver's part of a search, for one collective with a fixed number of chunks: which (steps, rounds) are
+// possible, and claims that nothing below them is.
 #pragma once
 
 #include <atomic>
@@ -61,7 +61,7 @@ struct ChunkQuestion {
   ParetoSet points = {};           // that are known, of this chunk count
   // Of a question, where the options allow more; of all together four times as many. None if negative.
   std::int64_t conflicts = -1;
-  // Told of each point and claim when it is there.
+  // Called with each point and claim when it is found.
   std::function<void(const SharedPoint&)> found = {};
   std::function<void(const Claim&)> claimed = {};
 };

@@ -1,9 +1,11 @@
-// The idea: a tree of decisions, grown at the leaf that is least decided. What is decided there is whether a chunk crosses a
-// link in a step, of some that are looked at the one that decides most else, both ways: the product of what follows by unit
-// propagation, as in lookahead solvers. What propagation refutes at once is no decision. So the leaves are a partition by the
-// way they are made, and whoever believes nothing sees it from them alone (ir/cube.h).
+// The idea: a tree of decisions, grown at the leaf that is least decided. What is decided there is whether a
+// chunk crosses a link in a step, of some candidates the one that decides most else, with both signs: the
+// product of what follows by unit propagation, as in lookahead solvers. A decision that propagation refutes
+// at once is not used. So the leaves are a partition by construction, and a checker sees it from them alone
+// (ir/cube.h).
 //
-// Invariant: a question is cut and put together alike, whoever answers its cubes and in whatever order they come.
+// Invariant: a question is cut and merged alike, whichever process answers its cubes and in whatever order
+// they come.
 #include "pareto/cubes.h"
 
 #include <algorithm>
@@ -61,7 +63,7 @@ std::optional<std::size_t> following(Propagation& propagation, Lit lit) {
   return possible ? std::optional(known - before) : std::nullopt;
 }
 
-// The decision that leaves least to be decided, whichever way it goes.
+// The decision that leaves least to be decided, with either sign.
 const Candidate* best_decision(Propagation& propagation, const std::vector<Candidate>& all) {
   std::vector<const Candidate*> open;
   for (const Candidate& one : all)

@@ -1,7 +1,7 @@
 // Which claim is the reason is not remembered by the search but found again: each is tried as if it were the
 // only one, by the arithmetic of pareto/optimality.h. Only claims about the point's own number of chunks, or
 // about any, are tried; the first that closes its gap alone is named. Where it takes several, none does, and
-// that is what is said.
+// that is reported.
 #include "pareto/explain.h"
 
 #include <set>

@@ -1,5 +1,5 @@
-// Why a point is proven: which claims close the gap below it. Made from the claims when it is shown; no file
-// says it.
+// Why a point is proven: which claims close the gap below it. Computed from the claims when it is shown; not
+// stored in files.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace chorale {
 
-// Of a proven point: claims that leave nothing better to so many steps, and claims that leave nothing as good to
-// fewer. Each closes its part alone; empty where it takes several. A composed point has neither: the parts are
-// points of their own frontiers, and all claims about them count.
+// For a proven point: claims that leave nothing better with as many steps, and claims that leave nothing as
+// good with fewer. Each closes its part alone; empty where it takes several. A composed point has neither:
+// its phases are points of their own frontiers, and all claims about them count.
 struct Reasons {
   std::vector<const Claim*> rounds = {};
   std::vector<const Claim*> steps = {};

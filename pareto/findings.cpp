@@ -1,13 +1,13 @@
-// The idea: what was found is kept by what it is of, the collective or a phase of it, whatever the chunk
-// count. A result is assembled of that by the thread that puts something, and kept: whoever must end the
-// program takes the one that is there. What is costly of a point (its sum of two parts, the verifier, its
-// times at some sizes) is found out once, and remembered by its address.
+// The idea: findings are kept by their subject, the collective or a phase of it, whatever the chunk count.
+// The thread that puts a finding assembles a result and keeps it: a thread that must end the program takes
+// the latest. Costly properties of a point (its composition of two phases, the verdict, its times at some
+// sizes) are computed once, and remembered by its address.
 //
-// Assembling has points without schedules, which are filled in for who asks; sums are made for costs that
-// nothing dominates only. Where puts come faster than they are assembled some are left out, and the next, or
-// the one who asks, makes up for it.
+// Assembling has points without schedules, which are filled in on request; compositions are made only for
+// costs that are not dominated. If puts come faster than results are assembled, some are left out, and the
+// next put, or the next request, includes them.
 //
-// What lost: assembling for each who asks. At a time limit on 64 ranks that simulated every point, for 9 of
+// What lost: assembling for each request. At a time limit on 64 ranks that simulated every point, for 9 of
 // 12.8 CPU seconds. And timing each point as it comes: a second each on 64 ranks, in which others are found.
 //
 // What leaves has passed the verifier, and so has each AllReduce that might add something twice.
@@ -44,7 +44,7 @@ void require_sound(const Topology& topology, const Collective& asked, const Poin
 constexpr double kSizes[] = {1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9};
 constexpr long long kMostSends = 20'000;
 constexpr double kMostTimedLate = 2'000;  // sends, when the search is stopped: some hundredths of a second
-constexpr double kFaster = 0.999;         // less is no reason to show one point more
+constexpr double kFaster = 0.999;         // a smaller gain does not justify one more point
 
 constexpr int kMostOfFewChunks = 4;  // numbers of steps
 
@@ -112,7 +112,7 @@ void Findings::put(CollectiveKind kind, const SharedPoint& point, bool verified)
   {
     const std::lock_guard lock(mutex_);
     if (kind == empty_.collective.kind) {
-      // What is constructed with more work is told from the beginning.
+      // A construction with more work reports its points from the beginning.
       const bool again = std::ranges::any_of(parts_.beaten, [&](const SharedPoint& other) {
         return other->cost == point->cost && other->construction == point->construction;
       });
@@ -190,7 +190,7 @@ SharedPoint Findings::made(const Composition& of) const {
                                   cut_finer(of.gather->schedule, chunks / of.gather->cost.chunks)),
              .reduce_scatter_steps = of.scatter->cost.steps,
              .seconds = of.scatter->seconds + of.gather->seconds};
-    // A sum that was built over a root may be complete at a rank on its way, which must not get it again.
+    // A sum that was built over a root may be complete at a rank on its path, which must not get it again.
     const bool may_repeat = of.scatter->method != Method::Dual;
     if (may_repeat && !violations(empty_.topology, point.collective, point.schedule, 1).empty()) return {};
   } else {
@@ -209,8 +209,8 @@ bool Findings::inside(const Cost& cost) const {
   return cost.steps <= space.max_steps && cost.rounds <= most_rounds(space, cost.steps);
 }
 
-// Both phases cut as fine as the finer, or as their least common multiple. None of so many sends that nobody
-// could use it; of a thousand ranks one chunk of each has two million.
+// Both phases cut as fine as the finer, or as their least common multiple. Compositions with too many sends
+// to be of use are left out; with a thousand ranks, one chunk of each has two million.
 std::vector<Findings::Composition> Findings::compositions(const Parts& parts) const {
   constexpr long long kMostComposed = 1 << 20, kMostOfOne = 1 << 22;
   std::vector<Composition> all;
@@ -284,7 +284,8 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
 }
 
 // Where links differ, few large messages may be faster at small sizes than more of less rounds per chunk: of
-// each number of steps, the fewest first, the gathering of the fewest chunks, and the composition of two phases.
+// each number of steps, the fewest first, the gathering of the fewest chunks, and the composition of two
+// phases.
 void Findings::add_of_few_chunks(const std::vector<Composition>& by_steps, const ParetoSet& merged,
                                  std::vector<SharedPoint>& beaten) const {
   std::map<std::pair<int, bool>, const Composition*> fewest;
@@ -344,8 +345,8 @@ bool Findings::complete() const {
   return latest_->marked.complete;
 }
 
-// Times of what is small enough, of so many sends together, those of the fewest first. Once the search is
-// stopped, of what takes no time alone.
+// Simulates the points that are small enough, up to a total number of sends, those of the fewest first. Once
+// the search is stopped, only those that take no time.
 void Findings::time_all(const std::vector<SharedPoint>& points, const std::vector<SharedPoint>& beaten,
                         double most_sends) const {
   std::vector<std::pair<double, SharedPoint>> untimed;
@@ -408,7 +409,7 @@ void Findings::assemble(double most_timed) const {
       if (!std::exchange(known.sound, true) && !parts.verified.contains(point))
         require_sound(empty_.topology, with_chunks(empty_.collective, point->cost.chunks), *point);
     }
-    // What mark() looks at.
+    // The fields that mark() reads.
     marked.kind = empty_.kind;
     marked.topology.ranks = empty_.topology.ranks;
     marked.collective.kind = empty_.collective.kind;
@@ -453,7 +454,7 @@ Result Findings::filled(Stopped stopped, double seconds) const {
   }
   result.complete_chunks = latest->marked.complete_chunks;
   if (stopped == Stopped::No && latest->given_up) stopped = *latest->given_up;
-  // Everything was asked that a formula can say, and yet something is open.
+  // Every question that a formula can express was solved, and yet something is open.
   if (stopped == Stopped::No)
     stopped = result.space.max_chunks == kAnyChunks ? Stopped::ChunkCounts : Stopped::NotExpressible;
   result.stopped = result.complete ? Stopped::No : stopped;

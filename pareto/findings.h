@@ -17,7 +17,7 @@
 
 namespace chorale {
 
-// Told by the threads of a search; anyone may ask at any time.
+// What a search has found: its threads put points and claims, and any thread may read at any time.
 class Findings {
  public:
   Findings(const Topology&, const Collective& asked, const FrontierOptions&);
@@ -25,7 +25,7 @@ class Findings {
   // A point of what was asked for, or of a phase of an AllReduce: of the collective of that kind with the
   // chunks of its cost. `verified`: construct/ has done so.
   void put(CollectiveKind, const SharedPoint&, bool verified = false);
-  // Kept unless what is claimed already says as much.
+  // Kept unless the claims so far imply it.
   void put(const Claim&);
   // Why questions were left open, and will not be asked again.
   void give_up(const std::set<Stopped>&);
@@ -34,14 +34,13 @@ class Findings {
   // left to the next, which may not come.
   void assemble_if_due() const;
 
-  // Finds out times of what was put, until the search is stopped: of so many sends in all, the points of the
-  // fewest first, since to simulate takes long and some points are replaced soon.
+  // Simulates the points put so far, until the search is stopped: up to `most_sends` sends in all, the points
+  // of the fewest first, since a simulation takes long and some points are replaced soon.
   void time(double most_sends);
 
   // What nothing beats by now, compositions included.
   ParetoSet frontier() const;
-  // What nothing beats of a phase that is cut into so many chunks. Nothing with a k, which the other phase
-  // shares.
+  // The Pareto set of a phase that is cut into `chunks` chunks. Empty with a k, which the other phase shares.
   ParetoSet phase(CollectiveKind, int chunks) const;
   // By how much rounds exceed steps at most, in points of a phase with just these chunks; -1 without any.
   int most_extra(CollectiveKind, int chunks) const;
@@ -52,7 +51,7 @@ class Findings {
 
   // Of all that was put. `stopped`: why the search ended; No: it did not have to.
   Result result(Stopped stopped, double seconds) const;
-  // What is there, while the search goes on: nothing is timed, and nobody is waited for.
+  // What is there, while the search goes on: nothing is timed, and no thread is waited for.
   Result so_far(Stopped stopped, double seconds) const;
 
   bool is_allreduce() const { return empty_.collective.kind == CollectiveKind::AllReduce; }
@@ -115,17 +114,17 @@ class Findings {
   mutable std::mutex assembling_;  // of the rest
   mutable int assembled_ = -1;     // Parts::changes of the latest
   mutable std::chrono::steady_clock::time_point next_ =
-      {};  // not before: where much is told, not all is assembled
+      {};  // not before: if puts are frequent, not each is assembled
   mutable std::map<const Point*, Known> known_ = {};
   mutable std::map<std::pair<const Point*, const Point*>, SharedPoint> made_ = {};  // null: not sound
 };
 
-// As results tell them.
+// In the form in which results state them.
 SearchLimits limits_of(const FrontierOptions&);
 
 // mark() of optimality.h, after every schedule has been verified; a wrong one is a bug and throws
 // std::logic_error. What is complete was not stopped; a result of algorithms is so only where none of any
-// chunk count has a better rate, since nobody asked for their chunk count.
+// chunk count has a better rate, since their chunk count was not requested.
 void finish_result(Result&);
 // The same of a result whose schedules have been verified.
 void mark_verified(Result&);

@@ -42,8 +42,8 @@ Budget ample(const Topology& topology, int steps) {
   return {.steps = steps, .rounds = steps * static_cast<int>(rounds)};
 }
 
-// Of the counters of links and limits, and of rounds, which are most of a formula; of the values of ranks, which
-// are where links are few; and of the parts of sums, by chunk, link, step and contribution.
+// Of the counters of links and limits, and of rounds, which are most of a formula; of the values of ranks,
+// which are where links are few; and of the parts of sums, by chunk, link, step and contribution.
 double clauses(const Topology& topology, const Collective& collective, const Budget& budget) {
   const double chunks = static_cast<double>(collective.chunks.size()), rounds = budget.rounds;
   double step = rounds * rounds + chunks * topology.ranks;

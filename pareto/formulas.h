@@ -47,7 +47,7 @@ Formula with_cube(Formula, const InstanceEncoding&, const Cube&);
 
 // The collective of that one chunk.
 Collective only(const Collective&, Chunk);
-// So many rounds that one chunk never has to wait for a link.
+// A budget of `steps` steps with so many rounds that one chunk never waits for a link.
 Budget ample(const Topology&, int steps);
 
 // A formula of more clauses is not built: about 700 MB.
@@ -56,14 +56,14 @@ inline constexpr double kMostClauses = 1e7;
 double clauses(const Topology&, const Collective&, const Budget&);
 
 // The formula that a refutation of this claim refutes: full, unsymmetric, its budget (one round less than
-// claimed) as unit clauses. Reduce and ReduceScatter are asked as their duals on the reversed topology. A
+// claimed) as unit clauses. Reduce and ReduceScatter are encoded as their duals on the reversed topology. A
 // claim that there is no schedule at all is about one chunk of a sum with several destinations, with as many
 // rounds as its steps can use. Requires a finite number of steps, a number of rounds over 1, and that chunk.
 // With a cube, of its part alone: chunks and links in range.
 Formula refutable_formula(const Topology&, const Collective&, const Claim&, const Cube& = {});
 // Formula and proof as two files of the folder, named by the formula.
 void keep_proof(const std::string& folder, const Formula&, const Refutation&);
-// No formula of that size is built; asked before, of claims that somebody else makes.
+// No formula of that size is built; called before, for claims from elsewhere.
 bool too_large_to_refute(const Topology&, const Collective&, const Claim&);
 
 }  // namespace chorale

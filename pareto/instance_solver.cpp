@@ -1,14 +1,16 @@
-// The idea: most questions have a cheap answer, and which cheap way gives it is not known beforehand. So all ways are
-// tried in turn, the cheapest first, each with little effort; whoever has not answered is asked again with four times
-// as much. A question that has a schedule does not wait for the proof that it has none, nor the other way round, and no
-// way costs more than a few times what the lucky one would have cost alone.
+// The idea: most questions have a cheap answer, and which cheap method gives it is not known beforehand. So
+// all methods are tried round-robin, the cheapest first, each with a small budget; a method without an answer
+// is tried again with four times as much. A question that has a schedule does not wait for the proof that it
+// has none, nor the reverse, and no method costs more than a few times what the successful one would have
+// cost alone.
 //
-// Invariants: Sat comes with a schedule; Unsat only from a bound that its checker accepted, or from the full formula
-// with a proof that was checked. Narrower questions and constructions are never believed when they find nothing.
+// Invariants: Sat comes with a schedule; Unsat only from a bound that its checker accepted, or from the full
+// formula with a proof that was checked. Restricted questions and constructions prove nothing when they find
+// nothing.
 //
-// What lost: the full formula alone, as published, even from a solver that remembers what it learnt for other budgets. On
-// dgx1 it does not find the Allgather (3,7,6) in 19,000 conflicts; symmetric under all that the machine is symmetric
-// under, it takes 594.
+// What lost: the full formula alone, as published, even from a solver that remembers what it learnt for other
+// budgets. On dgx1 it does not find the Allgather (3,7,6) in 19,000 conflicts; restricted to schedules with
+// all symmetries of the machine, it takes 594.
 #include "pareto/instance_solver.h"
 
 #include <algorithm>
@@ -30,23 +32,25 @@
 namespace chorale {
 namespace {
 
-// Effort of the first turn and how it rises. From 500 to 8,000 conflicts and from 2 to 8 times as many, this takes 0.6 to
-// 0.7 s of CPU time:
-//   synthesis --grid --max-chunks 4 --topology dgx1 amd-z52 line:4 hypercube:3 --collective allreduce broadcast alltoall
+// Conflicts of the first iteration and their growth. From 500 to 8,000 conflicts and from 2 to 8 times as
+// many, this takes 0.6 to 0.7 s of CPU time:
+//   synthesis --grid --max-chunks 4 --topology dgx1 amd-z52 line:4 hypercube:3
+//     --collective allreduce broadcast alltoall
 constexpr std::int64_t kFirstConflicts = 2000;
 constexpr int kMore = 4;
-// If all formulas are asked from the first turn on, whatever their size, mesh:4x4 Alltoall of 3 chunks is not found in the
-// minute that it has; so, all three chunk counts take 6 s of CPU time:
+// If all formulas are solved from the first iteration on, whatever their size, mesh:4x4 Alltoall of 3 chunks
+// is not found in the minute that it has; so, all three chunk counts take 6 s of CPU time:
 //   synthesis --grid16 --topology mesh:4x4 --collective alltoall
 constexpr double kFirstSize = 2e4;
 
-// Up to this size all splits of the rounds that greedy_schedule knows are tried within 10 ms, which is less than a flow
-// program may take; beyond, only what no bound excludes is tried.
+// Up to this size all splits of the rounds that greedy_schedule knows are tried within 10 ms, which is less
+// than a flow program may take; beyond, only what no bound excludes is tried.
 constexpr double kLarge = 1e5;
-// For 6 chunks on dgx1 in 3 steps a try takes 0.17 ms and a conflict 0.1 to 0.2 ms; these are 0.4 tries a conflict.
+// For 6 chunks on dgx1 in 3 steps a try takes 0.17 ms and a conflict 0.1 to 0.2 ms; these are 0.4 tries a
+// conflict.
 constexpr double kSizeForOneConflict = 2e3;
-// All 20 points of dgx2 Broadcast that a plan of growth leads to are found by the first plan, the last of them at the 20th
-// filling (synthesis --grid --topology dgx2 --collective broadcast).
+// All 20 points of dgx2 Broadcast that a plan of growth leads to are found by the first plan, the last of
+// them at the 20th filling (synthesis --grid --topology dgx2 --collective broadcast).
 constexpr int kPlans = 8;
 constexpr unsigned kFillings = 50;
 
@@ -61,7 +65,8 @@ struct InstanceSolver::Formulation {
   bool given_up = false;  // for this question
 };
 
-// Of one turn. Conflicts in a large formula take longer, so it has to wait for a later turn.
+// The budget of one iteration. Conflicts in a large formula take longer, so it has to wait for a later
+// iteration.
 struct InstanceSolver::Effort {
   int turn = 0;
   std::int64_t conflicts = 0;  // for each question to a solver
@@ -131,8 +136,8 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
     forget();
     return put_together(topology_, collective_, *known);
   }
-  // Turn after turn until something answers. The last one has all the conflicts that there are, and formulas
-  // of any size; without a limit there is always another, and only the deadline ends it.
+  // Iterates until something answers. The last iteration has all conflicts that are allowed, and formulas of
+  // any size; without a limit there is always another, and only the deadline ends it.
   const std::int64_t most = conflicts < 0 ? INT64_MAX / kMore : conflicts;
   Effort effort{.conflicts = std::min(kFirstConflicts, most), .size = kFirstSize};
   for (;; ++effort.turn, effort.conflicts = std::min(effort.conflicts * kMore, most), effort.size *= kMore) {
@@ -144,7 +149,7 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
       answer.conflicts = conflicts_;
       if (answer.verdict != Verdict::Unknown) return answer;
     }
-    // Where no formula was small enough to be asked, no later turn will ask one.
+    // Where no formula was small enough to be solved, no later iteration will solve one.
     if (!limited_ || !ours || effort.conflicts == most || deadline_.over()) {
       if (ours && is_hard(budget, conflicts)) return ask_cubes(budget);
       return {.too_large = !limited_, .conflicts = conflicts_};
@@ -174,8 +179,8 @@ Answer InstanceSolver::ask_cubes(const Budget& budget) {
   return answer;
 }
 
-// What solvers have learnt. Whoever has a hard question answered elsewhere has not learnt it, and is to find the same
-// afterwards.
+// Drops what solvers have learnt. If a hard question is answered elsewhere, this process has not learnt from
+// it, and must find the same afterwards.
 void InstanceSolver::forget() {
   narrower_.clear();
   narrowed_ = false;
@@ -266,7 +271,8 @@ Answer InstanceSolver::ask_narrower(const Budget& budget, const Effort& effort) 
   return {};
 }
 
-// What is told so many times over has a step for each hop, too, and all of it no fewer rounds than there can be.
+// A repeated schedule needs at least one round per step, and all repetitions together no fewer rounds than
+// the bound (or exactly those of `all`).
 bool InstanceSolver::may_be_told(const Budget& each, const Budget& all, int together) {
   if (each.rounds < solved_bounds_.fewest_steps().steps) return false;
   return each.rounds * together == all.rounds ||

@@ -1,5 +1,5 @@
-// Answers budget after budget for one collective on one machine, by our own encodings and constructions; keeps what it
-// learnt between them.
+// Answers budget after budget for one collective on one machine, by our own encodings and constructions;
+// keeps what it learnt between them.
 #pragma once
 
 #include <memory>
@@ -17,24 +17,24 @@
 
 namespace chorale {
 
-// What the door has made of it is refereed there: points leave here as they were found.
+// Points leave here as they were found; synthesize() verifies them.
 class InstanceSolver {
  public:
   InstanceSolver(const Topology&, const Collective&, const SynthesisOptions&);
   ~InstanceSolver();
 
-  // Sat: with a point. Unsat: with a claim whose certificate was checked, or, from another engine than ours, without.
-  // Within the options' conflicts, or these.
+  // Sat: with a point. Unsat: with a claim whose certificate was checked, or, from another engine than ours,
+  // without. Within the options' conflicts, or these.
   Answer ask(const Budget&, const Deadline&);
   Answer ask(const Budget&, const Deadline&, std::int64_t conflicts);
-  // Is there a schedule of so many steps at all? For a sum with several destinations, whose fewest steps hops do
-  // not tell: a rank adds up what it gets, and cannot take apart again what was added too soon. Without a limit
-  // on rounds the chunks do not meet, so each kind of chunk is a small question of its own. Others always have
-  // one from as many steps on as their farthest chunk has hops: Unknown.
+  // Is there a schedule of `steps` steps at all? For a sum with several destinations, whose fewest steps hops
+  // do not determine: a rank adds up what it gets, and cannot separate what was added too soon. Without a
+  // limit on rounds the chunks are independent, so each kind of chunk is a small question of its own. Other
+  // collectives always have a schedule if `steps` is at least the hops of their farthest chunk: Unknown.
   Answer ask_any_rounds(int steps, const Deadline&);
 
  private:
-  struct Formulation;  // an encoding, of the question or a narrower one, and its solver
+  struct Formulation;  // an encoding, of the question or a restriction of it, and its solver
   struct Effort;
   struct Attempt;
 
@@ -71,14 +71,15 @@ class InstanceSolver {
   LowerBounds bounds_;  // of what is asked for
   LowerBounds solved_bounds_;
   std::vector<std::unique_ptr<Formulation>> narrower_;
-  bool narrowed_ = false;                   // narrower_ is known
-  std::optional<Collective> packets_ = {};  // what narrower questions ask in which chunks go together
+  bool narrowed_ = false;  // narrower_ is known
+  // the collective of restricted questions in which chunks go together
+  std::optional<Collective> packets_ = {};
   std::unique_ptr<Formulation> full_;
 
   // Of a question.
   Deadline deadline_ = {};
   std::int64_t conflicts_ = 0;
-  bool limited_ = false;  // in this turn more effort might have given more
+  bool limited_ = false;  // in this iteration a larger budget might have given more
 };
 
 }  // namespace chorale

@@ -1,13 +1,14 @@
-// The idea: of every kind of regularity that the question allows one narrowing, and their products. Which groups are worth
-// trying is symmetry's to say (candidate_subgroups); here are those that also carry the collective to itself.
+// The idea: one restriction for every kind of regularity that the question allows, and their products. Which
+// groups are worth trying is decided in symmetry/ (candidate_subgroups); here are those that also carry the
+// collective to itself.
 //
 // Measured on the grid at 16 ranks, where the full formula answers none of these within a minute:
-//   dgx1, Allgather (3,7,6)     all symmetries of the machine at once: 594 conflicts; half of them: 2,000 to 6,000
-//   torus:4x4, AllReduce (4,4,3)   28 conflicts under one group of order 16, none in 500 under others of that order
-//   mesh:4x4, Alltoall (6,16,1)    4,265 conflicts where chunks only come nearer, not in 18,960 where they may stray
+//   dgx1, Allgather (3,7,6)     all symmetries at once: 594 conflicts; half of them: 2,000 to 6,000
+//   torus:4x4, AllReduce (4,4,3)   28 conflicts under one group of order 16, none in 500 under others
+//   mesh:4x4, Alltoall (6,16,1)    4,265 conflicts if chunks only come nearer, not in 18,960 otherwise
 //   torus:4x4, Alltoall (4,24,3)   all three chunks together: the schedule (4,8,1) thrice
-// What lost: the split of the rounds over the steps as a narrowing of its own. On mesh:4x4 it took 11,000 conflicts in
-// place of 4,265, and which split it should be is to be guessed.
+// What lost: the split of the rounds over the steps as a restriction of its own. On mesh:4x4 it took 11,000
+// conflicts in place of 4,265, and which split it should be is to be guessed.
 #include "pareto/narrowing.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Narrower questions, every answer of which answers the wide one: schedules that are regular in some way. Their
-// formulas are smaller by as much, and of a machine's good schedules mostly some are regular. That there is none of the
-// kind says nothing of the others.
+// Restrictions: questions whose every answer also answers the unrestricted one, about schedules that are
+// regular in some respect. Their formulas are smaller, and mostly some of a machine's good schedules are
+// regular. An Unsat of a restriction implies nothing about other schedules.
 #pragma once
 
 #include <vector>
@@ -17,17 +17,17 @@ struct Narrowing {
   std::vector<Automorphism> symmetry = {};
   // Every send brings its chunk nearer to the one rank that wants it.
   bool nearer = false;
-  // Chunks that start and end at the same ranks go together, so many at a time: a schedule of the others, told so many
-  // times over.
+  // Chunks that start and end at the same ranks go together, `together` at a time: a schedule of the first of
+  // each, repeated `together` times.
   int together = 1;
 };
 
 // Of a collective that encodings take, the smallest formulas first; each fits the collective.
 std::vector<Narrowing> narrowings(const Topology&, const Collective&);
 
-// Of each so many equal chunks the first; requires that their numbers can be divided.
+// Of each `together` equal chunks the first; requires that their numbers are divisible by it.
 Collective first_of(const Collective&, int together);
-// The schedule of first_of(whole, together) as one of the whole, in so many times the rounds.
+// The schedule of first_of(whole, together) as one of the whole, with `together` times the rounds.
 Schedule told_for_all(const Topology&, const Collective& whole, int together, Schedule);
 
 }  // namespace chorale

@@ -20,8 +20,8 @@ Rate reduced(long long rounds, long long chunks) {
   return {.rounds = rounds / divisor, .chunks = chunks / divisor};
 }
 
-// From `steps` steps on, until the next tread: at least so many rounds per chunk; of a chunk count, so many
-// rounds.
+// From `steps` steps on, until the next tread: at least `rate` rounds per chunk; for a fixed chunk count, at
+// least `rounds` rounds.
 struct Tread {
   int steps = 0;
   int rounds = 0;
@@ -37,7 +37,7 @@ int at(const Staircase& stairs, int steps) {
   return rounds;
 }
 
-// Where the space does not allow so many rounds, there is no schedule until more steps allow them: with k =
+// Where the space does not allow that many rounds, there is no schedule until more steps allow them: with k =
 // 0, 5 rounds take 5 steps. Moved to the right like that, a tread may pass one of fewer rounds, which then
 // stands for both.
 Staircase limited(const Staircase& stairs, const Space& space) {
@@ -54,9 +54,9 @@ Staircase limited(const Staircase& stairs, const Space& space) {
   return kept;
 }
 
-// With more steps than a claim speaks of: either no more of them are used, and it holds, or at least one more
+// With more steps than a claim covers: either no more of them are used, and it holds, or at least one more
 // is, and every step has a round. So "at most 3 steps take at least 7 rounds" leaves 4 rounds to 4 steps and
-// more. Bounds change only one step after those that claims name, so these are all the steps to look at.
+// more. Bounds change only one step after those that claims name, so only these steps need to be examined.
 Staircase claimed(const Result& result, CollectiveKind collective, int chunks) {
   std::vector<const Claim*> claims;
   for (const Claim& claim : result.claims)
@@ -77,9 +77,9 @@ Staircase claimed(const Result& result, CollectiveKind collective, int chunks) {
   return limited(stairs, result.space);
 }
 
-// The same of any chunk count, by what is claimed of all of them. With more steps than a claim speaks of
-// nothing follows: that each step has a round says little of many chunks. The space limits rounds, of which
-// there are the fewest with the fewest chunks.
+// The same of any chunk count, by what is claimed of all of them. With more steps than a claim covers nothing
+// follows: that each step has a round implies little for many chunks. The space limits rounds, of which there
+// are the fewest with the fewest chunks.
 Staircase claimed_of_any(const Result& result, const std::vector<const Claim*>& claims) {
   std::set<int> starts = {0};
   for (const Claim* claim : claims)
@@ -139,7 +139,7 @@ bool allreduce_asked(const Result& result) {
   return result.kind == ResultKind::Frontier && result.collective.kind == CollectiveKind::AllReduce;
 }
 
-// Composed, Gathered or Direct; of what is no AllReduce there is one family only.
+// Composed, Gathered or Direct; other collectives than AllReduce have one family only.
 Method family(const Result& result, const Point& point) {
   const bool own = point.method == Method::Composed || point.method == Method::Gathered;
   return allreduce_asked(result) && own ? point.method : Method::Direct;

@@ -1,17 +1,17 @@
-// What claims say about points: pure arithmetic on costs, by which the search marks what it found.
-// `chorale check` redoes it by arithmetic of its own (space_check.cpp).
+// What claims imply about points: pure arithmetic on costs, by which the search marks what it found. `chorale
+// check` redoes it by arithmetic of its own (space_check.cpp).
 //
 // The searched space of a result (ir/frontier.h, docs/formats.md): all schedules of the collective with
-// min_chunks..max_chunks chunks a block, within its steps and rounds; for the frontier of AllReduce three
+// min_chunks..max_chunks chunks per block, within its steps and rounds; for the frontier of AllReduce three
 // families, of which the best counts, point by point (results of other kinds have the first only):
 //   direct                       one accumulator per (chunk, rank), C chunks a vector
 //   reduce_scatter+allgather     a ReduceScatter of c chunks a block, then an Allgather; the vector has N*c
 //                                chunks
 //   gather+local_reduce          an Allgather of everybody's whole vector in c chunks; sums are local
 //
-// Of spaces without a most chunk count (kAnyChunks) only claims about any chunk count say something: a
-// schedule of C chunks is one of kC chunks, so what is possible for one count says little, and what is
-// impossible says nothing of others. Then compositions are among the direct schedules, which may have any
+// Of spaces without a most chunk count (kAnyChunks) only claims about any chunk count have consequences: a
+// schedule of C chunks is one of kC chunks, so what is possible for one count implies little, and what is
+// impossible implies nothing for others. Then compositions are among the direct schedules, which may have any
 // chunk count.
 #pragma once
 
@@ -27,7 +27,7 @@ namespace chorale {
 // with `chunks` chunks; kNoSchedule if none is possible.
 int rounds_left(const Result&, CollectiveKind, int chunks, int steps);
 
-// Does the claim say more than those of the result? One about any chunk count is held against others of these
+// Is the claim stronger than those of the result? One about any chunk count is compared with others of these
 // only.
 bool says_more(const std::vector<Claim>& known, const Claim&);
 
@@ -35,8 +35,8 @@ bool says_more(const std::vector<Claim>& known, const Claim&);
 bool lies_within(const Result&, const Point&);
 
 // From points and claims: sorts the points, those on the frontier first, by steps, then the others by chunks
-// and steps; sets on_frontier, proven and bound of each; lists the openings; and says whether the result is
-// complete, and to which chunk count. Schedules are not looked at. Gives, for each point, its place before.
+// and steps; sets on_frontier, proven and bound of each; lists the openings; and states whether the result is
+// complete, and up to which chunk count. Schedules are not read. Returns [point] -> its index before.
 std::vector<std::size_t> mark(Result&);
 
 }  // namespace chorale

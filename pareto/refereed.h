@@ -7,8 +7,9 @@
 
 namespace chorale {
 
-// renumbered() (ir/renumbering.h), with its refutations naming the formulas of the machine as it is numbered now, which have
-// models if, and only if, the others have. Each schedule has passed the referee. Throws InputError, that cites `where`, where it does not.
+// renumbered() (ir/renumbering.h), with its refutations naming the formulas of the machine as it is numbered
+// now, which have models if, and only if, the others have. Each schedule is verified. Throws InputError,
+// which cites `where`, if one is invalid.
 Result refereed(const Result&, const Renumbering&, const Topology& to, const std::string& where);
 
 }  // namespace chorale

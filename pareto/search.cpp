@@ -1,16 +1,16 @@
-// The idea: one portfolio of attempts, from what is there at once to what takes long. Engine: schedules of
+// The idea: one portfolio of attempts, from the immediate ones to those that take long. Engine: schedules of
 // whatever chunk count pays (construct/engine.h). Bounds: what no chunk count beats. Solver: what is left of
-// single chunk counts. Of an AllReduce each attempt is made of its phases, too. All is put into one place
+// single chunk counts. For an AllReduce each attempt is also made on its phases. All is put into one object
 // (Findings), which composes, merges and marks; after each attempt the search ends if nothing is open.
 //
-// Invariants: an attempt looks only at what the attempts before it have found, whatever the threads, so that
-// the same question has the same answer; a later attempt takes nothing away; what an attempt may do is
-// counted in work or conflicts. So more chunks, more work or a later stop find no less. Findings has an
-// answer at any time and for any thread. What leaves has passed the verifier.
+// Invariants: an attempt uses only what the attempts before it have found, whatever the threads, so that the
+// same question has the same answer; a later attempt takes nothing away; what an attempt may do is counted in
+// work or conflicts. So more chunks, more work or a later stop find no less. Findings has an answer at any
+// time and for any thread. What leaves has passed the verifier.
 //
 // What lost: a search for each chunk count from the smallest on. 64 ranks had nothing but one chunk at the
 // time limit, and more chunks to try meant less found. With a k, phases searched with all of it and then
-// split: two phases share the k, and which share is best is known only when they are put together: hub:6
+// split: two phases share the k, and which share is best is known only when they are composed: hub:6
 // AllReduce --k 3 found less than --k 2.
 #include "pareto/search.h"
 
@@ -45,18 +45,19 @@ namespace {
 
 // What is there within a tenth of a second on 16 ranks, and within a second on 64.
 constexpr long long kQuickWork = kEngineWork / 100;
-// Before bounds of few steps are looked for with more work: a thirtieth of what the engine takes in the end.
+// Engine work before bounds of few steps are searched with more work: a thirtieth of what the engine takes in
+// the end.
 constexpr long long kMoreWork = kEngineWork / 30;
-// Chunks of what is composed only since it may be fast at some size: a composition of many takes seconds.
-// And deliveries of what is written by hand: one that has more wins at no small size.
+// Most chunks of a composition that is made only since it may be fast at some size: a composition of many
+// takes seconds. And most deliveries of a baseline: one that has more is the fastest at no small size.
 constexpr int kMostFast = 8;
 constexpr double kMostFastSends = 20'000;
-// Chunk counts that a solver is asked of where all are allowed, and conflicts of a question before each has
-// had its turn. The least count is then asked without that limit.
+// Chunk counts that a solver searches where all are allowed, and conflicts of a question before each has been
+// tried. The least count is then searched without that limit.
 constexpr int kSolved = 4;
 constexpr std::int64_t kSomeConflicts = 1'000;
-// Before the engine has taken its time, on machines of so many links times chunks times contributions, or times
-// ranks if that is more: mesh:4x4 AllReduce is one, and takes half a second.
+// Limit on links times chunks times contributions (or ranks, if that is more) of machines on which a solver
+// runs before the engine's main work: mesh:4x4 AllReduce is one, and takes half a second.
 constexpr double kLittle = 800;
 constexpr int kLittleSolved = 2;
 constexpr std::int64_t kLittleConflicts = 500;
@@ -66,8 +67,8 @@ constexpr double kQuickTimed = 2'000, kMoreTimed = 20'000;
 constexpr double kMostOfTrees = 3e8;
 // Blocks times ranks of machines on which no solver and no prices of few steps come to anything.
 constexpr double kMostSolved = 1 << 18;
-// Prices of steps are looked for with so many chunks a block, fewer where there are many blocks, and of so
-// many numbers of steps.
+// Prices of steps are searched with `kPriced` chunks per block, fewer where there are many blocks, and for a
+// limited number of step counts.
 constexpr long long kPriced = 32;
 constexpr long long kMostPriced = 1 << 18;
 constexpr int kMostStepsPriced = 8;
@@ -153,7 +154,7 @@ class FrontierSearch {
           put(kind, point);
   }
 
-  // Of a tenth of a second, for who is out of time and has nothing.
+  // Points found in a tenth of a second, for a search that is out of time and has none.
   void take_quickest() {
     for (const CollectiveKind kind : kinds_)
       for (Point& point :
@@ -273,10 +274,12 @@ class FrontierSearch {
     }
   }
 
-  // Part by part in turns, so that no phase waits for all of another; goes on where it was with less work.
+  // Phases are served round-robin, so that no phase waits for all of another; goes on where it was with less
+  // work.
   void construct_all(long long work) {
     if (constructing_.empty()) begin_constructing();
-    // Bounds are looked for beside what is quick: that goes without, so that it is the same whoever is first.
+    // Bounds are searched in parallel with the quick constructions; these do not use them, so that the result
+    // does not depend on which ends first.
     const bool has_bounds = work > kQuickWork;
     for (const auto& each : constructing_) {
       each->construction->allow(work, work < kEngineWork);
@@ -323,9 +326,9 @@ class FrontierSearch {
     return (sums->second + copies->second) / static_cast<double>(blocks);
   }
 
-  // Where links are not alike, others may be the fastest at some size although schedules of fewer steps or
-  // rounds are known, of which the engine tells nothing else: compositions and hand-written ones, of the
-  // chunk counts that are known to be good.
+  // Where links are not alike, other schedules may be the fastest at some size although schedules of fewer
+  // steps or rounds are known, and the engine does not report them: compositions and baselines, of the chunk
+  // counts that are known to be good.
   void take_fast(bool composed) {
     std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
     const ParetoSet frontier = found_->frontier();
@@ -392,8 +395,8 @@ class FrontierSearch {
 
   void solve_rest() { solve_all(most_solved(), -1, true); }
 
-  // Chunk counts up to this, of so many conflicts a question. The direct search of an AllReduce comes after
-  // its phases, since what they are composed to is what it has to beat.
+  // Solves chunk counts up to `most`, with `conflicts` conflicts per question. The direct search of an
+  // AllReduce comes after its phases, since what they are composed to is what it has to beat.
   void solve_all(int most, std::int64_t conflicts, bool last) {
     const std::int64_t limit = options_.synthesis.limits.conflicts;
     if (!last && limit >= 0 && limit <= conflicts) return;  // the last attempt asks as much
@@ -438,9 +441,11 @@ class FrontierSearch {
   }
 
   // With a k, spaces of smaller ones are searched, too, where that may find more:
-  // - for the phases of an AllReduce, since two phases share the k, and which share is best is known only together;
-  // - where questions were left open, since limits or luck may have spared the answer in the smaller space, and who
-  //   asks for a larger space never gets less. They are then asked anew, just as if the smaller space had been asked.
+  // - for the phases of an AllReduce, since two phases share the k, and which share is best is known only
+  //   together;
+  // - where questions were left open, since limits or luck may have spared the answer in the smaller space,
+  //   and a search of a larger space must never find less. They are then solved anew, just as if the smaller
+  //   space had been searched.
   void solve_narrower(ChunkQuestion& question, CollectiveKind kind, const ChunkFrontier& found) {
     const bool shares = kind != asked_.kind;
     const auto cut = [](const ChunkFrontier& part) {
@@ -535,7 +540,7 @@ SynthesisResult search_synthesis(const Topology& topology, const Collective& one
     result.seconds = seconds;
     return result;
   };
-  // What is known while the search goes on, for whoever asks.
+  // What is known while the search goes on, for any thread.
   struct Known {
     std::mutex mutex;
     ChunkFrontier found = {};

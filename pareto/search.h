@@ -5,9 +5,9 @@
 
 namespace chorale {
 
-// What no schedule of the space beats, of whatever chunk count; claims that prove it. The first points are
+// The Pareto frontier of the space, over all chunk counts, with claims that prove it. The first points are
 // those that need no solver (construct/engine.h). A limit or `stop` leaves what was found, marked unproven,
-// and says why in Result::stopped. Asking for more chunks, work or time finds no less.
+// and the reason in Result::stopped. More chunks, work or time find no less.
 Result search_frontier(const Topology&, const Collective& one_chunk, const FrontierOptions&);
 
 // One question instead of all: a schedule within a budget, as a result of one point (kind Synthesis).

@@ -1,12 +1,12 @@
 // The idea: at each number of steps, one after the other up to the last at which anything can change, the
-// lowest rate that the claims leave possible and the lowest that was found; all that a result says of itself
-// follows from these two rows.
+// lowest rate that the claims leave possible and the lowest that was found; all that a result states of
+// itself follows from these two rows.
 //
 // Invariant: possible() falls as steps rise, in every family, and what the space does not allow is
 // kImpossible.
 //
-// Where the space has no most chunk count, the row is of any_possible(): rates, by claims about any chunk
-// count alone. A claim about C chunks never says something of C + 1, however many such claims there are.
+// Where the space has no maximum chunk count, the row is of any_possible(): rates, by claims about any chunk
+// count alone. A claim about C chunks never implies anything about C + 1, however many such claims there are.
 //
 // What lost: the staircases of optimality.cpp, which are faster, take any number of steps, and are easier to
 // get wrong. They are what is checked. A table costs its steps, so claims about more steps than kMostSteps
@@ -23,7 +23,7 @@
 namespace chorale {
 namespace {
 
-// A claim about more steps, other than one that holds for any number of them, is not looked at.
+// A claim about more steps, other than one that holds for any number of them, is refused.
 constexpr int kMostSteps = 5000;
 constexpr long long kImpossible = kNoSchedule;
 constexpr std::size_t kMostKept = 256;  // rates by step: 80 MB at most
@@ -65,15 +65,15 @@ class SpaceCheck {
   }
 
   // From this number of steps on nothing changes any more: one step after those that it names, a claim has
-  // said all. One of no more rounds than steps says it from the first on: with more steps there are more
-  // rounds anyway.
+  // its full effect. A claim of no more rounds than steps has it from the first on: with more steps there are
+  // more rounds anyway.
   bool find_last_step() {
     long long last = 0, rounds = 0;
     for (std::size_t i = 0; i < result_.claims.size(); ++i) {
       const Claim& claim = result_.claims[i];
       if (claim.rounds != kNoSchedule) rounds = std::max(rounds, rounds_of(claim, last_count()));
       if (claim.steps == kAnySteps) continue;
-      // Of any chunk count it says nothing of more steps, and so much of these.
+      // A claim about any chunk count implies nothing for more steps, and this for these.
       if (!claim.any_chunks && claim.rounds != kNoSchedule && claim.rounds <= claim.steps) continue;
       if (claim.steps > kMostSteps) {
         fail(fmt::format("claims[{}]", i), "is about more steps than are looked at");
@@ -83,7 +83,7 @@ class SpaceCheck {
     }
     last *= 2;  // two parts, one after the other
     for (const Point& p : result_.points) last = std::max<long long>(last, p.cost.steps);
-    // Where rounds may exceed steps by so many only, more steps let more rounds in.
+    // Where rounds may exceed steps by extra_rounds only, more steps allow more rounds.
     if (result_.space.extra_rounds != kAnyRounds) last = std::max(last, 2 * rounds);
     if (result_.space.max_steps != kAnySteps) last = std::min<long long>(last, result_.space.max_steps);
     if (last > 4 * kMostSteps) {
@@ -94,14 +94,14 @@ class SpaceCheck {
     return true;
   }
 
-  // The last chunk count that is looked at by itself.
+  // The last chunk count that is examined by itself.
   long long last_count() const {
     const Space& space = result_.space;
     return std::min<long long>(space.max_chunks, std::max(space.min_chunks + kMostComplete, most_counted()));
   }
   int most_counted() const { return result_.space.max_chunks == kAnyChunks ? 0 : result_.space.max_chunks; }
 
-  // At least so many rounds with so many chunks, if any number of rounds is enough.
+  // The fewest rounds with `chunks` chunks by the claim, if any number of rounds suffices.
   static long long rounds_of(const Claim& claim, long long chunks) {
     if (!claim.any_chunks || claim.rounds == kNoSchedule) return claim.rounds;
     long long rounds = claim.rounds * chunks / claim.chunks;
@@ -109,9 +109,9 @@ class SpaceCheck {
     return rounds;
   }
 
-  // By number of steps: the fewest rounds possible of that collective with that many chunks; kImpossible
-  // where there is no schedule in the space. A claim says "at least `rounds`" of schedules within its steps;
-  // of those with more, that either no more are used, or every step has a round.
+  // [steps] -> the fewest rounds possible of that collective with that many chunks; kImpossible if there is
+  // no schedule in the space. A claim implies "at least `rounds`" for schedules within its steps; for those
+  // with more, that either no more are used, or every step has a round.
   std::vector<long long> possible(CollectiveKind kind, int chunks) const {
     std::vector<long long> up_to(last_step_ + 1, 0), from(last_step_ + 1, 0);
     const auto regard = [&](const std::vector<const Claim*>& claims) {
@@ -134,10 +134,9 @@ class SpaceCheck {
     return rounds;
   }
 
-  // By number of steps: the lowest rate possible of whatever chunk count, by what is claimed of all of them,
-  // without refutations if `messages`: what these say is of schedules with one value a rank. With more steps
-  // than a claim names nothing of it is left. Where the fewest chunks have too many rounds for the space, all
-  // have.
+  // [steps] -> the lowest rate possible of any chunk count, by the claims about all of them, without
+  // refutations if `messages`: these are about schedules with one value per rank. With more steps than a
+  // claim names it implies nothing. Where the fewest chunks have too many rounds for the space, all have.
   Rates any_possible(const std::vector<CollectiveKind>& kinds, bool messages) const {
     Rates rates(last_step_ + 1);
     for (int steps = 0; steps <= last_step_; ++steps) {
@@ -216,7 +215,7 @@ class SpaceCheck {
   }
 
   void lower_by_all(Rates& rates, int chunks) const {
-    // Nobody has claimed anything: anything is possible.
+    // Without claims, anything is possible.
     lower_by(rates, Method::Direct, chunks);
     if (!allreduce()) return;
     lower_by(rates, Method::Composed, chunks);

@@ -1,5 +1,5 @@
-// The door: one question, one answer, and no schedule leaves that the referee has not seen. Time is that of
-// this thread, so that what else the machine does is not counted.
+// The entry point: one question, one answer, and every schedule that leaves is verified. Time is that of this
+// thread, so that other load of the computer is not counted.
 #include "pareto/synthesize.h"
 
 #include <time.h>

@@ -1,7 +1,7 @@
-// A part is a shared library with two functions: one says from which headers it was built, the other gives
-// its table. Everything is bound at once (RTLD_NOW), so that a library which lacks something is refused here
-// and not in the middle of a question, and nothing of it is seen by other libraries (RTLD_LOCAL). It is never
-// closed: tables point into it.
+// A plugin ("part") is a shared library with two functions: one returns the headers from which it was built,
+// the other its table. Everything is bound at once (RTLD_NOW), so that a library with missing symbols is
+// refused here and not in the middle of a question, and none of it is seen by other libraries (RTLD_LOCAL).
+// It is never closed: tables point into it.
 #include "parts/part.h"
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ namespace chorale {
 
 namespace {
 
-// dlopen() says only in words why it failed. What a library needs for its data is less than this.
+// dlopen() reports only as text why it failed. What a library needs for its data is less than this.
 bool has_room() {
   constexpr std::size_t kEnough = 16 << 20;
   void* const room = mmap(nullptr, kEnough, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -30,7 +30,7 @@ bool has_room() {
 const void* table_of(const Part& part) {
   const auto refuse = [&](const std::string& what) { throw InputError(part.name, what, part.remedy); };
   void* const library = dlopen(part.library, RTLD_NOW | RTLD_LOCAL);
-  // Out of memory is no missing part: other limits are to blame, and what was found until then is kept.
+  // Out of memory is not a missing plugin: it is a limit, and what was found until then is kept.
   if (library == nullptr && !has_room()) throw std::bad_alloc();
   if (library == nullptr) refuse(fmt::format("this chorale runs without that part ({})", dlerror()));
   const auto headers = reinterpret_cast<const char* (*)()>(dlsym(library, "chorale_headers"));

@@ -1,10 +1,11 @@
-// Parts of the program in libraries of their own, loaded when they are first called. Who asks an easy question waits for
-// what the program starts with: the solvers, MPI and what drives GPUs took 10 of its 12 ms, and GPUs need libraries that
-// not every machine has.
+// Plugins ("parts"): parts of the program in libraries of their own, loaded when they are first called. An
+// easy question waits only for what the program starts with: the solvers, MPI and the GPU drivers took 10 of
+// its 12 ms, and GPUs need libraries that not every machine has.
 //
-// A room that has a part keeps it in its folder parts/: tables.h says what the library does, as a struct of functions;
-// loaded.cpp, in the program, has functions that call it; all else there is the library's. Tables have C++ types in them,
-// so both sides state the headers that they were built from, and a part of another build is refused.
+// A room that has a plugin keeps it in its folder parts/: tables.h declares what the library does, as a
+// struct of functions; loaded.cpp, in the program, has functions that call it; all else there belongs to the
+// library. Tables have C++ types in them, so both sides state the headers that they were built from, and a
+// plugin of another build is refused.
 #pragma once
 
 namespace chorale {
@@ -18,8 +19,8 @@ struct Part {
   const char* remedy = "";
 };
 
-// What the library's function returns. The library is looked for in ../lib of the program and where the loader looks,
-// once, and stays loaded. Throws InputError where there is none, or one of another build.
+// The table that the library's function returns. The library is searched in ../lib of the program and where
+// the loader searches, once, and stays loaded. Throws InputError if there is none, or one of another build.
 const void* table_of(const Part&);
 
 template <typename Table>

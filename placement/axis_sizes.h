@@ -1,5 +1,5 @@
-// Axes whose sizes are chosen, too: every way to write the number of devices as a product of them that a device has room for,
-// each with its best placement.
+// Axes whose sizes are chosen, too: every factorization of the number of devices into sizes for which a
+// device has enough memory, each with its best placement.
 #pragma once
 
 #include "ir/job_template.h"
@@ -7,10 +7,11 @@
 
 namespace chorale {
 
-// The ranking of the job with the best sizes, by the sum of what is computed and communicated in an iteration, one after the other.
-// Ranking::sizes has the `top` best sizes; all that fit were placed and priced, unless options.progress ended it (it is
-// told of sizes, not of matrices). A fixed size of the template stays. Throws InputError where no sizes multiply to the number
-// of devices and obey all conditions, with what forbids the last of them.
+// The ranking of the job with the best sizes, by the time of computation plus communication of an iteration,
+// one after the other. Ranking::sizes has the `top` best sizes; all that fit were placed and priced, unless
+// options.progress ended it (its arguments count sizes, not matrices). A fixed size of the template stays.
+// Throws InputError if no sizes multiply to the number of devices and obey all conditions, with the condition
+// that forbids the last of them.
 Ranking rank_sizes(const Hierarchy&, const JobTemplate&, const PlaceOptions&);
 
 }  // namespace chorale

@@ -20,8 +20,8 @@ std::shared_ptr<const StrategySpace> space_of(SynthesisKind, const ParallelismMa
 // As a search has found it.
 std::vector<ChargedInstruction> steps_of(const PricedStrategy&, const StrategySpace&);
 
-// As somebody has written it: as far as the space has its instructions, one after the other. Fewer: the next one does nothing, or
-// what cannot be completed.
+// A strategy as written by a user: as far as the space has its instructions, one after the other. Fewer, if
+// the next one does nothing, or leads to a state that cannot be completed.
 std::vector<ChargedInstruction> charged(const StrategySpace&, const Strategy&);
 
 // Gathers what the ReduceScatters have scattered.

@@ -1,5 +1,5 @@
-// The referee and the simulator say what is true; numbers of a file may differ in the last digits, since other machines round
-// otherwise.
+// The verifier and the simulator decide; numbers of a file may differ in the last digits, since other
+// computers round differently.
 #include "placement/check_ranking.h"
 
 #include <fmt/format.h>
@@ -276,7 +276,7 @@ class Placement {
   RankingReport& report_;
   const PlaceOptions options_;
   std::string place_ = {};
-  std::vector<ReductionSteps> doings_ = {};  // what was judged, by reduction
+  std::vector<ReductionSteps> doings_ = {};  // what was verified, by reduction
 };
 
 void refuse(RankingReport& report, std::string words) {
@@ -294,7 +294,7 @@ void check_order(const Ranking& ranking, RankingReport& report) {
       refuse(report, fmt::format("placement {} takes less than the one before it", m + 1));
 }
 
-// What the sizes say of themselves: the formulas are in a template, which is not here.
+// Checks the consistency of the sizes: their formulas are in a template, which a ranking does not have.
 void check_sizes(const Ranking& ranking, RankingReport& report) {
   const SizeChoices& choices = ranking.size_choices;
   if (choices.priced > choices.fit || choices.fit > choices.all || std::ssize(ranking.sizes) > choices.priced)
@@ -324,7 +324,7 @@ void check_against_all(const Ranking& ranking, const std::function<bool(int, int
   for (const RankedMatrix& ranked : ranking.best)
     for (const ReductionRanking& reduction : ranked.reductions)
       options.strategies = std::max<int>(options.strategies, static_cast<int>(reduction.strategies.size()));
-  // Where not all were priced, nothing is said of the others.
+  // If not all were priced, nothing is checked of the others.
   options.progress = [&](int done, int of) {
     return ranking.priced == ranking.matrices && (!progress || progress(done, of));
   };

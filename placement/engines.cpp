@@ -1,10 +1,10 @@
-// Engines share the names of instructions and nothing else. A solver is asked length by length for a sequence that ends at the
-// goal, what it finds is blocked, and its last Unsat says that there is no other; one more question, for any legal
-// sequence that is longer, ends the list.
+// Engines share the names of instructions and nothing else. A solver searches length by length for a sequence
+// that ends at the goal, what it finds is blocked, and its last Unsat shows that there is no other; one more
+// question, for any legal sequence that is longer, ends the list.
 //
-// All levels are of size 2, as in the space. What instructions do the exploration has from the referee
-// (semantics/reduction.h), the encodings from words of their own. Detours (Rules::Paper) are no matter of a
-// solver: what it found is walked again by the referee, and one that breaks a rule there stops the program.
+// All levels are of size 2, as in the space. The exploration has the meaning of instructions from the
+// verifier (semantics/reduction.h), the encodings define their own. Solvers ignore detours (Rules::Paper):
+// their strategies are run again by the verifier, and one that breaks a rule there stops the program.
 #include "placement/engines.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ class SatFinder : public SequenceFinder {
   StrategyEncoding encoding_;
   std::unique_ptr<SatSolver> solver_;
   SolveLimits limits_;
-  std::size_t told_ = 0;  // literals of the formula that the solver has; it is told only what is new
+  std::size_t told_ = 0;  // literals of the formula that the solver has; only new ones are added
 };
 
 class SmtFinder : public SequenceFinder {
@@ -161,7 +161,7 @@ StrategySet by_solver(const Model& model, Rules rules, int most, SequenceFinder&
   finder.extend();
   std::vector<int> found;
   Verdict verdict;
-  // Under Rules::Paper one that has a detour says nothing, and is asked past; one that has none ends it.
+  // Under Rules::Paper a sequence with a detour proves nothing, and is skipped; one without ends the search.
   while ((verdict = finder.find(most + 1, false, found)) == Verdict::Sat) {
     const int end = rules == Rules::Paper ? detour(model, found) : 0;
     if (end == 0) break;
@@ -182,7 +182,7 @@ StrategySet find_strategies(int levels, Rules rules, int most, StrategyEngine en
     const auto space = StrategySpace::of(levels);
     result.strategies = all_strategies(*space, rules, most);
     result.complete = true;
-    // Paths in the space that do not lead to the goal are not in it, so the longest one tells.
+    // Paths in the space that do not lead to the goal are not in it, so the longest one decides.
     const int longest = space->longest();
     result.nothing_longer = longest <= most;
     // Without detours the longest may be shorter. That is seen by counting all, which is done up to three

@@ -1,5 +1,5 @@
 // All reduction strategies of a model, by engines that share nothing but the groups: exploration by the
-// referee's rules (strategy_space.h), a CNF encoding in CaDiCaL, and bit vectors in Z3.
+// verifier's rules (strategy_space.h), a CNF encoding in CaDiCaL, and bit vectors in Z3.
 #pragma once
 
 #include <vector>
@@ -12,10 +12,11 @@ namespace chorale {
 enum class StrategyEngine { Enumeration, Sat, Smt };
 
 struct StrategySet {
-  std::vector<Strategy> strategies = {};  // of at most so many instructions; by length, then as they are
-  bool complete = false;                  // no limit ended the work
+  // of at most the given number of instructions; by length, then lexicographically
+  std::vector<Strategy> strategies = {};
+  bool complete = false;  // no limit ended the work
   // Shown to be all there are. By exploration: no longer strategy exists. By a solver: it has refuted that
-  // there is any longer sequence of valid instructions, wherever it leads. False says nothing.
+  // there is any longer sequence of valid instructions, wherever it leads. False proves nothing.
   bool nothing_longer = false;
 };
 

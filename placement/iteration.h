@@ -9,7 +9,8 @@
 
 namespace chorale {
 
-// How one of the job's reductions is done. Exchanges (Goal::AllToAll, Goal::Shift) need no steps; what is not split has none.
+// How one of the job's reductions is done. Exchanges (Goal::AllToAll, Goal::Shift) need no steps; what is not
+// split has none.
 struct ReductionSteps {
   std::vector<int> cut = {};
   std::vector<ChargedInstruction> steps = {};
@@ -20,7 +21,8 @@ struct Iteration {
   std::vector<TimeSpan> spans = {};  // by reduction
 };
 
-// One for each of the job's reductions. They begin as Reduction::after says, and share paths as cost/overlap.h has it.
+// One for each of the job's reductions. They begin as Reduction::after says, and share paths as
+// cost/overlap.h has it.
 Iteration iteration(const Hierarchy&, const Job&, const ParallelismMatrix&, Algorithm,
                     const std::vector<ReductionSteps>&);
 

@@ -1,6 +1,7 @@
-// Enumeration splits the fan-out of one level after the other among the axes, and gives up by the number of visits, not of
-// matrices: conditions can leave few of very many. By SAT is a second way to the same set, kept to check the first:
-// a product of factors is no sum, so the memory conditions are learnt from matrices that break them.
+// Enumeration splits the fan-out of one level after the other among the axes, and gives up by the number of
+// visits, not of matrices: conditions can leave few of very many. The SAT search is a second, independent
+// method for the same set, kept to check the first: a product of factors is not a sum, so the memory
+// conditions are learnt from matrices that break them.
 #include "placement/matrices.h"
 
 #include <fmt/format.h>
@@ -23,8 +24,8 @@ constexpr long long kMostVisits = 200'000'000;  // about a second
                    "join some axes, or keep some inside a level (--inside)");
 }
 
-// A unit of the level holds a shard for each place of these axes at levels further in: the product of their
-// factors there.
+// A unit of the level holds a shard for each position of these axes at levels further in: the product of
+// their factors there.
 bool obeys(const ParallelismMatrix& matrix, const Conditions::Memory& memory) {
   double shards = 1;
   for (int axis : memory.axes)

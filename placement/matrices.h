@@ -1,4 +1,4 @@
-// All parallelism matrices of a hierarchy and axes (P^2, equations 1 and 2), by two independent ways that
+// All parallelism matrices of a hierarchy and axes (P^2, equations 1 and 2), by two independent methods that
 // must agree.
 #pragma once
 

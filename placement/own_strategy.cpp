@@ -1,5 +1,5 @@
-// Its price is found on the graph of states in which the others are found: from state to state along the edge whose groups and
-// operation are the instruction's.
+// Its price is found on the graph of states in which the others are found: from state to state along the edge
+// whose groups and operation are the instruction's.
 #include "placement/own_strategy.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@
 namespace chorale {
 namespace {
 
-// None where a level is not one of these; `missing` says which.
+// Nothing if a level is not one of these; `missing` is then its name.
 std::optional<Strategy> over_levels(const NamedStrategy& named, const std::vector<std::string>& levels,
                                     std::string& missing) {
   const auto level = [&](const std::string& name) {

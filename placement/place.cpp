@@ -1,12 +1,13 @@
-// Two passes. All matrices are priced by the cheapest strategy of each reduction, of which only the sum is kept; then the
-// best ones are done again in full, with their strategies refereed and lowered. To keep everything for every matrix
-// would take memory for what nobody sees.
+// Two passes. All matrices are priced by the cheapest strategy of each reduction, of which only the sum is
+// kept; then the best ones are priced again in full, with their strategies verified and lowered. To keep
+// everything for every matrix would take memory for results that are not shown.
 //
-// The order in which axes vary inside of a level counts where neighbours there are not alike (rings, ways out that some share),
-// so there all orders are tried. A reduction over more levels than the space has joins neighbouring ones in all ways.
+// The order in which axes vary inside of a level counts where neighbours there are not alike (rings, shared
+// uplinks), so there all orders are tried. A reduction over more levels than the space has joins neighbouring
+// ones in every possible combination.
 //
 // A matrix is cheap to price, since neither strategies nor groups are listed for it: a reduction is split
-// over a few levels, the strategies over so many levels are a graph that is there already
+// over a few levels, the strategies over that many levels are a graph that is there already
 // (placement/strategy_space.h), and a price is that of a box of groups, not of each group (cost/simulator.h).
 #include "placement/place.h"
 
@@ -50,8 +51,8 @@ struct Cheapest {
   }
 };
 
-// The `most` cheapest strategies of the cut that has the cheapest of all; of an AllGather those that scatter what it gathers,
-// which take as long.
+// The `most` cheapest strategies of the cut that has the cheapest of all; of an AllGather those that scatter
+// what it gathers, which take as long.
 Cheapest cheapest(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, const Reduction& reduction,
                   const PlaceOptions& options, int most) {
   Cheapest best;
@@ -148,7 +149,7 @@ double least_us(const Hierarchy& hierarchy, const Job& job, const ParallelismMat
   return sum;
 }
 
-// Does it matter at which place of the level a child is?
+// Does the position of a child in the level matter?
 bool knows_places(const Level& level) {
   const auto shared = [&](const std::optional<SharedPath>& path) {
     return path && path->children > 1 && path->children < level.fan_out;
@@ -225,8 +226,8 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
       ranked.instructions.push_back({step.instruction, time.us, time.latency_us, time.binding, time.rings});
     }
     if (devices(hierarchy) <= kMostListedDevices) ranked.lowered = lower(levels, strategy_of(shown), matrix);
-    // What scatters is right if all of it can be gathered again. Refereed twice: as a strategy over levels, and, where the
-    // machine is small enough, as the groups that a user will run.
+    // A strategy that scatters is valid if all of it can be gathered again. It is verified twice: as a
+    // strategy over levels, and, if the machine is small enough, as the groups that a user will run.
     std::vector<ChargedInstruction> whole = steps;
     if (!sums)
       for (ChargedInstruction& step : backwards(steps)) whole.push_back(std::move(step));
@@ -255,7 +256,7 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
   if (matrices.empty())
     throw InputError("placement", "no parallelism matrix obeys the conditions", "drop one of them");
   ranking.matrices = static_cast<int>(matrices.size());
-  if (options.ranked) options.ranked(ranking);  // before strategies over so many levels are explored
+  if (options.ranked) options.ranked(ranking);  // before strategies over that many levels are explored
   struct Candidate {
     double us;
     int matrix;

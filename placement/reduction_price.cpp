@@ -127,8 +127,8 @@ StepLoad ReductionPrice::exchange_load(Goal goal) const {
   return simulator_.load(goal, joined(all), groups(all));
 }
 
-// Places by level of the space, as places by level of the machine. The rest of several levels is the rest of the first of
-// them, and at its first place the rest of the others.
+// Positions by level of the space, as positions by level of the machine. The rest of several levels is the
+// rest of the first of them, and at its first position the rest of the others.
 std::vector<std::vector<Place>> ReductionPrice::boxes(const std::vector<Place>& places) const {
   std::vector<std::vector<Place>> result = {std::vector<Place>(splits_.size(), Place::All)};
   for (int l = 0; l < levels(); ++l) {

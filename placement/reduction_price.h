@@ -16,13 +16,13 @@ std::vector<int> reduced_levels(const ParallelismMatrix&, const std::vector<int>
 std::vector<LevelSplit> level_splits(const Hierarchy&, const ParallelismMatrix&,
                                      const std::vector<int>& reduction_axes);
 
-// Neighbouring levels that are treated as one, in every way that leaves at most StrategySpace::kMostLevels: lengths, outermost
-// first.
+// Neighbouring levels that are treated as one, in every combination that leaves at most
+// StrategySpace::kMostLevels: lengths, outermost first.
 std::vector<std::vector<int>> level_cuts(int levels);
 
 // The reduction's levels and what everything in its strategy space costs on the machine. The space counts
-// only levels that the reduction is split over, from the outermost in; a cut says which of the machine's
-// each of them is, or joins.
+// only levels that the reduction is split over, from the outermost in; a cut states which of the machine's
+// levels each of them is, or joins.
 class ReductionPrice {
  public:
   ReductionPrice(const Hierarchy&, const ParallelismMatrix&, const Reduction&, Algorithm,

@@ -9,9 +9,9 @@
 
 namespace chorale {
 
-// What the referee says of a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
+// The verifier's fault in a strategy over levels of these sizes (sizes[0] = 1 is the root): at true size up
 // to kMostRefereedDevices devices; beyond that with some levels shrunk (none below 2), since groups at
-// different places of a level behave alike. None: valid.
+// different positions of a level behave alike. Nothing: valid.
 std::optional<Fault> refereed_fault(const std::vector<int>& sizes, const Strategy&);
 
 }  // namespace chorale

@@ -1,11 +1,12 @@
-// States are what devices hold after some instructions, by the referee's own rules, with the share of the data that each
-// device holds beside it, since the price of an instruction depends on it. Edges never lead back to
-// a state (sort_states stops the program if one does), so paths need no memory of where they have been, and what does not lead to the goal is dropped at
-// once (of four levels 21,804 states are found, and 3,943 are left).
+// States are what devices hold after some instructions, by the verifier's own rules, with the share of the
+// data that each device holds beside it, since the price of an instruction depends on it. Edges never lead
+// back to a state (sort_states stops the program if one does), so paths need no memory of where they have
+// been, and what does not lead to the goal is dropped at once (of four levels 21,804 states are found, and
+// 3,943 are left).
 //
-// The cheapest strategies come from the best-first search with the true remaining price as its estimate, which one pass
-// backwards over the graph gives. With an exact estimate nothing is opened that is not the beginning of an answer (or of a
-// detour, under Rules::Paper), so listing more costs what is listed.
+// The cheapest strategies come from the best-first search with the true remaining price as its estimate,
+// which one pass backwards over the graph gives. With an exact estimate nothing is opened that is not the
+// beginning of an answer (or of a detour, under Rules::Paper), so listing more costs what is listed.
 #include "placement/strategy_space.h"
 
 #include <algorithm>
@@ -84,8 +85,8 @@ class Explorer {
  private:
   int digit(int device, int level) const { return device >> (levels_ - 1 - level) & 1; }
 
-  // New shares, and what the instruction moves. The first device of a group speaks for all: in a Broadcast
-  // nobody else counts, and in all others the rules have all hold equally much. Groups may differ from each
+  // New shares, and what the instruction moves. The first device of a group represents all: in a Broadcast no
+  // other counts, and in all others the rules require all to hold equally much. Groups may differ from each
   // other; those that hold the same become one part of the charge.
   Charge share(const State& before, Shares& shares, Operation operation, const ModelGrouping& g) const {
     std::map<std::vector<int>, std::vector<int>> acting;  // by what they hold: first devices of groups
@@ -110,8 +111,9 @@ class Explorer {
     return charge;
   }
 
-  // The places of groups with these first devices, as few boxes. Of a level of size 2, digit 0 is the first
-  // place and digit 1 stands for all the rest, so a charge has a meaning for levels of every size.
+  // The positions of groups with these first devices, in as few boxes as possible. In a level of size 2,
+  // digit 0 is the first position and digit 1 stands for all the rest, so a charge has a meaning for levels
+  // of every size.
   std::vector<std::vector<Place>> boxes(const std::vector<int>& firsts,
                                         const std::vector<bool>& joined) const {
     std::vector<std::vector<Place>> result;
@@ -218,7 +220,7 @@ StrategySpace::StrategySpace(int levels) : levels_(levels) {
   sort_states();
 }
 
-// Kahn's algorithm. That it reaches every state is the proof that there are no circles.
+// Kahn's algorithm. That it reaches every state is the proof that there are no cycles.
 void StrategySpace::sort_states() {
   std::vector<int> incoming(edges_.size(), 0);
   for (const std::vector<Edge>& out : edges_)
@@ -235,13 +237,14 @@ std::shared_ptr<const StrategySpace> StrategySpace::of(int levels) {
   static std::mutex mutex;
   static std::array<std::shared_ptr<const StrategySpace>, kMostLevels + 1> spaces;
   if (levels < 1 || levels > kMostLevels) throw std::logic_error("no such strategy space");
-  // Who comes second waits for the first rather than exploring the same.
+  // A second thread waits for the first rather than exploring the same.
   const std::lock_guard lock(mutex);
   if (!spaces[levels]) spaces[levels].reset(new StrategySpace(levels));
   return spaces[levels];
 }
 
-// States stay as they are. What has no way to the goal any more loses its edges, so that nobody walks there.
+// States stay as they are. States with no path to the goal any more lose their edges, so that no search
+// enters them.
 void StrategySpace::keep_only(const std::vector<StrategyInstruction>& groupings) {
   const auto known = [&](StrategyInstruction name) {
     name.operation = StrategyInstruction{}.operation;
@@ -273,7 +276,7 @@ std::shared_ptr<const StrategySpace> StrategySpace::of(int levels,
 }
 
 int StrategySpace::longest() const {
-  std::vector<int> steps(edges_.size(), 0);  // of the longest way there
+  std::vector<int> steps(edges_.size(), 0);  // of the longest path there
   for (int state : order_)
     for (const Edge& edge : edges_[state]) steps[edge.to] = std::max(steps[edge.to], steps[state] + 1);
   return steps[goal_];
@@ -329,7 +332,7 @@ std::vector<Strategy> all_strategies(const StrategySpace& space, Rules rules, in
   return result;
 }
 
-// One by one, and not by adding up over states: whether a step is a detour depends on the way to it.
+// One by one, and not by adding up over states: whether a step is a detour depends on the path to it.
 std::vector<long long> count_strategies(const StrategySpace& space, Rules rules, int most) {
   std::vector<long long> counts(most + 1, 0);
   walk(space, rules, most,
@@ -406,7 +409,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
       result.push_back(std::move(found));
       continue;
     }
-    // Whether a step is a detour depends on all of the way, so it is walked back.
+    // Whether a step is a detour depends on the entire path, so it is walked back.
     std::vector<int> path;
     if (rules == Rules::Paper) {
       for (int i = at; i >= 0; i = walked[i].before) path.push_back(walked[i].state);
@@ -424,7 +427,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
   return result;
 }
 
-// Few: the ways to take levels together and to order them.
+// Few: the combinations of joined levels and their orders.
 std::vector<PricedStrategy> cheapest_scatters(const StrategySpace& space, const std::vector<double>& prices,
                                               int most) {
   std::vector<PricedStrategy> result;

@@ -1,9 +1,9 @@
 // Everything that reduction strategies over a number of levels can do, as a graph of states.
 //
 // Which strategies are valid depends on the number of levels that are larger than 1, not on their sizes
-// (tried on many sizes by the tests; what leaves this room is refereed at true size). So the graph is
-// explored once for a number of levels, with every level of size 2, by the referee's rules. True sizes enter
-// the price of its edges only: an edge has a Charge, which says what an instruction moves, level by level.
+// (tried on many sizes by the tests; what leaves this room is verified at true size). So the graph is
+// explored once for a number of levels, with every level of size 2, by the verifier's rules. True sizes enter
+// the price of its edges only: an edge has a Charge: what an instruction moves, level by level.
 #pragma once
 
 #include <memory>
@@ -42,7 +42,8 @@ class StrategySpace {
   // Shared by all callers in this process; 1 <= levels <= kMostLevels.
   static std::shared_ptr<const StrategySpace> of(int levels);
 
-  // With edges of these groupings alone (their operations do not count); shared likewise. Perhaps none lead to the goal.
+  // With edges of these groupings alone (their operations do not count); shared likewise. Perhaps none lead
+  // to the goal.
   static std::shared_ptr<const StrategySpace> of(int levels, std::vector<StrategyInstruction> groupings);
 
   int levels() const { return levels_; }
@@ -68,7 +69,7 @@ class StrategySpace {
   std::vector<int> order_ = {};
 };
 
-// All strategies of at most so many instructions; sorted by length, then as they are.
+// All strategies of at most `most_instructions` instructions; sorted by length, then lexicographically.
 std::vector<Strategy> all_strategies(const StrategySpace&, Rules, int most_instructions);
 
 // How many there are, by length: result[n] with exactly n instructions.
@@ -77,7 +78,7 @@ std::vector<long long> count_strategies(const StrategySpace&, Rules, int most_in
 // To twelve digits: sums of the same numbers in another order are the same price.
 double rounded_price(double);
 
-// Of at most so many instructions; and of these, cheaper than a price.
+// Counts of strategies of at most a number of instructions; and of these, those cheaper than a price.
 struct Count {
   long long all = 0, cheaper = 0;
 };
@@ -90,14 +91,14 @@ struct PricedStrategy {
   double price = 0;
 };
 
-// The `most` cheapest of any length, cheapest first; `prices` by charge, positive, infinite where an instruction cannot be
-// done. Where prices are the same but for rounding, the shorter comes first. A path search whose
-// estimate is the true remaining price, so what comes first is proven to be cheapest.
+// The `most` cheapest of any length, cheapest first; `prices` by charge, positive, infinite where an
+// instruction cannot be done. Where prices are the same but for rounding, the shorter comes first. A path
+// search whose estimate is the true remaining price, so what comes first is proven to be cheapest.
 std::vector<PricedStrategy> cheapest_strategies(const StrategySpace&, const std::vector<double>& prices,
                                                 Rules, int most);
 
-// The same for strategies that scatter the sum and are over: ReduceScatters alone, over each level once. Backwards, with
-// AllGather in its place, each gathers what it has scattered.
+// The same for strategies that end with the sum scattered: ReduceScatters alone, over each level once.
+// Reversed, with AllGather in its place, each gathers what it has scattered.
 std::vector<PricedStrategy> cheapest_scatters(const StrategySpace&, const std::vector<double>& prices,
                                               int most);
 

@@ -1,5 +1,6 @@
-// All by mixed-radix numbers: a device is its digits, one for each factor of the matrix; an instruction says which digits
-// vary inside a group and which are fixed, and what it does not name varies freely around the groups.
+// All by mixed-radix numbers: a device is its digits, one for each factor of the matrix; an instruction
+// states which digits vary inside a group and which are fixed, and what it does not name varies freely around
+// the groups.
 //
 // For two levels of two below the root, devices 0 to 3: InsideGroup of slice 1 is {0 1} {2 3}, Parallel of
 // slice 1 under the root is {0 2} {1 3}, and Master of the same only {0 2}.
@@ -64,7 +65,7 @@ std::vector<Factor> others(const ParallelismMatrix& matrix, const std::vector<Fa
   return result;
 }
 
-// The groups, given as places in `devices`, once around each base.
+// The groups, given as positions in `devices`, once around each base.
 DeviceGroups repeated(const DeviceGroups& groups, const std::vector<int>& devices,
                       const std::vector<int>& bases) {
   DeviceGroups result;
@@ -207,8 +208,8 @@ std::vector<Grouping> all_groupings(const std::vector<int>& sizes) {
 
 namespace {
 
-// The digits of a hierarchy in its order, as far as they are not of size 1: a level that the reduction is split over (counted from
-// the outermost), or something that it must leave alone.
+// The digits of a hierarchy in its order, as far as they are not of size 1: a level that the reduction is
+// split over (counted from the outermost), or something that it must leave alone.
 struct Digit {
   int reduced = -1;    // -1: no part of the reduction
   bool mixed = false;  // of (a), where a level has both
@@ -248,8 +249,8 @@ std::vector<Digit> digits_of(SynthesisKind kind, const ParallelismMatrix& matrix
 
 }  // namespace
 
-// An instruction joins neighbouring digits, and of a Master all that follow are 0. What joins a digit that the reduction must
-// leave alone mixes sums; a Master that has one after it acts in some groups only.
+// An instruction joins neighbouring digits, and of a Master all that follow are 0. What joins a digit that
+// the reduction must leave alone mixes sums; a Master that has one after it acts in some groups only.
 std::vector<StrategyInstruction> groupings_of_kind(SynthesisKind kind, const ParallelismMatrix& matrix,
                                                    const std::vector<int>& reduction_axes,
                                                    const std::vector<int>& cut) {

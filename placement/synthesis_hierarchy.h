@@ -32,7 +32,8 @@ struct SynthesisHierarchy {
 SynthesisHierarchy synthesis_hierarchy(const Hierarchy&, const std::vector<Axis>&, const ParallelismMatrix&,
                                        const std::vector<int>& reduction_axes, SynthesisKind);
 
-// Below the root, so many neighbouring levels as one each ("rack+node"), outermost first. The lengths add up to the levels.
+// Below the root, joins runs of neighbouring levels into one level each ("rack+node"): `lengths` are the
+// runs, outermost first, and add up to the levels.
 SynthesisHierarchy joined(const SynthesisHierarchy&, const std::vector<int>& lengths);
 
 // The groups of an instruction as digits of a hierarchy with these sizes (sizes[0] = 1 is the root), the last
@@ -50,10 +51,10 @@ struct Grouping {
 };
 std::vector<Grouping> all_groupings(const std::vector<int>& sizes);
 
-// The groupings, by their names over the levels of the collapsed hierarchy (neighbours joined as `cut` says), that instructions
-// of another hierarchy can name, too, and that act alike in all groups of the reduction. A valid strategy of that hierarchy
-// has no others, but for a Broadcast by a Master in some of them that a later one repeats (docs/placement.md). The reduction axes
-// count as one, in the place of the first of them.
+// The groupings, by their names over the levels of the collapsed hierarchy (neighbours joined by `cut`), that
+// instructions of another hierarchy can name, too, and that act alike in all groups of the reduction. A valid
+// strategy of that hierarchy has no others, but for a Broadcast by a Master in some of them that a later one
+// repeats (docs/placement.md). The reduction axes count as one, at the position of the first of them.
 std::vector<StrategyInstruction> groupings_of_kind(SynthesisKind, const ParallelismMatrix&,
                                                    const std::vector<int>& reduction_axes,
                                                    const std::vector<int>& cut);
@@ -62,7 +63,7 @@ std::vector<StrategyInstruction> groupings_of_kind(SynthesisKind, const Parallel
 // Devices of a group are in the order of their numbers.
 LoweredStrategy lower(const SynthesisHierarchy&, const Strategy&, const ParallelismMatrix&);
 
-// Devices by their place in the mesh of all axes, the last axis varying fastest.
+// [position in the mesh of all axes] -> device, the last axis varying fastest.
 std::vector<int> devices_of_mesh(const ParallelismMatrix&);
 
 // The devices that a reduction over these axes sums over, as groups.

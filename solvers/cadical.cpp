@@ -77,8 +77,8 @@ class Cadical final : public SatSolver, private CaDiCaL::Terminator, private CaD
 
 }  // namespace
 
-// A formula is one list of literals in which a 0 ends a clause. Whoever extends it tells the solver from
-// where it grew.
+// A formula is one list of literals in which a 0 ends a clause. A caller that extends it passes the position
+// from which it grew.
 void SatSolver::add(const Formula& formula, std::size_t from_literal) {
   const auto begin = formula.literals.begin();
   for (std::size_t at = from_literal; at < formula.literals.size();) {

@@ -1,4 +1,4 @@
-// When to stop, for whoever asks question after question.
+// The time at which a series of questions must stop.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-// A point in time, or a flag that somebody else sets, whichever comes first; without either, never.
+// A point in time, or a flag that another thread sets, whichever comes first; without either, never.
 class Deadline {
  public:
   using Clock = std::chrono::steady_clock;

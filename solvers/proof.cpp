@@ -5,11 +5,11 @@
 //
 // Invariant: between calls every clause follows from the formula, and every literal of the trail follows by
 // unit propagation alone and is propagated. A clause that is not true yet watches two literals that are not
-// false. So nothing is looked at but the clauses that watch a literal which has become false; and taking back
+// false. So only the clauses that watch a literal which has become false are examined; and retracting
 // assumptions needs no repair, since what was not false stays so.
 //
 // Forward means that each lemma is checked when it comes, by the clauses before it, and no other order has to
-// be believed. Only unit propagation is known: a lemma that needs RAT would keep the formula satisfiable, and
+// be trusted. Only unit propagation is known: a lemma that needs RAT would keep the formula satisfiable, and
 // not follow from it; CaDiCaL's need none (proof.h). Cost: a propagation for each lemma.
 
 #include "solvers/proof.h"
@@ -70,8 +70,8 @@ class RupChecker {
     }
   }
 
-  // Does the clause follow by unit propagation? Assume that all of its literals are false, and look for a
-  // conflict; the trail is as before afterwards, the watches as good.
+  // Does the clause follow by unit propagation? Assumes that all of its literals are false, and searches for
+  // a conflict; the trail is as before afterwards, the watches are equivalent.
   bool follows(const std::vector<Lit>& clause) {
     if (refuted_) return true;
     const std::size_t kept = trail_.size();
@@ -185,7 +185,7 @@ class RupChecker {
   std::vector<Lit> arena_ = {};  // literals of all clauses, one after the other
   std::unordered_multimap<std::size_t, std::size_t> by_hash_ = {};  // clauses that were not removed
   std::vector<Lit> trail_ = {};  // true literals, in the order in which they became so
-  std::size_t propagated_ = 0;   // so many of the trail have been
+  std::size_t propagated_ = 0;   // this many literals of the trail have been
   bool refuted_ = false;
 };
 
@@ -228,7 +228,7 @@ std::string proof_fault(const Formula& formula, const std::string& text, const s
     const std::string_view line = std::string_view(text).substr(at, end - at);
     at = end + 1;
     ++line_number;
-    // Not a fault of the proof: who set the flag knows what to make of it.
+    // Not a fault of the proof: the caller that set the flag handles it.
     if (stop != nullptr && *stop) return "interrupted";
     if (line.empty() || line[0] == 'c') continue;
     const std::string where = "line " + std::to_string(line_number) + ": ";
@@ -308,8 +308,8 @@ Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, i
     result.verdict = Verdict::Unknown;  // not checked, so not claimed
     return result;
   }
-  // A solver's proof that does not hold is a bug, of ours or of its: nothing may be concluded, and nobody
-  // should miss it.
+  // A solver's proof that does not hold is a bug, of ours or of its: nothing may be concluded, and it must
+  // not go unnoticed.
   if (!fault.empty()) throw std::logic_error("our checker refuses the solver's proof: " + fault);
   return result;
 }

@@ -1,5 +1,6 @@
-// Two watched literals (Moskewicz et al. 2001): a clause is looked at only when one of the two that it watches becomes false,
-// and taking back needs no repair. The checker of proofs has its own (proof.cpp), since it is believed and this is not.
+// Two watched literals (Moskewicz et al. 2001): a clause is examined only when one of the two that it watches
+// becomes false, and retracting needs no repair. The checker of proofs has its own (proof.cpp), since it is
+// trusted and this is not.
 #include "solvers/propagation.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// What follows from assumptions by unit propagation alone: by how much a decision makes a formula smaller. For choosing what to
-// decide; nothing is concluded from it.
+// What follows from assumptions by unit propagation alone: by how much a decision makes a formula smaller.
+// For choosing what to decide; nothing is concluded from it.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class Propagation {
   int value(Lit) const;
   // How many literals are true; those before stay where more is assumed.
   std::size_t known() const { return trail_.size(); }
-  // False: they cannot all be true together, as far as was looked. What was known by then is to be taken back.
+  // False: the literals assumed so far cannot all be true, as far as unit propagation shows. The assumptions
+  // are then to be retracted.
   bool assume(Lit);
   void back_to(std::size_t known);
 

@@ -22,7 +22,7 @@ class SatSolver {
   // Under assumptions, which hold for this call only.
   virtual Verdict solve(std::span<const Lit> assumptions, const SolveLimits&) = 0;
   virtual bool value(Lit variable) const = 0;  // after Sat
-  Assignment model(int variables) const;       // of the first so many, after Sat
+  Assignment model(int variables) const;       // of the first `variables` variables, after Sat
   virtual std::int64_t conflicts() const = 0;  // so far
 };
 

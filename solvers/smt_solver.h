@@ -1,4 +1,5 @@
-// SMT-LIB text in, verdict and values out; Z3 behind it, in a library that is loaded when it is needed (parts/).
+// SMT-LIB text in, verdict and values out; Z3 behind it, in a library that is loaded when it is needed
+// (parts/).
 #pragma once
 
 #include <map>
@@ -18,7 +19,7 @@ struct SmtAnswer {
   std::int64_t conflicts = 0;
 };
 
-// A solver that keeps what it was told: add, ask under an assumption, add more. Limits on time and Ctrl-C
+// A solver that keeps its assertions: add, solve under an assumption, add more. Limits on time and Ctrl-C
 // hold for each question; a limit on conflicts is not kept.
 class SmtSession {
  public:

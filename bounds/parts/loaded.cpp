@@ -1,5 +1,5 @@
-// The program's side of the part: the library is looked for at the first question, and stays for all that
-// follow.
+// The program's side of the plugin: the library is searched at the first question, and stays loaded for all
+// that follow.
 #include "bounds/parts/tables.h"
 #include "parts/part.h"
 

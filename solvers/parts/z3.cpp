@@ -1,9 +1,9 @@
 // libchorale-z3: the adapter to Z3 (de Moura and Bjorner), by its C++ interface.
 //
-// Two ways to ask: a session takes text after text and keeps what it was told (strategies, one instruction
+// Two interfaces: a session takes text after text and keeps its assertions (strategies, one instruction
 // longer at a time), and a single question is parsed into a solver that counts conflicts (SCCL's encoding).
-// Z3 throws what goes wrong as its own exceptions or says it in words; memory is told apart, since out of
-// memory is an end of its own here.
+// Z3 throws errors as its own exceptions or reports them as text; out of memory is distinguished, since it is
+// a separate end of a search here.
 #include <z3++.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ class Watcher {
   std::jthread thread_;
 };
 
-// z3::context looks at what it got only after using it.
+// z3::context checks its allocation only after using it.
 void require_memory_for_a_context() {
   const Z3_config config = Z3_mk_config();
   const Z3_context context = config == nullptr ? nullptr : Z3_mk_context_rc(config);
