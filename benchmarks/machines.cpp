@@ -1,6 +1,7 @@
-// Whole machines, from 8 to 1,024 ranks: how near default options come to what no schedule can beat, in how many steps, and
-// what that costs. Each row in a process of its own, so that its memory is its own; everything is refereed. With --exact: by
-// how much lower exact synthesis comes than constructions on the same machines.
+// Whole machines, from 8 to 1,024 ranks: how near default options come to what no schedule can beat, in how
+// many steps, and what that costs. Each row in a process of its own, so that its memory is its own;
+// everything is refereed. With --exact: by how much lower exact synthesis comes than constructions on the
+// same machines.
 #include "topology/machines.h"
 
 #include <fmt/format.h>
@@ -157,8 +158,8 @@ void measure_points(const std::string& name, const std::string& collective, int 
   fmt::print("\n");
 }
 
-// Points that exact synthesis has shown to be on the frontier of their chunk count, and what constructions have at their
-// rounds a chunk.
+// Points that exact synthesis has shown to be on the frontier of their chunk count, and what constructions
+// have at their rounds a chunk.
 struct Tally {
   int machines = 0;  // with such points
   int points = 0;

@@ -1,6 +1,6 @@
-// What synthesis must show: the grid of known topologies and collectives proven, how much of the grid at 16 ranks is
-// within a minute a frontier, and ours against the published encodings on the same questions in one run. Prints
-// tables; --json keeps them.
+// What synthesis must show: the grid of known topologies and collectives proven, how much of the grid at 16
+// ranks is within a minute a frontier, and ours against the published encodings on the same questions in one
+// run. Prints tables; --json keeps them.
 //
 // Times are CPU seconds of the asking thread, which noise on a shared machine moves less than the wall clock;
 // ratios are taken question by question and reported as geometric mean and median.
@@ -82,8 +82,8 @@ std::string rate(const std::optional<Rate>& rate) {
   return rate ? fmt::format("{}/{}", rate->rounds, rate->chunks) : "none";
 }
 
-// The grid: per topology, collective and chunk count the frontier, all of it proven, or what remains open. Returns the
-// questions at its corners: each end of a frontier, and what lies just below it.
+// The grid: per topology, collective and chunk count the frontier, all of it proven, or what remains open.
+// Returns the questions at its corners: each end of a frontier, and what lies just below it.
 std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
   if (!options.topologies.empty()) grid.topologies = options.topologies;
   if (options.max_chunks > 0) grid.max_chunks = options.max_chunks;

@@ -25,7 +25,8 @@ std::string chosen_table(const CompiledWorkload& compiled) {
   return table(rows, "llrrrrr");
 }
 
-// The limit of this command that ended a search before all was looked at. That a question is too large is no such limit.
+// The limit of this command that ended a search before all was looked at. That a question is too large is no
+// such limit.
 Stopped cut_short(const WorkloadMachine& machine, const Supervisor& supervisor) {
   if (supervisor.stopped() != Stopped::No) return supervisor.stopped();
   const bool late = std::ranges::any_of(machine.algorithms, [](const Result& result) {

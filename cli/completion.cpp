@@ -1,5 +1,5 @@
-// Scripts that shells read. bash and zsh ask a function, which finds its place among the words and looks in tables; fish has a
-// line for each option and finds its place itself.
+// Scripts that shells read. bash and zsh ask a function, which finds its place among the words and looks in
+// tables; fish has a line for each option and finds its place itself.
 #include <fmt/format.h>
 
 #include "cli/manual.h"

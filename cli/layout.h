@@ -18,8 +18,8 @@ std::string fitted(const std::string& text, std::size_t width = text_width());
 
 // Columns as wide as their widest cell, two blanks between them. `kinds` has a letter for each: r for
 // numbers, l for words; R and L for what is left out where there is no room for all, the last such first.
-// Where the rest is still too wide, the last column is wrapped; and where little room is left for it, the last
-// columns, as many as need be, go under their row.
+// Where the rest is still too wide, the last column is wrapped; and where little room is left for it, the
+// last columns, as many as need be, go under their row.
 std::string table(std::vector<std::vector<std::string>> rows, std::string kinds,
                   std::size_t width = text_width());
 

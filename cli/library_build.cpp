@@ -84,8 +84,8 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const Worker
   return words;
 }
 
-// Its standard output is the file of the result. Between fork and exec nothing is allocated: another thread may
-// hold the allocator.
+// Its standard output is the file of the result. Between fork and exec nothing is allocated: another thread
+// may hold the allocator.
 pid_t started(std::vector<std::string> words, const Worker& worker) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());

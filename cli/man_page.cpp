@@ -1,5 +1,5 @@
-// Manual pages by the macros of man(7). What a help text says below its options is cut where it names exit codes and
-// examples, since manuals have sections for these.
+// Manual pages by the macros of man(7). What a help text says below its options is cut where it names exit
+// codes and examples, since manuals have sections for these.
 #include <fmt/format.h>
 
 #include <sstream>

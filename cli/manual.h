@@ -1,5 +1,5 @@
-// What the commands are, as plain values: what help texts say of them, for shells that complete their names and for
-// manual pages. Read from the options themselves, so that nothing is said twice.
+// What the commands are, as plain values: what help texts say of them, for shells that complete their names
+// and for manual pages. Read from the options themselves, so that nothing is said twice.
 #pragma once
 
 #include <string>
@@ -30,8 +30,8 @@ struct CommandText {
 std::string path_of(const CLI::App&);
 CommandText described(const CLI::App&);
 
-// A script for bash, fish or zsh, which completes commands, options, and the values that are known by name. Machines are
-// the names of the catalogue, up to their first number.
+// A script for bash, fish or zsh, which completes commands, options, and the values that are known by name.
+// Machines are the names of the catalogue, up to their first number.
 std::string bash_completion(const CommandText&, const std::vector<std::string>& machines);
 std::string fish_completion(const CommandText&, const std::vector<std::string>& machines);
 std::string zsh_completion(const CommandText&, const std::vector<std::string>& machines);

@@ -33,8 +33,8 @@ inline constexpr const char* kVersion = "chorale 0.1.0";
 struct Limits {  // of a whole command, from its start: reading, searching and writing
   static constexpr std::int64_t kAllMemory = -2;
   std::chrono::milliseconds time{-1};  // none if negative
-  // Bytes beyond what the program has at its start. -1: nine tenths of the machine's, beyond which the kernel would end
-  // some process; kAllMemory: not even that.
+  // Bytes beyond what the program has at its start. -1: nine tenths of the machine's, beyond which the kernel
+  // would end some process; kAllMemory: not even that.
   std::int64_t memory = -1;
 };
 

@@ -67,7 +67,8 @@ std::string gain(double slow, double fast) {
   return fast > 0 ? fmt::format("{:.2f}x", slow / fast) : "-";
 }
 
-// Where axes vary inside of a level in another order than they were given: ", gpu by b then a", the slowest first.
+// Where axes vary inside of a level in another order than they were given: ", gpu by b then a", the slowest
+// first.
 std::string orders_in_words(const Ranking& ranking, const ParallelismMatrix& matrix) {
   std::string text;
   for (std::size_t j = 0; j < matrix.orders.size(); ++j) {

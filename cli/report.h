@@ -24,8 +24,8 @@ std::string points_table(const Result&, const std::vector<int>& chosen, const Be
 // says so.
 std::string bound_line(const Result&);
 
-// Which point is the fastest at each size, and how far from the bound; `asked`: how many sizes there should be, of
-// which the rest were not timed.
+// Which point is the fastest at each size, and how far from the bound; `asked`: how many sizes there should
+// be, of which the rest were not timed.
 std::string sizes_table(const Result&, const std::vector<SizeRow>&, std::size_t asked);
 std::string sizes_json(const Result&, const std::vector<SizeRow>&);
 

@@ -42,7 +42,8 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// For work to come to its own end, which is better than what it published. With the last word it stays under a second.
+// For work to come to its own end, which is better than what it published. With the last word it stays under
+// a second.
 constexpr milliseconds kGrace{500};
 constexpr milliseconds kTick{200};
 constexpr milliseconds kUntilUnwound{200};
@@ -81,14 +82,16 @@ std::int64_t data_in_use() {
   return number_in("/proc/self/statm", "%*d %*d %*d %*d %*d %" SCNd64).value_or(0) * sysconf(_SC_PAGESIZE);
 }
 
-// Sanitizers reserve terabytes for what they know of each byte, and the kernel counts those as data: no limit can be set.
+// Sanitizers reserve terabytes for what they know of each byte, and the kernel counts those as data: no limit
+// can be set.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
 
-// Beyond nine tenths of what there is, the kernel does not refuse memory: it ends some process without a word.
+// Beyond nine tenths of what there is, the kernel does not refuse memory: it ends some process without a
+// word.
 std::int64_t most_of_the_machine() {
   std::int64_t bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
@@ -219,8 +222,8 @@ void Supervisor::wake() const {
   [[maybe_unused]] const ssize_t written = write(events_, &one, sizeof one);
 }
 
-// Where operator new has nothing to give. The watcher alone goes on, with the reserve; should it wait for a lock that
-// this thread holds, unwinding frees it.
+// Where operator new has nothing to give. The watcher alone goes on, with the reserve; should it wait for a
+// lock that this thread holds, unwinding frees it.
 void Supervisor::allocation_failed() {
   Supervisor* const supervisor = the_supervisor;
   if (supervisor != nullptr && !on_the_watcher()) {
@@ -230,7 +233,8 @@ void Supervisor::allocation_failed() {
   throw std::bad_alloc();
 }
 
-// GMP and some C code abort when malloc has nothing to give; anything else that aborts is a bug, and goes on to do so.
+// GMP and some C code abort when malloc has nothing to give; anything else that aborts is a bug, and goes on
+// to do so.
 void Supervisor::aborted(int) {
   Supervisor* const supervisor = the_supervisor;
   if (supervisor != nullptr && supervisor->starved_ && !on_the_watcher()) wait_for_the_end();
@@ -263,7 +267,8 @@ void Supervisor::watch() {
     pollfd ready[] = {{.fd = signals_, .events = POLLIN, .revents = 0},
                       {.fd = events_, .events = POLLIN, .revents = 0}};
     poll(ready, 2, static_cast<int>(until_next(steady_clock::now()).count()));
-    // First emptied, then looked at what may have filled it: the other way round, a word sent in between is lost.
+    // First emptied, then looked at what may have filled it: the other way round, a word sent in between is
+    // lost.
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t emptied = read(events_, &count, sizeof count);
     if (over_) return;

@@ -17,8 +17,8 @@
 namespace chorale {
 namespace {
 
-// A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece; in the order in which they are posted,
-// receives first.
+// A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece; in the order in which they
+// are posted, receives first.
 NumberTable ends(const Program& program) {
   NumberTable ends;
   const int ranks = static_cast<int>(program.ranks.size());

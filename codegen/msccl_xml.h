@@ -6,9 +6,9 @@
 // microsoft/msccl); at most 32 channels, and 32 blocks a channel and direction; sums, products, minima and
 // maxima come from the call.
 //
-// The format knows no roots. Ours is one more attribute of <algo>, `root`, of the collectives that have one: loaders
-// look attributes up by name and take up to 16, so they pass over it (executors do not compare roots either: with such
-// a file loaded, every call has its root). Files of others have none, and mean 0.
+// The format knows no roots. Ours is one more attribute of <algo>, `root`, of the collectives that have one:
+// loaders look attributes up by name and take up to 16, so they pass over it (executors do not compare roots
+// either: with such a file loaded, every call has its root). Files of others have none, and mean 0.
 #pragma once
 
 #include <optional>

@@ -45,8 +45,8 @@ std::string printed_table(const std::string& comment, const std::string& type, c
   return fmt::format("// {}\nconstexpr {} {}[] = {{\n{}}};\n\n", comment, type, name, rows);
 }
 
-// Sums are numbered as they are first promised. Each input has a first place of its data; only those that are not it are
-// listed.
+// Sums are numbered as they are first promised. Each input has a first place of its data; only those that are
+// not it are listed.
 std::string printed_promise(const Promise& promise) {
   NumberTable outputs, terms, same;
   std::map<std::vector<Promise::Input>, int> sums;

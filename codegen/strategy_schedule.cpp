@@ -1,7 +1,8 @@
-// The strategy is run on the sets of chunks that devices hold: a scatter leaves to each of a group its equal part of what
-// the group holds, in its order, and a gather brings together what its devices hold. So sends follow by themselves, and
-// what an AllGather begins with is what scattering backwards would leave. A device that has once had a value has it still:
-// what is reduced to the first of a group and broadcast by it goes not back to those who added it up.
+// The strategy is run on the sets of chunks that devices hold: a scatter leaves to each of a group its equal
+// part of what the group holds, in its order, and a gather brings together what its devices hold. So sends
+// follow by themselves, and what an AllGather begins with is what scattering backwards would leave. A device
+// that has once had a value has it still: what is reduced to the first of a group and broadcast by it goes
+// not back to those who added it up.
 #include "codegen/strategy_schedule.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // A result as one self-contained page: the machine drawn, the schedule of the chosen point animated step by
-// step and round by round, the frontier plotted with the certificate of each point. Nothing is loaded from elsewhere.
+// step and round by round, the frontier plotted with the certificate of each point. Nothing is loaded from
+// elsewhere.
 #pragma once
 
 #include <string>

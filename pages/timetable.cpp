@@ -1,10 +1,11 @@
-// Rounds are colours, and sends are edges of a hypergraph whose nodes are links and limits. Where every send is under one
-// limit of its source and one of its destination, this is edge colouring of a bipartite multigraph, and as many colours as
-// the busiest node needs are enough (Koenig 1916): a send that fits no round goes to a round where its source has room, and
-// what is then too much at its destination moves to a round where that has room, and so on along a path of sends in these
-// two rounds, which never comes back. First fit alone loses there: dgx2 with 15 full rounds. Machines with more limits a
-// link (trees of switches) have no such theorem; where no such exchange is found, the send goes where it drives out sends
-// that were seldom hard to place, and these are placed anew (ejection; Nagata, Braysy 2009, for vehicle routes).
+// Rounds are colours, and sends are edges of a hypergraph whose nodes are links and limits. Where every send
+// is under one limit of its source and one of its destination, this is edge colouring of a bipartite
+// multigraph, and as many colours as the busiest node needs are enough (Koenig 1916): a send that fits no
+// round goes to a round where its source has room, and what is then too much at its destination moves to a
+// round where that has room, and so on along a path of sends in these two rounds, which never comes back.
+// First fit alone loses there: dgx2 with 15 full rounds. Machines with more limits a link (trees of switches)
+// have no such theorem; where no such exchange is found, the send goes where it drives out sends that were
+// seldom hard to place, and these are placed anew (ejection; Nagata, Braysy 2009, for vehicle routes).
 #include "pages/timetable.h"
 
 #include <algorithm>
@@ -95,8 +96,8 @@ class Colouring {
     return false;
   }
 
-  // Puts the send in round a, and moves others between a and b until nothing is too full; each moves once at most.
-  // Undone where that fails.
+  // Puts the send in round a, and moves others between a and b until nothing is too full; each moves once at
+  // most. Undone where that fails.
   bool exchange(int send, int a, int b) {
     std::vector<int> moved = {send};
     has_moved_[send] = true;
@@ -130,7 +131,8 @@ class Colouring {
     return true;
   }
 
-  // Puts the send where that drives out the fewest others, each counted as often as it was hard to place; these.
+  // Puts the send where that drives out the fewest others, each counted as often as it was hard to place;
+  // these.
   std::vector<int> drive_out(int send) {
     std::vector<int> best;
     int best_round = 0;

@@ -1,5 +1,5 @@
-// The search of a tuner as one self-contained page: schedules by their times, what each is made of beside the program as
-// it was given, and the tree of them. Nothing is loaded from elsewhere.
+// The search of a tuner as one self-contained page: schedules by their times, what each is made of beside the
+// program as it was given, and the tree of them. Nothing is loaded from elsewhere.
 #pragma once
 
 #include <string>

@@ -108,8 +108,8 @@ bool is_dense(MPI_Datatype type) {
   return combiner == MPI_COMBINER_NAMED && lower == 0 && extent == size && true_extent == size;
 }
 
-// These two return what MPI does. Whoever fails here takes part in the algorithm all the same: others wait for him. What he
-// sends is then not what he has, as with MPI's own.
+// These two return what MPI does. Whoever fails here takes part in the algorithm all the same: others wait
+// for him. What he sends is then not what he has, as with MPI's own.
 
 int pack(const void* from, int count, MPI_Datatype type, std::byte* to, std::int64_t bytes, MPI_Comm comm) {
   // Other ranks expect as many bytes as are received here: with other ones the call is wrong.
@@ -148,10 +148,11 @@ bool all_agree(MPI_Comm comm, bool good, std::uint64_t value) {
          most[1] == ~most[2];
 }
 
-// Counts of a call over all ranks, and where each rank's block lies in the buffers of the algorithm. Counts that differ by
-// little are filled up to the largest, so that those of a vector that is parted as evenly as it goes are done as equal ones
-// are: of n elements over N ranks that adds less than N / n. Where it would add more than an eighth of the elements, only
-// an algorithm for these counts will do. That limit was chosen, not measured.
+// Counts of a call over all ranks, and where each rank's block lies in the buffers of the algorithm. Counts
+// that differ by little are filled up to the largest, so that those of a vector that is parted as evenly as
+// it goes are done as equal ones are: of n elements over N ranks that adds less than N / n. Where it would
+// add more than an eighth of the elements, only an algorithm for these counts will do. That limit was chosen,
+// not measured.
 struct Counts {
   static constexpr int kMostPadding = 8;  // one part in so many
 
@@ -450,8 +451,8 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   return {.plan = plan.plan.get(), .transport = companion->transport.get(), .op = call.op};
 }
 
-// One that adds numbers that we know. What is thrown here and in copying() is thrown where MPI is to do the call,
-// in the other ranks too: for want of memory to say why.
+// One that adds numbers that we know. What is thrown here and in copying() is thrown where MPI is to do the
+// call, in the other ranks too: for want of memory to say why.
 MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI_Datatype type,
                                                 MPI_Op op) try {
   const auto known_type = element_type(type);
@@ -528,7 +529,8 @@ int MpiCollectives::allgather(const void* send, int send_count, MPI_Datatype sen
   return both(packed, unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm));
 }
 
-// Counts are the same in all ranks, places are not. What a shorter block is filled up with is whatever lay there.
+// Counts are the same in all ranks, places are not. What a shorter block is filled up with is whatever lay
+// there.
 int MpiCollectives::allgatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
                                const int recv_counts[], const int places[], MPI_Datatype recv_type,
                                MPI_Comm comm) {

@@ -1,12 +1,14 @@
 // LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall,
 // MPI_Bcast and MPI_Reduce of an unmodified program by algorithms of ours, where there is one for the
-// communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter where the counts are alike; else MPI's own.
-// MPI_Alltoallv, MPI_Gatherv and MPI_Scatterv are MPI's, and counted among what was passed on.
+// communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter where the counts are alike; else MPI's
+// own. MPI_Alltoallv, MPI_Gatherv and MPI_Scatterv are MPI's, and counted among what was passed on.
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
-//   CHORALE_HOST         on which host this rank sits, where MPI_Get_processor_name does not say it: ranks of one
+//   CHORALE_HOST         on which host this rank sits, where MPI_Get_processor_name does not say it: ranks of
+//                        one
 //                        host have the same, in containers or in tests
-//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for each size and run
+//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
+//                        each size and run
 //   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
 //                        none
 #include <fmt/format.h>

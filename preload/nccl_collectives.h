@@ -27,8 +27,8 @@ struct NcclFunctions {
   decltype(&ncclCommCount) count = nullptr;
   decltype(&ncclCommUserRank) user_rank = nullptr;
   decltype(&ncclCommCuDevice) device = nullptr;
-  // For comparing what the ranks loaded, and telling where they sit, at the first call of a communicator; null: neither is
-  // done, and algorithms fit by the number of ranks.
+  // For comparing what the ranks loaded, and telling where they sit, at the first call of a communicator;
+  // null: neither is done, and algorithms fit by the number of ranks.
   decltype(&ncclAllGather) all_gather = nullptr;
 };
 
@@ -61,8 +61,9 @@ class NcclCollectives {
   ~NcclCollectives();
 
   // Enqueues the collective; nothing: NCCL is to do it. All ranks decide alike: by the size of the
-  // communicator, the call, whether their device has memory pools, whether all loaded the same, and on which hosts and GPUs
-  // they sit. These two are asked in the first call of a communicator that is not captured, which waits for the other ranks.
+  // communicator, the call, whether their device has memory pools, whether all loaded the same, and on which
+  // hosts and GPUs they sit. These two are asked in the first call of a communicator that is not captured,
+  // which waits for the other ranks.
   std::optional<ncclResult_t> run(const NcclCall&);
 
   // Before it is destroyed: another may be where it was.

@@ -1,11 +1,11 @@
 // LD_PRELOAD=libchorale-nccl-preload.so: ncclAllReduce, ncclReduce, ncclBroadcast (and ncclBcast),
 // ncclAllGather, ncclReduceScatter and ncclAlltoAll of an unmodified program by algorithms of ours, where
-// there is one for the communicator's size, hosts and GPUs; else NCCL's own. preload/nccl_settings.h says what the environment
-// may hold.
+// there is one for the communicator's size, hosts and GPUs; else NCCL's own. preload/nccl_settings.h says
+// what the environment may hold.
 //
-// What stands between ncclGroupStart and ncclGroupEnd is NCCL's: steps of ours are groups themselves, and what
-// follows them on the stream must not be enqueued before the program's group ends. So groups are counted.
-// Communicators are known by their address, so the end of one has to be seen.
+// What stands between ncclGroupStart and ncclGroupEnd is NCCL's: steps of ours are groups themselves, and
+// what follows them on the stream must not be enqueued before the program's group ends. So groups are
+// counted. Communicators are known by their address, so the end of one has to be seen.
 #include <dlfcn.h>
 #include <nccl.h>
 

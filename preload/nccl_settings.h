@@ -1,8 +1,10 @@
 // What the environment says to the libraries over NCCL:
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
-//   CHORALE_HOST         on which host this process is, where its name does not say it: those of one host have the same
-//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for each size and run
+//   CHORALE_HOST         on which host this process is, where its name does not say it: those of one host
+//                        have the same
+//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
+//                        each size and run
 //   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
 //                        none
 //   CHORALE_CHECK=30     waits after each step, at most so many seconds, and says which rank, step and peers

@@ -1,6 +1,7 @@
-// Long work, which Python can watch and end. The work has a thread of its own, without the interpreter; the caller's thread
-// looks up twenty times a second, tells Python's callback what is new, and hears of signals. So callbacks run where Python
-// code expects them, other Python threads run meanwhile, and what a callback or a signal handler raises ends the work.
+// Long work, which Python can watch and end. The work has a thread of its own, without the interpreter; the
+// caller's thread looks up twenty times a second, tells Python's callback what is new, and hears of signals.
+// So callbacks run where Python code expects them, other Python threads run meanwhile, and what a callback or
+// a signal handler raises ends the work.
 #pragma once
 
 #include <atomic>
@@ -34,7 +35,8 @@ class Latest {
   std::optional<News> news_;
 };
 
-// What the work gave, and what was raised while it ran, if anything; both, since what was found until then is worth keeping.
+// What the work gave, and what was raised while it ran, if anything; both, since what was found until then is
+// worth keeping.
 template <typename Value>
 struct Watched {
   Value value = {};

@@ -16,8 +16,8 @@ struct BlockRunOptions {
   int queue_depth = 2;                        // at least the program's
   bool in_place = false;                      // input and output share memory as in in_place_slot
   std::chrono::milliseconds timeout{60'000};  // of one wait
-  // What operations with a position do where the program has no expression of its own, to sums in the type in which
-  // they are kept, averages divided; none: nothing.
+  // What operations with a position do where the program has no expression of its own, to sums in the type in
+  // which they are kept, averages divided; none: nothing.
   EpilogueFunction epilogue = {};
 };
 

@@ -25,8 +25,8 @@ using EpilogueFunction =
 std::byte* combine(ElementType, ReduceOp, std::span<const std::byte* const>, std::byte* dst,
                    std::int64_t elements);
 
-// What an operation that applies the program's function does to a complete sum of so many ranks: averages are divided
-// first. Of no function, nothing more.
+// What an operation that applies the program's function does to a complete sum of so many ranks: averages are
+// divided first. Of no function, nothing more.
 void finish(ElementType, ReduceOp, int ranks, const EpilogueFunction&, std::byte* values, std::int64_t count,
             std::int64_t first_index, Rank);
 

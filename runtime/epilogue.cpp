@@ -1,7 +1,8 @@
 // A function after sums, done and judged in two ways: executors go through it as a stack of operations over
-// tensors in memory, the judge evaluates it as the verifier does (ir/expression_value.h) and asks what a tensor would have at an
-// index. Test numbers are functions of operand and index (runtime/device/test_tensors.h), so it needs no tensors.
-// What both share is the noun, and in which type is computed and how it is rounded in the end.
+// tensors in memory, the judge evaluates it as the verifier does (ir/expression_value.h) and asks what a
+// tensor would have at an index. Test numbers are functions of operand and index
+// (runtime/device/test_tensors.h), so it needs no tensors. What both share is the noun, and in which type is
+// computed and how it is rounded in the end.
 #include "runtime/epilogue.h"
 
 #include "ir/expression_value.h"

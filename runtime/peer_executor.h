@@ -1,5 +1,5 @@
-// Runs peer programs on threads of this process: the source of the CUDA kernel (runtime/device/kernel.h), with
-// a CPU thread for each thread of each block of each rank.
+// Runs peer programs on threads of this process: the source of the CUDA kernel (runtime/device/kernel.h),
+// with a CPU thread for each thread of each block of each rank.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ struct PeerRunOptions {
   int slices = 1;   // that a block of the program is cut into
   int tile = 4096;  // elements of a chunk that a slice takes in turn: a multiple of 16
   int threads = 1;  // of each slice
-  // Of a block of the collective at a time; 0: all of it. Scratch has room for a segment. Programs with several
-  // blocks a rank take all at once.
+  // Of a block of the collective at a time; 0: all of it. Scratch has room for a segment. Programs with
+  // several blocks a rank take all at once.
   std::int64_t segment_bytes = 1 << 20;
 };
 

@@ -1,5 +1,5 @@
-// A peer program with its buffers on this machine, whatever types it moves and whoever runs the kernel: for the
-// executors of peer programs.
+// A peer program with its buffers on this machine, whatever types it moves and whoever runs the kernel: for
+// the executors of peer programs.
 #pragma once
 
 #include <chrono>
@@ -57,8 +57,8 @@ class PeerMachine {
   std::byte* at(Rank, const Slot&);
 };
 
-// Throws InputError for sizes that the kernel does not take, and for halves that are to be added as float32 in a
-// program for one memory.
+// Throws InputError for sizes that the kernel does not take, and for halves that are to be added as float32
+// in a program for one memory.
 void check(const PeerProgram&, const PeerRunOptions&, Accumulation);
 
 }  // namespace chorale

@@ -34,8 +34,8 @@ inline void require_ranks(const MpiSession& session, const std::string& name, in
                      fmt::format("use mpirun -n {}", ranks));
 }
 
-// A plan has buffers input() and output(), says whether they are in_place(), and has execute(op, transport). One
-// that works elsewhere, on a GPU, has upload() and download() as well, of both buffers.
+// A plan has buffers input() and output(), says whether they are in_place(), and has execute(op, transport).
+// One that works elsewhere, on a GPU, has upload() and download() as well, of both buffers.
 
 // Elements that are wrong after one run over spoilt outputs, in this rank.
 template <typename Plan>
@@ -115,9 +115,9 @@ RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape
   return row;
 }
 
-// A plan of all ranks at once, in this process, has ranks(), in_place(), input_bytes(rank), write_input(rank, bytes),
-// spoil_output(rank), copies input(rank) and output(rank) of what is there after a run, and run(times, before): the
-// microseconds of each time, where before(i) is called while all ranks rest.
+// A plan of all ranks at once, in this process, has ranks(), in_place(), input_bytes(rank), write_input(rank,
+// bytes), spoil_output(rank), copies input(rank) and output(rank) of what is there after a run, and
+// run(times, before): the microseconds of each time, where before(i) is called while all ranks rest.
 
 // Inputs are written between runs, untimed: in place a run leaves none for the next one.
 template <typename Plan>

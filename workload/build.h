@@ -7,7 +7,8 @@
 //   b.returns({b.let("avg", sum / b.world())});
 //   const Workload workload = b.finish();
 //
-// Each operation is typed as it comes: what has no type throws InputError there, which names the program and the operation.
+// Each operation is typed as it comes: what has no type throws InputError there, which names the program and
+// the operation.
 #pragma once
 
 #include <functional>

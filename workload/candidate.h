@@ -10,8 +10,8 @@
 
 namespace chorale {
 
-// What came of running a schedule: a time, none if it cannot be run; or a fault, in words: it does not compile, fails, or
-// gives other results.
+// What came of running a schedule: a time, none if it cannot be run; or a fault, in words: it does not
+// compile, fails, or gives other results.
 struct Timing {
   std::optional<double> us = {};
   std::string failure = {};

@@ -1,5 +1,5 @@
-// A workload as it is written, by a text or in C++: each operation is given its type as it comes, and what is short for
-// several operations becomes these.
+// A workload as it is written, by a text or in C++: each operation is given its type as it comes, and what is
+// short for several operations becomes these.
 #pragma once
 
 #include <map>
@@ -28,7 +28,8 @@ class Draft {
   std::string named(const Term&, const std::string& base, const std::string& where);
   // RANK, GROUP or WORLD.
   Term constant(OperationKind);
-  // The root of the sum of the squares, of all ranks' where they have slices; in float32 for halves and whole numbers.
+  // The root of the sum of the squares, of all ranks' where they have slices; in float32 for halves and whole
+  // numbers.
   Term norm(const Term&, const std::string& base, const std::string& where);
 };
 

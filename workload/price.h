@@ -2,14 +2,15 @@
 //
 //   launch + steps * alpha + the longest of: what its collectives move, its memory traffic, its arithmetic
 //
-// since a kernel, and a collective, moves, reads and computes piece by piece. Units that are overlapped hand over pieces
-// to each other, as a pipeline: one launch, all steps, of what remains of each unit one piece, and of the longest one all
-// pieces, but never less than their memory traffic together takes; and a price for each handing over. Where several of
-// them communicate, communications are cut as well, and each piece takes the steps of its own.
+// since a kernel, and a collective, moves, reads and computes piece by piece. Units that are overlapped hand
+// over pieces to each other, as a pipeline: one launch, all steps, of what remains of each unit one piece,
+// and of the longest one all pieces, but never less than their memory traffic together takes; and a price for
+// each handing over. Where several of them communicate, communications are cut as well, and each piece takes
+// the steps of its own.
 //
-// What a schedule leaves open, the points of its collectives and the number of pieces (ir/execution.h), is chosen: for each
-// number of pieces, from what is best for each collective by itself, one point at a time is changed for as long as the run
-// that it belongs to gets shorter.
+// What a schedule leaves open, the points of its collectives and the number of pieces (ir/execution.h), is
+// chosen: for each number of pieces, from what is best for each collective by itself, one point at a time is
+// changed for as long as the run that it belongs to gets shorter.
 #pragma once
 
 #include <functional>
@@ -36,7 +37,8 @@ struct DeviceNumbers {
   bool operator==(const DeviceNumbers&) const = default;
 };
 
-// What algorithms there are for a collective among all ranks, or among those of a group; Send: between groups.
+// What algorithms there are for a collective among all ranks, or among those of a group; Send: between
+// groups.
 struct CollectivePrice {
   static constexpr int kAnyRoot = -1;
   OperationKind kind = OperationKind::AllReduce;
@@ -44,8 +46,8 @@ struct CollectivePrice {
   int root = kAnyRoot;  // of Reduce, Broadcast
   AlphaBeta link = {};
   std::vector<Cost> points = {};  // of a frontier, in any order; at least one
-  // Microseconds that a point takes for a block of so many bytes, from 0 on: what a simulation says, where links differ.
-  // None: steps and rounds at the price of `link`. Asked often with the same numbers.
+  // Microseconds that a point takes for a block of so many bytes, from 0 on: what a simulation says, where
+  // links differ. None: steps and rounds at the price of `link`. Asked often with the same numbers.
   std::function<double(std::size_t point, double block_bytes)> simulated = {};
 };
 
@@ -57,8 +59,9 @@ struct WorkloadPrices {
 // Null: there is none for that, or it has no points.
 const CollectivePrice* price_of(const WorkloadPrices&, OperationKind, Scope, int root);
 
-// For who knows no machine: ranks that each have one link to a switch, with what can be done over it in one step, by halves
-// (where their number is a power of two), and with the fewest bytes. Sends have a link of their own.
+// For who knows no machine: ranks that each have one link to a switch, with what can be done over it in one
+// step, by halves (where their number is a power of two), and with the fewest bytes. Sends have a link of
+// their own.
 WorkloadPrices switch_prices(const Workload&, const AlphaBeta& link, const DeviceNumbers& = {});
 
 struct UnitPrice {
@@ -83,12 +86,12 @@ struct WorkloadPrice {
   Execution execution = {};         // what was chosen, and what was given
 };
 
-// Numbers of pieces that what an overlap hands over, so many bytes on a rank, can be cut into: 1, 2, 4, .. 64, each piece of
-// no fewer bytes than the device's.
+// Numbers of pieces that what an overlap hands over, so many bytes on a rank, can be cut into: 1, 2, 4, ..
+// 64, each piece of no fewer bytes than the device's.
 std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers&);
 
-// Of what is carried out as is given; the rest is chosen. Throws InputError for a collective without a price, and for a
-// point that it has not. Requires types.
+// Of what is carried out as is given; the rest is chosen. Throws InputError for a collective without a price,
+// and for a point that it has not. Requires types.
 WorkloadPrice price(const Workload&, const WorkloadPrices&, const Execution& = {});
 // The same; none where a collective has no price, or not that point.
 std::optional<WorkloadPrice> price_if_any(const Workload&, const WorkloadPrices&, const Execution& = {});

@@ -1,6 +1,7 @@
-// Operations that are done as one are brought together first: what lies between the first and the last of them and
-// depends on one goes behind, all else stays where it is, and they come where the last one was. This is possible unless
-// something outside depends on one of them and another one depends on it. Kernels and overlaps are moved as a whole.
+// Operations that are done as one are brought together first: what lies between the first and the last of
+// them and depends on one goes behind, all else stays where it is, and they come where the last one was. This
+// is possible unless something outside depends on one of them and another one depends on it. Kernels and
+// overlaps are moved as a whole.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -108,7 +109,8 @@ Workload brought_together(const Workload& workload, const std::vector<int>& memb
   return result;
 }
 
-// In the order in which kernels have them: a collective that leaves parts first, one that makes them whole last.
+// In the order in which kernels have them: a collective that leaves parts first, one that makes them whole
+// last.
 std::vector<int> in_kernel_order(const Workload& workload, std::vector<int> members) {
   const auto before = what_precedes(workload);
   const auto rank = [&](int i) {

@@ -1,5 +1,5 @@
-// Which rank has most to do is seen from few of them: the first of each group at which a tensor begins or ends, since the
-// longer slices come first, and the roots.
+// Which rank has most to do is seen from few of them: the first of each group at which a tensor begins or
+// ends, since the longer slices come first, and the roots.
 #include "workload/unit_work.h"
 
 #include <algorithm>

@@ -33,8 +33,8 @@ void download(V* to, const V* from, long count) {
   if (count > 0) require(cudaMemcpy(to, from, sizeof(V) * count, cudaMemcpyDeviceToHost), "cudaMemcpy");
 }
 
-// Slices and threads of a kernel of so many blocks a slice that can all be resident, as waiting for each other
-// requires; at most `slices` if nobody asks for more.
+// Slices and threads of a kernel of so many blocks a slice that can all be resident, as waiting for each
+// other requires; at most `slices` if nobody asks for more.
 template <typename Kernel>
 void fit(Options& options, Kernel kernel, int blocks, int slices) {
   int device = 0, processors = 0, resident = 0;

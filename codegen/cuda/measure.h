@@ -1,5 +1,5 @@
-// A table of sizes and times with the columns of nccl-tests, and what else the programs in this directory share
-// on GPUs and CPUs.
+// A table of sizes and times with the columns of nccl-tests, and what else the programs in this directory
+// share on GPUs and CPUs.
 #pragma once
 
 #include <algorithm>

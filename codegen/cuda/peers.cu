@@ -1,6 +1,7 @@
-// The algorithm in algorithm.h on real GPUs, a process each under mpirun: the kernel over NCCL's windows, with
-// loads and stores inside of a node and GIN between nodes. Fills inputs, runs, checks every element, replays as a
-// CUDA graph with other inputs, and prints times with the columns of nccl-tests. Needs NCCL 2.28 and MPI.
+// The algorithm in algorithm.h on real GPUs, a process each under mpirun: the kernel over NCCL's windows,
+// with loads and stores inside of a node and GIN between nodes. Fills inputs, runs, checks every element,
+// replays as a CUDA graph with other inputs, and prints times with the columns of nccl-tests. Needs NCCL 2.28
+// and MPI.
 //
 //   make peers && mpirun -n RANKS ./peers_gpu
 #include <algorithm>

@@ -1,10 +1,10 @@
 // All ranks of the algorithm in algorithm.h on one GPU, or, compiled as plain C++, on threads of a CPU: fills
-// inputs, runs the kernel, checks every element, replays it as a CUDA graph with other inputs, and prints times
-// with the columns of nccl-tests, beside a copy of as many bytes on the device.
+// inputs, runs the kernel, checks every element, replays it as a CUDA graph with other inputs, and prints
+// times with the columns of nccl-tests, beside a copy of as many bytes on the device.
 //
-// The element type is float; -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...) takes another one,
-// -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds halves as float32, -DIN_PLACE has input and output
-// in one memory.
+// The element type is float; -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...) takes another
+// one, -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds halves as float32, -DIN_PLACE has input
+// and output in one memory.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -83,8 +83,8 @@ class Machine {
       device_.upload(outputs_[n], values.output().data(), static_cast<long>(values.output().size()));
       for (int k = 0; k < algorithm::Function::kOperands; ++k) {
         const std::vector<char> bytes = tensor(k, n, elements);
-        device_.upload(tensors_[static_cast<std::size_t>(n * algorithm::Function::kOperands + k)], bytes.data(),
-                       static_cast<long>(bytes.size()));
+        device_.upload(tensors_[static_cast<std::size_t>(n * algorithm::Function::kOperands + k)],
+                       bytes.data(), static_cast<long>(bytes.size()));
       }
     }
   }

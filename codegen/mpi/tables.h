@@ -1,4 +1,5 @@
-// The tables of an example: an AllReduce over two ranks, each of which adds up and hands out one of its two chunks.
+// The tables of an example: an AllReduce over two ranks, each of which adds up and hands out one of its two
+// chunks.
 #pragma once
 
 #include <array>
@@ -26,8 +27,8 @@ constexpr std::array<int, 8> kMessages[] = {
     {1, 0, 0, 0, 1, 1, 1, 1}, {1, 0, 1, 0, 0, 0, 0, 0}, {1, 1, 0, 0, 2, 1, 0, 0}, {1, 1, 1, 0, 3, 1, 1, 1},
 };
 
-// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the function is
-// applied or -1
+// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the
+// function is applied or -1
 constexpr std::array<int, 9> kLocal[] = {
     {0, 0, 1, 0, 0, 1, 0, 0, -1},
     {1, 0, 1, 0, 1, 1, 1, 1, -1},

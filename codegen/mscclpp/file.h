@@ -1,5 +1,5 @@
-// An execution plan of MSCCL++ as it is in the file, with names resolved: what read_plan.cpp and write_plan.cpp
-// translate from and to peer programs.
+// An execution plan of MSCCL++ as it is in the file, with names resolved: what read_plan.cpp and
+// write_plan.cpp translate from and to peer programs.
 #pragma once
 
 #include <optional>
@@ -78,8 +78,8 @@ struct Gpu {
   std::vector<Threadblock> blocks = {};
 };
 
-// The gpus of a plan. `notes` gets what its loader stumbles over. Throws InputError for what is missing, unknown
-// or out of range, with rank, thread block and operation as places in the file.
+// The gpus of a plan. `notes` gets what its loader stumbles over. Throws InputError for what is missing,
+// unknown or out of range, with rank, thread block and operation as places in the file.
 std::vector<Gpu> gpus_of(const JsonReader& root, int most_operations, std::vector<std::string>& notes);
 
 // What of it is too much for executors: "a thread block with ...", and its place; none: nothing.

@@ -1,5 +1,5 @@
-// How the chunks of an execution plan of MSCCL++ are cut into chunks of a PeerProgram: so that parts of groups and
-// units of pipelines are chunks of their own.
+// How the chunks of an execution plan of MSCCL++ are cut into chunks of a PeerProgram: so that parts of
+// groups and units of pipelines are chunks of their own.
 #pragma once
 
 #include <string>

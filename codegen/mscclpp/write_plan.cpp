@@ -1,5 +1,6 @@
-// The idea: an instruction is an operation, and the same on several channels is one operation; all else is names. What
-// was there before wrote text while it lowered, so nothing could say what a plan of a given program is.
+// The idea: an instruction is an operation, and the same on several channels is one operation; all else is
+// names. What was there before wrote text while it lowered, so nothing could say what a plan of a given
+// program is.
 #include "codegen/mscclpp/write_plan.h"
 
 #include <fmt/format.h>

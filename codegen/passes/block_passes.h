@@ -14,8 +14,8 @@ namespace chorale {
 // stay in a register; each such chain goes where its fullest connection is emptiest.
 void spread(std::vector<Events>&, int channels);
 
-// What is sent in a step, in the order in which it is received, as queues want it. Sends of a step read what was
-// before it, so their order is free.
+// What is sent in a step, in the order in which it is received, as queues want it. Sends of a step read what
+// was before it, so their order is free.
 void match_order(std::vector<Events>&);
 
 // The blocks of a rank, each with at most one peer to send to and one to receive from, with all dependencies

@@ -9,8 +9,8 @@
 
 namespace chorale {
 
-// Something that a rank does, with its message. Events of a rank are in an order in which they could be done one
-// after the other.
+// Something that a rank does, with its message. Events of a rank are in an order in which they could be done
+// one after the other.
 struct Event {
   DataOperation does = {};
   int step = 0;

@@ -39,8 +39,8 @@ void fuse(Hops&, const std::function<bool(const DataOperation&)>& has);
 // What goes to a peer need not be kept where nobody reads it any more, likewise.
 void drop_dead_stores(Hops&, const std::function<bool(const DataOperation&)>& has);
 
-// Sets `part`: hops of all ranks whose data meet in a slot that is written are of one part. Returns how many parts
-// there are.
+// Sets `part`: hops of all ranks whose data meet in a slot that is written are of one part. Returns how many
+// parts there are.
 int find_parts(std::vector<Hops>&);
 
 // All places of these, each the first of `count`.

@@ -1,6 +1,7 @@
-// Three passes over each rank, each of which leaves less to the next: sums are made where the input lies already, copies of
-// what is in its place are dropped, and only what is still read after its place was written is saved before everything else.
-// Time is counted in half steps, messages before what is local, as epochs have it (ir/program.h).
+// Three passes over each rank, each of which leaves less to the next: sums are made where the input lies
+// already, copies of what is in its place are dropped, and only what is still read after its place was
+// written is saved before everything else. Time is counted in half steps, messages before what is local, as
+// epochs have it (ir/program.h).
 #include <algorithm>
 #include <map>
 #include <utility>

@@ -1,7 +1,8 @@
 // Lanes of peer programs: one block of each rank, which talk among themselves alone. For peer_lowering.cpp.
 //
-// What is closed can be a lane: both ends of each message, and all hops that touch a slot that any of them writes. So
-// counters and their values are a lane's own affair, and it can be weighed by itself (PeerOptions::excess).
+// What is closed can be a lane: both ends of each message, and all hops that touch a slot that any of them
+// writes. So counters and their values are a lane's own affair, and it can be weighed by itself
+// (PeerOptions::excess).
 #pragma once
 
 #include <map>

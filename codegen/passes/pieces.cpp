@@ -1,6 +1,7 @@
-// The program is run with pieces in place of data, each block as far as it goes, until none goes on. In which order blocks
-// take turns does not matter in a right program: a queue has one sender and one receiver, and counters and dependencies
-// order the uses of scratch. Each instruction runs once; those that would wait forever run in the end, as they come.
+// The program is run with pieces in place of data, each block as far as it goes, until none goes on. In which
+// order blocks take turns does not matter in a right program: a queue has one sender and one receiver, and
+// counters and dependencies order the uses of scratch. Each instruction runs once; those that would wait
+// forever run in the end, as they come.
 #include "codegen/passes/pieces.h"
 
 #include <algorithm>

@@ -6,9 +6,9 @@
 
 namespace chorale {
 
-// Sets `piece` of all operations, of peer programs of all Moves. A slot of inputs or outputs says it; what lies in scratch
-// has it from there, or from the message that brought it, so the program is run once, as far as it goes. A program that is
-// wrong gets some pieces too, for its verifier to judge.
+// Sets `piece` of all operations, of peer programs of all Moves. A slot of inputs or outputs says it; what
+// lies in scratch has it from there, or from the message that brought it, so the program is run once, as far
+// as it goes. A program that is wrong gets some pieces too, for its verifier to judge.
 void find_pieces(PeerProgram&);
 void find_pieces(BlockProgram&);
 

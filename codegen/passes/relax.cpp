@@ -1,7 +1,7 @@
-// The cheapest program first: blocks that hand values on, on shallow queues, then on deeper ones; then a block for each
-// direction; more channels only where blocks are longer than the target takes. Every attempt is made from the beginning and
-// refereed with its queues. That it would wait forever is the one fault that the next attempt may mend; any other is the
-// answer.
+// The cheapest program first: blocks that hand values on, on shallow queues, then on deeper ones; then a
+// block for each direction; more channels only where blocks are longer than the target takes. Every attempt
+// is made from the beginning and refereed with its queues. That it would wait forever is the one fault that
+// the next attempt may mend; any other is the answer.
 #include "codegen/passes/relax.h"
 
 #include <fmt/format.h>

@@ -1,5 +1,5 @@
-// What stands before the class in an emitted workload: its sizes, its tensors and what a rank has of each, and the tables of
-// its algorithms.
+// What stands before the class in an emitted workload: its sizes, its tensors and what a rank has of each,
+// and the tables of its algorithms.
 #pragma once
 
 #include <string>

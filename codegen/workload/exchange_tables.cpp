@@ -1,12 +1,12 @@
-// The program is verified, so what is in a slot is known to be right, and only what it is has to be followed: which block, and
-// whether it is a complete sum. The referee says which operation completes a sum (`completions`); messages and copies hand
-// it on. The first moment at which a rank has the whole sum is one for each chunk and rank, by its being the first: so a
-// function that keeps state with the elements of a slice is applied once to each, whatever the algorithm. The operation
-// that completes a sum applies it with its last operand in registers; where a complete sum comes by message, it is
-// applied as the message is read.
+// The program is verified, so what is in a slot is known to be right, and only what it is has to be followed:
+// which block, and whether it is a complete sum. The referee says which operation completes a sum
+// (`completions`); messages and copies hand it on. The first moment at which a rank has the whole sum is one
+// for each chunk and rank, by its being the first: so a function that keeps state with the elements of a
+// slice is applied once to each, whatever the algorithm. The operation that completes a sum applies it with
+// its last operand in registers; where a complete sum comes by message, it is applied as the message is read.
 //
-// What a message brings is lent (`borrows`) if all that reads it is sums of the same step, and it is stored over, or never
-// looked at, afterwards.
+// What a message brings is lent (`borrows`) if all that reads it is sums of the same step, and it is stored
+// over, or never looked at, afterwards.
 #include "codegen/workload/exchange_tables.h"
 
 #include <fmt/format.h>

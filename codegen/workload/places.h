@@ -1,8 +1,8 @@
-// Where the values of a workload are when it runs: which tensors have memory, whose, and where in it a reader finds what it
-// wants. And the algorithms of its communications, as rows.
+// Where the values of a workload are when it runs: which tensors have memory, whose, and where in it a reader
+// finds what it wants. And the algorithms of its communications, as rows.
 //
-// A tensor has memory where its value outlives its loop: in an input that it updates, in the caller's, or in the class's
-// own. What an AllGather or Broadcast of the same kernel begins with is put where that begins.
+// A tensor has memory where its value outlives its loop: in an input that it updates, in the caller's, or in
+// the class's own. What an AllGather or Broadcast of the same kernel begins with is put where that begins.
 #pragma once
 
 #include <map>
@@ -60,8 +60,8 @@ class WorkloadPlaces : public LoopSurroundings {
   // Where the elements of a slice begin in the memory of a whole tensor.
   std::string begun_at(const std::string& whole, const std::string& slice) const;
 
-  // Of a communication: the layout that cuts its tensor into blocks; do they not lie together; what is moved; the memory
-  // where they do, beside; what the elements are cut into.
+  // Of a communication: the layout that cuts its tensor into blocks; do they not lie together; what is moved;
+  // the memory where they do, beside; what the elements are cut into.
   const TensorLayout& slicing(const Operation&) const;
   bool is_packed(const Operation&) const;
   const TensorType& moved(const Operation& op) const { return operation(workload_, op.operands[0]).type; }

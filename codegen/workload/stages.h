@@ -1,6 +1,6 @@
-// What a workload does, one after the other, as it is printed: loops over elements, communications that a loop may follow
-// (each sum as it becomes complete), and calls. Kernels of the workload become as few stages as they can; what cannot be
-// one is several, which give the same results.
+// What a workload does, one after the other, as it is printed: loops over elements, communications that a
+// loop may follow (each sum as it becomes complete), and calls. Kernels of the workload become as few stages
+// as they can; what cannot be one is several, which give the same results.
 #pragma once
 
 #include <map>
@@ -33,12 +33,13 @@ class Stages {
 
   const std::vector<Stage>& all() const { return stages_; }
   int stage_of(const std::string& name) const { return stage_of_.at(name); }  // -1: of inputs and constants
-  // Does its result have memory? What only its own loop reads has none, nor has a slice that is read where its tensor is.
+  // Does its result have memory? What only its own loop reads has none, nor has a slice that is read where
+  // its tensor is.
   bool is_stored(const std::string& name) const { return stored_.at(name); }
   // The tensor that a name means: a slice that has no memory is its operand.
   std::string behind(const std::string& name) const;
-  // An AllGather or Broadcast whose operand is made in the last stage before, for it alone, and so may be put where the
-  // gathering begins; empty: none.
+  // An AllGather or Broadcast whose operand is made in the last stage before, for it alone, and so may be put
+  // where the gathering begins; empty: none.
   std::string made_in_place(const std::string& name) const;
 
  private:

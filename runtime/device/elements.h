@@ -1,5 +1,5 @@
-// Arithmetic on elements, for hosts and for device code: one place, so that a kernel and the threads of a host
-// give the same bits. C++17, and goes along with emitted programs.
+// Arithmetic on elements, for hosts and for device code: one place, so that a kernel and the threads of a
+// host give the same bits. C++17, and goes along with emitted programs.
 //
 // Half-precision numbers are bits here. Arithmetic on them is done in float32, and each result rounded to
 // nearest, ties to even; device code converts by its instructions, hosts by the same rules in integers (only

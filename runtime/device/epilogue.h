@@ -1,7 +1,8 @@
-// The function that operations apply to complete sums (ir/epilogue.h), over the tensors of ranks. Emitted programs have
-// it printed as code, executors of ours go through a list of operations (runtime/device/stack_function.h); the arithmetic of
-// both is here, so that they give the same bits (but for exp, of which a GPU has its own). C++17; includes nothing of
-// ours but elements.h, since it goes along with emitted programs.
+// The function that operations apply to complete sums (ir/epilogue.h), over the tensors of ranks. Emitted
+// programs have it printed as code, executors of ours go through a list of operations
+// (runtime/device/stack_function.h); the arithmetic of both is here, so that they give the same bits (but for
+// exp, of which a GPU has its own). C++17; includes nothing of ours but elements.h, since it goes along with
+// emitted programs.
 #pragma once
 
 #include <cmath>
@@ -94,8 +95,9 @@ CHORALE_DEVICE R converted(R value) {
   return real<R>(rounded_to<T>(value));
 }
 
-// In [0, 1), a multiple of 2^-24: Philox 4x32 with 10 rounds (Salmon et al., SC 2011), keyed by the seed, of the counter
-// that index and stream make. No state: whoever computes an element, in whatever order, has the same number.
+// In [0, 1), a multiple of 2^-24: Philox 4x32 with 10 rounds (Salmon et al., SC 2011), keyed by the seed, of
+// the counter that index and stream make. No state: whoever computes an element, in whatever order, has the
+// same number.
 template <typename R>
 CHORALE_DEVICE R random_at(std::uint64_t seed, std::uint32_t stream, std::int64_t index) {
   std::uint32_t c0 = static_cast<std::uint32_t>(index),
@@ -113,8 +115,8 @@ CHORALE_DEVICE R random_at(std::uint64_t seed, std::uint32_t stream, std::int64_
   return static_cast<R>(c0 >> 8) * static_cast<R>(1.0 / 16777216);
 }
 
-// Those of one rank, by operand. Sliced ones have the elements of the rank's outputs, of which the first has the index
-// `slice`.
+// Those of one rank, by operand. Sliced ones have the elements of the rank's outputs, of which the first has
+// the index `slice`.
 struct RankTensors {
   const void* const* data;
   std::int64_t slice;
@@ -150,8 +152,9 @@ CHORALE_DEVICE W applied(const Function& function, W element, std::int64_t index
   return rounded_to<W>(function.template value<R>(real<R>(element), index, tensors));
 }
 
-// Is what it computes known only when it runs? Then its loop is compiled once, for any number of places: in all the loops
-// of all types and operations it took ptxas more than twenty minutes, and three so, as without it.
+// Is what it computes known only when it runs? Then its loop is compiled once, for any number of places: in
+// all the loops of all types and operations it took ptxas more than twenty minutes, and three so, as without
+// it.
 template <typename Function>
 inline constexpr bool is_interpreted = false;
 

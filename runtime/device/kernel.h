@@ -13,8 +13,8 @@
 // One thread of the team speaks to other ranks: it waits and signals, and the Syncs of the program carry that
 // over to the other threads, which store and load in between. A Sync before a Signal makes the stores of all
 // threads precede its release; a Sync after a Wait makes the acquire precede their loads. So data are moved
-// by plain stores and loads, and there are no more barriers than the program has, but for one at the beginning
-// and one after each segment.
+// by plain stores and loads, and there are no more barriers than the program has, but for one at the
+// beginning and one after each segment.
 //
 // A message of any size is done in segments, so that scratch stays small: as many launches
 // (ir/peer_program.h) in a row. How many launches there were is kept in device memory, and counters only
@@ -43,8 +43,8 @@ struct PeerTables {
 
 struct PeerShape {
   std::int64_t elements = 0;  // of a block of the collective
-  // Of these, at a time; several segments only if each rank has one block. This and what follows may not change
-  // from launch to launch: they say where things lie in scratch.
+  // Of these, at a time; several segments only if each rank has one block. This and what follows may not
+  // change from launch to launch: they say where things lie in scratch.
   std::int64_t segment = 1;
   std::int64_t tile = 4096;  // elements, a multiple of 16
   int slices = 1;
@@ -60,9 +60,9 @@ CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerSh
 // Memory of the ranks as arrays of pointers by rank: ranks of one process, on one GPU or on the CPU. Kernels
 // over real peers have a class of their own with the same functions (runtime/device/nccl_memory.h).
 //
-// T is what the user has, W what is moved and added up: T itself, or float for halves. Then `work` is a second
-// output of W, and the program one that is right out of place; otherwise `work` is the output. Function is what moves
-// with a position apply to complete sums.
+// T is what the user has, W what is moved and added up: T itself, or float for halves. Then `work` is a
+// second output of W, and the program one that is right out of place; otherwise `work` is the output.
+// Function is what moves with a position apply to complete sums.
 template <typename T, typename W, typename Function = NoFunction>
 struct SharedMemory {
   using User = T;

@@ -1,5 +1,5 @@
-// One algorithm as a collective of NCCL's shape: plans for the sizes that were asked for, input and output that
-// share memory, scratch.
+// One algorithm as a collective of NCCL's shape: plans for the sizes that were asked for, input and output
+// that share memory, scratch.
 //
 // Host code in C++17; it is also copied into emitted programs.
 //
@@ -96,8 +96,8 @@ class StreamMemory {
     if (const cudaError_t code = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &all);
         code != cudaSuccess)
       return code;
-    // Between GPUs of one process NCCL reads and writes the buffers of a call directly. What cudaMalloc gives, it
-    // can; what a pool gives, only after this.
+    // Between GPUs of one process NCCL reads and writes the buffers of a call directly. What cudaMalloc
+    // gives, it can; what a pool gives, only after this.
     int devices = 0;
     if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess) return code;
     for (int other = 0; other < devices; ++other) {
@@ -120,8 +120,8 @@ class StreamMemory {
 // May be used by several threads, one for each rank that lives in this process.
 class NcclAlgorithm {
  public:
-  // The tables must live as long as this. In place, the input of rank n begins n * `input_shift` blocks after its
-  // output (ir/collective_kind.h).
+  // The tables must live as long as this. In place, the input of rank n begins n * `input_shift` blocks after
+  // its output (ir/collective_kind.h).
   NcclAlgorithm(const StepTables& tables, int input_shift, const NcclCalls& nccl)
       : tables_(tables), input_shift_(input_shift), nccl_(nccl) {}
 

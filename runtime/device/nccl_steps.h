@@ -181,8 +181,8 @@ class NcclSteps {
   }
 
   // Fills launches one after the other; a later one sees what an earlier one wrote, so sums and chains may be
-  // cut anywhere. Of a sum that is cut, in place, the input that lies under dst comes first: it has to be read
-  // before a part of the sum is stored there. The function is applied by the last part only.
+  // cut anywhere. Of a sum that is cut, in place, the input that lies under dst comes first: it has to be
+  // read before a part of the sum is stored there. The function is applied by the last part only.
   ncclResult_t add_up(const std::vector<Chain>& chains, int divisor) {
     LocalWork work = no_work();
     for (const Chain& chain : chains) {

@@ -1,9 +1,9 @@
-// What an emitted program that checks itself puts into inputs, and what it demands of outputs. The tables come from the
-// collective's promise (ir/promise.h) and not from the program, so it cannot confirm what it does wrong. C++17, and goes
-// along with emitted programs.
+// What an emitted program that checks itself puts into inputs, and what it demands of outputs. The tables
+// come from the collective's promise (ir/promise.h) and not from the program, so it cannot confirm what it
+// does wrong. C++17, and goes along with emitted programs.
 //
-// Numbers are small integers, so that sums are exact in any order and in every type, or with the seed kRounding floats of
-// mixed magnitude, whose sums have equal bits only if they are made in one order.
+// Numbers are small integers, so that sums are exact in any order and in every type, or with the seed
+// kRounding floats of mixed magnitude, whose sums have equal bits only if they are made in one order.
 #pragma once
 
 #include <algorithm>
@@ -106,8 +106,8 @@ class SelfCheck {
   // The output slots of all ranks for which something is promised.
   const std::vector<PromisedOutput>& promised() const { return promised_; }
 
-  // Elements of a slot that are wrong. combine(a, b) adds; right(have, sum, index) judges, index being the element's in
-  // the inputs.
+  // Elements of a slot that are wrong. combine(a, b) adds; right(have, sum, index) judges, index being the
+  // element's in the inputs.
   template <typename T, typename Combine, typename Right>
   long wrong(const PromisedOutput& output, const Pieces& pieces, unsigned seed, const T* have,
              Combine combine, Right right) const {

@@ -1,5 +1,5 @@
-// What programs that check themselves have in the tensors of an epilogue: small numbers, by operand and index. C++17;
-// goes along with emitted programs.
+// What programs that check themselves have in the tensors of an epilogue: small numbers, by operand and
+// index. C++17; goes along with emitted programs.
 #pragma once
 
 #include <cmath>

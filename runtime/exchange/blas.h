@@ -1,6 +1,6 @@
-// Products of matrices, and convolutions: by a BLAS where there is one (-DCHORALE_BLAS, with a cblas.h), else by loops of
-// ours, which go over memory in pieces that stay in caches. Sums are made in float for float and halves, in double for
-// others, and rounded once. C++17, and goes along with what is emitted.
+// Products of matrices, and convolutions: by a BLAS where there is one (-DCHORALE_BLAS, with a cblas.h), else
+// by loops of ours, which go over memory in pieces that stay in caches. Sums are made in float for float and
+// halves, in double for others, and rounded once. C++17, and goes along with what is emitted.
 #pragma once
 
 #include <algorithm>
@@ -116,8 +116,8 @@ void matrix_product(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int6
   }
 }
 
-// What a rank has of a product: of [.., M, K] and of [K, N], or, batched, of [.., K, N], of which it may have more of the
-// batch than of the first factor.
+// What a rank has of a product: of [.., M, K] and of [K, N], or, batched, of [.., K, N], of which it may have
+// more of the batch than of the first factor.
 struct ProductSides {
   std::int64_t rows = 0, inner = 0, columns = 0;  // rows: of all of the batch together
   std::int64_t period = 1;                        // rows of one of the batch

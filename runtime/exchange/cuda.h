@@ -1,7 +1,7 @@
-// Ranks of one process on GPUs, for emitted workloads: all of them on one GPU, or dealt over several that reach each other's
-// memory. A thread of the host speaks for each rank. Each kernel of the workload is one launch a GPU, of all ranks there, for
-// which the threads meet: blocks that wait for each other must be resident together. C++17, needs nvcc, and goes along with
-// what is emitted.
+// Ranks of one process on GPUs, for emitted workloads: all of them on one GPU, or dealt over several that
+// reach each other's memory. A thread of the host speaks for each rank. Each kernel of the workload is one
+// launch a GPU, of all ranks there, for which the threads meet: blocks that wait for each other must be
+// resident together. C++17, needs nvcc, and goes along with what is emitted.
 #pragma once
 
 #include <algorithm>
@@ -71,7 +71,8 @@ class CudaRanks {
   friend void on_cuda_ranks(const GpuRankOptions&, const std::function<void(CudaTransport<ranks>&)>&);
   struct Stopped {};
 
-  // Of all ranks: those of kernels by themselves, and those of kernels beside products, which have fewer channels.
+  // Of all ranks: those of kernels by themselves, and those of kernels beside products, which have fewer
+  // channels.
   struct Doors {
     GpuMemory<Door> memory = {};    // of the ranks here
     GpuMemory<Door*> by_rank = {};  // of all
@@ -160,8 +161,8 @@ class CudaRanks {
     }
   }
 
-  // Between these, what ranks put into streams becomes graphs, one a GPU: streams of different GPUs wait for nothing of each
-  // other but in kernels. By one thread.
+  // Between these, what ranks put into streams becomes graphs, one a GPU: streams of different GPUs wait for
+  // nothing of each other but in kernels. By one thread.
   void begin_recording() {
     for (const Gpu& gpu : gpus_)
       check(cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
@@ -202,7 +203,8 @@ class CudaRanks {
     changed_.notify_all();
   }
 
-  // What each kernel waits for on its GPU is in streams when the ranks meet: so those that wait for each other all begin.
+  // What each kernel waits for on its GPU is in streams when the ranks meet: so those that wait for each
+  // other all begin.
   template <int ranks, typename Chain>
   void launch(int rank, const Chain& chain, bool beside) {
     static_assert(std::is_trivially_copyable_v<Chain>, "a kernel is given values");
@@ -268,8 +270,8 @@ class CudaTransport {
   // After what was sent tile by tile: it is all in one stream.
   void finish() {}
 
-  // What work() puts into streams, for replay() to do it all again. By all ranks; nothing may be allocated meanwhile, so it
-  // has been done once before.
+  // What work() puts into streams, for replay() to do it all again. By all ranks; nothing may be allocated
+  // meanwhile, so it has been done once before.
   template <typename Work>
   void record(const Work& work) {
     all_.meet([] {});
@@ -303,7 +305,8 @@ class CudaTransport {
   GpuDevice device_;
 };
 
-// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they meet, and is thrown on.
+// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they meet,
+// and is thrown on.
 template <int ranks>
 void on_cuda_ranks(const GpuRankOptions& options, const std::function<void(CudaTransport<ranks>&)>& each) {
   CudaRanks all(ranks, options);

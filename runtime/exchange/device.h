@@ -1,8 +1,10 @@
-// Where a workload computes: a part of the transport that its class is a template over. Memory, loops, copies, products, and
-// what else is done with elements are the device's. Here, of hosts; runtime/exchange/gpu.h has that of GPUs.
+// Where a workload computes: a part of the transport that its class is a template over. Memory, loops,
+// copies, products, and what else is done with elements are the device's. Here, of hosts;
+// runtime/exchange/gpu.h has that of GPUs.
 //
-// A device has what HostDevice has, with these names; functions that do not come back before they are done, or whose work
-// is done in the order of the calls, before anything that reads it. C++17, and goes along with what is emitted.
+// A device has what HostDevice has, with these names; functions that do not come back before they are done,
+// or whose work is done in the order of the calls, before anything that reads it. C++17, and goes along with
+// what is emitted.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +22,8 @@
 
 namespace chorale {
 
-// What makes up a kernel, communications and loops, is done one after the other. On other devices it is one launch.
+// What makes up a kernel, communications and loops, is done one after the other. On other devices it is one
+// launch.
 struct PhaseByPhase {
   template <typename Exchange, typename Function = NoSumFunction>
   static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
@@ -50,8 +53,8 @@ struct PhaseByPhase {
 
 class HostDevice : public PhaseByPhase {
  public:
-  // Are communications that overlap done tile by tile, a tile of one beside the next one of another? Otherwise one comes
-  // after the other.
+  // Are communications that overlap done tile by tile, a tile of one beside the next one of another?
+  // Otherwise one comes after the other.
   static constexpr bool kTileByTile = true;
   // Makes tiles beside communication (runtime/exchange/overlap.h).
   using Worker = TileWorker;
@@ -150,8 +153,8 @@ class HostDevice : public PhaseByPhase {
                            std::int64_t rows, std::int64_t column, std::int64_t columns) {
     chorale::product_part(c, a, b, sides, row, rows, column, columns);
   }
-  // Sums of products that follow each other: what is added is so much of the summed side, from `from` on. After the last
-  // one they are put into c.
+  // Sums of products that follow each other: what is added is so much of the summed side, from `from` on.
+  // After the last one they are put into c.
   template <typename T, typename A, typename B>
   class Summands {
    public:

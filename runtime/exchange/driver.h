@@ -1,15 +1,18 @@
-// The main program around an emitted workload: fills tensors, runs, writes what comes out, checks that replicas agree, and
-// takes the time.
+// The main program around an emitted workload: fills tensors, runs, writes what comes out, checks that
+// replicas agree, and takes the time.
 //
 //   NAME [SIZE=VALUE ...] [--runs 5] [--seed 1] [--in FOLDER] [--out FOLDER]
-//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS] [--patience 60], with -DCHORALE_CUDA
-//        [--graph] [--copy BYTES], likewise: runs are replays of one that was recorded; the time of a copy on a GPU beside them
+//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS] [--patience 60], with
+//        -DCHORALE_CUDA
+//        [--graph] [--copy BYTES], likewise: runs are replays of one that was recorded; the time of a copy on
+//        a GPU beside them
 //
-// In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in, tensors are filled
-// with small multiples of 1/8, of the index in the whole tensor, so that it does not matter how they are laid out; a run
-// before that has numbers whose sums are rounded, so that replicas are equal only if they are made in one order. With
-// -DCHORALE_MPI ranks are processes of MPI, with -DCHORALE_CUDA they are on one GPU or dealt over several, with
-// -DCHORALE_NCCL they have one each, else they are threads. C++17, and goes along with what is emitted.
+// In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in,
+// tensors are filled with small multiples of 1/8, of the index in the whole tensor, so that it does not
+// matter how they are laid out; a run before that has numbers whose sums are rounded, so that replicas are
+// equal only if they are made in one order. With -DCHORALE_MPI ranks are processes of MPI, with
+// -DCHORALE_CUDA they are on one GPU or dealt over several, with -DCHORALE_NCCL they have one each, else they
+// are threads. C++17, and goes along with what is emitted.
 #pragma once
 
 #include <chrono>
@@ -274,9 +277,10 @@ class Driver {
                    static_cast<std::streamsize>(part.elements() * static_cast<std::int64_t>(sizeof(T))));
       require(stream.good(), file(options_.out, tensor) + " cannot be written");
     }
-    // A sum over all elements of numbers that index and value make, which is the same for every layout; and, for those who
-    // added up in another order, the sum of elements with weights between -1 and 1, and of what they are without a sign.
-    // Made-up inputs lead to what is no number (roots of less than 0), which counts as 1.
+    // A sum over all elements of numbers that index and value make, which is the same for every layout; and,
+    // for those who added up in another order, the sum of elements with weights between -1 and 1, and of what
+    // they are without a sign. Made-up inputs lead to what is no number (roots of less than 0), which counts
+    // as 1.
     std::uint64_t sum = 0;
     double weighted = 0, absolute = 0;
     for (std::int64_t i = 0; i < part.elements(); ++i) {

@@ -1,10 +1,12 @@
-// One communication of a workload on one rank: the steps of a lowered program (ir/program.h), over blocks of any length.
+// One communication of a workload on one rank: the steps of a lowered program (ir/program.h), over blocks of
+// any length.
 //
-// Tables say which chunk each message and each sum is about, by its block and piece; so lengths are known only when a
-// program runs, and may be uneven. What a message brings is used where it lies: a transport whose ranks share memory
-// lends it (Delivery::borrows), and one that does not puts it where it is told. Sums of several operands in a row are
-// one, which reads each once and stores once. A sum that is complete may go to a function of the caller instead, in
-// pieces that are in the first cache: nothing is stored then but what the function stores.
+// Tables say which chunk each message and each sum is about, by its block and piece; so lengths are known
+// only when a program runs, and may be uneven. What a message brings is used where it lies: a transport whose
+// ranks share memory lends it (Delivery::borrows), and one that does not puts it where it is told. Sums of
+// several operands in a row are one, which reads each once and stores once. A sum that is complete may go to
+// a function of the caller instead, in pieces that are in the first cache: nothing is stored then but what
+// the function stores.
 //
 // C++17, and goes along with what is emitted.
 #pragma once
@@ -32,7 +34,8 @@ namespace chorale {
 //     where elements are and are computed with: runtime/exchange/device.h
 //   int rank() const, ranks() const;
 //   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     starts all, and comes back when all that is received is `at` its place, and when what was sent and is not
+//     starts all, and comes back when all that is received is `at` its place, and when what was sent and is
+//     not
 //     `stays` may be written again;
 //   void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
 //     gives back what was borrowed, and comes back when nobody reads what was sent;
@@ -73,7 +76,8 @@ struct ExchangeTables {
 struct NoSumFunction {
   void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
 };
-// For operands that are there, and results that nobody waits for. Others are kBeside where somebody computes meanwhile.
+// For operands that are there, and results that nobody waits for. Others are kBeside where somebody computes
+// meanwhile.
 struct NoProgress {
   static constexpr bool kBeside = false;
   void needs(std::int64_t, std::int64_t) {}
@@ -90,7 +94,8 @@ CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* 
   for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
 }
 
-// What a rank does in each step, for the lengths that blocks have. A rank that is none of the tables' (-1) does nothing.
+// What a rank does in each step, for the lengths that blocks have. A rank that is none of the tables' (-1)
+// does nothing.
 class ExchangePlan {
  public:
   struct Place {
@@ -112,8 +117,8 @@ class ExchangePlan {
     std::vector<Place> finished = {};  // of the output
   };
 
-  // Elements have `size` bytes. Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a
-  // part of each block, of whole rows of so many elements.
+  // Elements have `size` bytes. Of rank `rank` of the tables, which is rank `first` + `rank` of the
+  // transport. A tile is a part of each block, of whole rows of so many elements.
   ExchangePlan(std::int64_t size, const ExchangeTables& tables, int rank, int first, Blocks blocks,
                int tile = 0, int tiles = 1, std::int64_t row = 1)
       : tables_(tables),
@@ -210,8 +215,8 @@ class ExchangePlan {
     find_finished();
   }
 
-  // What lies in a slot that a message of this step has come into is where the message is, until something is stored
-  // there.
+  // What lies in a slot that a message of this step has come into is where the message is, until something is
+  // stored there.
   void add_work(Step& step, const ExchangeWork& w) {
     Place from = place(rank_, w.from_buffer, w.from_slot, w.block, w.piece),
           to = place(rank_, w.to_buffer, w.to_slot, w.block, w.piece);
@@ -224,8 +229,8 @@ class ExchangePlan {
     Place there = to;  // what is added to
     brought(from);
     const std::int64_t index = piece_begin(w.block, w.piece);
-    // An addition to the last sum that was stored there is one more operand of it, unless something in between, or the
-    // sum itself, has to do with what is added.
+    // An addition to the last sum that was stored there is one more operand of it, unless something in
+    // between, or the sum itself, has to do with what is added.
     if (w.add != 0)
       for (std::size_t k = step.sums.size(); k-- > 0;) {
         Sum& sum = step.sums[k];
@@ -278,8 +283,9 @@ class Exchange : public ExchangePlan {
   Exchange(const ExchangeTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
-  // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The function has
-  // complete sums: void(index of the first in the output, how many, operand, other operand or null).
+  // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The
+  // function has complete sums: void(index of the first in the output, how many, operand, other operand or
+  // null).
   template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
   void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
            Progress&& progress = {}) {
@@ -399,8 +405,8 @@ class Exchange : public ExchangePlan {
   std::vector<const T*> operands_ = {};  // of the sum that is being made
 };
 
-// Into how many tiles blocks are cut whose communications follow each other: as many as are wanted, 0: up to 8, but each
-// long enough to be worth its messages, and the same on all ranks.
+// Into how many tiles blocks are cut whose communications follow each other: as many as are wanted, 0: up to
+// 8, but each long enough to be worth its messages, and the same on all ranks.
 inline int tile_count(const Blocks& blocks, int wanted = 0) {
   const std::int64_t longest = blocks.size() < 2 ? 0 : blocks[1] - blocks[0];
   const std::int64_t most =
@@ -424,8 +430,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exch
   return parts;
 }
 
-// A tile of what a rank has, to another one, and of what comes from a third; -1: nobody. What is sent is on its way until
-// transport.finish().
+// A tile of what a rank has, to another one, and of what comes from a third; -1: nobody. What is sent is on
+// its way until transport.finish().
 template <typename Transport, typename T>
 void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
                std::int64_t output_elements, int tile, int tiles) {

@@ -1,27 +1,28 @@
-// A kernel of a workload on GPUs, one launch a rank: communications, and the loops around them and between. For device code,
-// C++17; goes along with what is emitted.
+// A kernel of a workload on GPUs, one launch a rank: communications, and the loops around them and between.
+// For device code, C++17; goes along with what is emitted.
 //
-// The idea. Every rank has so many blocks, its channels, and channel c has slice c of every piece: what is added to a slice
-// of a piece, and copied from it, is the same slice of the same piece of another rank, so channel c of a rank hears from
-// channel c of others alone, and an exchange needs no barrier. Whoever wants data reads them in the memory of who has them,
-// into registers, where sums are made and given to the loop.
+// The idea. Every rank has so many blocks, its channels, and channel c has slice c of every piece: what is
+// added to a slice of a piece, and copied from it, is the same slice of the same piece of another rank, so
+// channel c of a rank hears from channel c of others alone, and an exchange needs no barrier. Whoever wants
+// data reads them in the memory of who has them, into registers, where sums are made and given to the loop.
 //
-// Each channel of each rank has a door in memory that all can read: a number, its progress, which only goes up, and where
-// the rank's buffers of this exchange lie. In an exchange that begins with progress b,
+// Each channel of each rank has a door in memory that all can read: a number, its progress, which only goes
+// up, and where the rank's buffers of this exchange lie. In an exchange that begins with progress b,
 //   b + 1              it is there, and its door says where its buffers are;
 //   b + 2 + 2s         what comes in step s from memory that changes in step s has been copied;
 //   b + 3 + 2s         step s is done;
 //   b + 2 + 2 * steps  so is the exchange: everybody who reads here has done so.
-// Before step s it waits until those that it reads from in step s, and those that have read here in step s - 1, are done with
-// step s - 1; what a step reads is stored over in that step only after its readers have copied it. By induction nothing is
-// read before it is there, nor stored over while it is read. An exchange may be several launches of some steps each: then
-// the end of a step is told by the next launch, which begins when what its steps read has been made. Between an exchange and what comes next in the kernel, the
-// channels of a rank wait for each other, since slices of other tensors are other ones.
+// Before step s it waits until those that it reads from in step s, and those that have read here in step s -
+// 1, are done with step s - 1; what a step reads is stored over in that step only after its readers have
+// copied it. By induction nothing is read before it is there, nor stored over while it is read. An exchange
+// may be several launches of some steps each: then the end of a step is told by the next launch, which begins
+// when what its steps read has been made. Between an exchange and what comes next in the kernel, the channels
+// of a rank wait for each other, since slices of other tensors are other ones.
 //
-// All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host looks, and a
-// launch begins with what it finds at its own door, so that launches can be replayed as a graph. All blocks of all ranks must
-// be resident: a cooperative launch, or one on each of several GPUs that reach each other's memory. Waits are bounded
-// (runtime/device/counters.h).
+// All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host
+// looks, and a launch begins with what it finds at its own door, so that launches can be replayed as a graph.
+// All blocks of all ranks must be resident: a cooperative launch, or one on each of several GPUs that reach
+// each other's memory. Waits are bounded (runtime/device/counters.h).
 #pragma once
 
 #include <cstdint>
@@ -68,7 +69,8 @@ struct Width {
   static constexpr int value = count;
 };
 
-// function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by this one of so many threads.
+// function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by this one of so
+// many threads.
 template <typename Function>
 __device__ inline void for_several(std::int64_t begin, std::int64_t end, std::int64_t thread,
                                    std::int64_t threads, const Function& function) {
@@ -204,7 +206,8 @@ struct ExchangePhase {
   Lies<T> buffers[3];
   Loop loop;
   int first,
-      last;  // the steps of this launch: all, or, where somebody computes meanwhile, some that follow those before
+      // the steps of this launch: all, or, where somebody computes meanwhile, some that follow those before
+      last;
 
   __device__ bool run(FusedBlock& block) const {
     FusedStep begin = {};

@@ -1,8 +1,9 @@
-// A GPU as the device of a workload (runtime/exchange/device.h says what that is): all work of a rank goes into one stream, in
-// the order of the calls, but for products beside communication, which go into a second one. Events say when the tiles are
-// made that a communication takes, and when those have come that tiles are made of, so the host waits for nothing, and no
-// kernel for what is not in a stream yet. Products by cuBLAS with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs
-// nvcc; C++17, and goes along with what is emitted.
+// A GPU as the device of a workload (runtime/exchange/device.h says what that is): all work of a rank goes
+// into one stream, in the order of the calls, but for products beside communication, which go into a second
+// one. Events say when the tiles are made that a communication takes, and when those have come that tiles are
+// made of, so the host waits for nothing, and no kernel for what is not in a stream yet. Products by cuBLAS
+// with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs nvcc; C++17, and goes along with
+// what is emitted.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -390,7 +391,8 @@ class GpuDevice {
     if (status != CUBLAS_STATUS_SUCCESS)
       throw std::runtime_error("cuBLAS reports error " + std::to_string(static_cast<int>(status)));
   }
-  // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float of halves.
+  // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float
+  // of halves.
   template <typename T, typename A>
   void by_blas(Matrix<T> c, Matrix<const A> a, Matrix<const A> b, std::int64_t rows, std::int64_t inner,
                std::int64_t columns, bool adds) {
@@ -422,8 +424,8 @@ class GpuDevice {
   int processors_ = 1;
 };
 
-// Tiles are put into the stream of products as soon as what they are made of is in a stream: the host goes through all of it
-// once, in the order in which a worker of a host would.
+// Tiles are put into the stream of products as soon as what they are made of is in a stream: the host goes
+// through all of it once, in the order in which a worker of a host would.
 class GpuTileWorker {
  public:
   GpuTileWorker(GpuDevice& device, TileGrid operand, TileGrid result, std::vector<TileWork> work,
@@ -467,7 +469,8 @@ class GpuTileWorker {
   }
 
  private:
-  // Events: one that products wait for; their end; those of tiles follow. Each is always recorded in the same stream.
+  // Events: one that products wait for; their end; those of tiles follow. Each is always recorded in the same
+  // stream.
   static constexpr int kFollows = 0, kEnds = 1;
 
   void make() {

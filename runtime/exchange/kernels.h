@@ -1,5 +1,5 @@
-// What a rank does on a GPU by itself, as kernels of so many blocks: loops, totals, slices of tensors, products, convolutions.
-// Needs nvcc; C++17, and goes along with what is emitted.
+// What a rank does on a GPU by itself, as kernels of so many blocks: loops, totals, slices of tensors,
+// products, convolutions. Needs nvcc; C++17, and goes along with what is emitted.
 #pragma once
 
 #include <cuda_runtime.h>

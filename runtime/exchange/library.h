@@ -1,6 +1,7 @@
-// An emitted workload as a library for programs in other languages, with a C interface that knows nothing of MPI: whoever
-// makes a program says how messages are moved; or, with -DCHORALE_NCCL, for tensors on GPUs, over NCCL. NAME.json says what tensors there are, in the order of the addresses that
-// chorale_run takes; results have the rows of NAME.json, too. C++17, and goes along with what is emitted.
+// An emitted workload as a library for programs in other languages, with a C interface that knows nothing of
+// MPI: whoever makes a program says how messages are moved; or, with -DCHORALE_NCCL, for tensors on GPUs,
+// over NCCL. NAME.json says what tensors there are, in the order of the addresses that chorale_run takes;
+// results have the rows of NAME.json, too. C++17, and goes along with what is emitted.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct chorale_message {
   int peer, tag;
   int sends;  // 1, or 0: receives
 };
-// Moves all of them, and comes back when what was sent may be written again and what was to come is there: 0, or another
-// number where that failed. Messages of a pair that have one tag come one after the other.
+// Moves all of them, and comes back when what was sent may be written again and what was to come is there: 0,
+// or another number where that failed. Messages of a pair that have one tag come one after the other.
 typedef int (*chorale_exchange)(void* context, chorale_message* messages, int count);
 }
 
@@ -187,8 +188,8 @@ Value guarded(Value otherwise, Function function) {
 
 }  // namespace chorale
 
-// What a library has: null, -1 or another number than 0 where a call fails, and chorale_error() says why. A program is
-// used by one thread at a time.
+// What a library has: null, -1 or another number than 0 where a call fails, and chorale_error() says why. A
+// program is used by one thread at a time.
 #define CHORALE_C_COMMON(Program)                            \
   void chorale_free(void* program) {                         \
     delete static_cast<Program*>(program);                   \
@@ -218,9 +219,9 @@ Value guarded(Value otherwise, Function function) {
   }                                                                                                     \
   }
 #else
-// On GPUs: one rank has chorale_id fill 128 bytes, which all give to chorale_join, each with the number of its GPU; programs
-// are made of what that returns, and are gone before chorale_leave. Addresses are those of the GPU, but of scalars that the
-// program does not change; chorale_run comes back when all is in the stream.
+// On GPUs: one rank has chorale_id fill 128 bytes, which all give to chorale_join, each with the number of
+// its GPU; programs are made of what that returns, and are gone before chorale_leave. Addresses are those of
+// the GPU, but of scalars that the program does not change; chorale_run comes back when all is in the stream.
 #define CHORALE_C_INTERFACE(Workload)                                                           \
   using ChoraleProgram = chorale::GpuLibraryProgram<Workload>;                                  \
   extern "C" {                                                                                  \

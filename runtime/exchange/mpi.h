@@ -1,5 +1,5 @@
-// Ranks as processes of MPI, for runtime/exchange/exchange.h: all messages of a step at once. C++17, and goes along with
-// what is emitted.
+// Ranks as processes of MPI, for runtime/exchange/exchange.h: all messages of a step at once. C++17, and goes
+// along with what is emitted.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1
@@ -62,7 +62,8 @@ class MpiTransport {
       return (arrives ? MPI_Issend : MPI_Isend)(data, count, type, send.peer, send.tag, comm_, request);
     });
   }
-  // One message, whatever it is made of: pieces, and what is longer than an int counts, are a type of their own.
+  // One message, whatever it is made of: pieces, and what is longer than an int counts, are a type of their
+  // own.
   template <typename Start>
   static void start(const Delivery& delivery, std::vector<MPI_Request>& requests, Start function) {
     constexpr std::int64_t most = std::int64_t{1} << 30;

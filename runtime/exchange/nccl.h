@@ -1,6 +1,6 @@
-// Ranks that are a GPU each, over NCCL, for emitted workloads: all work of a rank goes into one stream. The messages of a step
-// are a group of sends and receives, sums and loops are kernels after it, so nothing waits on the host. C++17, needs nvcc and NCCL, and goes
-// along with what is emitted.
+// Ranks that are a GPU each, over NCCL, for emitted workloads: all work of a rank goes into one stream. The
+// messages of a step are a group of sends and receives, sums and loops are kernels after it, so nothing waits
+// on the host. C++17, needs nvcc and NCCL, and goes along with what is emitted.
 #pragma once
 
 #include <nccl.h>
@@ -35,8 +35,8 @@ __device__ inline T* element_of(const Lies<T>& lies, std::int64_t index) {
   return lies.is_together() ? lies.at(index) : lies.run(index, 1).at;
 }
 
-// The sum of `operands` into `to` (where `stores`), and into the loop, from its element `index` on; blocks before those of
-// this launch have kept totals already.
+// The sum of `operands` into `to` (where `stores`), and into the loop, from its element `index` on; blocks
+// before those of this launch have kept totals already.
 template <typename T, Combination op, typename Loop>
 __global__ void __launch_bounds__(256)
     sum_kernel(const __grid_constant__ SumOperands<T> operands, const __grid_constant__ Lies<T> to,
@@ -267,8 +267,8 @@ class NcclTransport {
   std::vector<Delivery> posted_ = {};
 };
 
-// A thread a rank, with a GPU each, of a process that has so many. Calls the function, and waits for all; throws what the
-// first one threw.
+// A thread a rank, with a GPU each, of a process that has so many. Calls the function, and waits for all;
+// throws what the first one threw.
 inline void on_nccl_ranks(int ranks, const std::function<void(NcclTransport&)>& each) {
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");

@@ -1,10 +1,11 @@
-// Computation beside communication: a result that is made tile by tile, by hosts on a thread of its own. Where what it is made of
-// comes from other ranks, tiles are made as that arrives; where it goes to others, in the order in which the steps of that
-// communication first need them, and who needs elements waits for the tiles that have them. C++17, and goes along with
-// what is emitted.
+// Computation beside communication: a result that is made tile by tile, by hosts on a thread of its own.
+// Where what it is made of comes from other ranks, tiles are made as that arrives; where it goes to others,
+// in the order in which the steps of that communication first need them, and who needs elements waits for the
+// tiles that have them. C++17, and goes along with what is emitted.
 //
-// Communications tell of elements of their blocks (Exchange::run, Progress). Of slices along another dimension than the
-// first, blocks are not as the tensor lies: they are filled just before they are sent, and emptied as they arrive.
+// Communications tell of elements of their blocks (Exchange::run, Progress). Of slices along another
+// dimension than the first, blocks are not as the tensor lies: they are filled just before they are sent, and
+// emptied as they arrive.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,8 @@ namespace chorale {
 // First elements, and how many, one after the other.
 using ElementParts = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-// Where tiles begin that a length is cut into, each of at most `most`; the last number is where they end. None is empty.
+// Where tiles begin that a length is cut into, each of at most `most`; the last number is where they end.
+// None is empty.
 inline std::vector<std::int64_t> cuts(std::int64_t length, std::int64_t most) {
   std::vector<std::int64_t> result = {0};
   while (result.back() < length) result.push_back(std::min(length, result.back() + most));
@@ -48,7 +50,8 @@ inline std::vector<std::int64_t> cuts_of_both(std::vector<std::int64_t> a,
   return a;
 }
 
-// A tensor as a matrix, in row-major order, cut into tiles by rows and by columns. Tiles are counted in row-major order.
+// A tensor as a matrix, in row-major order, cut into tiles by rows and by columns. Tiles are counted in
+// row-major order.
 struct TileGrid {
   std::vector<std::int64_t> rows = {0}, columns = {0};  // where tiles begin, and where the last one ends
 
@@ -85,8 +88,8 @@ struct TileGrid {
   }
 };
 
-// One piece of work: the tile of an operand that it waits for (-1: none), and the tile of the result that it makes, or
-// helps to make.
+// One piece of work: the tile of an operand that it waits for (-1: none), and the tile of the result that it
+// makes, or helps to make.
 struct TileWork {
   int waits_for = -1, makes = 0;
 };
@@ -112,8 +115,8 @@ class TileQueue {
     }
   }
 
-  // What waits for nothing can be done, in the order of these parts of the result; the rest as arrived() hears of what it
-  // waits for.
+  // What waits for nothing can be done, in the order of these parts of the result; the rest as arrived()
+  // hears of what it waits for.
   void start(const ElementParts& needed) {
     for (const auto& [begin, count] : needed)
       for_each_tile(begin, count, [&](int tile) {
@@ -267,8 +270,8 @@ inline std::int64_t rows_of_tile(std::int64_t rows, int wanted) {
       1, wanted > 0 ? (rows + wanted - 1) / wanted : std::min<std::int64_t>(64, rows / 16));
 }
 
-// Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`, too. operand_row: elements
-// of a row that arrive; 0 where it is there.
+// Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`,
+// too. operand_row: elements of a row that arrive; 0 where it is there.
 template <typename Device>
 typename Device::Worker row_worker(Device& device, std::int64_t rows, std::int64_t operand_row,
                                    std::int64_t result_row,
@@ -299,7 +302,8 @@ class SlicedBlocks {
 
   std::int64_t elements() const { return begins_.back(); }
 
-  // function(in the blocks, slice, within the slice, how many) of these elements of the blocks, slice by slice.
+  // function(in the blocks, slice, within the slice, how many) of these elements of the blocks, slice by
+  // slice.
   template <typename Function>
   void for_each_slice(std::int64_t begin, std::int64_t count, Function function) const {
     const std::int64_t end = begin + count;
@@ -310,7 +314,8 @@ class SlicedBlocks {
       begin = next;
     }
   }
-  // function(in the blocks, in the tensor, how many) of each run of these elements of the blocks that lies together in both.
+  // function(in the blocks, in the tensor, how many) of each run of these elements of the blocks that lies
+  // together in both.
   template <typename Function>
   void for_each_run(std::int64_t begin, std::int64_t count, Function function) const {
     for_each_slice(begin, count,
@@ -358,7 +363,8 @@ class Packing {
   Next next_;
   std::set<std::int64_t> filled_ = {};
 };
-// And they are emptied as they are complete, which `next` is told; what they are made of is as the rank's slice lies.
+// And they are emptied as they are complete, which `next` is told; what they are made of is as the rank's
+// slice lies.
 template <typename Device, typename T, typename Next = NoProgress>
 class Unpacking {
  public:

@@ -1,5 +1,6 @@
-// What a rank has of a tensor, and where: for programs that are emitted for workloads (codegen/workload/workload_source.h). Sides
-// are numbers that are known when a program runs. C++17, and goes along with what is emitted.
+// What a rank has of a tensor, and where: for programs that are emitted for workloads
+// (codegen/workload/workload_source.h). Sides are numbers that are known when a program runs. C++17, and goes
+// along with what is emitted.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@
 #include "ir/pieces.h"
 #include "runtime/device/epilogue.h"
 
-// A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with all that it
-// calls in it: a sum of two halves by a call was one element at a time.
+// A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with
+// all that it calls in it: a sum of two halves by a call was one element at a time.
 #define CHORALE_LOOP __attribute__((noinline, flatten))
 #define CHORALE_ELEMENT CHORALE_DEVICE inline __attribute__((always_inline))
 
@@ -28,7 +29,8 @@ inline std::int64_t product(const Sides& sides, std::size_t from = 0) {
   return count;
 }
 
-// The indices, in the whole tensor, of what a rank has, as device code asks for them too: runs that follow each other.
+// The indices, in the whole tensor, of what a rank has, as device code asks for them too: runs that follow
+// each other.
 struct Indices {
   std::int64_t first = 0, elements = 0;
   std::int64_t run = 0, pitch = 0;  // of one run; from its first index to that of the next. 0: all is one run
@@ -38,8 +40,8 @@ struct Indices {
   }
 };
 
-// The elements of a box of a tensor, in row-major order. Whole tensors are such, and slices along a dimension. Slices of
-// the flat tensor are boxes of one dimension.
+// The elements of a box of a tensor, in row-major order. Whole tensors are such, and slices along a
+// dimension. Slices of the flat tensor are boxes of one dimension.
 class Share {
  public:
   Share() = default;
@@ -60,7 +62,8 @@ class Share {
   const Sides& whole() const { return whole_; }
   const Sides& own() const { return own_; }
   std::int64_t side(std::size_t dim) const { return own_[dim]; }
-  // The index in the whole tensor of the first one; the others follow it where this is a slice along the first side.
+  // The index in the whole tensor of the first one; the others follow it where this is a slice along the
+  // first side.
   std::int64_t first() const { return begin_ * inner(); }
   // Of any one.
   std::int64_t index(std::int64_t i) const {
@@ -72,7 +75,8 @@ class Share {
     if (along_ == 0) return {first(), elements_, 0, 0};
     return {first(), elements_, own_[along_] * inner(), whole_[along_] * inner()};
   }
-  // So many, from one whose index is a multiple of it in what the part has, follow each other in the whole tensor.
+  // So many, from one whose index is a multiple of it in what the part has, follow each other in the whole
+  // tensor.
   std::int64_t run() const { return along_ == 0 ? elements_ : own_[along_] * inner(); }
 
  private:
@@ -110,8 +114,8 @@ void copy_slice(T* slice, const T* whole, const Share& part) {
   for (std::int64_t i = 0; i < part.elements(); i += run) std::copy_n(whole + part.index(i), run, slice + i);
 }
 
-// Where the elements of a tensor that is broadcast lie, by the indices of those that it is broadcast to: sides of those,
-// and how far a step along each is in the other (0: along none of its own).
+// Where the elements of a tensor that is broadcast lie, by the indices of those that it is broadcast to:
+// sides of those, and how far a step along each is in the other (0: along none of its own).
 template <int dims>
 class Walk {
  public:

@@ -1,9 +1,10 @@
-// Products and convolutions as work for a worker of the device (runtime/exchange/overlap.h): which tiles they are cut into, by what
-// arrives of them and how their result is taken. C++17, and goes along with what is emitted.
+// Products and convolutions as work for a worker of the device (runtime/exchange/overlap.h): which tiles they
+// are cut into, by what arrives of them and how their result is taken. C++17, and goes along with what is
+// emitted.
 //
-// Rows of the result are made as rows of the first factor arrive, columns as columns of the second do. What arrives along
-// the summed side adds to all sums, slice by slice. Where all ranks are to have the same result these are added in the
-// order of ranks, not of arrival: replicas are the same to the bit.
+// Rows of the result are made as rows of the first factor arrive, columns as columns of the second do. What
+// arrives along the summed side adds to all sums, slice by slice. Where all ranks are to have the same result
+// these are added in the order of ranks, not of arrival: replicas are the same to the bit.
 #pragma once
 
 #include <algorithm>
@@ -98,8 +99,8 @@ typename Device::Worker product_worker(Device& device, T* c, const A* a, const B
   });
 }
 
-// Images as they arrive along the batch, output channels as kernels do; all at once where slices of channels or of images
-// arrive.
+// Images as they arrive along the batch, output channels as kernels do; all at once where slices of channels
+// or of images arrive.
 template <typename Device, typename T, typename A, typename B>
 typename Device::Worker convolution_worker(Device& device, T* c, const A* images, const B* kernels,
                                            const Share& result, const ConvolutionSides& s,

@@ -1,6 +1,6 @@
-// Tensors of one dimension that are lists of tensors, which lie anywhere: where an element is, by a table of buckets of
-// 2^10 elements that says in which of them each begins. Nothing is copied: loops and communications go from one to the
-// next. C++17, and goes along with what is emitted.
+// Tensors of one dimension that are lists of tensors, which lie anywhere: where an element is, by a table of
+// buckets of 2^10 elements that says in which of them each begins. Nothing is copied: loops and
+// communications go from one to the next. C++17, and goes along with what is emitted.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// A few elements that follow each other, in registers: how loops and communications read and store in kernels, in loads of 16
-// bytes where addresses let them. For hosts and for device code. C++17, and goes along with what is emitted.
+// A few elements that follow each other, in registers: how loops and communications read and store in
+// kernels, in loads of 16 bytes where addresses let them. For hosts and for device code. C++17, and goes
+// along with what is emitted.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
-// Ranks as threads of this process, for runtime/exchange/exchange.h. A sender says where its data lie; whoever receives
-// them reads them there, and says when it has. So data that are added up move once, into the registers of who adds.
+// Ranks as threads of this process, for runtime/exchange/exchange.h. A sender says where its data lie;
+// whoever receives them reads them there, and says when it has. So data that are added up move once, into the
+// registers of who adds.
 //
-// An exchange says where all its data are before it waits for anything, and a release gives back all that it borrowed
-// before it waits for others to do so. So where messages match both end, however threads are scheduled. C++17, and goes along with
-// what is emitted.
+// An exchange says where all its data are before it waits for anything, and a release gives back all that it
+// borrowed before it waits for others to do so. So where messages match both end, however threads are
+// scheduled. C++17, and goes along with what is emitted.
 #pragma once
 
 #include <atomic>
@@ -197,8 +198,8 @@ class ThreadTransport {
     });
     return result;
   }
-  // A rank that runs answers within a few turns of the scheduler. The condition is asked without the lock, which it may
-  // take; it is looked at again after a while, should it have changed in between.
+  // A rank that runs answers within a few turns of the scheduler. The condition is asked without the lock,
+  // which it may take; it is looked at again after a while, should it have changed in between.
   template <typename Condition>
   void wait(Condition condition) {
     for (int turn = 0; turn < 100; ++turn) {
@@ -224,8 +225,8 @@ class ThreadTransport {
   std::vector<Borrowed> borrowed_ = {};
 };
 
-// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they wait, and is thrown
-// on.
+// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they wait,
+// and is thrown on.
 inline void on_thread_ranks(int ranks, const std::function<void(ThreadTransport&)>& each) {
   ThreadRanks all(ranks);
   std::vector<std::thread> threads;

@@ -1,5 +1,5 @@
-// The kernel of runtime/device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and an
-// operation that are known when it runs.
+// The kernel of runtime/device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and
+// an operation that are known when it runs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -30,8 +30,8 @@ struct PeerPointers {
 // How many thread blocks of so many threads can be resident on the current device.
 cudaError_t resident_blocks(const PeerKernelChoice&, int threads, int* blocks);
 
-// Enqueues it: `blocks` of the table of blocks, each in shape.slices thread blocks, which must all be resident.
-// Averages are finished where op is Avg and `average`.
+// Enqueues it: `blocks` of the table of blocks, each in shape.slices thread blocks, which must all be
+// resident. Averages are finished where op is Avg and `average`.
 cudaError_t launch_peers(const PeerKernelChoice&, const PeerTables&, const PeerShape&, const PeerPointers&,
                          const Patience&, bool average, int blocks, int threads, cudaStream_t);
 

@@ -56,9 +56,9 @@ MPI_Op operation(ReduceOp op) {
   return MPI_SUM;
 }
 
-// Buffers and a call over the ranks of a session, in the shape of RankPlan. Throws InputError for collectives, types
-// and sizes that MPI's interface does not have; halves are among them, so how they are accumulated is no
-// question here. Requires an MpiSession.
+// Buffers and a call over the ranks of a session, in the shape of RankPlan. Throws InputError for
+// collectives, types and sizes that MPI's interface does not have; halves are among them, so how they are
+// accumulated is no question here. Requires an MpiSession.
 class MpiLibraryPlan {
  public:
   // In place the buffers share memory as MPI_IN_PLACE has it: a ReduceScatter's output is the first block of

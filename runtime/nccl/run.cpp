@@ -125,7 +125,8 @@ class GpuBuffers {
 
   const RankBuffers& host() const { return host_; }
 
-  // The likes of input and output. The input is in the first memory always, the output where the second is empty.
+  // The likes of input and output. The input is in the first memory always, the output where the second is
+  // empty.
   void* input() const { return at(host_.input); }
   void* output() const { return host_.rest.empty() ? at(host_.output) : rest_; }
 
