@@ -1,6 +1,6 @@
-// A thread block on a CPU: threads that meet at a barrier. C++20; goes along with emitted programs.
+// A thread block on a CPU: threads that meet at a barrier. C++20; copied into emitted programs.
 //
-// Two flags take turns. Thread 0 may be at the next meeting before another thread has read the flag of this
+// Two flags alternate. Thread 0 may be at the next meeting before another thread has read the flag of this
 // one; at the one after that it is only when all have left this one, so it never overwrites what is still to
 // be read.
 #pragma once

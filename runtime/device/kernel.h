@@ -1,5 +1,5 @@
 // What a thread block does for its part of a peer program: the kernel itself, for CUDA and, with a Team of
-// CPU threads, for the tests. C++17; goes along with emitted programs.
+// CPU threads, for the tests. C++17; copied into emitted programs.
 //
 // Each block of the program is run by `slices` thread blocks. Chunks are cut into tiles of a fixed size, and
 // slice s takes the tiles s, s + slices, ... of every chunk, and has counters of its own. So what one slice
@@ -8,13 +8,13 @@
 // that wait for each other must be resident.
 //
 // Slices were parts of a segment at first. A shorter last segment then moved their borders in the mailboxes,
-// and a slice overwrote what another one still read; tiles of a fixed size have no such borders.
+// and a slice overwrote data that another one had still to read; tiles of a fixed size have no such borders.
 //
-// One thread of the team speaks to other ranks: it waits and signals, and the Syncs of the program carry that
-// over to the other threads, which store and load in between. A Sync before a Signal makes the stores of all
-// threads precede its release; a Sync after a Wait makes the acquire precede their loads. So data are moved
-// by plain stores and loads, and there are no more barriers than the program has, but for one at the
-// beginning and one after each segment.
+// One thread of the team synchronizes with other ranks: it waits and signals, and the Syncs of the program
+// carry that over to the other threads, which store and load in between. A Sync before a Signal makes the
+// stores of all threads precede its release; a Sync after a Wait makes the acquire precede their loads. So
+// data are moved by plain stores and loads, and there are no more barriers than the program has, but for one
+// at the beginning and one after each segment.
 //
 // A message of any size is done in segments, so that scratch stays small: as many launches
 // (ir/peer_program.h) in a row. How many launches there were is kept in device memory, and counters only
@@ -60,9 +60,9 @@ CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerSh
 // Memory of the ranks as arrays of pointers by rank: ranks of one process, on one GPU or on the CPU. Kernels
 // over real peers have a class of their own with the same functions (runtime/device/nccl_memory.h).
 //
-// T is what the user has, W what is moved and added up: T itself, or float for halves. Then `work` is a
-// second output of W, and the program one that is right out of place; otherwise `work` is the output.
-// Function is what moves with a position apply to complete sums.
+// T is the type of the user's data, W the type that is moved and added up: T itself, or float for halves.
+// Then `work` is a second output of W, and the program one that is right out of place; otherwise `work` is
+// the output. Function is applied to complete sums by the moves that have a position.
 template <typename T, typename W, typename Function = NoFunction>
 struct SharedMemory {
   using User = T;
@@ -175,8 +175,8 @@ class PeerKernel {
     return true;
   }
 
-  // Elements before a place. Scratch has a pitch, so that a slot is aligned whatever piece it holds, and with
-  // double scratch odd launches have the second half.
+  // Elements before a slot. Scratch has a pitch, so that a slot is aligned whatever piece it holds, and with
+  // double scratch odd launches use the second copy.
   CHORALE_DEVICE std::int64_t place(const PeerPlaceRow& at, int further) const {
     const int index = at.index + further;
     if (at.buffer == 2) {
@@ -226,7 +226,7 @@ class PeerKernel {
   }
 
   // The tiles of this slice, chunk by chunk. Which slice has an element follows from its position in the
-  // chunk alone, so whoever reads the chunk later, here or at a peer, finds it stored by its own slice.
+  // chunk alone, so a later reader of the chunk, here or at a peer, finds it stored by its own slice.
   CHORALE_DEVICE void move(const PeerRow& row) {
     for (int c = 0; c < row.count; ++c) {
       const int piece = (row.piece + c) % tables_.pieces;
@@ -247,7 +247,7 @@ class PeerKernel {
     }
   }
 
-  // The usual numbers of places have loops of their own; so has what applies the function, since a test
+  // The usual numbers of operands have loops of their own; so has what applies the function, since a test
   // inside would keep compilers from vectors: with it, the kernel on CPU threads took 96 to 102 ms for 16 MB
   // where it takes 24 to 33.
   template <bool applies>
@@ -349,7 +349,7 @@ class PeerKernel {
     }
   }
 
-  // Slices share a slot as they like here: all of it is there, and nobody else touches it.
+  // Slices share a slot as they like here: all of it is there, and no other rank accesses it.
   CHORALE_DEVICE void finish_slot(int rank, int o) {
     const PeerPlaceRow at = tables_.places[tables_.ranks[rank].outputs + o];
     const std::int64_t start = place(at, 0);

@@ -30,7 +30,7 @@ struct LocalWork {
   std::int64_t elements[kMostChains];    // of each range of the chain
   void* dst[kMostSums];                  // of a sum: its first source (+) its second (+) ...
   const void* source[kMostSources];
-  // Of a sum that StepFunction is applied to, averages divided by so many ranks: the index of its first
+  // Of a sum that StepFunction is applied to, averages divided by `divisor` ranks: the index of its first
   // element. Else -1.
   std::int64_t index[kMostSums];
   int average_of = 1;

@@ -3,11 +3,12 @@
 //
 // Host code in C++17; it is also copied into emitted programs.
 //
-// Three ways, by where the buffers lie: apart; in place as NCCL means it, by a plan that knows that; and with
-// the input copied to scratch first, where the plan would lose what it still needs or where buffers overlap
-// in some other way. Each rank decides for itself, since the messages are the same in all three.
+// Three cases, by where the buffers lie: apart; in place as NCCL means it, by a plan that knows that; and
+// with the input copied to scratch first, where the plan would lose what it still needs or where buffers
+// overlap otherwise. Each rank decides for itself, since the messages are the same in all three.
 //
-// Nothing is kept for a communicator: one that takes the place of a destroyed one is not taken for it.
+// Nothing is kept for a communicator: a communicator at the address of a destroyed one is not confused with
+// it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -125,9 +126,9 @@ class NcclAlgorithm {
   NcclAlgorithm(const StepTables& tables, int input_shift, const NcclCalls& nccl)
       : tables_(tables), input_shift_(input_shift), nccl_(nccl) {}
 
-  // Enqueues the collective on blocks of so many elements; with a time limit, waits for each step (not where
-  // the stream is captured). What failed is in `fault`: rank, step, peer, and why. The scratch of `run` is
-  // ignored.
+  // Enqueues the collective on blocks of `elements` elements; with a time limit, waits for each step (not
+  // where the stream is captured). What failed is in `fault`: rank, step, peer, and why. The scratch of `run`
+  // is ignored.
   ncclResult_t run(NcclRun run, std::int64_t elements, std::chrono::milliseconds limit, std::string& fault) {
     std::shared_ptr<const StepPlan> plan = plan_for(run, elements, false);
     const Overlap overlap = overlap_of(run, *plan, elements);

@@ -1,6 +1,6 @@
-// What an emitted program that checks itself puts into inputs, and what it demands of outputs. The tables
+// What an emitted program that checks itself puts into inputs, and what it requires of outputs. The tables
 // come from the collective's promise (ir/promise.h) and not from the program, so it cannot confirm what it
-// does wrong. C++17, and goes along with emitted programs.
+// does wrong. C++17, and is copied into emitted programs.
 //
 // Numbers are small integers, so that sums are exact in any order and in every type, or with the seed
 // kRounding floats of mixed magnitude, whose sums have equal bits only if they are made in one order.
@@ -106,8 +106,8 @@ class SelfCheck {
   // The output slots of all ranks for which something is promised.
   const std::vector<PromisedOutput>& promised() const { return promised_; }
 
-  // Elements of a slot that are wrong. combine(a, b) adds; right(have, sum, index) judges, index being the
-  // element's in the inputs.
+  // Elements of a slot that are wrong. combine(a, b) adds; right(have, sum, index) checks an element; `index`
+  // is the element's in the inputs.
   template <typename T, typename Combine, typename Right>
   long wrong(const PromisedOutput& output, const Pieces& pieces, unsigned seed, const T* have,
              Combine combine, Right right) const {

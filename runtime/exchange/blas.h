@@ -1,6 +1,6 @@
 // Products of matrices, and convolutions: by a BLAS where there is one (-DCHORALE_BLAS, with a cblas.h), else
 // by loops of ours, which go over memory in pieces that stay in caches. Sums are made in float for float and
-// halves, in double for others, and rounded once. C++17, and goes along with what is emitted.
+// halves, in double for others, and rounded once. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // Ranks of one process on GPUs, for emitted workloads: all of them on one GPU, or dealt over several that
-// reach each other's memory. A thread of the host speaks for each rank. Each kernel of the workload is one
-// launch a GPU, of all ranks there, for which the threads meet: blocks that wait for each other must be
-// resident together. C++17, needs nvcc, and goes along with what is emitted.
+// reach each other's memory. A thread of the host acts for each rank. Each kernel of the workload is one
+// launch per GPU, for all ranks there, for which the threads meet: blocks that wait for each other must be
+// resident together. C++17, needs nvcc, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace chorale {
 struct GpuRankOptions {
   int gpus = 1;  // more: ranks 0, 1, .. on the first ones, as many on each, or one less on the last ones
   int channels = CHORALE_CHANNELS;  // blocks a rank; 0: as many as are resident
-  int beside = 0;                   // blocks a rank of what goes beside a product; 0: a quarter of these
+  int beside = 0;                   // blocks per rank of the work beside a product; 0: a quarter of these
   int threads = CHORALE_THREADS;    // of a block
   double patience = 60;             // seconds until a wait is in vain
 };
@@ -124,7 +124,7 @@ class CudaRanks {
       cudaGetLastError();  // it stays there otherwise
   }
 
-  // A door lies on the GPU of its rank, and everybody has a list of all.
+  // A door lies on the GPU of its rank, and every rank has a list of all.
   void make_doors() {
     std::vector<Door*> all[2];
     for (Gpu& gpu : gpus_) {
@@ -143,7 +143,7 @@ class CudaRanks {
     for (Gpu& gpu : gpus_) {
       check(cudaSetDevice(gpu.device), "cudaSetDevice");
       for (const bool beside : {false, true}) gpu.doors[beside].by_rank = gpu_table(all[beside]);
-      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // before another GPU looks at doors here
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // before another GPU reads doors here
     }
     check(cudaSetDevice(home_), "cudaSetDevice");
   }
@@ -250,7 +250,7 @@ class CudaRanks {
   std::vector<double> numbers_;
 };
 
-// One of so many ranks, in a thread whose device is the rank's.
+// One of `kRanks` ranks, in a thread whose device is the rank's.
 template <int kRanks>
 class CudaTransport {
  public:
@@ -305,8 +305,8 @@ class CudaTransport {
   GpuDevice device_;
 };
 
-// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they meet,
-// and is thrown on.
+// Runs a function in one thread per rank, and waits for all. An exception of one stops the others at their
+// next meeting, and is rethrown.
 template <int ranks>
 void on_cuda_ranks(const GpuRankOptions& options, const std::function<void(CudaTransport<ranks>&)>& each) {
   CudaRanks all(ranks, options);

@@ -2,9 +2,9 @@
 // copies, products, and what else is done with elements are the device's. Here, of hosts;
 // runtime/exchange/gpu.h has that of GPUs.
 //
-// A device has what HostDevice has, with these names; functions that do not come back before they are done,
-// or whose work is done in the order of the calls, before anything that reads it. C++17, and goes along with
-// what is emitted.
+// A device has what HostDevice has, with these names; each function returns when its work is done, or its
+// work is done in the order of the calls, before anything that reads it. C++17, and is copied into emitted
+// programs.
 #pragma once
 
 #include <algorithm>
@@ -73,7 +73,7 @@ class HostDevice : public PhaseByPhase {
   template <typename T, Combination op>
   using Exchange = chorale::Exchange<T, op>;
 
-  // A value that the caller has, for those who want memory that it is in.
+  // A value of the caller, for functions that take the address of one.
   template <typename T>
   class Held {
    public:
@@ -153,7 +153,7 @@ class HostDevice : public PhaseByPhase {
                            std::int64_t rows, std::int64_t column, std::int64_t columns) {
     chorale::product_part(c, a, b, sides, row, rows, column, columns);
   }
-  // Sums of products that follow each other: what is added is so much of the summed side, from `from` on.
+  // Partial products, added one after the other: each is a range of the summed dimension, from `from` on.
   // After the last one they are put into c.
   template <typename T, typename A, typename B>
   class Summands {
@@ -206,7 +206,7 @@ class HostDevice : public PhaseByPhase {
     std::int64_t image_ = -1;
   };
 
-  // For those who fill tensors from a host, and look at them.
+  // For callers that fill tensors from a host, and read them.
   static void upload(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   static void download(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   static void finish() {}

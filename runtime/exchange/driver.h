@@ -2,17 +2,16 @@
 // replicas agree, and takes the time.
 //
 //   NAME [SIZE=VALUE ...] [--runs 5] [--seed 1] [--in FOLDER] [--out FOLDER]
-//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS] [--patience 60], with
-//        -DCHORALE_CUDA
-//        [--graph] [--copy BYTES], likewise: runs are replays of one that was recorded; the time of a copy on
-//        a GPU beside them
+//        with -DCHORALE_CUDA also
+//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS] [--patience 60]
+//        [--graph] [--copy BYTES]: runs replay a recorded graph; a copy on a GPU is timed beside them
 //
 // In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in,
 // tensors are filled with small multiples of 1/8, of the index in the whole tensor, so that it does not
 // matter how they are laid out; a run before that has numbers whose sums are rounded, so that replicas are
 // equal only if they are made in one order. With -DCHORALE_MPI ranks are processes of MPI, with
 // -DCHORALE_CUDA they are on one GPU or dealt over several, with -DCHORALE_NCCL they have one each, else they
-// are threads. C++17, and goes along with what is emitted.
+// are threads. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <chrono>
@@ -182,7 +181,7 @@ class Driver {
     return [this, &program] { program.run(tensors_); };
   }
 #ifdef CHORALE_CUDA
-  // Of so many bytes, from one place of the GPU to another: each is read, and written.
+  // Copies that many bytes from one buffer of the GPU to another: each is read and written.
   void time_copy() {
     GpuDevice& device = transport_.device();
     const auto from = device.template memory<char>(options_.copy),
@@ -278,9 +277,8 @@ class Driver {
       require(stream.good(), file(options_.out, tensor) + " cannot be written");
     }
     // A sum over all elements of numbers that index and value make, which is the same for every layout; and,
-    // for those who added up in another order, the sum of elements with weights between -1 and 1, and of what
-    // they are without a sign. Made-up inputs lead to what is no number (roots of less than 0), which counts
-    // as 1.
+    // for runs that added in another order, the sum of elements with weights between -1 and 1, and of their
+    // absolute values. Made-up inputs can lead to NaN (roots of negative numbers), which counts as 1.
     std::uint64_t sum = 0;
     double weighted = 0, absolute = 0;
     for (std::int64_t i = 0; i < part.elements(); ++i) {

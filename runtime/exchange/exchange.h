@@ -3,12 +3,12 @@
 //
 // Tables say which chunk each message and each sum is about, by its block and piece; so lengths are known
 // only when a program runs, and may be uneven. What a message brings is used where it lies: a transport whose
-// ranks share memory lends it (Delivery::borrows), and one that does not puts it where it is told. Sums of
-// several operands in a row are one, which reads each once and stores once. A sum that is complete may go to
-// a function of the caller instead, in pieces that are in the first cache: nothing is stored then but what
-// the function stores.
+// ranks share memory lends it (Delivery::borrows), and one that does not stores it at the address given. Sums
+// of several operands in a row are one, which reads each once and stores once. A complete sum may instead go
+// to a function of the caller, in pieces that fit the first-level cache: then only what that function stores
+// is stored.
 //
-// C++17, and goes along with what is emitted.
+// C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -34,20 +34,19 @@ namespace chorale {
 //     where elements are and are computed with: runtime/exchange/device.h
 //   int rank() const, ranks() const;
 //   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     starts all, and comes back when all that is received is `at` its place, and when what was sent and is
-//     not
-//     `stays` may be written again;
+//     starts all, and returns when all received data are at `at`, and when all sent data that do not `stay`
+//     may be written again;
 //   void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     gives back what was borrowed, and comes back when nobody reads what was sent;
+//     gives back what was borrowed, and returns when no rank still reads what was sent;
 //   void post(const Delivery& send), finish();
-//     starts one, and comes back when all of these may be written again.
+//     starts one, and returns when all of these may be written again.
 struct Delivery {
   int peer = 0, tag = 0;
   void* data = nullptr;
   std::int64_t bytes = 0;
   bool stays = false;  // of a send: the data do not change before release()
-  bool borrows =
-      false;  // of a receive: read before release() and never again, so it need not be put into `data`
+  // Of a receive: read before release() and never again, so it need not be put into `data`.
+  bool borrows = false;
   const void* at = nullptr;
   // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
   std::vector<Stretch<char>> pieces = {};
@@ -94,8 +93,8 @@ CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* 
   for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
 }
 
-// What a rank does in each step, for the lengths that blocks have. A rank that is none of the tables' (-1)
-// does nothing.
+// What a rank does in each step, for the lengths that blocks have. A rank outside the tables (-1) does
+// nothing.
 class ExchangePlan {
  public:
   struct Place {
@@ -117,8 +116,8 @@ class ExchangePlan {
     std::vector<Place> finished = {};  // of the output
   };
 
-  // Elements have `size` bytes. Of rank `rank` of the tables, which is rank `first` + `rank` of the
-  // transport. A tile is a part of each block, of whole rows of so many elements.
+  // Elements have `size` bytes. Of rank `rank` of the tables, rank `first` + `rank` of the transport. A tile
+  // is a part of each block, of whole rows of `row` elements.
   ExchangePlan(std::int64_t size, const ExchangeTables& tables, int rank, int first, Blocks blocks,
                int tile = 0, int tiles = 1, std::int64_t row = 1)
       : tables_(tables),
@@ -139,7 +138,7 @@ class ExchangePlan {
   const std::vector<Step>& steps() const { return steps_; }
   std::int64_t scratch_elements() const { return scratch_elements_; }
 
-  // Where a message begins, in the memory of who sends it.
+  // Where a message begins, in the memory of its sender.
   Place source_of(const ExchangeMessage& m) const {
     return place(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
   }
@@ -250,7 +249,7 @@ class ExchangePlan {
     step.sums.push_back({to, operands, w.completes, index});
   }
 
-  // A place of the output is finished with the last step that writes there.
+  // A slot of the output is finished with the last step that writes it.
   void find_finished() {
     std::vector<Place> seen;
     for (std::size_t s = steps_.size(); s-- > 0;) {
@@ -405,8 +404,8 @@ class Exchange : public ExchangePlan {
   std::vector<const T*> operands_ = {};  // of the sum that is being made
 };
 
-// Into how many tiles blocks are cut whose communications follow each other: as many as are wanted, 0: up to
-// 8, but each long enough to be worth its messages, and the same on all ranks.
+// The number of tiles that blocks are cut into for communications one after the other: `wanted`, or, if 0, up
+// to 8, each long enough to be worth its messages; the same on all ranks.
 inline int tile_count(const Blocks& blocks, int wanted = 0) {
   const std::int64_t longest = blocks.size() < 2 ? 0 : blocks[1] - blocks[0];
   const std::int64_t most =
@@ -430,8 +429,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exch
   return parts;
 }
 
-// A tile of what a rank has, to another one, and of what comes from a third; -1: nobody. What is sent is on
-// its way until transport.finish().
+// A tile of what a rank has, to another one, and of what comes from a third; -1: none. What is sent is in
+// flight until transport.finish().
 template <typename Transport, typename T>
 void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
                std::int64_t output_elements, int tile, int tiles) {
@@ -449,7 +448,7 @@ void send_tile(Transport& transport, int to, int from, const T* input, std::int6
   transport.release(none, receives);
 }
 
-// What a rank has, to another one, and what comes from a third; -1: nobody.
+// What a rank has, to another one, and what comes from a third; -1: none.
 template <typename Transport, typename T>
 void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
              std::int64_t output_elements) {

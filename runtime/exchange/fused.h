@@ -1,28 +1,29 @@
 // A kernel of a workload on GPUs, one launch a rank: communications, and the loops around them and between.
 // For device code, C++17; goes along with what is emitted.
 //
-// The idea. Every rank has so many blocks, its channels, and channel c has slice c of every piece: what is
-// added to a slice of a piece, and copied from it, is the same slice of the same piece of another rank, so
-// channel c of a rank hears from channel c of others alone, and an exchange needs no barrier. Whoever wants
-// data reads them in the memory of who has them, into registers, where sums are made and given to the loop.
+// The idea. Every rank has the same number of blocks, its channels, and channel c has slice c of every piece:
+// what is added to a slice of a piece, and copied from it, is the same slice of the same piece of another
+// rank, so channel c of a rank synchronizes only with channel c of others, and an exchange needs no barrier.
+// A receiver reads data in the memory of their holder, into registers, where sums are made and given to the
+// loop.
 //
 // Each channel of each rank has a door in memory that all can read: a number, its progress, which only goes
 // up, and where the rank's buffers of this exchange lie. In an exchange that begins with progress b,
 //   b + 1              it is there, and its door says where its buffers are;
 //   b + 2 + 2s         what comes in step s from memory that changes in step s has been copied;
 //   b + 3 + 2s         step s is done;
-//   b + 2 + 2 * steps  so is the exchange: everybody who reads here has done so.
+//   b + 2 + 2 * steps  so is the exchange: all readers of this rank's memory have finished.
 // Before step s it waits until those that it reads from in step s, and those that have read here in step s -
 // 1, are done with step s - 1; what a step reads is stored over in that step only after its readers have
 // copied it. By induction nothing is read before it is there, nor stored over while it is read. An exchange
-// may be several launches of some steps each: then the end of a step is told by the next launch, which begins
-// when what its steps read has been made. Between an exchange and what comes next in the kernel, the channels
-// of a rank wait for each other, since slices of other tensors are other ones.
+// may be several launches of some steps each: then the end of a step is signalled by the next launch, which
+// begins when what its steps read has been made. Between an exchange and what comes next in the kernel, the
+// channels of a rank wait for each other, since slices of other tensors are other ones.
 //
 // All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host
-// looks, and a launch begins with what it finds at its own door, so that launches can be replayed as a graph.
-// All blocks of all ranks must be resident: a cooperative launch, or one on each of several GPUs that reach
-// each other's memory. Waits are bounded (runtime/device/counters.h).
+// takes part, and a launch begins with the progress at its own door, so that launches can be replayed as a
+// graph. All blocks of all ranks must be resident: a cooperative launch, or one on each of several GPUs that
+// reach each other's memory. Waits are bounded (runtime/device/counters.h).
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@
 
 namespace chorale {
 
-// How many elements a thread does at once.
+// Elements that a thread processes at once.
 inline constexpr int kSeveral = 4;
 // Threads of a block: with 512, which leaves a thread 128 registers, kernels of layers with dropout spill.
 inline constexpr int kMostThreads = 384;
@@ -48,7 +49,7 @@ struct NoLoop {
 struct KernelTeam {
   int block, blocks, thread, threads;
 
-  // A total of each warp, where whoever adds them up finds how many there are: runtime/exchange/gpu.h.
+  // A total of each warp, where the code that adds them up finds their number: runtime/exchange/gpu.h.
   template <Combination op>
   __device__ void keep_total(double* slots, double mine) const {
 #ifdef __CUDA_ARCH__
@@ -80,7 +81,7 @@ __device__ inline void for_several(std::int64_t begin, std::int64_t end, std::in
   for (std::int64_t e = whole + thread; e < end; e += threads) function(Width<1>(), e);
 }
 
-// At its door, a channel says how far it is, and where its buffers lie.
+// At its door, a channel publishes its progress, and where its buffers lie.
 struct alignas(128) Door {
   std::uint64_t progress;
   alignas(128) unsigned char buffers[3][64];
@@ -129,7 +130,7 @@ class FusedBlock {
   }
 
   __device__ bool sync() const { return __syncthreads_and(1) != 0; }
-  // All threads of the block have done what comes before; progress is so much more than when the phase began.
+  // All threads of the block have done what comes before; `progress` counts from the beginning of the phase.
   __device__ void reach(std::uint64_t progress) const {
     sync();
     if (thread == 0) store_release(&door(rank, channel).progress, base_ + progress);
@@ -178,7 +179,7 @@ struct FusedMove {
   std::int64_t count;
 };
 struct FusedSum {
-  int first, operands;  // among the places
+  int first, operands;  // of its operands in the table of places
   int completes;        // as in ExchangeWork
   int after;            // it reads, or stores over, what others of the step have to do with
   FusedPlace to;
@@ -356,7 +357,7 @@ struct LoopPhase {
   }
 };
 
-// What a rank has, to another one, and what comes from a third; -1: nobody.
+// What a rank has, to another one, and what comes from a third; -1: none.
 template <typename T>
 struct SendPhase {
   int to, from;
@@ -394,7 +395,7 @@ struct FusedChain<First, Rest...> {
   __device__ bool run(FusedBlock& block) const { return first.run(block) && rest.run(block); }
 };
 
-// The ranks of one GPU: the first of so many.
+// The ranks of one GPU: `first` and those after it.
 template <int ranks, typename Chain>
 struct FusedLaunch {
   FusedGround ground;

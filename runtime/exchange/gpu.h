@@ -1,9 +1,9 @@
-// A GPU as the device of a workload (runtime/exchange/device.h says what that is): all work of a rank goes
-// into one stream, in the order of the calls, but for products beside communication, which go into a second
-// one. Events say when the tiles are made that a communication takes, and when those have come that tiles are
-// made of, so the host waits for nothing, and no kernel for what is not in a stream yet. Products by cuBLAS
-// with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs nvcc; C++17, and goes along with
-// what is emitted.
+// A GPU as the device of a workload (specified in runtime/exchange/device.h): all work of a rank goes into
+// one stream, in the order of the calls, but for products beside communication, which go into a second one.
+// Events mark when the tiles that a communication sends are made, and when the inputs of a tile have arrived.
+// So the host never waits, and no kernel waits for work that is not yet in a stream. Products by cuBLAS with
+// -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs nvcc; C++17, and is copied into emitted
+// programs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -63,7 +63,7 @@ class GpuTileWorker;
 
 class GpuDevice {
  public:
-  // Communications that are said to overlap come one after the other, in the stream.
+  // Communications marked to overlap run one after the other, in the stream.
   static constexpr bool kTileByTile = false;
 
   // Work goes into this stream, which stays its owner's.
@@ -303,7 +303,7 @@ class GpuDevice {
     const ConvolutionSides s_;
   };
 
-  // For those who fill tensors from a host, and look at them: these wait.
+  // For callers that fill tensors from a host, and read them: these functions wait.
   void upload(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0)
       check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
@@ -392,7 +392,7 @@ class GpuDevice {
       throw std::runtime_error("cuBLAS reports error " + std::to_string(static_cast<int>(status)));
   }
   // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float
-  // of halves.
+  // for 16-bit floats.
   template <typename T, typename A>
   void by_blas(Matrix<T> c, Matrix<const A> a, Matrix<const A> b, std::int64_t rows, std::int64_t inner,
                std::int64_t columns, bool adds) {

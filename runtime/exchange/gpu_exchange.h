@@ -1,6 +1,6 @@
 // An exchange of ranks that read each other's memory, as tables for a launch (runtime/exchange/fused.h): of
-// all its steps, or, beside a product, of one after the other. Needs nvcc; C++17, and goes along with what is
-// emitted.
+// all its steps, or, beside a product, of one after the other. Needs nvcc; C++17, and is copied into emitted
+// programs.
 #pragma once
 
 #include <algorithm>
@@ -79,8 +79,7 @@ class GpuExchange : public ExchangePlan {
         if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
   }
 
-  // Nothing is stored in its source by the sums of its step: so whoever reads it may do so until the step is
-  // over.
+  // Nothing is stored in its source by the sums of its step: so it may be read until the step is over.
   using Source = std::tuple<int, int, int, int>;  // rank, step, buffer, slot
   std::set<Source> stored_over() const {
     std::set<Source> places;

@@ -1,5 +1,5 @@
-// What a rank does on a GPU by itself, as kernels of so many blocks: loops, totals, slices of tensors,
-// products, convolutions. Needs nvcc; C++17, and goes along with what is emitted.
+// Local work of a rank on a GPU, as kernels of a given number of blocks: loops, totals, slices of tensors,
+// products, convolutions. Needs nvcc; C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cuda_runtime.h>

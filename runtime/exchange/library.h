@@ -1,7 +1,7 @@
-// An emitted workload as a library for programs in other languages, with a C interface that knows nothing of
-// MPI: whoever makes a program says how messages are moved; or, with -DCHORALE_NCCL, for tensors on GPUs,
-// over NCCL. NAME.json says what tensors there are, in the order of the addresses that chorale_run takes;
-// results have the rows of NAME.json, too. C++17, and goes along with what is emitted.
+// An emitted workload as a library for programs in other languages, with a C interface that does not depend
+// on MPI: the caller that makes a program supplies a function that moves messages; or, with -DCHORALE_NCCL,
+// for tensors on GPUs, over NCCL. NAME.json lists the tensors, in the order of the addresses that chorale_run
+// takes; results have the rows of NAME.json, too. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cstdint>
@@ -123,7 +123,7 @@ class LibraryProgram {
 };
 
 #ifdef CHORALE_NCCL
-// A rank of NCCL's, on a GPU.
+// A rank of an NCCL communicator, on a GPU.
 class LibraryRank {
  public:
   LibraryRank(int rank, int ranks, const void* id, int device) : device_(device) {
@@ -142,7 +142,7 @@ class LibraryRank {
   LibraryRank(const LibraryRank&) = delete;
   LibraryRank& operator=(const LibraryRank&) = delete;
 
-  // As the current device, for whoever calls.
+  // Makes it the current device of the calling thread.
   void select() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
   ncclComm_t comm() const { return comm_; }
   cudaStream_t stream() const { return stream_; }
@@ -175,7 +175,7 @@ struct GpuLibraryProgram : LibraryProgram<Workload, NcclTransport> {
 };
 #endif
 
-// The value, or `otherwise` where something was thrown, which library_error() says then.
+// The value, or `otherwise` if something was thrown; library_error() then has the message.
 template <typename Value, typename Function>
 Value guarded(Value otherwise, Function function) {
   try {
@@ -188,8 +188,8 @@ Value guarded(Value otherwise, Function function) {
 
 }  // namespace chorale
 
-// What a library has: null, -1 or another number than 0 where a call fails, and chorale_error() says why. A
-// program is used by one thread at a time.
+// What a library has: null, -1 or another number than 0 if a call fails, and chorale_error() has the reason.
+// A program is used by one thread at a time.
 #define CHORALE_C_COMMON(Program)                            \
   void chorale_free(void* program) {                         \
     delete static_cast<Program*>(program);                   \

@@ -1,6 +1,6 @@
-// Ranks that are a GPU each, over NCCL, for emitted workloads: all work of a rank goes into one stream. The
+// Ranks with one GPU each, over NCCL, for emitted workloads: all work of a rank goes into one stream. The
 // messages of a step are a group of sends and receives, sums and loops are kernels after it, so nothing waits
-// on the host. C++17, needs nvcc and NCCL, and goes along with what is emitted.
+// on the host. C++17, needs nvcc and NCCL, and is copied into emitted programs.
 #pragma once
 
 #include <nccl.h>
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(256)
                            static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
 }
 
-// An exchange whose steps are in a stream. What is scattered is sent and received in one piece.
+// An exchange whose steps are in a stream. Scattered tensors are sent and received in one piece.
 template <typename T, Combination op>
 class StreamExchange : public ExchangePlan {
  public:
@@ -267,8 +267,8 @@ class NcclTransport {
   std::vector<Delivery> posted_ = {};
 };
 
-// A thread a rank, with a GPU each, of a process that has so many. Calls the function, and waits for all;
-// throws what the first one threw.
+// One thread per rank, each with a GPU, in a process with at least `ranks` GPUs. Calls the function, and
+// waits for all; throws what the first one threw.
 inline void on_nccl_ranks(int ranks, const std::function<void(NcclTransport&)>& each) {
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");

@@ -1,11 +1,11 @@
-// Computation beside communication: a result that is made tile by tile, by hosts on a thread of its own.
-// Where what it is made of comes from other ranks, tiles are made as that arrives; where it goes to others,
-// in the order in which the steps of that communication first need them, and who needs elements waits for the
-// tiles that have them. C++17, and goes along with what is emitted.
+// Computation beside communication: a result that is made tile by tile, by hosts on a thread of its own. If
+// its operands come from other ranks, tiles are made as those arrive; if it goes to other ranks, tiles are
+// made in the order in which the steps of that communication first need them, and a step waits for the tiles
+// that have its elements. C++17, and is copied into emitted programs.
 //
-// Communications tell of elements of their blocks (Exchange::run, Progress). Of slices along another
-// dimension than the first, blocks are not as the tensor lies: they are filled just before they are sent, and
-// emptied as they arrive.
+// Communications report the progress of elements of their blocks (Exchange::run, Progress). For slices along
+// a dimension other than the first, a block is not contiguous in the tensor: it is packed just before it is
+// sent, and unpacked as it arrives.
 #pragma once
 
 #include <algorithm>
@@ -50,8 +50,8 @@ inline std::vector<std::int64_t> cuts_of_both(std::vector<std::int64_t> a,
   return a;
 }
 
-// A tensor as a matrix, in row-major order, cut into tiles by rows and by columns. Tiles are counted in
-// row-major order.
+// A tensor as a row-major matrix, cut into tiles by rows and by columns. Tiles are counted in row-major
+// order.
 struct TileGrid {
   std::vector<std::int64_t> rows = {0}, columns = {0};  // where tiles begin, and where the last one ends
 
@@ -180,7 +180,7 @@ class TileQueue {
   std::deque<int> ready_ = {};
 };
 
-// What a communication tells a worker, and asks of it.
+// The calls by which a communication reports to a worker and waits for it.
 template <typename Worker>
 struct Arrivals {
   static constexpr bool kBeside = true;
@@ -284,7 +284,8 @@ typename Device::Worker row_worker(Device& device, std::int64_t rows, std::int64
                        [=](int k) { make(from[k], from[k + 1]); });
 }
 
-// Where rows are cut when a tensor of them is moved in a block a rank, each in so many tiles (Exchange).
+// The cuts of the rows of a tensor that is moved as one block per rank, each block in `tiles` tiles
+// (Exchange).
 inline std::vector<std::int64_t> tile_cuts(std::int64_t rows, int ranks, int tiles) {
   std::vector<std::int64_t> result = {0};
   for (int k = 1; k <= ranks * tiles; ++k)
@@ -363,8 +364,8 @@ class Packing {
   Next next_;
   std::set<std::int64_t> filled_ = {};
 };
-// And they are emptied as they are complete, which `next` is told; what they are made of is as the rank's
-// slice lies.
+// Blocks are also unpacked as they are complete, which is reported to `next`; their operands are laid out as
+// the rank's slice.
 template <typename Device, typename T, typename Next = NoProgress>
 class Unpacking {
  public:

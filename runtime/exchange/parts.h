@@ -1,6 +1,6 @@
-// What a rank has of a tensor, and where: for programs that are emitted for workloads
-// (codegen/workload/workload_source.h). Sides are numbers that are known when a program runs. C++17, and goes
-// along with what is emitted.
+// The elements of a tensor that a rank has, and their indices: for programs emitted for workloads
+// (codegen/workload/workload_source.h). Dimensions are known at run time. C++17, and is copied into emitted
+// programs.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 #include "ir/pieces.h"
 #include "runtime/device/epilogue.h"
 
-// A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with
-// all that it calls in it: a sum of two halves by a call was one element at a time.
+// A loop keeps the aliasing promises of its pointers only as a function of its own, and is vectorized only
+// with all its calls inlined: a sum of two 16-bit floats by a call was done one element at a time.
 #define CHORALE_LOOP __attribute__((noinline, flatten))
 #define CHORALE_ELEMENT CHORALE_DEVICE inline __attribute__((always_inline))
 
@@ -29,8 +29,8 @@ inline std::int64_t product(const Sides& sides, std::size_t from = 0) {
   return count;
 }
 
-// The indices, in the whole tensor, of what a rank has, as device code asks for them too: runs that follow
-// each other.
+// The indices, in the whole tensor, of what a rank has, as device code uses them too: runs that follow each
+// other.
 struct Indices {
   std::int64_t first = 0, elements = 0;
   std::int64_t run = 0, pitch = 0;  // of one run; from its first index to that of the next. 0: all is one run
@@ -62,8 +62,8 @@ class Share {
   const Sides& whole() const { return whole_; }
   const Sides& own() const { return own_; }
   std::int64_t side(std::size_t dim) const { return own_[dim]; }
-  // The index in the whole tensor of the first one; the others follow it where this is a slice along the
-  // first side.
+  // The index in the whole tensor of the first one; the others follow it if this is a slice along the first
+  // dimension.
   std::int64_t first() const { return begin_ * inner(); }
   // Of any one.
   std::int64_t index(std::int64_t i) const {
@@ -75,8 +75,8 @@ class Share {
     if (along_ == 0) return {first(), elements_, 0, 0};
     return {first(), elements_, own_[along_] * inner(), whole_[along_] * inner()};
   }
-  // So many, from one whose index is a multiple of it in what the part has, follow each other in the whole
-  // tensor.
+  // The length of a contiguous run: that many elements, from one whose index within the share is a multiple
+  // of the length, are contiguous in the whole tensor.
   std::int64_t run() const { return along_ == 0 ? elements_ : own_[along_] * inner(); }
 
  private:
@@ -114,8 +114,8 @@ void copy_slice(T* slice, const T* whole, const Share& part) {
   for (std::int64_t i = 0; i < part.elements(); i += run) std::copy_n(whole + part.index(i), run, slice + i);
 }
 
-// Where the elements of a tensor that is broadcast lie, by the indices of those that it is broadcast to:
-// sides of those, and how far a step along each is in the other (0: along none of its own).
+// Where the elements of a tensor that is broadcast lie, by the indices of the tensor that it is broadcast to:
+// that tensor's dimensions, and the stride of each in the broadcast tensor (0: none of its own).
 template <int dims>
 class Walk {
  public:

@@ -1,10 +1,10 @@
-// Products and convolutions as work for a worker of the device (runtime/exchange/overlap.h): which tiles they
-// are cut into, by what arrives of them and how their result is taken. C++17, and goes along with what is
-// emitted.
+// Products and convolutions as tasks of a worker of the device (runtime/exchange/overlap.h): the tiles that
+// they are cut into, by how operands arrive and how the result is consumed. C++17, and is copied into emitted
+// programs.
 //
-// Rows of the result are made as rows of the first factor arrive, columns as columns of the second do. What
-// arrives along the summed side adds to all sums, slice by slice. Where all ranks are to have the same result
-// these are added in the order of ranks, not of arrival: replicas are the same to the bit.
+// Rows of the result are made as rows of the first factor arrive, columns as columns of the second do. Slices
+// that arrive along the summed dimension add to all sums, slice by slice. If all ranks are to have the same
+// result, slices are added in the order of ranks, not of arrival: replicas are the same to the bit.
 #pragma once
 
 #include <algorithm>
@@ -23,9 +23,9 @@ namespace chorale {
 // Of a product beside communication. Dimensions are those of slices, counted from 0; flat slices are 0.
 struct ProductFlow {
   int arrives = -1;  // factor 0, or 1; -1: both are there
-  int along = 0;     // the dimension of it along which slices arrive, of so many ranks
+  int along = 0;     // the dimension of it along which slices of `arrive_from` ranks arrive
   int arrive_from = 1;
-  int taken = 0;  // the dimension of the result along which slices are taken, by so many ranks
+  int taken = 0;  // the dimension of the result along which slices are taken by `take_to` ranks
   int take_to = 1;
   bool replicated = false;  // the result is
   int pieces = 0;           // that rows are made in; 0: by their number

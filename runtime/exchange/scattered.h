@@ -1,6 +1,6 @@
 // Tensors of one dimension that are lists of tensors, which lie anywhere: where an element is, by a table of
-// buckets of 2^10 elements that says in which of them each begins. Nothing is copied: loops and
-// communications go from one to the next. C++17, and goes along with what is emitted.
+// buckets of 2^10 elements with the list that each begins in. Nothing is copied: loops and communications go
+// from one to the next. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -61,7 +61,7 @@ class Scattered {
   const std::vector<Stretch<T>>& tensors() const { return tensors_; }
   const std::vector<std::int64_t>& begins() const { return begins_; }
   const std::vector<std::int32_t>& table() const { return table_; }
-  // The same table in other memory, which is kept with this one: for whoever has put it there.
+  // The same table in other memory, kept with this one for the code that put it there.
   std::shared_ptr<void>& elsewhere() const { return elsewhere_; }
 
  private:

@@ -1,6 +1,6 @@
 // A few elements that follow each other, in registers: how loops and communications read and store in
-// kernels, in loads of 16 bytes where addresses let them. For hosts and for device code. C++17, and goes
-// along with what is emitted.
+// kernels, in loads of 16 bytes where addresses are aligned. For hosts and for device code. C++17, and is
+// copied into emitted programs.
 #pragma once
 
 #include <cstdint>

@@ -1,10 +1,10 @@
-// Ranks as threads of this process, for runtime/exchange/exchange.h. A sender says where its data lie;
-// whoever receives them reads them there, and says when it has. So data that are added up move once, into the
-// registers of who adds.
+// Ranks as threads of this process, for runtime/exchange/exchange.h. A sender publishes where its data lie;
+// the receiver reads them there, and signals when it has. So data that are added up move once, into the
+// registers of the rank that adds.
 //
-// An exchange says where all its data are before it waits for anything, and a release gives back all that it
-// borrowed before it waits for others to do so. So where messages match both end, however threads are
-// scheduled. C++17, and goes along with what is emitted.
+// An exchange publishes all its addresses before it waits for anything, and a release gives back all that it
+// borrowed before it waits for others to do so. So if messages match, both end, however threads are
+// scheduled. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <atomic>
@@ -55,10 +55,10 @@ class ThreadRanks {
     for (Door& door : doors_) ring(door);
   }
   static void ring(Door& door) {
-    { const std::lock_guard<std::mutex> lock(door.mutex); }  // whoever is about to sleep has it
+    { const std::lock_guard<std::mutex> lock(door.mutex); }  // a thread that is about to sleep holds it
     door.rung.notify_all();
   }
-  // A rank that has failed goes only when no other one can still read its memory.
+  // A rank that has failed leaves only when no other rank can still read its memory.
   void leave() {
     ++left_;
     while (left_ < static_cast<int>(doors_.size())) std::this_thread::yield();
@@ -198,8 +198,8 @@ class ThreadTransport {
     });
     return result;
   }
-  // A rank that runs answers within a few turns of the scheduler. The condition is asked without the lock,
-  // which it may take; it is looked at again after a while, should it have changed in between.
+  // A running rank responds within a few time slices of the scheduler. The condition is evaluated without the
+  // lock, which it may take; it is evaluated again after a while, should it have changed in between.
   template <typename Condition>
   void wait(Condition condition) {
     for (int turn = 0; turn < 100; ++turn) {
@@ -225,8 +225,8 @@ class ThreadTransport {
   std::vector<Borrowed> borrowed_ = {};
 };
 
-// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they wait,
-// and is thrown on.
+// Runs a function in one thread per rank, and waits for all. An exception of one stops the others where they
+// wait, and is rethrown.
 inline void on_thread_ranks(int ranks, const std::function<void(ThreadTransport&)>& each) {
   ThreadRanks all(ranks);
   std::vector<std::thread> threads;
