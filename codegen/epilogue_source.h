@@ -1,5 +1,5 @@
 // The function that a program applies to complete sums, as C++ for hosts and device code: a struct as
-// runtime/device/epilogue.h asks for one.
+// runtime/device/epilogue.h requires it.
 #pragma once
 
 #include <string>

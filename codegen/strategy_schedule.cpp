@@ -151,7 +151,7 @@ class StrategyRun {
   long long sends_ = 0;
 };
 
-// By chunk: who holds its piece.
+// [chunk]: the ranks that hold its piece.
 std::vector<RankSet> holders(const DeviceGroups& of_reduction, const std::vector<Part>& held, int pieces) {
   std::vector<RankSet> result;
   for (const std::vector<int>& group : of_reduction) {

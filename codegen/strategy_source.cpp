@@ -1,5 +1,5 @@
 // A strategy is a schedule as any other, emitted as `emit --target mpi` does. The other files are one list of
-// numbers, said in the words of each framework.
+// numbers, in the form of each framework.
 #include "codegen/strategy_source.h"
 
 #include <fmt/format.h>

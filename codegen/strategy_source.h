@@ -1,5 +1,5 @@
-// What `place` has chosen, handed on: a program that runs its strategies, communicator groups, and the order
-// of the devices as JAX, PyTorch, Megatron and MPI take it.
+// The result of `place` as files: a program that runs its strategies, communicator groups, and the order of
+// the devices as JAX, PyTorch, Megatron and MPI take it.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct PlacedJob {
   std::string matrix = {};  // to people
   int node_devices = 1;     // devices of a node are numbered one after the other
   std::vector<Axis> axes = {};
-  std::vector<int> devices = {};  // by place in the mesh of the axes, the last axis varying fastest
+  std::vector<int> devices = {};  // by position in the mesh of the axes, the last axis varying fastest
   struct Communication {
     Reduction reduction = {};
     LoweredStrategy steps =

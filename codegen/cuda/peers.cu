@@ -1,4 +1,4 @@
-// The algorithm in algorithm.h on real GPUs, a process each under mpirun: the kernel over NCCL's windows,
+// The algorithm in algorithm.h on real GPUs, one process each under mpirun: the kernel over NCCL's windows,
 // with loads and stores inside of a node and GIN between nodes. Fills inputs, runs, checks every element,
 // replays as a CUDA graph with other inputs, and prints times with the columns of nccl-tests. Needs NCCL 2.28
 // and MPI.
@@ -57,7 +57,7 @@ class Machine {
     memory.own_output = allocate<T>(begin(most, algorithm::kRankRows[rank].output_chunks));
     memory.launches =
         allocate<std::uint64_t>(static_cast<long>(std::size(algorithm::kBlockRows)) * options.slices);
-    // The kernel looks for those of rank n from n * kOperands on; this one runs no other rank.
+    // The kernel reads those of rank n from n * kOperands on; this one runs no other rank.
     std::vector<char*> tensors(static_cast<std::size_t>(algorithm::kRanks * algorithm::Function::kOperands));
     for (int k = 0; k < algorithm::Function::kOperands; ++k) {
       tensors_.push_back(allocate<char>(static_cast<long>(tensor(k, rank, most).size())));
@@ -117,7 +117,7 @@ class Machine {
   }
 
  private:
-  // Scratch, counters and outboxes, at the same places in all ranks.
+  // Scratch, counters and outboxes, at the same offsets in all ranks.
   void make_window() {
     long scratch = 0, counters = 0;
     for (const chorale::PeerRankRow& rank : algorithm::kRankRows) {

@@ -28,7 +28,7 @@ class Expected : public chorale::SelfCheck {
   }
 };
 
-// The first element of a slot; a block of the collective has so many elements.
+// The first element of a slot; a block of the collective has `elements` elements.
 inline long begin(long elements, int slot) {
   return chorale::Pieces{elements, algorithm::kPieces}.slot_begin(slot);
 }
@@ -102,5 +102,5 @@ class RankValues {
 
   const int rank_;
   const long elements_;
-  std::vector<T> values_[2];  // as places number them: in place both kinds of slots may lie in one
+  std::vector<T> values_[2];  // [buffer of a slot]: in place both kinds of slots may lie in one
 };

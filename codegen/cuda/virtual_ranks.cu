@@ -3,8 +3,8 @@
 // times with the columns of nccl-tests, beside a copy of as many bytes on the device.
 //
 // The element type is float; -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...) takes another
-// one, -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds halves as float32, -DIN_PLACE has input
-// and output in one memory.
+// one, -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds 16-bit floats as float32, -DIN_PLACE has
+// input and output in one memory.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -18,14 +18,14 @@ struct PieceRange {
 class PlanPieces {
  public:
   PlanPieces() = default;
-  // `reuse`: units of pipelines take turns in scratch. Throws InputError where that has no meaning, or pieces
-  // would be too many.
+  // `reuse`: units of pipelines reuse scratch in round-robin order. Throws InputError where that has no
+  // meaning, or pieces would be too many.
   PlanPieces(const std::vector<Gpu>&, bool reuse, const std::string& file);
 
   int of_chunk() const { return pieces_; }
   int of_scratch_chunk() const { return scratch_pieces_; }
 
-  // Of a pipeline, as many as are looked at: how many there are depends on the size of the data.
+  // Of a pipeline, the number of units that are unrolled; their real number depends on the size of the data.
   int units(const Operation& pipeline) const;
 
   // `pipeline` is the one that the operation is in, or null.

@@ -91,7 +91,7 @@ Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int ite
   const long together = in_place ? std::max(inputs, outputs) : inputs + outputs;
   require(cudaMalloc(&memory, together * sizeof(T) + 512), "cudaMalloc");
   T* const base = static_cast<T*>(memory);
-  // a rank may have one of them only
+  // a rank may have only one of them
   const long apart = in_place && inputs > 0 && outputs > 0 ? rank * n : 0;
   T* const send = base + (kInputShift > 0 ? apart : 0);
   T* const recv = in_place ? base + (kInputShift < 0 ? apart : 0)

@@ -1,7 +1,7 @@
 // Sends of a step read what was before it, so in the list they come first, then what arrives, then what is
-// local. A receive is taken by a local operation of its step, and is no event of its own, where nobody else
-// can see the slot that it lands in: the next use of that slot is the operation, and the one after it, if
-// any, another receive.
+// local. A receive is taken by a local operation of its step, and is no event of its own, if no other
+// operation can read the slot that it lands in: the next use of that slot is the operation, and the one after
+// it, if any, another receive.
 //
 // Messages of one step and one pair of ranks are merged where they follow each other at both ends, but not
 // into slots at which several messages of the step arrive.

@@ -1,6 +1,6 @@
-// The idea: once every message has a place of its own, sending is storing, and what is left to know of a rank
-// is a list of Moves. So what is sent on can be stored by whoever makes it, and chunks that never meet in
-// memory can be told apart, whatever target it is for.
+// The idea: once every message has a slot of its own, sending is storing, and a rank is a list of Moves. So a
+// value that is sent on can be stored by the Move that makes it, and chunks that never meet in memory can be
+// separated, for any target.
 #include "codegen/passes/hops.h"
 
 #include <algorithm>

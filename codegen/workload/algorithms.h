@@ -17,8 +17,8 @@ struct WorkloadAlgorithm {
   Verified<Program> program;
 };
 
-// The collective that a communication is, and the other way round; sends are none. Requires one that has
-// another.
+// The collective that a communication is, and the inverse; a send has none. Requires an argument that has a
+// counterpart.
 CollectiveKind collective_of(OperationKind);
 OperationKind operation_of(CollectiveKind);
 

@@ -10,7 +10,7 @@ namespace chorale {
 
 std::string printed_declarations(const WorkloadPlaces&);
 
-// Statements: what inference could only look at for the sizes' defaults.
+// Statements: conditions that inference could check only for the sizes' defaults.
 std::string printed_checks(const WorkloadPlaces&);
 
 }  // namespace chorale

@@ -14,8 +14,8 @@ struct ExchangeRows {
   // Those of a step in the order in which each rank posts its own (ir/posting_order.h).
   std::vector<std::vector<int>> messages = {}, work = {};
   std::vector<int> scratch = {};  // by rank
-  // Where the input and the output of a rank share memory (its own block of an Allgather, the root's vector
-  // of a Broadcast), does nothing come into it from others?
+  // Whether no message is received into memory that the input and the output of a rank share (its own block
+  // of an Allgather, the root's vector of a Broadcast).
   bool in_place = false;
 };
 

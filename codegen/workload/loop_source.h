@@ -1,6 +1,6 @@
 // A loop over the elements of a space (codegen/workload/stages.h) as a struct in C++: `element`, what is done
-// with one, for hosts and for device code; for hosts, a loop over it that a compiler makes vectors of, since
-// its pointers are said not to overlap; and the way through the space, in runs along which each operand
+// with one, for hosts and for device code; for hosts, a loop over it that a compiler vectorizes, since its
+// pointers are declared not to overlap; and the traversal of the space, in runs along which each operand
 // either advances by one or stays; for kernels, a few elements of such a run at once. It is all values and
 // pointers, so that it can be handed to a kernel.
 #pragma once
@@ -28,7 +28,7 @@ struct LoopOptions {
   const Operation* sum = nullptr;  // whose operands the loop is given
 };
 
-// What the printer of the whole program knows of names.
+// Names that the printer of the whole program defines.
 class LoopSurroundings {
  public:
   virtual ~LoopSurroundings() = default;

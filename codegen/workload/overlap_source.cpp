@@ -1,16 +1,15 @@
-// Stages that are done beside each other, in four ways:
+// Stages that overlap, in four forms:
 //
-//   a product on a thread of its own, beside the communication that brings one of its factors, and beside the
-//   one that
-//   takes its result (runtime/exchange/products.h);
+//   a product on a thread of its own, beside the communication that brings one of its factors, and beside
+//   the one that takes its result (runtime/exchange/products.h);
 //   rows through several products, and computations between them, likewise;
-//   such between two AllToAlls, of which tiles follow each other: one comes while another is computed, and a
+//   rows between two AllToAlls, in tiles one after the other: one comes while another is computed, and a
 //   third leaves;
 //   a chain of slices tile by tile: what is made of one is on its way while the next one is added up, or
 //   computed.
 //
-// What is neither is done one after the other, and so is the last one on devices that do it so. Workers are
-// the device's.
+// Other stages are done one after the other, and so is the last form on devices that do not overlap it.
+// Workers are the device's.
 #include <fmt/format.h>
 
 #include <algorithm>

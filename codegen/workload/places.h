@@ -1,5 +1,5 @@
-// Where the values of a workload are when it runs: which tensors have memory, whose, and where in it a reader
-// finds what it wants. And the algorithms of its communications, as rows.
+// Where the values of a workload are at run time: which tensors have memory, its owner, and the position of
+// each value in it. And the algorithms of its communications, as rows.
 //
 // A tensor has memory where its value outlives its loop: in an input that it updates, in the caller's, or in
 // the class's own. What an AllGather or Broadcast of the same kernel begins with is put where that begins.
@@ -54,8 +54,9 @@ class WorkloadPlaces : public LoopSurroundings {
   // For what can only do with one tensor.
   void require_together(const std::string& name, const std::string& reader) const;
   std::string pointer(const std::string& name) const { return "at_" + home(name); }
-  // Where the first element is that a rank has of a tensor: a slice that is no tensor of its own begins
-  // within one. And how many it has, and which, is part() of the name itself, never of what is behind it.
+  // The address of a rank's first element of a tensor: a slice without memory of its own begins within
+  // another tensor. The number and indices of its elements are part() of the name itself, never of the tensor
+  // behind it.
   std::string first_of(const std::string& name) const;
   // Where the elements of a slice begin in the memory of a whole tensor.
   std::string begun_at(const std::string& whole, const std::string& slice) const;

@@ -104,7 +104,7 @@ bool Stages::may_be_view(int slice) const {
   if (std::ranges::count(workload_.outputs, op.name) > 0) return false;
   const Operation& of = operation(workload_, behind(op.operands[0]));
   if (!is_given(of) && stage_of_.at(of.name) == stage_of_.at(op.name)) return false;
-  // Who takes the memory of the tensor, or of the input that it lies in.
+  // The tensor in whose memory it lies: operations that update that one overwrite it.
   const std::string& home = of.updates.empty() ? of.name : of.updates;
   for (const int reader : readers(op.name)) {
     const Operation& by = workload_.operations[reader];

@@ -15,14 +15,14 @@ enum class StageKind { Loop, Communication, Call, Slice };
 
 struct Stage {
   StageKind kind = StageKind::Loop;
-  int operation = -1;          // of a communication, call or slice: its place in the list
+  int operation = -1;          // of a communication, call or slice: its index in the list
   std::vector<int> loop = {};  // operations of one space, in their order: of a loop, or after a communication
   std::vector<int> scalars =
       {};  // AllReduces of scalars, `operation` and others, that are one message; empty: one alone
   std::string kernel = {}, overlap = {};
 };
 
-// One way to go over elements: all that a rank has of a type's shape and layout.
+// Have both the same iteration space, which is all that a rank has of a type's shape and layout.
 bool same_space(const TensorType&, const TensorType&);
 // Of an operation of a loop: its result's, and of a ReduceTensor its operand's.
 const TensorType& space_of(const Workload&, const Operation&);

@@ -1,5 +1,5 @@
-// What a workload does as statements of C++, one stage (codegen/workload/stages.h) after the other, or, where
-// it says so, several beside each other.
+// What a workload does as statements of C++, one stage (codegen/workload/stages.h) after the other, or, if
+// marked so, several overlapped.
 #pragma once
 
 #include <map>

@@ -2,14 +2,13 @@
 // over a transport, so that the same source runs with MPI and with ranks as threads of one process.
 //
 //   chorale::MpiTransport transport(MPI_COMM_WORLD);
-//   adam::Program<chorale::MpiTransport> program(transport, sizes);     // sizes.N = ...: known when it runs
-//   adam::Tensors tensors;                                              // tensors.g = ..., where this rank's
-//   parts are
+//   adam::Program<chorale::MpiTransport> program(transport, sizes);  // sizes.N = ...: at run time
+//   adam::Tensors tensors;                                           // tensors.g = address of this rank's part
 //   program.run(tensors);
 //
-// adam::elements_g(sizes, rank) says how many elements rank's part has. What inference could only look at for
-// the sizes' defaults (sides that must be equal, or divisible) is checked in the constructor, which throws
-// std::invalid_argument.
+// adam::elements_g(sizes, rank) is the number of elements of the rank's part. What inference could check only for
+// the sizes' defaults (dimensions that must be equal, or divisible) is checked in the constructor, which
+// throws std::invalid_argument.
 #pragma once
 
 #include <string>

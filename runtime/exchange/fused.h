@@ -206,9 +206,8 @@ struct ExchangePhase {
   FusedPlan plan;
   Lies<T> buffers[3];
   Loop loop;
-  int first,
-      // the steps of this launch: all, or, where somebody computes meanwhile, some that follow those before
-      last;
+  // The steps of this launch: all, or, if computation overlaps, some that follow those of the launch before.
+  int first, last;
 
   __device__ bool run(FusedBlock& block) const {
     FusedStep begin = {};
