@@ -79,7 +79,7 @@ std::map<int, Sides> sides_of(const Topology& t, const std::vector<std::vector<i
 }
 
 // Every rank on the one side reaches everything on the other, but itself. A trunk back into a trunk is not
-// asked for: routes go up and then down.
+// required: routes go up and then down.
 bool switches(const Topology& t, const Sides& s) {
   if (s.in.size() < 2 || s.out.size() < 2) return false;
   for (int in : s.in)
@@ -92,8 +92,8 @@ void drop(std::vector<std::vector<int>>& through, const std::set<int>& which) {
   for (std::vector<int>& way : through) std::erase_if(way, [&](int s) { return which.contains(s); });
 }
 
-// The way out of a box and the way into it, found apart: the one's ranks send into it only, the other's
-// receive only.
+// The egress and the ingress switch of a box, found separately: the ranks of one only send into it, those of
+// the other only receive.
 void join_one_way_twins(const Topology& t, std::vector<std::vector<int>>& through) {
   const std::map<int, Sides> sides = sides_of(t, through);
   std::map<int, int> twin;

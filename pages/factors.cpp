@@ -13,7 +13,7 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostEdges = 4096;  // pairs of edges are looked at: 0.1 s
+constexpr std::size_t kMostEdges = 4096;  // pairs of edges are examined: 0.1 s
 
 using Edge = std::pair<int, int>;
 

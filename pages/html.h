@@ -10,7 +10,8 @@
 
 namespace chorale {
 
-// What the page says beyond the result itself; the caller knows bounds and costs, pages/ does not.
+// The contents of the report beyond the result itself; the caller supplies bounds and costs, which pages/
+// does not compute.
 struct PageNotes {
   long long bound_rounds =
       0;  // no schedule has fewer than bound_rounds/bound_chunks rounds a chunk; 0: unknown

@@ -1,5 +1,5 @@
-// A library as one self-contained page: what is chosen by place and size, how far that is from its bound, and
-// where what was measured says otherwise. Nothing is loaded from elsewhere.
+// A library as one self-contained page: the choice for each entry and size, its distance from the bound, and
+// the sizes at which measurements contradict it. Nothing is loaded from elsewhere.
 #pragma once
 
 #include <string>

@@ -12,9 +12,9 @@ std::string place_page_template();
 std::string tune_page_template();
 std::string library_page_template();
 
-// The template with the title and with JSON text (ASCII only) in the place of its marks. Names come from
-// files: nothing in the title is markup, nothing in the JSON ends the script element, and what steers instead
-// of being shown is shown as its escape (ir/shown.h).
+// The template with the title and with JSON text (ASCII only) in place of its marks. Names come from files:
+// nothing in the title is markup, nothing in the JSON ends the script element, and what steers instead of
+// being shown is shown as its escape (ir/shown.h).
 std::string filled_page(const std::string& page, const std::string& title, const std::string& json);
 
 }  // namespace chorale

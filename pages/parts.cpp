@@ -36,8 +36,8 @@ bool are_boxes(const Groups& groups) {
 }
 
 // Servers: what is joined by links with less alpha than the most; or what is on one of several equal
-// switches, if every rank is on one of these: of such ways to part the ranks, by the switches with the most
-// bandwidth.
+// switches, if every rank is on one of these: of several such partitions of the ranks, that of the switches
+// with the most bandwidth.
 Groups boxes_of(const Topology& t, const Fabric& fabric) {
   const double most = step_alpha_us(t);
   std::vector<std::pair<int, int>> near;

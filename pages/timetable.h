@@ -1,4 +1,4 @@
-// In which round of its step each send of a schedule goes. A schedule says only how many rounds a step has
+// In which round of its step each send of a schedule goes. A schedule states only how many rounds a step has
 // and that no link and no shared limit carries more than rounds * bandwidth chunks in it; what a page
 // animates are rounds.
 #pragma once

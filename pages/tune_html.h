@@ -6,7 +6,8 @@
 
 namespace chorale {
 
-// Of the JSON text of a TuneResult (docs/workloads.md, 'The tuner'), whose room this one does not know.
+// Of the JSON text of a TuneResult (docs/workloads.md, 'The tuner'), which is of a room that this one does
+// not include.
 std::string tune_page(const std::string& title, const std::string& json);
 
 }  // namespace chorale

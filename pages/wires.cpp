@@ -1,4 +1,4 @@
-// Links first become ways over wires, one wire for each pair of nodes however many links use it; then wires
+// Links first become paths over wires, one wire for each pair of nodes however many links use it; then wires
 // get their ends, as near to the other one as the node's width lets them; last those that would run over a
 // node are bent, by the least of a few bends that clears it, else by the one that comes nearest to that.
 #include "pages/wires.h"

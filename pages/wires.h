@@ -5,7 +5,7 @@
 
 namespace chorale {
 
-// Wires and ways of the picture, whose nodes are those of Placed. A wire that would run over a node goes
+// Wires and paths of the picture, whose nodes are those of Placed. A wire that would run over a node goes
 // round it.
 void add_wires(const Parts&, const Placed&, Picture&);
 

@@ -4,13 +4,12 @@
 // own. MPI_Alltoallv, MPI_Gatherv and MPI_Scatterv are MPI's, and counted among what was passed on.
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
-//   CHORALE_HOST         on which host this rank sits, where MPI_Get_processor_name does not say it: ranks of
-//                        one
-//                        host have the same, in containers or in tests
+//   CHORALE_HOST         the host of this rank, if MPI_Get_processor_name does not identify it: the same for
+//                        ranks of one host, in containers or in tests
 //   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
 //                        each size and run
-//   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
-//                        none
+//   CHORALE_LOG=1        prints on standard error, once for each kind of call, the algorithm that was used, or
+//                        the reason for none
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-// A schedule that the tuner looks at, and what is known of its time.
+// A schedule that the tuner considers, and its predicted and measured times.
 #pragma once
 
 #include <optional>

@@ -28,8 +28,8 @@ class Draft {
   std::string named(const Term&, const std::string& base, const std::string& where);
   // RANK, GROUP or WORLD.
   Term constant(OperationKind);
-  // The root of the sum of the squares, of all ranks' where they have slices; in float32 for halves and whole
-  // numbers.
+  // The root of the sum of the squares, of all ranks' where they have slices; in float32 for 16-bit floats
+  // and integers.
   Term norm(const Term&, const std::string& base, const std::string& where);
 };
 

@@ -257,8 +257,8 @@ bool can_overlap(Role first, Role second) {
 }
 
 // An input that the later unit updates while the earlier one reads it. (No operation reads it after the
-// update; but overlapped units take turns, and who needs a row for each element has not done with it when the
-// first ones are passed on.)
+// update; but overlapped units alternate, and a unit that needs a row for each element still reads it when
+// its first elements are passed on.)
 std::string updated_meanwhile(const Workload& workload, const Unit& earlier, const Unit& later) {
   for (const int l : later.operations)
     for (const int e : earlier.operations) {

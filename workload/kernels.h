@@ -10,18 +10,18 @@
 
 namespace chorale {
 
-// Computation    pointwise operations on one shape (or what broadcasts to it) and layout, and reductions of
-//                them to
-//                scalars, which nothing else in the kernel reads
+// Computation    pointwise operations on one shape (or shapes that broadcast to it) and layout, and reductions
+//                of them to scalars, which nothing else in the kernel reads
 // AllReduce      a ReduceScatter, computations on its slices, at most one AllGather, which sends elements of
-//                the same
-//                type on: each slice is computed with while it is in registers, and gathered from there
-// ReduceScatter  a ReduceScatter, and computations on its slices AllGather      computations on slices, and
-//                the AllGather of one of them Reduce         a Reduce, and computations on its root Broadcast
-//                computations on a root, and the Broadcast of one of them Send           computations, and
-//                the Send of one of them Scalars        AllReduces of scalars, of one reduction, element type
-//                and scope, none of which is made of another: their
-//                values go in one message
+//                the same type on: each slice is computed with while it is in registers, and gathered from
+//                there
+// ReduceScatter  a ReduceScatter, and computations on its slices
+// AllGather      computations on slices, and the AllGather of one of them
+// Reduce         a Reduce, and computations on its root
+// Broadcast      computations on a root, and the Broadcast of one of them
+// Send           computations, and the Send of one of them
+// Scalars        AllReduces of scalars, of one reduction, element type and scope, none of which depends on
+//                another: their values go in one message
 enum class KernelKind {
   Single,
   Computation,
@@ -38,7 +38,7 @@ enum class KernelKind {
 struct Unit {
   KernelKind kind = KernelKind::Single;
   std::string name = {};             // of the kernel, or of the operation
-  std::vector<int> operations = {};  // places in the list
+  std::vector<int> operations = {};  // indices in the list
   std::string overlap = {};
 };
 std::vector<Unit> units(const Workload&);  // in order; requires a workload that inferred() has passed

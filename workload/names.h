@@ -8,7 +8,7 @@ namespace chorale {
 
 inline constexpr std::size_t kLongestName = 64;
 
-// Has the language a meaning for the word?
+// Whether the word has a meaning in the language.
 bool is_reserved(std::string_view word);
 
 // Why this is no name, in words: "is a word of the language"; empty if it is one.

@@ -16,10 +16,10 @@
 namespace chorale {
 namespace {
 
-// What is moved as a whole: places in the list, in order.
+// Operations that are moved as a whole: indices in the list, in order.
 using Block = std::vector<int>;
 
-// Those of the list, with the members as one, wherever they are: the place of that one is its last member's.
+// Those of the list, with the members as one, wherever they are: its index is that of its last member.
 struct Blocks {
   std::vector<Block> list = {};
   int members = -1;
@@ -33,7 +33,7 @@ Blocks blocks_around(const Workload& workload, const std::vector<int>& members) 
     return operation.overlap.empty() ? std::pair("kernel", operation.kernel)
                                      : std::pair("overlap", operation.overlap);
   };
-  int last = -1;  // place that the last block ends with
+  int last = -1;  // index of the last block's last operation
   for (int i = 0; i < count; ++i) {
     if (i == members.back()) {
       blocks.members = static_cast<int>(blocks.list.size());
@@ -49,7 +49,7 @@ Blocks blocks_around(const Workload& workload, const std::vector<int>& members) 
   return blocks;
 }
 
-// For each operation those that come before it: what it reads, and of an update whatever reads the input.
+// For each operation those that come before it: what it reads, and of an update all that reads the input.
 std::vector<std::set<int>> what_precedes(const Workload& workload) {
   std::map<std::string, int> places;
   std::vector<std::set<int>> before(workload.operations.size());

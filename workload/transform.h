@@ -26,7 +26,8 @@ Workload join(const Workload&, const std::string& gather);
 // Operations: pointwise, reductions to scalars, which an AllReduce of partials then ends, Send, and those
 // that slice along; of pointwise ones and reductions also such that read other replicated tensors of that
 // shape. A kernel's name stands for all that is in it. The gathered ones keep their names, the sliced ones,
-// and kernels of such, have names with `prefix` in front. The gather disappears if nobody reads it any more.
+// and kernels of such, have names with `prefix` in front. The gather disappears if no operation reads it any
+// more.
 Workload reorder(const Workload&, const std::string& gather, const std::vector<std::string>& operations,
                  const std::string& prefix);
 
@@ -34,7 +35,7 @@ Workload reorder(const Workload&, const std::string& gather, const std::vector<s
 // sliced, and the gather that updated it disappears; where that was an output, the slices are. (Of
 // broadcasts: Rooted.)
 Workload as_slice(const Workload&, const std::string& input);
-// Without an operation whose result nobody reads.
+// Without an operation whose result no operation reads.
 Workload dead(const Workload&, const std::string& name);
 
 // As one kernel (workload/kernels.h), or overlapped. Operations are moved together where dependencies allow

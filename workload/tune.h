@@ -37,7 +37,7 @@ struct TuneResult {
 };
 
 struct TuneProgress {
-  int candidates = 0, open = 0;      // found, and of these not looked at yet
+  int candidates = 0, open = 0;      // found, and of these not yet expanded
   int measured = 0, to_measure = 0;  // schedules
   int varied = 0;                    // runs with other settings
   double best_us = 0;
@@ -45,15 +45,14 @@ struct TuneProgress {
 
 struct TuneOptions {
   WorkloadPrices prices = {};
-  // Beside the program as it was given: if there are more, the result says that they were not looked for.
+  // Beside the program as it was given: if there are more, the result reports that they were not searched.
   int most_candidates = 2000;
-  // With so many the search goes on from the cheapest one, and not from the oldest: programs of several
-  // layers have more schedules than anyone can look at. Overlaps are left for the last quarter of
-  // most_candidates.
+  // With that many, the search goes on from the cheapest one, not from the oldest: programs of several layers
+  // have too many schedules to enumerate. Overlaps are left for the last quarter of most_candidates.
   int breadth_first = 500;
   int most_fused = 32;  // operations of a kernel of pointwise ones, at the beginning; 1: none are fused
   std::vector<int> roots = {0};  // ranks that an AllReduce is split to, into Reduce and Broadcast
-  int measured = 0;              // so many of the best, and the program as it was given
+  int measured = 0;              // that many of the best, and the program as it was given
   // Runs of one of those with other settings, at the most: of what it leaves open one thing after the other
   // is changed, as far as that makes it faster. What is 1.5 times slower than the best is left as it is.
   int variations = 8;
@@ -75,7 +74,7 @@ TuneResult tune(const Workload&, const TuneOptions&);
 
 std::string to_string(TuneEnd);  // "complete", "candidate limit", "interrupted"
 
-// For people: a line a candidate, the best ones first, and why the best one wins: its units beside those of
+// For people: a line per candidate, the best ones first, and why the best one wins: its units beside those of
 // the program as it was given.
 std::string to_text(const TuneResult&, int most_lines = 20);
 // All of it: docs/workloads.md. Not read back.
