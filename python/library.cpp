@@ -1,5 +1,5 @@
-// Libraries: the file of answers, and questions that are sent to whoever answers them. What is done with
-// them, and by whom, is the package's (python/chorale/library.py).
+// Libraries: the file of answers, and questions that are sent to other processes. Their distribution is the
+// package's (python/chorale/library.py).
 #include <chorale/chorale.h>
 
 #include <cstdlib>
@@ -95,8 +95,8 @@ CutQuestion question_of(const py::dict& plain, const Collective& asked) {
   return question;
 }
 
-// A search whose hard questions others answer: its result, and the questions that it met and had no answer
-// to. The result is that of a search by itself where there are none.
+// A search whose hard questions other processes answer: its result, and the questions that it met and had no
+// answer to. The result is that of a search by itself where there are none.
 py::tuple search_with_others(const Topology& topology, const Collective& collective, const py::list& cut,
                              const py::kwargs& asked) {
   std::atomic<bool> stop = false;

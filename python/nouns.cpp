@@ -11,7 +11,7 @@
 namespace chorale {
 namespace {
 
-// Python's Fraction where it is one; None where nothing is known or there is no schedule at all.
+// A Python Fraction if it is one; None where nothing is known or there is no schedule at all.
 py::object fraction(long long rounds, long long chunks) {
   if (chunks == 0 || rounds == kNoSchedule) return py::none();
   return py::module_::import("fractions").attr("Fraction")(rounds, chunks);

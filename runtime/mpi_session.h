@@ -28,8 +28,8 @@ class MpiSession {
   // session.
   virtual std::unique_ptr<Transport> transport(std::chrono::milliseconds timeout) = 0;
 
-  // The ranks that give the same number, in the order of their own, as a session; all ranks call it. Must not
-  // outlive this one.
+  // A session of the ranks that pass the same number, in the order of their ranks; all ranks call it. Must
+  // not outlive this one.
   virtual std::unique_ptr<MpiSession> part(int number) = 0;
 
   // Of its ranks, as MPI_Comm_c2f gives it, so that no header of ours needs MPI's.

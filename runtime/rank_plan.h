@@ -1,4 +1,4 @@
-// What one rank does on blocks of one size: the program with addresses in place of slots.
+// What one rank does on blocks of one size: the program with addresses instead of slots.
 #pragma once
 
 #include <cstddef>

@@ -10,8 +10,8 @@
 
 namespace chorale {
 
-// Computation    pointwise operations on one shape (or shapes that broadcast to it) and layout, and reductions
-//                of them to scalars, which nothing else in the kernel reads
+// Computation    pointwise operations on one shape (or shapes that broadcast to it) and layout, and
+//                reductions of them to scalars, which nothing else in the kernel reads
 // AllReduce      a ReduceScatter, computations on its slices, at most one AllGather, which sends elements of
 //                the same type on: each slice is computed with while it is in registers, and gathered from
 //                there

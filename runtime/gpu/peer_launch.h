@@ -12,7 +12,7 @@ namespace chorale {
 
 struct PeerKernelChoice {
   ElementType type = ElementType::Float32;
-  bool wide = false;  // halves are moved and added as float
+  bool wide = false;  // 16-bit floats are moved and added as float
   ReduceOp op = ReduceOp::Sum;
 };
 
@@ -27,7 +27,7 @@ struct PeerPointers {
   KernelEpilogue<StackFunction> epilogue = {};
 };
 
-// How many thread blocks of so many threads can be resident on the current device.
+// The number of thread blocks of `threads` threads that can be resident on the current device.
 cudaError_t resident_blocks(const PeerKernelChoice&, int threads, int* blocks);
 
 // Enqueues it: `blocks` of the table of blocks, each in shape.slices thread blocks, which must all be
