@@ -1,4 +1,4 @@
-// Searches of a library's questions, each a process; and what its answers take, measured.
+// Searches of a library's questions, one process each; and measured times of its answers.
 #pragma once
 
 #include "api/library.h"

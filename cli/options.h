@@ -1,5 +1,5 @@
-// The command line as values: one struct a command. The files *_options.cpp have a row for each
-// option; cli/option_kinds.h knows the library that reads them, and cli/command_line.h reads a line.
+// The command line as values: one struct per command. The files *_options.cpp have a row for each option;
+// cli/option_kinds.h adapts the library that parses them, and cli/command_line.h parses a command line.
 #pragma once
 
 #include <chrono>
@@ -80,7 +80,7 @@ struct CalibrateCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
-struct QuestionSettings {  // what is asked of which machine
+struct QuestionSettings {  // the collective and its machine
   std::string topology = {};
   MachineChanges changes = {};
   std::string collective = {};
@@ -102,10 +102,10 @@ struct SynthesizeCommand {
 
 struct FrontierCommand {
   SearchSettings search = {};
-  std::string library = {};  // where the answer is looked for, and kept
+  std::string library = {};  // where the answer is searched, and stored
   std::string repair = {};   // a result for the machine before its failures, to begin with
   SizeModel model = {};
-  std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is told
+  std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is reported
   bool all = false;                      // list points that others dominate, too
 };
 
@@ -135,7 +135,7 @@ struct ShowCommand {
   std::optional<int> point = {};
   SizeModel model = {};
   std::vector<std::int64_t> bytes = {};  // as of a frontier
-  std::string json = {};                 // where to write what is told of them, if anywhere
+  std::string json = {};                 // where to write their report, if anywhere
   Limits limits = {};
 };
 
@@ -152,7 +152,7 @@ struct RunCommand {
   bool all_points = false;        // those on the frontier
   int warmup = 1;
   int iterations = 5;
-  std::chrono::milliseconds patience{60'000};  // of a rank that waits for another
+  std::chrono::milliseconds patience{60'000};  // limit on the wait of a rank for another
   Limits limits = {.memory = Limits::kAllMemory};
 };
 
@@ -185,7 +185,7 @@ struct EmitCommand {
 
 struct BenchCommand {
   std::string collective = {};
-  // "mpi", "nccl", hand-written ones, result files; none: MPI's or NCCL's own.
+  // "mpi", "nccl", baselines, result files; none: MPI's or NCCL's own.
   std::vector<std::string> algorithms = {};
   bool gpus = false;        // each process has one, and messages go over NCCL
   bool all_points = false;  // of result files, not only the one that should be the fastest
@@ -200,7 +200,7 @@ struct BenchCommand {
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
   Accumulation accumulation = Accumulation::OwnType;  // of halves
-  std::chrono::milliseconds patience{60'000};         // of a rank that waits for another
+  std::chrono::milliseconds patience{60'000};         // limit on the wait of a rank for another
   Limits limits = {.memory = Limits::kAllMemory};
   std::string json = {};
 };
@@ -215,7 +215,7 @@ struct ProgramCommand {
   Accumulation accumulation = Accumulation::OwnType;  // of halves
   int queue_depth = 2;
   int iterations = 5;
-  std::chrono::milliseconds patience{60'000};  // of a block that waits
+  std::chrono::milliseconds patience{60'000};  // limit on the wait of a block
   Limits limits = {};
 };
 
@@ -234,7 +234,7 @@ struct PlaceCommand {
   double bytes = 0;
   int element = 4;  // bytes
   Goal goal = Goal::AllReduce;
-  std::string job = {};      // a file, instead of the five above; of a template, axes may say sizes
+  std::string job = {};      // a file, instead of the five above; of a template, `axes` may give sizes
   std::string devices = {};  // "all", "64"
   Algorithm algorithm = Algorithm::Auto;
   Rules rules = Rules::Full;
@@ -279,7 +279,7 @@ struct WorkloadTarget {
 struct TuneSettings {
   DeviceNumbers device = {};
   int most_candidates = 10000;
-  int measured = 0;                                      // so many of the best ones
+  int measured = 0;                                      // that many of the best ones
   int variations = 8;                                    // runs of each with other settings, at the most
   WorkloadCarrier transport = WorkloadCarrier::Threads;  // or Mpi, or Cuda: what they are measured with
   int runs = 5;                                          // of each, of which the best counts
@@ -350,7 +350,7 @@ using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCo
 
 struct Invocation {
   Command command = {};
-  bool quiet = false;  // nothing is said but errors
+  bool quiet = false;  // nothing is printed but errors
 };
 
 }  // namespace chorale

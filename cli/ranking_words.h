@@ -1,4 +1,4 @@
-// What chorale place says of a ranking.
+// The text that chorale place prints for a ranking.
 #pragma once
 
 #include <string>
