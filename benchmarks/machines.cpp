@@ -159,14 +159,14 @@ void measure_points(const std::string& name, const std::string& collective, int 
 }
 
 // Points that exact synthesis has shown to be on the frontier of their chunk count, and what constructions
-// have at their rounds a chunk.
+// have at their rounds per chunk.
 struct Tally {
   int machines = 0;  // with such points
   int points = 0;
   int as_low = 0;  // constructed in as few steps
   int lower = 0;   // constructed in more steps
   int most = 0;    // steps by which
-  int alone = 0;   // nothing was constructed of so few rounds a chunk
+  int alone = 0;   // nothing was constructed with that few rounds per chunk
   int better = 0;  // machines on which that is the lowest rate of all
 };
 

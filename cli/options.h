@@ -145,7 +145,7 @@ struct RunCommand {
   Executor transport = Executor::Threads;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of halves
+  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
   bool in_place = false;
   std::string epilogue = {};      // a file; empty: none
   std::optional<int> point = {};  // none: for each size the one that should be the fastest
@@ -199,7 +199,7 @@ struct BenchCommand {
   bool check = true;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of halves
+  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
   std::chrono::milliseconds patience{60'000};         // limit on the wait of a rank for another
   Limits limits = {.memory = Limits::kAllMemory};
   std::string json = {};
@@ -212,7 +212,7 @@ struct ProgramCommand {
   MachineChanges changes = {};           // of that machine
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of halves
+  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
   int queue_depth = 2;
   int iterations = 5;
   std::chrono::milliseconds patience{60'000};  // limit on the wait of a block
@@ -323,8 +323,8 @@ struct LibraryCommand {
   ExportForm form = ExportForm::Mscclpp;
   std::int64_t conflicts = -1;  // of Verify
   int rounds = 5, times = 10;   // of Measure
-  std::optional<MeasuredOver> over =
-      {};  // of Measure (none: MPI) and Select (none: of what it was measured over)
+  // Of Measure (none: MPI) and Select (none: of what it was measured over).
+  std::optional<MeasuredOver> over = {};
   std::chrono::milliseconds patience{60'000};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;

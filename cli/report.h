@@ -32,7 +32,8 @@ std::string sizes_json(const Result&, const std::vector<SizeRow>&);
 // Openings, a line each: incumbent, bound and gap in rounds per chunk, by steps.
 std::string openings_in_words(const Result&);
 
-// What of a library was left out since nobody has checked it (api/library.h); nothing where that is nothing.
+// What of a library was left out since it has not been checked (api/library.h); nothing where that is
+// nothing.
 void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
 
 // Every step: its rounds, and for each link its chunks.

@@ -53,8 +53,8 @@ std::string print_step(int number, const XmlStep& step, const std::vector<std::v
                        bool waited_for) {
   const bool nothing = does_nothing(step.does);
   const OperationShape& shape = *shape_of(step.does);
-  // What a shape does not use is filled with the other one: loaders want both. hasdep is 1 where somebody
-  // waits.
+  // What a shape does not use is filled with the other one: loaders want both. hasdep is 1 if another step
+  // waits for it.
   const Slot src = nothing ? Slot{Buffer::Input, -1} : shape.reads ? src_of(step.does) : dst_of(step.does);
   const Slot dst = nothing ? Slot{Buffer::Output, -1} : shape.stores ? dst_of(step.does) : src_of(step.does);
   return fmt::format(

@@ -40,7 +40,7 @@ std::string to_msccl_xml(const Verified<BlockProgram>&, const MscclOptions& = {}
 RelaxOptions blocks_for_msccl(const Collective&, const MscclOptions& = {});
 
 struct MscclFile {
-  Collective collective = {};  // as the attributes say; the root is 0 where there is none
+  Collective collective = {};  // from the attributes; the root is 0 where there is none
   BlockProgram program = {};   // in_place if the file is for that only
   bool in_place = false;       // as the file states
   bool out_of_place = false;

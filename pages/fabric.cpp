@@ -114,8 +114,8 @@ std::string switch_name(const std::string& limit) {
   return word.size() <= 16 && lower.find("switch") != std::string::npos ? word : "switch";
 }
 
-// The switches at the ends of the cables; nothing if the cables of some link are no path from its source to
-// its destination.
+// The switches at the ends of the cables; nothing if the cables of some link are not a path from its source
+// to its destination.
 std::optional<Fabric> fabric_by_cables(const Topology& t) {
   std::vector<std::map<Node, Node>> next(t.links.size());
   for (const SharedLimit& limit : t.limits)

@@ -13,12 +13,12 @@ struct GraphFactor {
   enum class Kind { Path, Cycle, Complete, Other };  // an edge is a Path of two, a triangle a Cycle of three
   Kind kind = Kind::Other;
   int size = 1;
-  std::vector<int> at =
-      {};  // by node of the product: its position, 0 .. size - 1, along the path or round the cycle
+  // By node of the product: its position, 0 .. size - 1, along the path or round the cycle.
+  std::vector<int> at = {};
 };
 
 // In the order in which the links of node 0, then 1, .. are of them, so that ranks in row-major order have
-// their columns first. Two edges make a cycle of four, and are one if `squares` says so. A graph that is no
+// their columns first. Two edges make a cycle of four, and are one if `squares`. A graph that is not a
 // product, is not connected or has over 4,096 edges is one factor.
 std::vector<GraphFactor> factors_of(const Graph&, bool squares = true);
 

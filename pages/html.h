@@ -13,8 +13,8 @@ namespace chorale {
 // The contents of the report beyond the result itself; the caller supplies bounds and costs, which pages/
 // does not compute.
 struct PageNotes {
-  long long bound_rounds =
-      0;  // no schedule has fewer than bound_rounds/bound_chunks rounds a chunk; 0: unknown
+  // No schedule has fewer than bound_rounds/bound_chunks rounds per chunk; 0: unknown.
+  long long bound_rounds = 0;
   long long bound_chunks = 1;
   // By point, in words; each empty or as many as points.
   std::vector<std::string> best_sizes = {};

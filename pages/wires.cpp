@@ -14,8 +14,8 @@ namespace {
 using Kind = PictureNode::Kind;
 
 constexpr double kClear = 0.1;  // between a wire and a node that is not its end
-constexpr std::size_t kMostLooks =
-    256'000;  // wires times nodes; with more nobody sees which node a wire passes
+// Wires times nodes; with more, the node that a wire passes is not visible.
+constexpr std::size_t kMostLooks = 256'000;
 
 void find_ways(const Parts& parts, const Placed& p, Picture& picture) {
   std::map<std::pair<int, int>, int> number;

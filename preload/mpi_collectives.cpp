@@ -452,7 +452,7 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
 }
 
 // A reduction of types and operations that are supported. What is thrown here and in copying() is thrown
-// where MPI is to do the call, in the other ranks too: for want of memory to say why.
+// where MPI is to do the call, in the other ranks too: for want of memory for a message.
 MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI_Datatype type,
                                                 MPI_Op op) try {
   const auto known_type = element_type(type);

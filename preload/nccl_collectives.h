@@ -113,8 +113,8 @@ class NcclCollectives {
   const NcclFunctions nccl_;
   const NcclSettings settings_;
   std::mutex mutex_ = {};  // of all that follows
-  std::vector<std::unique_ptr<Algorithms>> algorithms_ =
-      {};  // the last ones count; calls may use earlier ones
+  // The last ones count; calls may use earlier ones.
+  std::vector<std::unique_ptr<Algorithms>> algorithms_ = {};
   std::map<const LoadedAlgorithm*, std::unique_ptr<Lowered>> lowered_ = {};
   std::map<ncclComm_t, Group> groups_ = {};
   std::set<std::string> said_ = {};

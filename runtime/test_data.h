@@ -2,7 +2,7 @@
 // only, not on the program that is to be checked.
 //
 // Values are small integers, of floating-point types divided by 8, such that every sum that the collective
-// asks for is exact in any order, in the type in which sums are kept; with 16-bit floats that are accumulated
+// requires is exact in any order, in the type in which sums are kept; with 16-bit floats that are accumulated
 // in float32 the result is the sum rounded once, and a sum with intermediate rounding differs from it. They
 // depend on rank, slot and element: data in a wrong slot differ there, save by accident.
 //

@@ -22,7 +22,7 @@ class Draft {
 
   // Throws InputError that names `where`.
   void add(Operation, const std::string& where);
-  // "avg_1", which nobody has; it is taken from now on.
+  // "avg_1", an unused name, which is reserved from now on.
   std::string fresh(const std::string& base);
   // The name of an operation that computes the term: its own, if it is one's result, or that of a new one.
   std::string named(const Term&, const std::string& base, const std::string& where);

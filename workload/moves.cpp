@@ -205,7 +205,7 @@ class MoveSearch {
     return result;
   }
 
-  // --- Slices, and what nobody reads ---
+  // --- Slices, and operations whose results are not read ---
 
   void all_slices() {
     Names scripts;

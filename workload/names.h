@@ -11,7 +11,7 @@ inline constexpr std::size_t kLongestName = 64;
 // Whether the word has a meaning in the language.
 bool is_reserved(std::string_view word);
 
-// Why this is no name, in words: "is a word of the language"; empty if it is one.
+// Why this is not a name, as text: "is a word of the language"; empty if it is one.
 std::string name_flaw(std::string_view name);
 
 }  // namespace chorale

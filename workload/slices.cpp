@@ -1,4 +1,4 @@
-// State that is kept in slices, and operations that nobody needs.
+// State that is kept in slices, and operations that are not needed.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // The tuner: all schedules of a program that transformations lead to (workload/moves.h), breadth first, each
 // with the time that it takes by the model (workload/price.h), carried out as is best by it; the best ones
-// measured, where somebody can measure, so and with other settings (workload/settings.h). Pointwise
+// measured, if the caller can measure, with these and with other settings (workload/settings.h). Pointwise
 // operations are fused before anything else, so that what is explored stays small (Jangda et al., section
 // 3.5). The program as it was given is always among the candidates.
 #pragma once

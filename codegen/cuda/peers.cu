@@ -148,7 +148,7 @@ class Machine {
     if (far) fail("peers", "some ranks are on other nodes, and this NCCL has no GIN");
 #endif
     require(ncclDevCommCreate(comm_, &requirements, &memory.comm), "ncclDevCommCreate");
-    // Nobody stores into memory that its owner still clears.
+    // No rank stores into memory that its owner still clears.
     require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     MPI_Barrier(MPI_COMM_WORLD);
   }

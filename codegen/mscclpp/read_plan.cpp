@@ -378,8 +378,8 @@ class Translator {
   Rank rank_ = 0;                                                   // whose block is being translated
   int program_block_ = 0;
   int instructions_ = 0;
-  std::map<std::pair<Rank, int>, std::vector<int>> meetings_ =
-      {};  // blocks that have a barrier, by rank and barrier
+  // Blocks that have a barrier, by rank and barrier.
+  std::map<std::pair<Rank, int>, std::vector<int>> meetings_ = {};
 };
 
 }  // namespace

@@ -45,8 +45,8 @@ struct MscclppFile {
 // of range, more than the executor's 64 operations, 16 channels and 16 buffers per thread block, 8 channels
 // per operation, 16 barriers and semaphores; a channel, semaphore or packet of two blocks; waits and signals
 // whose numbers in a launch differ; what the executor does not do as the plan states (get between different
-// indices, packets in a pipeline, peers' scratch in two halves). `most_operations` is for executors that were
-// built with another limit.
+// indices, packets in a pipeline, double-buffered scratch of peers). `most_operations` is for executors that
+// were built with another limit.
 MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations = 64);
 
 // Is this JSON text such a plan, perhaps a wrong one? It is an object with the key "gpus".

@@ -101,7 +101,7 @@ class SlotAssigner {
     std::vector<std::optional<Slot>> at = {v.at};
     for (const Arrival& arrival : arrivals) {
       const int number = arrival.reduce ? static_cast<int>(at.size()) : 0;
-      const bool free = number == 0 ? v.at != v.home || v.sent_in != step_  // nobody reads what is replaced
+      const bool free = number == 0 ? v.at != v.home || v.sent_in != step_  // the replaced value is not read
                                     : number == first && at.front() != v.home;
       const Slot landing = free ? *v.home : new_scratch(n);
       emit(n, {.does = receiving(landing, piece(c)), .peer = arrival.src, .message = arrival.message});

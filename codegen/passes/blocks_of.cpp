@@ -27,7 +27,8 @@ class RankBuilder {
     find_hazards();
     if (options_.fuse) {
       fuse();
-      find_hazards();  // what stays in a register is neither read nor, where nobody else wants it, written
+      // a value in a register is not read from memory, nor written unless another operation reads it
+      find_hazards();
     }
   }
 

@@ -81,7 +81,7 @@ void fuse(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
 }
 
 void drop_dead_stores(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
-  std::set<DataPlace> dead;  // at this point nobody will read them before they are stored again
+  std::set<DataPlace> dead;  // at this point they are not read before they are stored again
   const auto is_dead = [&](const DataPlace& slot) { return dead.contains(slot); };
   // Backwards. Output is wanted at the end, scratch is not.
   for (const Hop& hop : hops)

@@ -37,7 +37,7 @@ std::vector<Hops> hops_of(const std::vector<Events>&, const Mailboxes&);
 // Move.
 void fuse(Hops&, const std::function<bool(const DataOperation&)>& has);
 
-// What goes to a peer need not be kept where nobody reads it any more, likewise.
+// Likewise, a value stored to a peer is not kept locally if no later operation reads it.
 void drop_dead_stores(Hops&, const std::function<bool(const DataOperation&)>& has);
 
 // Sets `part`: hops of all ranks whose data meet in a slot that is written are of one part. Returns how many

@@ -28,8 +28,8 @@ struct LoweringOptions {
   // are saved in place are reused nevertheless.
   bool reuse_scratch = true;
   std::optional<Epilogue> epilogue = {};  // follows each complete sum
-  RelaxOptions blocks =
-      {};  // of a BlockProgram: channels, depth of queues, limits of the target (in_place: as above)
+  // Of a BlockProgram: channels, depth of queues, limits of the target (in_place: as above).
+  RelaxOptions blocks = {};
   PeerOptions peers = {};  // of a PeerProgram: counters, limits of the target
 };
 

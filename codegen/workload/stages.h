@@ -17,8 +17,8 @@ struct Stage {
   StageKind kind = StageKind::Loop;
   int operation = -1;          // of a communication, call or slice: its index in the list
   std::vector<int> loop = {};  // operations of one space, in their order: of a loop, or after a communication
-  std::vector<int> scalars =
-      {};  // AllReduces of scalars, `operation` and others, that are one message; empty: one alone
+  // AllReduces of scalars, `operation` and others, that are one message; empty: one alone.
+  std::vector<int> scalars = {};
   std::string kernel = {}, overlap = {};
 };
 

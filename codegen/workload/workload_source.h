@@ -3,11 +3,11 @@
 //
 //   chorale::MpiTransport transport(MPI_COMM_WORLD);
 //   adam::Program<chorale::MpiTransport> program(transport, sizes);  // sizes.N = ...: at run time
-//   adam::Tensors tensors;                                           // tensors.g = address of this rank's part
+//   adam::Tensors tensors;                                           // tensors.g = this rank's part, ...
 //   program.run(tensors);
 //
-// adam::elements_g(sizes, rank) is the number of elements of the rank's part. What inference could check only for
-// the sizes' defaults (dimensions that must be equal, or divisible) is checked in the constructor, which
+// adam::elements_g(sizes, rank) is the number of elements of the rank's part. What inference could check only
+// for the sizes' defaults (dimensions that must be equal, or divisible) is checked in the constructor, which
 // throws std::invalid_argument.
 #pragma once
 
@@ -24,8 +24,8 @@ namespace chorale {
 
 struct WorkloadSourceOptions {
   std::string name = {};  // of the namespace and the files; empty: the workload's
-  Execution execution =
-      {};  // its points are for whoever gives the algorithms; of Cuda, a block is one of threads
+  // Its points are for the caller that supplies the algorithms; of Cuda, a block is one of threads.
+  Execution execution = {};
   WorkloadCarrier carrier = WorkloadCarrier::Any;  // the Makefile and the headers are for it
 };
 

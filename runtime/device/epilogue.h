@@ -66,8 +66,8 @@ CHORALE_DEVICE R chosen(R which, R a, R b) {
 }
 
 // To the type in which values are kept. Integers are truncated, and what does not fit becomes the nearest
-// that does; what is no number, the smallest. Compared in double, where the largest 64-bit integers are
-// rounded up to 2^63 (2^64), which does not fit: so `most` itself is the result from there on.
+// that does; NaN becomes the smallest. Compared in double, where the largest 64-bit integers are rounded up
+// to 2^63 (2^64), which does not fit: so `most` itself is the result from there on.
 template <typename T, typename R>
 CHORALE_DEVICE T rounded_to(R value) {
   if constexpr (std::is_integral_v<T>) {

@@ -1,4 +1,4 @@
-// What a thread block does for its part of a peer program: the kernel itself, for CUDA and, with a Team of
+// The work of a thread block for its part of a peer program: the kernel itself, for CUDA and, with a Team of
 // CPU threads, for the tests. C++17; copied into emitted programs.
 //
 // Each block of the program is run by `slices` thread blocks. Chunks are cut into tiles of a fixed size, and
@@ -44,7 +44,7 @@ struct PeerTables {
 struct PeerShape {
   std::int64_t elements = 0;  // of a block of the collective
   // Of these, at a time; several segments only if each rank has one block. This and what follows may not
-  // change from launch to launch: they say where things lie in scratch.
+  // change from launch to launch: they determine the layout of scratch.
   std::int64_t segment = 1;
   std::int64_t tile = 4096;  // elements, a multiple of 16
   int slices = 1;
@@ -60,9 +60,9 @@ CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerSh
 // Memory of the ranks as arrays of pointers by rank: ranks of one process, on one GPU or on the CPU. Kernels
 // over real peers have a class of their own with the same functions (runtime/device/nccl_memory.h).
 //
-// T is the type of the user's data, W the type that is moved and added up: T itself, or float for halves.
-// Then `work` is a second output of W, and the program one that is right out of place; otherwise `work` is
-// the output. Function is applied to complete sums by the moves that have a position.
+// T is the type of the user's data, W the type that is moved and added up: T itself, or float for 16-bit
+// floats. Then `work` is a second output of W, and the program one that is right out of place; otherwise
+// `work` is the output. Function is applied to complete sums by the moves that have a position.
 template <typename T, typename W, typename Function = NoFunction>
 struct SharedMemory {
   using User = T;
@@ -145,7 +145,7 @@ class PeerKernel {
     return average_;
   }
 
-  // One launch; false if somebody waited too long.
+  // One launch; false if a wait timed out.
   CHORALE_DEVICE bool launch() {
     const PeerBlockRow block = tables_.blocks[block_];
     // What thread 0 has found out reaches the others at the next Sync, where all leave together: a thread
@@ -282,7 +282,7 @@ class PeerKernel {
 
   // What this slice has stored for the message, tile by tile; the counter goes up with the last one. Each
   // tile is put when the next one is known, so that the last can take the counter along. A slice without
-  // tiles raises it all the same: somebody waits for it.
+  // tiles raises it nevertheless: the receiver waits for it.
   CHORALE_DEVICE void carry(const PeerRow& row, int counter) {
     std::int64_t due = 0, due_elements = 0;
     for (int c = 0; c < (row.to > 0 ? row.count : 0); ++c) {

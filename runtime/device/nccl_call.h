@@ -1,11 +1,11 @@
-// One algorithm as a collective of NCCL's shape: plans for the sizes that were asked for, input and output
+// One algorithm as a collective of NCCL's shape: plans for the sizes that were requested, input and output
 // that share memory, scratch.
 //
 // Host code in C++17; it is also copied into emitted programs.
 //
-// Three cases, by where the buffers lie: apart; in place as NCCL means it, by a plan that knows that; and
-// with the input copied to scratch first, where the plan would lose what it still needs or where buffers
-// overlap otherwise. Each rank decides for itself, since the messages are the same in all three.
+// Three cases, by where the buffers lie: apart; in place as NCCL means it, by a plan made for that; and with
+// the input copied to scratch first, where the plan would lose what it still needs or where buffers overlap
+// otherwise. Each rank decides for itself, since the messages are the same in all three.
 //
 // Nothing is kept for a communicator: a communicator at the address of a destroyed one is not confused with
 // it.

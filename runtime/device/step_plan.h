@@ -1,5 +1,5 @@
 // What one rank does in each step of an algorithm, for blocks of a given number of elements: the program with
-// ranges of elements in place of slots. For transports that move the messages of a step as one group and do
+// ranges of elements instead of slots. For transports that move the messages of a step as one group and do
 // its sums in one launch (runtime/device/nccl_steps.h).
 //
 // All that does not depend on addresses is decided here, once for a size, so that a call has nothing left to
@@ -62,8 +62,8 @@ struct PeerSpan {
 struct SpanSum {
   Span dst = {};
   std::vector<Span> sources = {};
-  std::int64_t index =
-      -1;  // of the first element in the inputs, where the function is applied to the sum; else -1
+  // Of the first element in the inputs, where the function is applied to the sum; else -1.
+  std::int64_t index = -1;
 };
 using Chain = std::vector<SpanSum>;  // one after the other, element by element; spans of one length
 

@@ -30,7 +30,7 @@ namespace chorale {
 
 struct GpuRankOptions {
   int gpus = 1;  // more: ranks 0, 1, .. on the first ones, as many on each, or one less on the last ones
-  int channels = CHORALE_CHANNELS;  // blocks a rank; 0: as many as are resident
+  int channels = CHORALE_CHANNELS;  // blocks per rank; 0: as many as are resident
   int beside = 0;                   // blocks per rank of the work beside a product; 0: a quarter of these
   int threads = CHORALE_THREADS;    // of a block
   double patience = 60;             // seconds until a wait is in vain

@@ -22,8 +22,7 @@
 
 namespace chorale {
 
-// What makes up a kernel, communications and loops, is done one after the other. On other devices it is one
-// launch.
+// The communications and loops of a kernel run one after the other. On other devices a kernel is one launch.
 struct PhaseByPhase {
   template <typename Exchange, typename Function = NoSumFunction>
   static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
@@ -53,8 +52,8 @@ struct PhaseByPhase {
 
 class HostDevice : public PhaseByPhase {
  public:
-  // Are communications that overlap done tile by tile, a tile of one beside the next one of another?
-  // Otherwise one comes after the other.
+  // Whether communications that overlap are done tile by tile, a tile of one beside the next one of another.
+  // Otherwise they run one after the other.
   static constexpr bool kTileByTile = true;
   // Makes tiles beside communication (runtime/exchange/overlap.h).
   using Worker = TileWorker;
@@ -87,7 +86,7 @@ class HostDevice : public PhaseByPhase {
     T value_ = {};
   };
 
-  // What a loop adds up, from start() to store().
+  // The sums of a loop, from start() to store().
   template <Combination op>
   class Total {
    public:
@@ -122,7 +121,7 @@ class HostDevice : public PhaseByPhase {
   static void copy_slice(T* slice, const T* whole, const Share& part) {
     chorale::copy_slice(slice, whole, part);
   }
-  // Elements of blocks of slices, of the tensor; and back.
+  // Copies elements of the tensor into blocks of slices; and back.
   template <typename T>
   static void fill(const SlicedBlocks& slices, T* blocks, const T* tensor, std::int64_t begin,
                    std::int64_t count) {
@@ -154,7 +153,7 @@ class HostDevice : public PhaseByPhase {
     chorale::product_part(c, a, b, sides, row, rows, column, columns);
   }
   // Partial products, added one after the other: each is a range of the summed dimension, from `from` on.
-  // After the last one they are put into c.
+  // After the last one, the sums are stored to c.
   template <typename T, typename A, typename B>
   class Summands {
    public:

@@ -1,12 +1,12 @@
 // One communication of a workload on one rank: the steps of a lowered program (ir/program.h), over blocks of
 // any length.
 //
-// Tables say which chunk each message and each sum is about, by its block and piece; so lengths are known
-// only when a program runs, and may be uneven. What a message brings is used where it lies: a transport whose
-// ranks share memory lends it (Delivery::borrows), and one that does not stores it at the address given. Sums
-// of several operands in a row are one, which reads each once and stores once. A complete sum may instead go
-// to a function of the caller, in pieces that fit the first-level cache: then only what that function stores
-// is stored.
+// Tables give the chunk of each message and each sum by its block and piece; so lengths are known only at run
+// time, and may be uneven. The data of a message are used where they lie: a transport whose ranks share
+// memory lends it (Delivery::borrows), and one that does not stores it at the address given. Sums of several
+// operands in a row are one, which reads each once and stores once. A complete sum may instead go to a
+// function of the caller, in pieces that fit the first-level cache: then only what that function stores is
+// stored.
 //
 // C++17, and is copied into emitted programs.
 #pragma once
@@ -22,7 +22,7 @@
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/scattered.h"
 
-// Elements of a sum of several operands that are made at once: the same in all of a program.
+// Elements of a sum of several operands that are made at once: the same throughout a program.
 #ifndef CHORALE_BLOCK
 #define CHORALE_BLOCK 2048
 #endif
@@ -57,7 +57,7 @@ struct Delivery {
 struct ExchangeMessage {
   int step, from, to, from_buffer, from_slot, to_buffer, to_slot, block, piece, borrows;
 };
-// completes: 1, the function has the result, and nobody else; 2, it is stored as well.
+// completes: 1, only the function receives the result; 2, it is stored as well.
 struct ExchangeWork {
   int rank, step, add, from_buffer, from_slot, to_buffer, to_slot, block, piece, completes;
 };
@@ -71,12 +71,12 @@ struct ExchangeTables {
   std::size_t work_count;
 };
 
-// For sums that nobody waits for.
+// For sums that no function consumes.
 struct NoSumFunction {
   void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
 };
-// For operands that are there, and results that nobody waits for. Others are kBeside where somebody computes
-// meanwhile.
+// For operands that are complete, and results that no worker waits for. Other Progress types are kBeside if
+// computation overlaps.
 struct NoProgress {
   static constexpr bool kBeside = false;
   void needs(std::int64_t, std::int64_t) {}
@@ -93,8 +93,7 @@ CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* 
   for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
 }
 
-// What a rank does in each step, for the lengths that blocks have. A rank outside the tables (-1) does
-// nothing.
+// The work of a rank in each step, for given lengths of blocks. A rank outside the tables (-1) does nothing.
 class ExchangePlan {
  public:
   struct Place {
@@ -214,8 +213,8 @@ class ExchangePlan {
     find_finished();
   }
 
-  // What lies in a slot that a message of this step has come into is where the message is, until something is
-  // stored there.
+  // The content of a slot that a message of this step has arrived in is in the message's buffer, until the
+  // slot is stored over.
   void add_work(Step& step, const ExchangeWork& w) {
     Place from = place(rank_, w.from_buffer, w.from_slot, w.block, w.piece),
           to = place(rank_, w.to_buffer, w.to_slot, w.block, w.piece);
@@ -228,8 +227,8 @@ class ExchangePlan {
     Place there = to;  // what is added to
     brought(from);
     const std::int64_t index = piece_begin(w.block, w.piece);
-    // An addition to the last sum that was stored there is one more operand of it, unless something in
-    // between, or the sum itself, has to do with what is added.
+    // An addition to the last sum that was stored there is one more operand of it, unless an operation in
+    // between, or the sum itself, reads or writes the addend.
     if (w.add != 0)
       for (std::size_t k = step.sums.size(); k-- > 0;) {
         Sum& sum = step.sums[k];
@@ -282,9 +281,9 @@ class Exchange : public ExchangePlan {
   Exchange(const ExchangeTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
-  // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The
-  // function has complete sums: void(index of the first in the output, how many, operand, other operand or
-  // null).
+  // From an input to an output, which do not overlap, or, if one is the rank's part of the other, share that
+  // part. The function receives complete sums: void(index of the first in the output, count, operand, other
+  // operand or null).
   template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
   void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
            Progress&& progress = {}) {
@@ -323,7 +322,7 @@ class Exchange : public ExchangePlan {
     }
   }
 
-  // What a message brought, from an element on: `count` is shortened to what lies together.
+  // The data of a message, from an element on: `count` is shortened to a contiguous range.
   static const T* brought(const Delivery& receive, std::int64_t index, std::int64_t& count) {
     const std::vector<Stretch<char>>* const pieces = receive.at_pieces != nullptr ? receive.at_pieces
                                                      : receive.pieces.empty()     ? nullptr
@@ -338,10 +337,10 @@ class Exchange : public ExchangePlan {
       }
       index -= elements;
     }
-    return nullptr;  // there is no such element
+    return nullptr;  // none such
   }
 
-  // From stretch to stretch, in which all operands and the result lie together.
+  // Range by range, in each of which all operands and the result are contiguous.
   template <typename Function>
   void add_up(const Step& step, const Sum& sum, const Lies<T>* buffers, Function&& function) {
     for (std::int64_t e = 0; e < sum.to.count;) {
@@ -420,7 +419,7 @@ std::vector<Exchange> tiled_exchange(const ExchangeTables& tables, int rank, int
     exchanges.emplace_back(tables, rank, first, blocks, tile, tiles, row);
   return exchanges;
 }
-// What they need, one after the other.
+// The ranges that they need, one after the other.
 template <typename Exchange>
 std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exchange>& exchanges) {
   std::vector<std::pair<std::int64_t, std::int64_t>> parts;
@@ -429,8 +428,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exch
   return parts;
 }
 
-// A tile of what a rank has, to another one, and of what comes from a third; -1: none. What is sent is in
-// flight until transport.finish().
+// Sends a tile of this rank's data to one rank, and receives a tile from another; -1: none. What is sent is
+// in flight until transport.finish().
 template <typename Transport, typename T>
 void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
                std::int64_t output_elements, int tile, int tiles) {
@@ -448,7 +447,7 @@ void send_tile(Transport& transport, int to, int from, const T* input, std::int6
   transport.release(none, receives);
 }
 
-// What a rank has, to another one, and what comes from a third; -1: none.
+// Sends this rank's data to one rank, and receives those of another; -1: none.
 template <typename Transport, typename T>
 void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
              std::int64_t output_elements) {

@@ -1,5 +1,5 @@
-// A kernel of a workload on GPUs, one launch a rank: communications, and the loops around them and between.
-// For device code, C++17; goes along with what is emitted.
+// A kernel of a workload on GPUs, one launch per rank: communications, and the loops around them and between.
+// For device code, C++17; copied into emitted programs.
 //
 // The idea. Every rank has the same number of blocks, its channels, and channel c has slice c of every piece:
 // what is added to a slice of a piece, and copied from it, is the same slice of the same piece of another
@@ -40,7 +40,7 @@ inline constexpr int kSeveral = 4;
 // Threads of a block: with 512, which leaves a thread 128 registers, kernels of layers with dropout spill.
 inline constexpr int kMostThreads = 384;
 
-// For sums that nobody waits for.
+// For sums that no function consumes.
 struct NoLoop {
   static constexpr int kTotals = 0;
 };
@@ -70,8 +70,8 @@ struct Width {
   static constexpr int value = count;
 };
 
-// function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by this one of so
-// many threads.
+// function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by thread `thread`
+// of `threads`.
 template <typename Function>
 __device__ inline void for_several(std::int64_t begin, std::int64_t end, std::int64_t thread,
                                    std::int64_t threads, const Function& function) {
@@ -135,15 +135,16 @@ class FusedBlock {
     sync();
     if (thread == 0) store_release(&door(rank, channel).progress, base_ + progress);
   }
-  // Until each of these ranks is there; false if that took too long.
+  // Waits until each of these ranks has reached `progress`; false if that took too long.
   __device__ bool wait(const int* ranks, int count, std::uint64_t progress) const {
     bool good = true;
     for (int i = thread; i < count && good; i += threads) good = arrived(ranks[i], channel, base_ + progress);
     return __syncthreads_and(good ? 1 : 0) != 0;
   }
-  // A phase goes on that has come so far in the launches before.
+  // Continues a phase whose earlier steps were done by the launches before.
   __device__ void resume(std::uint64_t progress) { base_ = begun_ - progress; }
-  // The channels of this rank have done what comes before. At the beginning of a launch they have.
+  // Waits until all channels of this rank have done the preceding work. At the beginning of a launch they
+  // have.
   __device__ bool join() const {
     if (base_ == begun_) return true;
     bool good = true;
@@ -168,7 +169,7 @@ class FusedBlock {
   std::uint64_t base_;  // progress when the phase began
 };
 
-// What a rank does in an exchange, in tables that device code can read (made by runtime/exchange/gpu.h).
+// The work of a rank in an exchange, in tables that device code can read (made by runtime/exchange/gpu.h).
 struct FusedPlace {
   int rank;  // of all ranks; -1: this one
   int buffer;
@@ -181,7 +182,7 @@ struct FusedMove {
 struct FusedSum {
   int first, operands;  // of its operands in the table of places
   int completes;        // as in ExchangeWork
-  int after;            // it reads, or stores over, what others of the step have to do with
+  int after;            // it reads, or stores over, memory that other sums of the step use
   FusedPlace to;
   std::int64_t index, count;
 };
@@ -190,7 +191,7 @@ struct FusedStep {
   int waits;   // ranks to wait for before it: one step more than there are has those to wait for in the end
   int copied;  // ranks to wait for before its sums, which store over what these copy
   int moves, sums;
-  int announces;  // somebody waits for its copies
+  int announces;  // another rank waits for its copies
 };
 struct FusedPlan {
   int steps;
@@ -254,7 +255,7 @@ struct ExchangePhase {
   __device__ Lies<T> at(const FusedBlock& block, const FusedPlace& place) const {
     return place.rank < 0 ? buffers[place.buffer] : block.published<T>(place.rank, place.buffer);
   }
-  // An element, where that lies.
+  // An element, at its address.
   __device__ static T* element(const Lies<T>& lies, std::int64_t index) {
     return lies.is_together() ? lies.at(index) : lies.run(index, 1).at;
   }
@@ -274,7 +275,7 @@ struct ExchangePhase {
       *element(to, row.to.begin + e) = *element(from, row.from.begin + e);
   }
 
-  // Operands are few: their addresses are in registers.
+  // Few operands: their addresses are in registers.
   static constexpr int kFew = 4;
 
   __device__ void add_up(const FusedBlock& block, const FusedSum& row, const Loop& mine,
@@ -302,7 +303,7 @@ struct ExchangePhase {
     CHORALE_UNROLL
     for (int k = 0; k < kFew; ++k)
       if (k < row.operands) first[k] = at(block, places[k]).at(places[k].begin);
-    // What is put where it lies stays there: others may be reading it.
+    // Data are not stored over themselves: other ranks may be reading them.
     const bool stays = row.operands == 1 && row.completes != 1 && to.at(row.to.begin) == first[0];
     if (stays && row.completes == 0) return;
     T* const result = stays || row.completes == 1 ? nullptr : to.at(row.to.begin);
@@ -336,7 +337,7 @@ struct ExchangePhase {
   }
 };
 
-// A loop over all that the rank has.
+// A loop over all elements of the rank.
 template <typename Loop>
 struct LoopPhase {
   Loop loop;
@@ -356,13 +357,13 @@ struct LoopPhase {
   }
 };
 
-// What a rank has, to another one, and what comes from a third; -1: none.
+// Sends this rank's data to one rank, and receives those of another; -1: none.
 template <typename T>
 struct SendPhase {
   int to, from;
   const T* input;
   T* output;
-  std::int64_t count;  // that come
+  std::int64_t count;  // that are received
 
   __device__ bool run(FusedBlock& block) const {
     if (!block.join()) return false;

@@ -31,7 +31,7 @@ class GpuExchange : public ExchangePlan {
   ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop = {}) {
     return phase(input, output, loop, 0, static_cast<int>(steps().size()));
   }
-  // One launch, where nobody computes meanwhile, or a total is to be kept, else one a step.
+  // One launch if no computation overlaps, or if a total is to be kept; else one per step.
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
   void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, const Loop& loop = {},
            Progress progress = {}) {

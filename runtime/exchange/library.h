@@ -24,8 +24,8 @@ struct chorale_message {
   int peer, tag;
   int sends;  // 1, or 0: receives
 };
-// Moves all of them, and comes back when what was sent may be written again and what was to come is there: 0,
-// or another number where that failed. Messages of a pair that have one tag come one after the other.
+// Moves all messages, and returns when sent data may be written again and received data are there: 0, or
+// another number if that failed. Messages of a pair with one tag arrive in order.
 typedef int (*chorale_exchange)(void* context, chorale_message* messages, int count);
 }
 
@@ -56,7 +56,7 @@ class CallbackTransport {
   }
   void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
 
-  // With the next exchange, so that nobody waits for another's.
+  // Sent with the next exchange, so that no rank waits for another's post.
   void post(const Delivery& send) { posted_.push_back(send); }
   void finish() {
     std::vector<Delivery> none;
@@ -81,7 +81,7 @@ inline std::string& library_error() {
 template <typename Workload, typename Transport>
 class LibraryProgram {
  public:
-  // What the transport is made of comes last.
+  // The arguments of the transport come last.
   template <typename... Rest>
   explicit LibraryProgram(const std::int64_t* sizes, Rest... rest)
       : transport_(rest...), sizes_(from(sizes)), program_(transport_, sizes_) {}
@@ -146,7 +146,7 @@ class LibraryRank {
   void select() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
   ncclComm_t comm() const { return comm_; }
   cudaStream_t stream() const { return stream_; }
-  // After what is in the caller's stream, and before what comes there next.
+  // After the work in the caller's stream, and before the work enqueued there next.
   template <typename Work>
   void within(cudaStream_t callers, const Work& work) {
     select();
@@ -188,8 +188,8 @@ Value guarded(Value otherwise, Function function) {
 
 }  // namespace chorale
 
-// What a library has: null, -1 or another number than 0 if a call fails, and chorale_error() has the reason.
-// A program is used by one thread at a time.
+// The functions of a library: null, -1 or another number than 0 if a call fails, and chorale_error() has the
+// reason. A program is used by one thread at a time.
 #define CHORALE_C_COMMON(Program)                            \
   void chorale_free(void* program) {                         \
     delete static_cast<Program*>(program);                   \
@@ -219,9 +219,10 @@ Value guarded(Value otherwise, Function function) {
   }                                                                                                     \
   }
 #else
-// On GPUs: one rank has chorale_id fill 128 bytes, which all give to chorale_join, each with the number of
-// its GPU; programs are made of what that returns, and are gone before chorale_leave. Addresses are those of
-// the GPU, but of scalars that the program does not change; chorale_run comes back when all is in the stream.
+// On GPUs: one rank has chorale_id fill 128 bytes, which all ranks pass to chorale_join, each with the number
+// of its GPU; programs are made from the result of that, and are destroyed before chorale_leave. Addresses
+// are in GPU memory, except those of scalars that the program does not change; chorale_run returns when all
+// work is enqueued in the stream.
 #define CHORALE_C_INTERFACE(Workload)                                                           \
   using ChoraleProgram = chorale::GpuLibraryProgram<Workload>;                                  \
   extern "C" {                                                                                  \

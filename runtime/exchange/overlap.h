@@ -27,21 +27,21 @@ namespace chorale {
 // First elements, and how many, one after the other.
 using ElementParts = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-// Where tiles begin that a length is cut into, each of at most `most`; the last number is where they end.
-// None is empty.
+// The beginnings of the tiles that a length is cut into, each of at most `most`, and the end of the last. No
+// tile is empty.
 inline std::vector<std::int64_t> cuts(std::int64_t length, std::int64_t most) {
   std::vector<std::int64_t> result = {0};
   while (result.back() < length) result.push_back(std::min(length, result.back() + most));
   return result;
 }
-// As many as there are ranks, those that are not empty.
+// Cuts into one slice per rank, without empty ones.
 inline std::vector<std::int64_t> slice_cuts(std::int64_t length, int ranks) {
   std::vector<std::int64_t> result = {0};
   for (int r = 1; r <= ranks; ++r)
     if (part_begin(length, ranks, r) > result.back()) result.push_back(part_begin(length, ranks, r));
   return result;
 }
-// Both.
+// The union of two lists of cuts.
 inline std::vector<std::int64_t> cuts_of_both(std::vector<std::int64_t> a,
                                               const std::vector<std::int64_t>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -94,7 +94,7 @@ struct TileWork {
   int waits_for = -1, makes = 0;
 };
 
-// Which work comes next, as what it waits for arrives.
+// The order of tasks, as the data that they wait for arrive.
 class TileQueue {
  public:
   TileQueue(TileGrid operand, TileGrid result, std::vector<TileWork> work, bool in_order)
@@ -115,8 +115,8 @@ class TileQueue {
     }
   }
 
-  // What waits for nothing can be done, in the order of these parts of the result; the rest as arrived()
-  // hears of what it waits for.
+  // Tasks that wait for nothing can be done, in the order of these parts of the result; the others when
+  // arrived() reports the data that they wait for.
   void start(const ElementParts& needed) {
     for (const auto& [begin, count] : needed)
       for_each_tile(begin, count, [&](int tile) {
@@ -145,7 +145,7 @@ class TileQueue {
   }
   bool all_taken() const { return taken_ == work_.size(); }
 
-  // Is the tile complete with it?
+  // Whether the tile is complete with it.
   bool made(int k) {
     ++made_;
     return --unmade_[work_[k].makes] == 0;
@@ -214,12 +214,12 @@ class TileWorker {
   TileWorker(const TileWorker&) = delete;
   TileWorker& operator=(const TileWorker&) = delete;
 
-  // Begins, with what these parts of the result need.
+  // Begins, with the tasks that these parts of the result need.
   void start(const ElementParts& needed = {}) {
     tiles_.start(needed);
     thread_ = std::thread([this] { run(); });
   }
-  // Until all is made.
+  // Waits until all is made.
   void finish() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return tiles_.all_made(); });
@@ -264,14 +264,14 @@ class TileWorker {
   std::thread thread_ = {};
 };
 
-// Of a tile: as many tiles as are wanted; 0: 16, or such of 64 rows.
+// Rows per tile, for `wanted` tiles; 0: 16 tiles, or more, of at most 64 rows each.
 inline std::int64_t rows_of_tile(std::int64_t rows, int wanted) {
   return std::max<std::int64_t>(
       1, wanted > 0 ? (rows + wanted - 1) / wanted : std::min<std::int64_t>(64, rows / 16));
 }
 
-// Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`,
-// too. operand_row: elements of a row that arrive; 0 where it is there.
+// Rows of a result, each made from one row of an operand: make(begin, end). Tiles are cut at `also`, too.
+// operand_row: elements of a row that arrive; 0 where it is there.
 template <typename Device>
 typename Device::Worker row_worker(Device& device, std::int64_t rows, std::int64_t operand_row,
                                    std::int64_t result_row,
@@ -293,7 +293,7 @@ inline std::vector<std::int64_t> tile_cuts(std::int64_t rows, int ranks, int til
   return result;
 }
 
-// A tensor in blocks, slice by slice along a dimension: where elements of blocks are in the tensor.
+// A tensor in blocks, slice by slice along a dimension: the positions of blocks' elements in the tensor.
 class SlicedBlocks {
  public:
   SlicedBlocks(const Sides& sides, int dim, int ranks) {
@@ -315,8 +315,8 @@ class SlicedBlocks {
       begin = next;
     }
   }
-  // function(in the blocks, in the tensor, how many) of each run of these elements of the blocks that lies
-  // together in both.
+  // function(in the blocks, in the tensor, how many) of each run of these elements of the blocks that is
+  // contiguous in both.
   template <typename Function>
   void for_each_run(std::int64_t begin, std::int64_t count, Function function) const {
     for_each_slice(begin, count,
@@ -340,7 +340,8 @@ class SlicedBlocks {
   Blocks begins_ = {0};
 };
 
-// For a communication of such blocks: they are filled when it needs them, once `next` has what lies there.
+// For a communication of such blocks: they are filled when it needs them, once `next` has made their
+// elements.
 template <typename Device, typename T, typename Next = NoProgress>
 class Packing {
  public:

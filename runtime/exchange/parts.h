@@ -29,8 +29,7 @@ inline std::int64_t product(const Sides& sides, std::size_t from = 0) {
   return count;
 }
 
-// The indices, in the whole tensor, of what a rank has, as device code uses them too: runs that follow each
-// other.
+// The indices, in the whole tensor, of a rank's elements, for device code too: runs at equal distances.
 struct Indices {
   std::int64_t first = 0, elements = 0;
   std::int64_t run = 0, pitch = 0;  // of one run; from its first index to that of the next. 0: all is one run
@@ -87,15 +86,16 @@ class Share {
   std::int64_t begin_ = 0, elements_ = 0;
 };
 
-// As a matrix, of rows of the last side.
+// As a matrix, with rows along the last dimension.
 inline std::int64_t rows_of(const Share& share) {
   return share.elements() == 0 ? 0 : share.elements() / share.own().back();
 }
 
-// Where blocks begin that all elements are cut into; the last number is where they end.
+// The beginnings of the blocks that all elements are cut into, and the end of the last.
 using Blocks = std::vector<std::int64_t>;
 
-// Slice by slice: of slices along the first side, and flat ones, in the order that elements have anyway.
+// Slice by slice: for slices along the first dimension, and flat ones, in the order that elements have
+// anyway.
 inline Blocks blocks_of(const Sides& whole, int dim, int ranks) {
   Blocks blocks = {0};
   for (int r = 0; r < ranks; ++r) blocks.push_back(blocks.back() + Share(whole, dim, ranks, r).elements());
@@ -120,7 +120,7 @@ template <int dims>
 class Walk {
  public:
   Walk() = default;
-  // The last sides of `to` are those of `from`, or 1 there.
+  // The last dimensions of `to` are those of `from`, or 1 in `from`.
   Walk(const Sides& to, const Sides& from) {
     for (int d = 0; d < dims; ++d) sides_[d] = to[static_cast<std::size_t>(d)];
     std::int64_t step = 1;
@@ -152,13 +152,13 @@ std::unique_ptr<T[]> memory(std::int64_t elements) {
   return std::unique_ptr<T[]>(new T[static_cast<std::size_t>(std::max<std::int64_t>(1, elements))]);
 }
 
-// Sums of many: in double, and in lanes that a compiler makes vectors of.
+// Sums of many: in double, and in lanes that a compiler vectorizes.
 template <Combination op>
 CHORALE_DEVICE inline double identity() {
   return op == Combination::Sum ? 0.0 : op == Combination::Max ? -HUGE_VAL : HUGE_VAL;
 }
-// Such a total as an element: sums of whole numbers wrap around, as those over ranks do. In double they are
-// exact up to 2^53.
+// Such a total as an element: sums of integers wrap around, as those over ranks do. In double they are exact
+// up to 2^53.
 template <Combination op, typename T>
 CHORALE_DEVICE inline T total_as(double total) {
   if constexpr (op == Combination::Sum && std::is_integral_v<T>)

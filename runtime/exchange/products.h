@@ -70,7 +70,7 @@ typename Device::Worker product_worker(Device& device, T* c, const A* a, const B
   made.columns = {0, s.columns};
   if (flow.taken == static_cast<int>(result.whole().size()) - 1 && flow.taken > 0)
     made.columns = cuts_of_both(made.columns, slice_cuts(s.columns, flow.take_to));
-  TileGrid operand;  // what waits for it
+  TileGrid operand;  // tiles of the factor that arrives
   std::function<int(int, int)> waits_for = [](int, int) { return -1; };
   if (flow.arrives == 0) {
     operand = {made.rows, {0, s.inner}};
@@ -99,8 +99,8 @@ typename Device::Worker product_worker(Device& device, T* c, const A* a, const B
   });
 }
 
-// Images as they arrive along the batch, output channels as kernels do; all at once where slices of channels
-// or of images arrive.
+// Images are processed as they arrive along the batch, output channels as kernels arrive; all at once for
+// slices along other dimensions.
 template <typename Device, typename T, typename A, typename B>
 typename Device::Worker convolution_worker(Device& device, T* c, const A* images, const B* kernels,
                                            const Share& result, const ConvolutionSides& s,

@@ -19,7 +19,7 @@ struct Stretch {
   std::int64_t count;
 };
 
-// Where its elements are, in a table that somebody else keeps: of device code, where that can read it.
+// Where its elements are, in a table owned by other code: for device code, in memory that it can read.
 template <typename T>
 struct ScatteredView {
   static constexpr int kBucket = 10;

@@ -37,7 +37,7 @@ class ThreadRanks {
     const std::vector<Stretch<char>>* pieces = nullptr;  // instead of data
     std::int64_t bytes = 0;
     bool stays = false;
-    std::atomic<bool>* read = nullptr;  // set when nobody needs the data any more
+    std::atomic<bool>* read = nullptr;  // set when no reader needs the data any more
   };
   struct Door {
     std::mutex mutex = {};
