@@ -53,7 +53,7 @@ void fit(Options& options, Kernel kernel, int blocks, int slices) {
   fail("slices", why);
 }
 
-// Microseconds of one, after a warm-up; between() stands between the two.
+// Microseconds of one launch, after a warm-up; between() is called between the two.
 template <typename Work, typename Between>
 double timed(cudaStream_t stream, int warm_up, int times, Work work, Between between) {
   cudaEvent_t start, stop;
@@ -72,7 +72,7 @@ double timed(cudaStream_t stream, int warm_up, int times, Work work, Between bet
   return milliseconds * 1e3 / times;
 }
 
-// The same of what launch() enqueues in the stream, as a graph that is replayed.
+// The same for the work that launch() enqueues in the stream, as a graph that is replayed.
 template <typename Launch, typename Between>
 double timed_as_graph(cudaStream_t stream, int warm_up, int times, Launch launch, Between between) {
   cudaGraph_t graph = nullptr;

@@ -11,7 +11,7 @@
 #include "runtime/device/kernel.h"
 #include "runtime/device/self_check.h"
 
-// The tables of the algorithm where upload(rows, count) puts them.
+// The tables of the algorithm at the addresses that upload(rows, count) returns.
 template <typename Upload>
 chorale::PeerTables tables_by(Upload upload) {
   return {.rows = upload(algorithm::kRows, std::size(algorithm::kRows)),

@@ -9,7 +9,7 @@
 #include "runtime/device/kernel.h"
 #include "runtime/device/self_check.h"
 
-// What inputs hold and outputs must.
+// The values of inputs, and those required of outputs.
 template <chorale::Combination op>
 class Expected : public chorale::SelfCheck {
  public:
@@ -56,7 +56,7 @@ inline std::vector<char> tensor(int operand, int rank, long elements) {
 template <typename T>
 class RankValues {
  public:
-  // Everything spoilt.
+  // Overwrites everything.
   RankValues(int rank, long elements)
       : rank_(rank),
         elements_(elements),
@@ -83,7 +83,7 @@ class RankValues {
     return wrong;
   }
 
-  // What the bits of this rank's promised slots make.
+  // Hashes of the bits of this rank's promised slots.
   void add_hashes(const chorale::SelfCheck& expected, std::vector<std::uint64_t>& hashes) const {
     const auto& promised = expected.promised();
     hashes.resize(promised.size(), 0);

@@ -33,7 +33,7 @@ constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
 constexpr bool kWidened = !std::is_same_v<T, W>;
 using Virtual = Device<kReduction, chorale::SharedMemory<T, W, algorithm::Function>>;
 
-// The algorithm on such a device, for messages up to a size.
+// The algorithm on such a device, for messages up to a given size.
 class Machine {
  public:
   Machine(Virtual& device, const Options& options, long most)

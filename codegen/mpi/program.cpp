@@ -14,7 +14,7 @@
 
 using chorale::Pieces;
 
-// Are messages so long that those that share a port go one after the other?
+// Whether messages are so long that those that share a port go one after the other.
 bool is_long(long n) {
   return static_cast<double>(n) * sizeof(float) / kPieces > kLong;
 }

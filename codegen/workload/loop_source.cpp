@@ -38,7 +38,7 @@ bool has_side(const TensorType& type, const TensorType& space, std::size_t d) {
   const Extent& own = type.shape[d - missing];
   return own == space.shape[d] || own.value != 1 || space.shape[d].value == 1;
 }
-// One element, also when sizes are others: a side of the space that happens to be 1 is none that is
+// One element, for other sizes, too: a dimension of the space that happens to be 1 is not one that is
 // broadcast.
 bool is_scalar(const TensorType& type, const TensorType& space) {
   const std::size_t missing = space.shape.size() - std::min(space.shape.size(), type.shape.size());
@@ -81,7 +81,7 @@ class LoopPrinter {
   bool is_sliced() const { return space_.layout.kind == LayoutKind::Sliced; }
   bool is_box() const { return is_sliced() && space_.layout.dim > 0; }
 
-  // The first dimension of a run: from it on, operands have all sides or none.
+  // The first dimension of a run: from it on, operands have all dimensions or none.
   void find_run() {
     run_from_ = 0;
     for (const Operation* op : operations_)

@@ -37,7 +37,7 @@ CHORALE_DEVICE inline std::uint64_t load_acquire(const std::uint64_t* counter) {
 #endif
 }
 
-// Of some clock that does not stop.
+// Time of a monotonic clock.
 CHORALE_DEVICE inline std::uint64_t nanoseconds() {
 #if defined(__CUDA_ARCH__)
   std::uint64_t now;
@@ -50,7 +50,7 @@ CHORALE_DEVICE inline std::uint64_t nanoseconds() {
 #endif
 }
 
-// The first wait that was too long, of all blocks of all ranks. All zero at the start.
+// The first wait that timed out, of all blocks of all ranks. All zero at the start.
 struct Trouble {
   std::uint64_t state = 0;  // 1 while it is written, 2 afterwards
   int block = -1;           // of the table of blocks
@@ -68,7 +68,7 @@ CHORALE_DEVICE inline bool claim(Trouble* trouble) {
 #endif
 }
 
-// How patient waits are.
+// The time limit of waits.
 struct Patience {
   std::uint64_t nanoseconds = 60'000'000'000;
   Trouble* trouble = nullptr;  // not null

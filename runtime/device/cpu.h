@@ -23,7 +23,7 @@ class CpuTeam {
   int thread() const { return thread_; }
   int threads() const { return threads_; }
 
-  // All threads meet. Was thread 0's argument true?
+  // All threads meet. Returns whether thread 0's argument was true.
   bool sync(bool good = true) {
     if (threads_ == 1) return good;
     bool& bad = shared_.bad[meeting_++ & 1];

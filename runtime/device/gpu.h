@@ -11,7 +11,7 @@ class GpuTeam {
  public:
   __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   __device__ int threads() const { return static_cast<int>(blockDim.x); }
-  // All threads meet. Was thread 0's argument true?
+  // All threads meet. Returns whether thread 0's argument was true.
   __device__ bool sync(bool good = true) { return __syncthreads_and(threadIdx.x != 0 || good) != 0; }
 };
 

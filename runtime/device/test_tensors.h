@@ -45,7 +45,7 @@ std::vector<char> test_tensor(int operand, std::int64_t first, std::int64_t coun
   return bytes;
 }
 
-// Equal, or as near as two libraries' exp are where the function has one.
+// Equal, or, if the function has an exp, within the difference of two libraries' exp.
 template <typename T>
 bool agree(T have, T want, bool exact) {
   if (have == want || exact) return have == want;

@@ -18,7 +18,7 @@
 #include "runtime/exchange/gpu.h"
 #include "runtime/exchange/gpu_exchange.h"
 
-// What the tuner has chosen, in the Makefile.
+// Set in the Makefile to the choice of the tuner.
 #ifndef CHORALE_CHANNELS
 #define CHORALE_CHANNELS 0
 #endif
@@ -29,17 +29,18 @@
 namespace chorale {
 
 struct GpuRankOptions {
-  int gpus = 1;  // more: ranks 0, 1, .. on the first ones, as many on each, or one less on the last ones
+  // If more than 1, consecutive ranks share a GPU: equally many on each, or one less on the last ones.
+  int gpus = 1;
   int channels = CHORALE_CHANNELS;  // blocks per rank; 0: as many as are resident
   int beside = 0;                   // blocks per rank of the work beside a product; 0: a quarter of these
   int threads = CHORALE_THREADS;    // of a block
-  double patience = 60;             // seconds until a wait is in vain
+  double patience = 60;             // seconds until a wait times out
 };
 
 template <int kRanks>
 class CudaTransport;
 
-// What they share.
+// State that the ranks share.
 class CudaRanks {
  public:
   CudaRanks(int ranks, const GpuRankOptions& options)
@@ -148,7 +149,7 @@ class CudaRanks {
     check(cudaSetDevice(home_), "cudaSetDevice");
   }
 
-  // The work of all is done. Throws where a kernel has waited in vain.
+  // Waits until the work of all is done. Throws if a wait of a kernel timed out.
   void finish() {
     for (const Gpu& gpu : gpus_) check(cudaStreamSynchronize(gpu.stream), "the work of a GPU");
     for (const Gpu& gpu : gpus_) {
@@ -161,8 +162,8 @@ class CudaRanks {
     }
   }
 
-  // Between these, what ranks put into streams becomes graphs, one a GPU: streams of different GPUs wait for
-  // nothing of each other but in kernels. By one thread.
+  // Between these calls, work that ranks put into streams is recorded as graphs, one per GPU: streams of
+  // different GPUs wait for each other only in kernels. Called by one thread.
   void begin_recording() {
     for (const Gpu& gpu : gpus_)
       check(cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
@@ -181,7 +182,7 @@ class CudaRanks {
     for (const Gpu& gpu : gpus_) check(cudaGraphLaunch(gpu.recorded, gpu.stream), "cudaGraphLaunch");
   }
 
-  // All ranks come here; what the last one does is done before any of them goes on.
+  // A barrier of all ranks; the last one's action is done before any of them continues.
   template <typename Last>
   void meet(Last last) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -203,8 +204,8 @@ class CudaRanks {
     changed_.notify_all();
   }
 
-  // What each kernel waits for on its GPU is in streams when the ranks meet: so those that wait for each
-  // other all begin.
+  // All work that a kernel waits for on its GPU is in streams when the ranks meet: so kernels that wait for
+  // each other all begin.
   template <int ranks, typename Chain>
   void launch(int rank, const Chain& chain, bool beside) {
     static_assert(std::is_trivially_copyable_v<Chain>, "a kernel is given values");
@@ -246,7 +247,7 @@ class CudaRanks {
   int arrived_ = 0;
   std::uint64_t meeting_ = 0;
   std::exception_ptr failure_ = {};
-  std::shared_ptr<void> pending_ = {};  // the launches that ranks are coming to
+  std::shared_ptr<void> pending_ = {};  // the launches that ranks will make
   std::vector<double> numbers_;
 };
 
@@ -262,16 +263,16 @@ class CudaTransport {
   int rank() const { return rank_; }
   int ranks() const { return kRanks; }
 
-  // By all ranks, with chains of one type. `beside`: while products are computed.
+  // Called by all ranks, with chains of one type. `beside`: while products are computed.
   template <typename Chain>
   void launch(const Chain& chain, bool beside = false) {
     all_.launch<kRanks>(rank_, chain, beside);
   }
-  // After what was sent tile by tile: it is all in one stream.
+  // After sends tile by tile: all are in one stream.
   void finish() {}
 
-  // What work() puts into streams, for replay() to do it all again. By all ranks; nothing may be allocated
-  // meanwhile, so it has been done once before.
+  // Records the work that work() puts into streams, for replay() to repeat it. Called by all ranks; no memory
+  // may be allocated meanwhile, so the work has been done once before.
   template <typename Work>
   void record(const Work& work) {
     all_.meet([] {});
@@ -295,7 +296,7 @@ class CudaTransport {
     all_.numbers_[static_cast<std::size_t>(rank_)] = mine;
     all_.meet([] {});
     const std::vector<double> result = all_.numbers_;
-    all_.meet([] {});  // before anyone writes again
+    all_.meet([] {});  // before any rank writes again
     return result;
   }
 

@@ -80,7 +80,7 @@ T driver_value(const char* name, int rank, std::int64_t index) {
   else
     return T(static_cast<float>(eighths) / 8);
 }
-// Between 1/16 and 4, with all the digits that there are; integers are as above.
+// Between 1/16 and 4, with all bits of the mantissa; integers are as above.
 template <typename T>
 T rounding_driver_value(const char* name, int rank, std::int64_t index) {
   if constexpr (std::is_integral_v<T>) return driver_value<T>(name, rank, index);
@@ -113,7 +113,7 @@ class Driver {
     });
   }
 
-  // How many results are not the same where they should be.
+  // The number of results that differ but should be equal.
   int run() {
     const int rank = transport_.rank();
     typename Workload::template Program<Transport> program(transport_, sizes_);
@@ -166,7 +166,7 @@ class Driver {
         [&](const DriverTensor& tensor, auto& member, const Share& part) { make(tensor, member, part); });
   }
 
-  // What runs after the first one do. A graph has done the first one again, on the same tensors.
+  // The work of runs after the first one. A graph repeats the first one, on the same tensors.
   std::function<void()> prepared_step(typename Workload::template Program<Transport>& program) {
 #ifdef CHORALE_CUDA
     if (options_.graph) {
@@ -276,9 +276,9 @@ class Driver {
                    static_cast<std::streamsize>(part.elements() * static_cast<std::int64_t>(sizeof(T))));
       require(stream.good(), file(options_.out, tensor) + " cannot be written");
     }
-    // A sum over all elements of numbers that index and value make, which is the same for every layout; and,
-    // for runs that added in another order, the sum of elements with weights between -1 and 1, and of their
-    // absolute values. Made-up inputs can lead to NaN (roots of negative numbers), which counts as 1.
+    // A sum over all elements of hashes of index and value, which is the same for every layout; and, for runs
+    // that added in another order, the sum of elements with weights between -1 and 1, and of their absolute
+    // values. Made-up inputs can lead to NaN (roots of negative numbers), which counts as 1.
     std::uint64_t sum = 0;
     double weighted = 0, absolute = 0;
     for (std::int64_t i = 0; i < part.elements(); ++i) {
@@ -286,8 +286,7 @@ class Driver {
       std::memcpy(&bits, values + i, sizeof(T));
       const std::uint64_t place = 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(part.index(i));
       const double number = driver_number(values[i]), value = std::isfinite(number) ? number : 1;
-      if (rounding_ && std::isnan(number))
-        bits = 0;  // which of two NaNs a sum of them is, is the compiler's choice
+      if (rounding_ && std::isnan(number)) bits = 0;  // the compiler chooses which of two NaNs their sum is
       sum += mixed(bits + place);
       weighted += value * (static_cast<double>(mixed(place) >> 11) * 0x1p-52 - 1);
       absolute += std::abs(value);

@@ -40,7 +40,7 @@ struct GpuFree {
 template <typename T>
 using GpuMemory = std::unique_ptr<T[], GpuFree>;
 
-// What host code computes is a row of a table that kernels read.
+// The results of host code are a row of a table that kernels read.
 template <typename T>
 GpuMemory<T> gpu_memory(std::int64_t elements) {
   T* memory = nullptr;
@@ -66,7 +66,7 @@ class GpuDevice {
   // Communications marked to overlap run one after the other, in the stream.
   static constexpr bool kTileByTile = false;
 
-  // Work goes into this stream, which stays its owner's.
+  // Work goes into this stream, which the caller owns.
   explicit GpuDevice(cudaStream_t stream) : stream_(stream) {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
@@ -91,18 +91,18 @@ class GpuDevice {
   inline Worker worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
                        std::function<void(int)> make, bool in_order = false);
 
-  // What is put into a stream by `work` goes into that of products.
+  // Work that `work` enqueues goes into the stream of products.
   template <typename Work>
   void beside(const Work& work) {
     into_ = products_stream();
     work();
     into_ = stream_;
   }
-  // The one waits for what the other has been given.
+  // One stream waits for the work enqueued in the other.
   void products_follow(int event) {
     follow(products_stream(), stream_, event);
   }
-  // Is heard of by wait_for(event).
+  // wait_for(event) waits for it.
   void products_reached(int event) {
     check(cudaEventRecord(this->event(event), products_stream()), "cudaEventRecord");
   }
@@ -338,7 +338,7 @@ class GpuDevice {
     GpuMemory<std::int32_t> table;
   };
 
-  // As many as there is work for, and as can be there at once.
+  // As many as there is work for, and at most as many as can be resident.
   std::int64_t blocks(std::int64_t count, std::int64_t each) const {
     return std::max<std::int64_t>(1, std::min<std::int64_t>((count + each - 1) / each, 8 * processors_));
   }
@@ -373,7 +373,7 @@ class GpuDevice {
       check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
     return beside_;
   }
-  // An event may be used again where what was to wait for it has been put into a stream.
+  // An event may be used again once all waits for it have been enqueued.
   cudaEvent_t event(int number) {
     while (static_cast<int>(events_.size()) <= number) {
       events_.push_back(nullptr);
@@ -424,8 +424,8 @@ class GpuDevice {
   int processors_ = 1;
 };
 
-// Tiles are put into the stream of products as soon as what they are made of is in a stream: the host goes
-// through all of it once, in the order in which a worker of a host would.
+// Tiles are put into the stream of products as soon as their operands are in a stream: the host goes through
+// all of it once, in the order in which a worker of a host would.
 class GpuTileWorker {
  public:
   GpuTileWorker(GpuDevice& device, TileGrid operand, TileGrid result, std::vector<TileWork> work,

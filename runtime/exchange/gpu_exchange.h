@@ -17,7 +17,7 @@
 
 namespace chorale {
 
-// Copies between ranks, sums, and what follows them, as phases of a launch (runtime/exchange/fused.h).
+// Copies between ranks, sums, and loops after them, as phases of a launch (runtime/exchange/fused.h).
 template <typename T, Combination op>
 class GpuExchange : public ExchangePlan {
  public:
@@ -79,7 +79,7 @@ class GpuExchange : public ExchangePlan {
         if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
   }
 
-  // Nothing is stored in its source by the sums of its step: so it may be read until the step is over.
+  // The sums of its step do not store into its source: so it may be read until the step is over.
   using Source = std::tuple<int, int, int, int>;  // rank, step, buffer, slot
   std::set<Source> stored_over() const {
     std::set<Source> places;
@@ -101,7 +101,7 @@ class GpuExchange : public ExchangePlan {
       return over.count({m.from, m.step, m.from_buffer, m.from_slot}) == 0;
     };
     const auto own = [](const Place& place) { return FusedPlace{-1, place.buffer, place.begin}; };
-    std::set<int> readers;  // of what was sent in the step before
+    std::set<int> readers;  // of data sent in the step before
     for (const Step& step : steps()) {
       FusedStep row = {};
       std::set<int> before = readers, after;
@@ -170,7 +170,7 @@ class GpuExchange : public ExchangePlan {
     row.sums = static_cast<int>(sums.size());
   }
   const ExchangeMessage& message(const Delivery& delivery) const { return tables().messages[delivery.tag]; }
-  // One stores where the other one stores or reads.
+  // Whether one stores to memory that the other stores to or reads.
   static bool conflict(const Step& step, const Sum& a, const Sum& b) {
     if (a.completes == 1) return false;
     return (b.completes != 1 && a.to.same_slot(b.to)) ||

@@ -158,7 +158,8 @@ class StreamExchange : public ExchangePlan {
               const Loop& loop, int& kept) {
     constexpr std::size_t most = SumOperands<T>::kMost;
     const std::int64_t count = sum.to.count;
-    // Too many are added up aside, some at a time; each element by the thread that reads it.
+    // If there are too many operands, partial sums are made in separate memory; each element by the thread
+    // that reads it.
     while (operands.size() > most) {
       const Lies<T> partial(partial_.get());
       add(device, {operands.begin(), operands.begin() + most}, partial, true, NoLoop(), 0, count, 0,
@@ -208,7 +209,7 @@ class NcclTransport {
  public:
   using Device = NcclDevice;
 
-  // The communicator and the stream stay their owner's; both are of the current device.
+  // The caller owns the communicator and the stream; both are of the current device.
   NcclTransport(ncclComm_t comm, cudaStream_t stream) : comm_(comm), device_(stream) {
     check(ncclCommUserRank(comm, &rank_), "ncclCommUserRank");
     check(ncclCommCount(comm, &ranks_), "ncclCommCount");
@@ -229,13 +230,13 @@ class NcclTransport {
             "ncclRecv");
       receive.at = receive.data;
     }
-    // With what was posted: a tile may go on to the one that this one's comes from.
+    // Together with posted sends: a tile may go to the rank that this rank's tile comes from.
     for (const Delivery& send : posted_) start(send);
     posted_.clear();
     check(ncclGroupEnd(), "ncclGroupEnd");
   }
   void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
-  // Goes with the next exchange, which all ranks come to.
+  // Sent with the next exchange, in which all ranks take part.
   void post(const Delivery& send) { posted_.push_back(send); }
   void finish() {
     std::vector<Delivery> none;

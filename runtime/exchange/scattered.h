@@ -29,7 +29,7 @@ struct ScatteredView {
   const std::int32_t* table = nullptr;  // by bucket: the tensor that its first element is in
   std::int64_t elements = 0;
 
-  // The elements from there on that lie together; `index` is that of one that there is.
+  // The contiguous elements from there on; `index` is that of an existing element.
   CHORALE_DEVICE Stretch<T> run(std::int64_t index) const {
     std::int64_t k = table[index >> kBucket];
     while (index >= begins[k] + tensors[k].count) ++k;
@@ -42,7 +42,7 @@ template <typename T>
 class Scattered {
  public:
   Scattered() = default;
-  // Where each is, and how many elements it has. What is an input alone is only read.
+  // Where each is, and how many elements it has. Tensors that are inputs only are not written.
   explicit Scattered(const std::vector<std::pair<const T*, std::int64_t>>& tensors) {
     for (const auto& [at, count] : tensors) {
       begins_.push_back(elements_);
@@ -84,8 +84,8 @@ class Lies {
       : scattered_(scattered), first_(first), together_(false) {}
 
   CHORALE_DEVICE bool is_together() const { return together_; }
-  CHORALE_DEVICE T* at(std::int64_t index) const { return at_ + index; }  // of memory that lies together
-  // What begins there.
+  CHORALE_DEVICE T* at(std::int64_t index) const { return at_ + index; }  // of contiguous memory
+  // The memory from there on.
   CHORALE_DEVICE Lies from(std::int64_t index) const {
     Lies result = *this;
     result.at_ += is_together() ? index : 0;

@@ -7,7 +7,7 @@
 
 #include "runtime/device/elements.h"
 
-// Arrays are in registers only where loops over them are not loops any more.
+// Arrays are in registers only if loops over them are unrolled.
 #ifdef __CUDACC__
 #define CHORALE_UNROLL _Pragma("unroll")
 #else

@@ -22,7 +22,7 @@
 
 namespace chorale {
 
-// What they share.
+// State that the ranks share.
 class ThreadRanks {
  public:
   explicit ThreadRanks(int ranks) : doors_(static_cast<std::size_t>(ranks)) {}
@@ -94,7 +94,7 @@ class ThreadTransport {
       if (receive.borrows && sent.stays) {
         receive.at = sent.data;
         receive.at_pieces = sent.pieces;
-        // Pieces that it was to be put into are not where it is.
+        // The pieces that it was to be stored in do not hold it.
         if (sent.pieces == nullptr) receive.pieces.clear();
         borrowed_.push_back({receive.peer, sent.read});
         continue;
@@ -136,7 +136,7 @@ class ThreadTransport {
     all_.numbers_[rank_] = mine;
     barrier();
     const std::vector<double> result = all_.numbers_;
-    barrier();  // before anyone writes again
+    barrier();  // before any rank writes again
     return result;
   }
 
@@ -146,7 +146,7 @@ class ThreadTransport {
     std::atomic<bool>* read;
   };
 
-  // From what may be pieces to what may be others.
+  // Copies between contiguous memory or pieces.
   static void copy(const ThreadRanks::Sent& sent, const Delivery& receive) {
     std::int64_t from_piece = 0, from_byte = 0;
     const auto copy_to = [&](char* to, std::int64_t bytes) {
@@ -182,7 +182,7 @@ class ThreadTransport {
     *read = true;
     ThreadRanks::ring(all_.doors_[peer]);
   }
-  // Messages of a pair with one tag come in their order.
+  // Messages of a pair with one tag arrive in order.
   ThreadRanks::Sent found(const Delivery& receive) {
     ThreadRanks::Sent result;
     std::vector<ThreadRanks::Sent>& sent = all_.doors_[rank_].sent;
