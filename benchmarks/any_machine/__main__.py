@@ -34,9 +34,11 @@ import machines
 COLLECTIVES = ["allgather", "broadcast", "allreduce", "alltoall", "reducescatter"]
 PATIENCE = 90  # seconds beyond the limit, and as long as it again, after which a run is killed
 
+NEAR = fractions.Fraction(101, 100)  # rates within 1 % of the best
 LEGEND = """none: no answer; <=1% and so on: answers whose rounds per chunk exceed the bound by so little;
 median and worst: rounds per chunk over the bound. Steps over the diameter: first: the most of a fewest-steps
-point; near: steps of the lowest point within 1 % of the best rate, the median and the 90 % quantile. CPU s:
+point; near: steps of the lowest point within 1 % of the best rate, the median and the 90 % quantile; least: the
+fewest that the result's own claims, which reach some 8 steps beyond the fewest, leave to such a point. CPU s:
 median and most; over: most seconds beyond the limit, of the clock or, with --cpu, of the processor; MiB: peak
 memory."""
 
@@ -150,8 +152,22 @@ def measured(chorale, case, seconds, cpu, folder):
     points = [point for point in result["points"] if point["on_frontier"]]
     if points:
         row.update(of_points(points))
+        row["near_least"] = steps_left(result, fractions.Fraction(row["best"]) * NEAR)
     row["stopped"] = result.get("stopped", "")
     return row, result
+
+
+def steps_left(result, rate):
+    """The fewest steps for which no claim of the result excludes this rate, at any chunk count."""
+    excluded = [
+        claim["steps"]
+        for claim in result["claims"]
+        if claim.get("any_chunks")
+        and claim["steps"] is not None
+        and (claim["rounds"] is None or fractions.Fraction(claim["rounds"], claim["chunks"]) > rate)
+        and claim["collective"] == result["points"][0]["does"]["collective"]
+    ]
+    return 1 + max(excluded, default=0)
 
 
 def of_points(points):
@@ -165,7 +181,7 @@ def of_points(points):
 
     best = min(points, key=lambda point: (rate(point), point["steps"]))
     first = min(points, key=lambda point: (point["steps"], rate(point)))
-    near = min(point["steps"] for point in points if rate(point) <= rate(best) * fractions.Fraction(101, 100))
+    near = min(point["steps"] for point in points if rate(point) <= rate(best) * NEAR)
     return {
         "best": str(rate(best)),
         "chunks": best["chunks"],
@@ -269,7 +285,7 @@ def part(values, share):
 def distribution(rows, title):
     print(
         f"\n{title:<30}{'n':>4}{'none':>6}{'<=1%':>6}{'<=5%':>6}{'<=20%':>7}{'median':>8}{'worst':>8}   "
-        f"{'first':>6}{'near':>7}{'90%':>6}   {'CPU s':>6}{'most':>6}{'over':>6}{'MiB':>7}"
+        f"{'first':>6}{'near':>7}{'90%':>6}{'least':>7}   {'CPU s':>6}{'most':>6}{'over':>6}{'MiB':>7}"
     )
 
     def line(name, some):
@@ -288,10 +304,12 @@ def distribution(rows, title):
         first = [row["steps"] / max(1, row["diameter"]) for row in answered]
         near = [row["near_steps"] / max(1, row["diameter"]) for row in answered]
         cells.append(
-            f"{max(first):>6.2f}{statistics.median(near):>7.1f}{part(near, 0.9):>6.0f}   "
+            f"{max(first):>6.2f}{statistics.median(near):>7.1f}{part(near, 0.9):>6.0f}"
             if near
-            else f"{'-':>6}{'-':>7}{'-':>6}   "
+            else f"{'-':>6}{'-':>7}{'-':>6}"
         )
+        least = [row["near_least"] / max(1, row["diameter"]) for row in answered if "near_least" in row]
+        cells.append(f"{statistics.median(least):>7.1f}   " if least else f"{'-':>7}   ")
         over = max(0, *(row["cpu" if row.get("limit") == "cpu" else "wall"] - row["seconds"] for row in some))
         cpu, mib = [row["cpu"] for row in some], [row["mib"] for row in some]
         cells.append(f"{statistics.median(cpu):>6.1f}{max(cpu):>6.1f}{over:>6.1f}{max(mib):>7}")
