@@ -9,7 +9,7 @@
 
 namespace chorale {
 
-// What an expression calls things: the type that it is computed in, its operands, of that type, the seed of
+// Names that an expression uses: the type that it is computed in, its operands, of that type, the seed of
 // random numbers, and the index of the element.
 struct ExpressionNames {
   std::string real = {};

@@ -29,7 +29,7 @@ struct MscclOptions {
   long long max_bytes = 0;  // 0: no limit
 };
 
-// What the format cannot express, or its loaders cannot hold; none: to_msccl_xml prints it.
+// The limit of the format or of its loaders that is exceeded; none: to_msccl_xml prints it.
 std::optional<Fault> msccl_limit(const Collective&, const BlockProgram&, const MscclOptions& = {});
 
 // Throws InputError where there is such a limit.

@@ -28,7 +28,7 @@ std::string printed_promise(const Promise&);
 // ir/pieces.h and runtime/device/self_check.h (made by CMake).
 std::string self_check_source();
 
-// By rank: where its first output lies in the inputs.
+// By rank: the position of its first output in the inputs.
 std::string printed_slices(const Program&);
 
 // A text of ours without includes of ours; its other includes are taken out and collected.

@@ -116,7 +116,7 @@ class Builder {
   PointwiseTerm world();
   PointwiseTerm dropout(const PointwiseTerm&, double probability);
 
-  // What `operations` adds is one kernel, or overlapped.
+  // The operations that `operations` adds are one kernel, or overlapped.
   void kernel(const std::string& name, const std::function<void()>& operations);
   void overlap(const std::string& name, const std::function<void()>& operations);
 

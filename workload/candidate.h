@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-// What came of running a schedule: a time, none if it cannot be run; or a fault, in words: it does not
+// The outcome of running a schedule: a time, none if it cannot be run; or a fault, as text: it does not
 // compile, fails, or gives other results.
 struct Timing {
   std::optional<double> us = {};

@@ -20,7 +20,7 @@ class Draft {
 
   std::string statement = {};  // that is read: errors call what is made for it so
 
-  // Throws InputError that names `where`.
+  // Throws InputError, which names `where`.
   void add(Operation, const std::string& where);
   // "avg_1", an unused name, which is reserved from now on.
   std::string fresh(const std::string& base);

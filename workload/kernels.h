@@ -1,5 +1,5 @@
-// What is done as one: the operations of a fused kernel, and the kernels and operations that are overlapped.
-// What each may consist of, and why not more.
+// Fusion and overlap: the operations that a fused kernel may consist of, and the kernels and operations that
+// may be overlapped, and why not more.
 #pragma once
 
 #include <string>

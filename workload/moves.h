@@ -1,4 +1,4 @@
-// What can be done with a program next: the transformations of workload/transform.h that it admits, with
+// The possible next steps from a program: the transformations of workload/transform.h that it admits, with
 // arguments.
 #pragma once
 

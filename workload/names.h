@@ -1,4 +1,4 @@
-// What operations, sizes, kernels and overlaps may be called.
+// Valid names of operations, sizes, kernels and overlaps.
 #pragma once
 
 #include <string>

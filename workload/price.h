@@ -25,7 +25,7 @@
 
 namespace chorale {
 
-// What a rank computes with. The defaults are about those of a GPU of 2020 with tensor cores.
+// The computing rates of a rank. The defaults are about those of a GPU of 2020 with tensor cores.
 struct DeviceNumbers {
   double launch_us = 4;               // of a kernel, or of a call of a library
   double bytes_per_us = 1.4e6;        // between memory and registers: 1.4 TB/s
@@ -37,8 +37,7 @@ struct DeviceNumbers {
   bool operator==(const DeviceNumbers&) const = default;
 };
 
-// What algorithms there are for a collective among all ranks, or among those of a group; Send: between
-// groups.
+// The algorithms for a collective among all ranks, or among those of a group; Send: between groups.
 struct CollectivePrice {
   static constexpr int kAnyRoot = -1;
   OperationKind kind = OperationKind::AllReduce;
@@ -91,7 +90,7 @@ struct WorkloadPrice {
 std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers&);
 
 // Of what is carried out as is given; the rest is chosen. Throws InputError for a collective without a price,
-// and for a point that it has not. Requires types.
+// and for a point that it does not have. Requires types.
 WorkloadPrice price(const Workload&, const WorkloadPrices&, const Execution& = {});
 // The same; none where a collective has no price, or not that point.
 std::optional<WorkloadPrice> price_if_any(const Workload&, const WorkloadPrices&, const Execution& = {});

@@ -1,6 +1,7 @@
-// Programs into programs that mean the same. Each is a pure function; one that cannot be applied throws
-// InputError: "split avg: ..." with the rule and the operation that breaks it. docs/workloads.md has them as
-// a table. Types are inferred before and after; what is already fused or overlapped is left so, or refused.
+// Transformations of programs into equivalent programs. Each is a pure function; one that cannot be applied
+// throws InputError: "split avg: ..." with the rule and the operation that breaks it. docs/workloads.md has
+// them as a table. Types are inferred before and after; what is already fused or overlapped is left so, or
+// refused.
 #pragma once
 
 #include <string>

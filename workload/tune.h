@@ -54,12 +54,12 @@ struct TuneOptions {
   std::vector<int> roots = {0};  // ranks that an AllReduce is split to, into Reduce and Broadcast
   int measured = 0;              // that many of the best, and the program as it was given
   // Runs of one of those with other settings, at the most: of what it leaves open one thing after the other
-  // is changed, as far as that makes it faster. What is 1.5 times slower than the best is left as it is.
+  // is changed, as far as that makes it faster. A schedule 1.5 times slower than the best is not varied.
   int variations = 8;
   SettingValues values = {};
   std::function<Timing(const Candidate&, const Execution&)> measure = {};
-  // What `measure` measures with, and the machine whose points these are: measurements count for the same
-  // ones alone.
+  // The transport that `measure` uses, and the machine whose points these are: measurements count for the
+  // same ones alone.
   std::string with = "threads", machine = {};
   std::function<void(const TuneProgress&)> progress = {};
   const std::atomic<bool>* stop = nullptr;  // becomes true: what was found until then is the result

@@ -15,8 +15,8 @@ namespace chorale {
 class TuneLog {
  public:
   // Of a program on a machine, from the lines of an earlier run. A last line without an end was cut off, and
-  // does not count. Throws InputError ("FILE:LINE: ...") for lines that are none, or of another program or
-  // machine.
+  // does not count. Throws InputError ("FILE:LINE: ...") for lines that are not measurements, or are of
+  // another program or machine.
   TuneLog(const Workload&, std::string machine, const NamedText& lines);
 
   std::string heading() const;  // {"chorale_tuning_log":2,"program":"...","machine":"ring:4"}

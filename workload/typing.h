@@ -1,5 +1,5 @@
-// What the rules of types have in common (workload/infer.h): an operation with its operands' types, and
-// checks that several of them share.
+// Common parts of the rules of types (workload/infer.h): an operation with its operands' types, and checks
+// that several of them share.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the units of a program have to do, from shapes and layouts alone, on the rank that has most to do:
-// bytes between memory and registers, operations of arithmetic, bytes that collectives are about.
+// The work of the units of a program, from shapes and layouts alone, on the rank that has most to do: bytes
+// between memory and registers, operations of arithmetic, bytes of collectives.
 #pragma once
 
 #include <cstdint>

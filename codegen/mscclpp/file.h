@@ -24,7 +24,7 @@ struct Role {
   bool packet = false;
   bool operator==(const Role&) const = default;
 };
-// What an operation that moves data reads and writes: some first operands, and any number of others.
+// The operands of an operation that moves data: some first operands, and any number of others.
 struct Shape {
   const char* name;
   bool pairs;  // the i-th source goes to the i-th destination; else all are added up, and go to all

@@ -9,7 +9,7 @@
 
 namespace chorale::mscclpp {
 
-// What an operation touches of a buffer, in chunks of the program.
+// The part of a buffer that an operation accesses, in chunks of the program.
 struct PieceRange {
   int first = 0;
   int count = 1;

@@ -23,8 +23,8 @@ struct MscclppOptions {
   long long max_bytes = 0;  // 0: no limit
 };
 
-// What the program has to be for the executor (LoweringOptions::peers; with reuse_scratch = false, since
-// thread blocks that have nothing to do with each other run side by side).
+// The options of a program for the executor (LoweringOptions::peers; with reuse_scratch = false, since thread
+// blocks that have nothing to do with each other run concurrently).
 PeerOptions peers_for_mscclpp(const MscclppOptions& = {});
 
 // Throws InputError, which names the program, for a collective that the format has no name for.

@@ -49,7 +49,7 @@ struct MscclppFile {
 // were built with another limit.
 MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations = 64);
 
-// Is this JSON text such a plan, perhaps a wrong one? It is an object with the key "gpus".
+// Whether this JSON text is such a plan, perhaps a faulty one: it is an object with the key "gpus".
 bool is_mscclpp_plan(std::string_view text, const std::string& file);
 
 }  // namespace chorale

@@ -1,5 +1,5 @@
-// What each rank does, as one list: the form between a Program and programs of blocks. For the lowerings of
-// this room.
+// The operations of each rank, as one list: the form between a Program and programs of blocks. For the
+// lowerings of this room.
 #pragma once
 
 #include <map>

@@ -1,4 +1,4 @@
-// What each rank does in a peer program before waits are known. For peer_lowering.cpp.
+// The Moves of each rank in a peer program, before waits are known. For peer_lowering.cpp.
 #pragma once
 
 #include <functional>
@@ -33,8 +33,8 @@ Mailboxes mailboxes_of(const Program&, const std::vector<Events>&);
 
 std::vector<Hops> hops_of(const std::vector<Events>&, const Mailboxes&);
 
-// What is sent after it was made is stored to the peer by the hop that makes it, if the target has such a
-// Move.
+// A value that is sent after it was made is stored to the peer by the hop that makes it, if the target has
+// such a Move.
 void fuse(Hops&, const std::function<bool(const DataOperation&)>& has);
 
 // Likewise, a value stored to a peer is not kept locally if no later operation reads it.

@@ -1,4 +1,4 @@
-// What goes around the class of an emitted workload: a main program, a description for programs that load it
+// The code around the class of an emitted workload: a main program, a description for programs that load it
 // as a library, and a Makefile.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What stands before the class in an emitted workload: its sizes, its tensors and what a rank has of each,
+// The declarations before the class in an emitted workload: its sizes, its tensors and a rank's part of each,
 // and the tables of its algorithms.
 #pragma once
 

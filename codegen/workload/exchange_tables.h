@@ -1,5 +1,5 @@
-// A program as the rows of runtime/exchange/exchange.h: which chunk each message and each sum is about, what
-// need not be stored, and where a function that follows sums is applied.
+// A program as the rows of runtime/exchange/exchange.h: the chunk of each message and each sum, the results
+// that need not be stored, and where a function that follows sums is applied.
 #pragma once
 
 #include <string>

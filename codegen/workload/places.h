@@ -45,7 +45,7 @@ class WorkloadPlaces : public LoopSurroundings {
   bool is_given_memory(const Operation&) const;
   // Memory of the class.
   bool is_own_memory(const Operation&) const;
-  // Is it put where a gathering begins?
+  // Whether it is stored where a gathering begins.
   bool is_made_in_place(const std::string& name) const { return in_place_.contains(name); }
   // The tensor in whose memory it lies.
   std::string home(const std::string& name) const;

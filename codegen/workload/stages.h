@@ -1,4 +1,4 @@
-// What a workload does, one after the other, as it is printed: loops over elements, communications that a
+// The stages of a workload, one after the other, as it is printed: loops over elements, communications that a
 // loop may follow (each sum as it becomes complete), and calls. Kernels of the workload become as few stages
 // as they can; what cannot be one is several, which give the same results.
 #pragma once
@@ -33,8 +33,8 @@ class Stages {
 
   const std::vector<Stage>& all() const { return stages_; }
   int stage_of(const std::string& name) const { return stage_of_.at(name); }  // -1: of inputs and constants
-  // Does its result have memory? What only its own loop reads has none, nor has a slice that is read where
-  // its tensor is.
+  // Whether its result has memory. A result that only its own loop reads has none, nor has a slice that is
+  // read in its tensor's memory.
   bool is_stored(const std::string& name) const { return stored_.at(name); }
   // The tensor that a name means: a slice that has no memory is its operand.
   std::string behind(const std::string& name) const;

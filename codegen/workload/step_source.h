@@ -1,5 +1,5 @@
-// What a workload does as statements of C++, one stage (codegen/workload/stages.h) after the other, or, if
-// marked so, several overlapped.
+// The stages of a workload as statements of C++, one stage (codegen/workload/stages.h) after the other, or,
+// if marked so, several overlapped.
 #pragma once
 
 #include <map>
