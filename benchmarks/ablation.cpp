@@ -1,7 +1,7 @@
 // What each construction brings beside all others: every question is answered by all of them, at the same
-// chunk counts, and then without each in turn. A loss is how much more rounds per chunk the best point of at
-// most so many steps has, in the mean over 1, 1.5, 2, 3, 5, 10, 30 times the fewest steps and any number of
-// them.
+// chunk counts, and then without one at a time. A loss is how much more rounds per chunk the best point of at
+// most a given number of steps has, in the mean over 1, 1.5, 2, 3, 5, 10, 30 times the fewest steps and any
+// number of them.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -33,7 +33,7 @@ namespace chorale {
 namespace {
 
 constexpr double kTimesFewest[] = {1, 1.5, 2, 3, 5, 10, 30, 1e9};
-constexpr int kMostChunks = 64;  // of what is asked for one chunk count
+constexpr int kMostChunks = 64;  // of questions with one chunk count
 constexpr double kHit = 1.0005;  // a loss below this is none
 
 struct Found {

@@ -1,5 +1,5 @@
-// How long bounds take on large machines: what no schedule can beat, for each collective, in any number of steps and in the
-// fewest. One run each: the times are far apart and the work is the same every time.
+// How long bounds take on large machines: what no schedule can beat, for each collective, in any number of
+// steps and in the fewest. One run each: the times are far apart and the work is the same every time.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

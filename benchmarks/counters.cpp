@@ -2,9 +2,9 @@
 // solved afresh, no bounds and no symmetry: what is measured is the encoding. docs/encodings.md cites the
 // result.
 //
-// Both orders of asking are used in turn, so that a noisy machine harms both alike. Last measured, the
-// sequential counter took 1.16 times as long as the totalizer in the geometric mean of 16 questions, from
-// 0.08 to 3.57 (benchmarks/results/counters.log).
+// Both orders alternate, so that a noisy machine harms both alike. Last measured, the sequential counter took
+// 1.16 times as long as the totalizer in the geometric mean of 16 questions, from 0.08 to 3.57
+// (benchmarks/results/counters.log).
 
 #include <fmt/format.h>
 

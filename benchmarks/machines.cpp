@@ -1,6 +1,7 @@
-// Whole machines, from 8 to 1,024 ranks: how near default options come to what no schedule can beat, in how many steps, and
-// what that costs. Each row in a process of its own, so that its memory is its own; everything is refereed. With --exact: by
-// how much lower exact synthesis comes than constructions on the same machines.
+// Whole machines, from 8 to 1,024 ranks: how near default options come to what no schedule can beat, in how
+// many steps, and what that costs. Each row in a process of its own, so that its memory is its own;
+// everything is verified. With --exact: by how much lower exact synthesis comes than constructions on the
+// same machines.
 #include "topology/machines.h"
 
 #include <fmt/format.h>
@@ -32,7 +33,7 @@ void connect(Topology& t, Node a, Node b, int bandwidth) {
   t.links.push_back({.src = b, .dst = a, .bandwidth = bandwidth});
 }
 
-// Boxes of one kind side by side, each with some ranks on one NIC of so many units, all NICs on one switch.
+// Boxes of one kind side by side, each with some ranks on one NIC of `nic` units, all NICs on one switch.
 Topology joined(const std::string& name, const Topology& box, int boxes, int nic) {
   Topology t{.name = name, .ranks = box.ranks * boxes, .switches = (box.switches + 1) * boxes + 1};
   const int core = t.ranks + t.switches - 1;
@@ -74,7 +75,7 @@ Topology without_link(Topology t, Rank a, Rank b) {
   return t;
 }
 
-// Names of machines that are no specs of `chorale topology list`.
+// Names of machines that are not specs of `chorale topology list`.
 Topology machine_called(const std::string& name) {
   const Topology dgx1 = load_topology("dgx1");
   if (name == "dgx1 x 2") return flatten(joined(name, dgx1, 2, 1));
@@ -144,7 +145,7 @@ void measure(const std::string& name, const std::string& collective, int seconds
              used.ru_maxrss / 1024, best->construction);
 }
 
-// The fewest rounds a chunk for so many steps, and how much that is over what is not excluded there.
+// The fewest rounds per chunk at each number of steps, and their ratio to the lower bound there.
 void measure_points(const std::string& name, const std::string& collective, int seconds) {
   const Topology t = machine_called(name);
   const double before = cpu_seconds();
@@ -157,15 +158,15 @@ void measure_points(const std::string& name, const std::string& collective, int 
   fmt::print("\n");
 }
 
-// Points that exact synthesis has shown to be on the frontier of their chunk count, and what constructions have at their
-// rounds a chunk.
+// Points that exact synthesis has shown to be on the frontier of their chunk count, and what constructions
+// have at their rounds per chunk.
 struct Tally {
   int machines = 0;  // with such points
   int points = 0;
   int as_low = 0;  // constructed in as few steps
   int lower = 0;   // constructed in more steps
   int most = 0;    // steps by which
-  int alone = 0;   // nothing was constructed of so few rounds a chunk
+  int alone = 0;   // nothing was constructed with that few rounds per chunk
   int better = 0;  // machines on which that is the lowest rate of all
 };
 
@@ -185,7 +186,7 @@ struct Exactly {
   int seconds = 0;             // for each count
 };
 
-// The fewest steps of those that take no more rounds a chunk than `cost`.
+// The fewest steps of those that take no more rounds per chunk than `cost`.
 std::optional<int> fewest_steps_at(const std::vector<Cost>& known, const Cost& cost) {
   std::optional<int> fewest;
   for (const Cost& one : known)

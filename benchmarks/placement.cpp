@@ -36,7 +36,7 @@ std::vector<Axis> axes_of(const std::vector<int>& sizes) {
 
 // --- program counts
 
-// All ways to write n as an ordered product of so many factors, each at least 2.
+// All ordered factorizations of n into `factors` factors, each at least 2.
 void factorings(int n, int factors, std::vector<int>& so_far, std::vector<std::vector<int>>& found) {
   if (factors == 1) {
     if (n < 2) return;
@@ -238,7 +238,7 @@ std::vector<Measurement> table4() {
           {"F2", "a100:2", {8, 4}, {{2, 4}, {1, 4}}, {0}, ring, 16.84, 9.19},
           {"G1", "a100:4", {4, 16}, {{1, 4}, {4, 4}}, {0}, tree, 0.20, 0.17},
           {"G2", "a100:4", {4, 16}, {{4, 1}, {1, 16}}, {0}, tree, 89.70, 56.13},
-          // The paper prints [2 2] as H1's middle row, which is no factoring of its axis of 2.
+          // The paper prints [2 2] as H1's middle row, which is not a factoring of its axis of 2.
           {"H1", "a100:4", {16, 2, 2}, {{1, 16}, {2, 1}, {2, 1}}, {0, 2}, ring, 4.79, 4.63},
           {"H2", "a100:4", {16, 2, 2}, {{2, 8}, {2, 1}, {1, 2}}, {0, 2}, ring, 4.91, 3.10},
           {"I1", "a100:4", {2, 2, 16}, {{2, 1}, {2, 1}, {1, 16}}, {0, 2}, ring, 4.82, 2.99},
@@ -249,7 +249,7 @@ std::vector<Measurement> table4() {
           {"L1", "v100:4", {32}, {{4, 8}}, {0}, ring, 4.83, 3.45}};
 }
 
-// Where each value comes in order, from 0; equal ones share the mean of their places.
+// Where each value comes in order, from 0; equal ones share the mean of their ranks.
 std::vector<double> ranks(const std::vector<double>& values) {
   std::vector<std::size_t> order(values.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -264,8 +264,8 @@ std::vector<double> ranks(const std::vector<double>& values) {
   return result;
 }
 
-// The correlation of ranks: do our times order the rows as the measured ones do? It asks for no factor
-// between them.
+// The correlation of ranks: do our times order the rows as the measured ones do? It does not depend on a
+// factor between them.
 double spearman(const std::vector<double>& a, const std::vector<double>& b) {
   const std::vector<double> x = ranks(a), y = ranks(b);
   const double n = static_cast<double>(x.size()), mean = (n - 1) / 2;
@@ -324,7 +324,7 @@ void tables() {
     }
     fmt::print("\n");
   }
-  // What speaks for one uplink a CPU: where no two GPUs of a ring are neighbours.
+  // The evidence for one uplink per CPU: cases where no two GPUs of a ring are neighbours.
   fmt::print("\nwere there an uplink for each pair of V100:");
   for (const Measurement& m : table3()) {
     if (std::string(m.id) != "E2" || m.reduced != std::vector<int>{0}) continue;

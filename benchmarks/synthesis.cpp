@@ -1,13 +1,13 @@
-// What synthesis must show: the grid of known topologies and collectives proven, how much of the grid at 16 ranks is
-// within a minute a frontier, and ours against the published encodings on the same questions in one run. Prints
-// tables; --json keeps them.
+// What synthesis must show: the grid of known topologies and collectives proven, how much of the grid at 16
+// ranks is within a minute a frontier, and ours against the published encodings on the same questions in one
+// run. Prints tables; --json keeps them.
 //
 // Times are CPU seconds of the asking thread, which noise on a shared machine moves less than the wall clock;
 // ratios are taken question by question and reported as geometric mean and median.
 //
 // The questions of the comparison are the corners of the frontiers: the best budgets, and those a round
-// below, where the answer turns. An engine that disagrees on one of them, with ours or with the grid, stops
-// the measurement.
+// below, where the verdict changes. An engine that disagrees on one of them, with ours or with the grid,
+// stops the measurement.
 
 #include <fmt/format.h>
 
@@ -82,8 +82,8 @@ std::string rate(const std::optional<Rate>& rate) {
   return rate ? fmt::format("{}/{}", rate->rounds, rate->chunks) : "none";
 }
 
-// The grid: per topology, collective and chunk count the frontier, all of it proven, or what remains open. Returns the
-// questions at its corners: each end of a frontier, and what lies just below it.
+// The grid: per topology, collective and chunk count the frontier, all of it proven, or what remains open.
+// Returns the questions at its corners: each end of a frontier, and what lies just below it.
 std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
   if (!options.topologies.empty()) grid.topologies = options.topologies;
   if (options.max_chunks > 0) grid.max_chunks = options.max_chunks;
@@ -133,7 +133,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
             slowest_name = fmt::format("{} {} ({},{},{})", topology_name, collective_name, point.cost.steps,
                                        point.cost.rounds, point.cost.chunks);
           }
-          // Only points that were found as answers to the question itself, or to its dual.
+          // Only points that were found for the question itself, or to its dual.
           if (point.construction != name_of(Engine::Sat)) continue;
           questions.push_back({topology_name,
                                collective_name,
@@ -185,7 +185,7 @@ void compare(const Options& options, const std::vector<Question>& questions, Jso
   fmt::print("{:<12}{:<14}{:>2} {:>8} {:>6} {:>10} {:>10} {:>14}\n", "topology", "collective", "C", "(S,R)",
              "answer", "ours", "smt", "sat-partition");
   for (const Question& q : questions) {
-    if (q.collective == "allreduce") continue;  // the baselines know it only as its two parts
+    if (q.collective == "allreduce") continue;  // the baselines have it only as its two phases
     const Topology topology = machine(q.topology);
     const Collective collective = make_collective(q.collective, topology.ranks, q.chunks);
     const Answer ours = synthesize(topology, collective, q.budget, {.limits = {.time = limit}});

@@ -175,7 +175,7 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
     }
   }
   const std::string body = table(cells, "lrrllrrrrrrrrr", kAsWideAsItIs);
-  // The names of the halves stand over their first columns.
+  // The names of out of place and in place stand over their first columns.
   const std::size_t first = body.find("time"), second = body.find("time", first + 1);
   std::string text =
       fmt::format("# {}, {} ranks as processes{}; times are medians of {}\n", name_of(collective),
@@ -219,7 +219,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   const int blocks = blocks_of(collective.kind, ranks);
   const std::vector<bool> halves = command.in_place ? std::vector{false, true} : std::vector{false};
   std::vector<BenchLine> lines;
-  Tally tally;  // whether the ranks of MPI's own, or NCCL's, agree is not ours to judge
+  Tally tally;  // agreement of ranks under MPI's or NCCL's own collectives is not checked
   for (ElementType type : command.types)
     for (ReduceOp op : command.ops)
       for (std::int64_t size : sizes(command))

@@ -122,7 +122,7 @@ Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const std::string heading = fmt::format("{}, {}: {}, {} a block{}\n", topology.name, name_of(collective),
                                           counted(topology.ranks, "rank"), counted(command.chunks, "chunk"),
                                           under_abilities(topology));
-  // The bounds that are there stand, whatever became of the next.
+  // The bounds found so far hold, whatever the outcome of the next.
   const auto publish = [&](const std::string& text, const std::string& next) {
     supervisor.publish([text, next](Stopped stopped) -> Outcome {
       return {.exit_code = exit_code_of(stopped),

@@ -15,7 +15,7 @@ Apps commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-// CLI11 would only say that an argument was not expected, or that a command is required.
+// CLI11 would only report that an argument was not expected, or that a command is required.
 void require_known_commands(const CLI::App& app, int argc, const char* const* argv) {
   const CLI::App* at = &app;
   for (int i = 1; i < argc && argv[i][0] != '-' && !commands_of(*at).empty(); ++i) {

@@ -1,6 +1,6 @@
-// One function a command, one file a function. Each does its work, writes the files that were asked for, and
-// says what main is to print and to exit with; what the user got wrong throws InputError before anything is
-// written. All of it under the eyes of a supervisor (cli/supervisor.h).
+// One function per command, one file per function. Each does its work, writes the requested files, and
+// returns the text and the exit code for main; errors of the user throw InputError before anything is
+// written. A supervisor (cli/supervisor.h) enforces the limits of the command.
 #pragma once
 
 #include <string>
@@ -39,14 +39,14 @@ Outcome perform(const LibraryCommand&, Supervisor&);
 Outcome perform(const CompletionCommand&, Supervisor&);
 Outcome perform(const ManualCommand&, Supervisor&);
 
-// Was this process started by mpirun? And is it the one of those that speaks?
+// Whether this process was started by mpirun; and whether it is the one that prints.
 bool started_by_mpirun();
 bool speaks();
-// What the others do about bad input: nothing, and not before the one that speaks has had time to, since
-// mpirun ends all when the first leaves with an error.
+// The reaction of the other processes to bad input: none, after a delay in which the one that prints reports
+// it, since mpirun ends all when the first exits with an error.
 Outcome silent_refusal();
-// Any rank may be the one that waits in vain, so any says it, but those that do not speak a second later: if
-// the one that speaks has something to say, mpirun has ended them by then.
+// Any rank may be the one that waits in vain, so any rank reports it, but those that do not print wait a
+// second first: if the one that prints has something to report, mpirun has ended them by then.
 InputError hung(const std::string& command, const Hang&);
 
 }  // namespace chorale

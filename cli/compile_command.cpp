@@ -25,7 +25,8 @@ std::string chosen_table(const CompiledWorkload& compiled) {
   return table(rows, "llrrrrr");
 }
 
-// The limit of this command that ended a search before all was looked at. That a question is too large is no such limit.
+// The limit of this command that ended a search before it was complete. A question that is too large is not
+// such a limit.
 Stopped cut_short(const WorkloadMachine& machine, const Supervisor& supervisor) {
   if (supervisor.stopped() != Stopped::No) return supervisor.stopped();
   const bool late = std::ranges::any_of(machine.algorithms, [](const Result& result) {
@@ -54,7 +55,7 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
     if (const std::string words = to_string(best.execution); !words.empty()) text += words + "\n";
     workload = best.workload;
     execution = best.execution;
-    // A block of elements is none of threads.
+    // A block of elements is not a block of threads.
     if ((command.carrier == WorkloadCarrier::Cuda) != (command.tune.transport == WorkloadCarrier::Cuda))
       execution.block = 0;
     errors = failures(result);

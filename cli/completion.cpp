@@ -1,5 +1,5 @@
-// Scripts that shells read. bash and zsh ask a function, which finds its place among the words and looks in tables; fish has a
-// line for each option and finds its place itself.
+// Scripts that shells read. bash and zsh call a function, which finds its position among the words and
+// searches tables; fish has a line for each option and finds the position itself.
 #include <fmt/format.h>
 
 #include "cli/manual.h"
@@ -70,7 +70,7 @@ _chorale() {
 complete -F _chorale chorale
 )BASH";
 
-// Words of ours have no blanks and no quotes.
+// Our words have no whitespace and no quotes.
 std::string offered(const Offers& offers) {
   std::vector<std::string> words = offers.words;
   if (offers.files) words.push_back("<files>");

@@ -59,7 +59,8 @@ int exit_code(const Result& result) {
   return result.complete || ended ? kFound : kUndecided;
 }
 
-// Old, patched, now. Rounds of a machine with slower links may be longer, so rates are said in GB/s, too.
+// Old, repaired, new. Rounds of a machine with slower links may be longer, so rates are reported in GB/s,
+// too.
 struct RepairNews {
   std::string file = {};
   Repair repair = {};
@@ -82,7 +83,8 @@ std::string in_words(const RepairNews& news, const Result& result) {
   return text;
 }
 
-// Writes the result and says what it is. `stopped`: what stopped the command, which the search may not know.
+// Writes the result and describes it. `stopped`: the cause that stopped the command, which the search may not
+// have.
 Outcome told(const FrontierCommand& command, Result result, const Supervisor& supervisor, Stopped stopped,
              const std::optional<RepairNews>& news) {
   if (!result.complete && stopped != Stopped::No) result.stopped = stopped;

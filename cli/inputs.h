@@ -1,4 +1,4 @@
-// What commands ask of their arguments before long work.
+// Checks and reads arguments of commands before long work.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,10 @@ namespace chorale {
 // The point of that number, or all on the frontier. Throws InputError where there is none.
 std::vector<int> chosen_points(const std::string& file, const Result&, std::optional<int> point, bool all);
 
-// The collective that is asked of the machine; the machine is the question's.
+// The collective of a question; the machine is the question's.
 Collective communication(const QuestionSettings&, const Topology&);
 
-// The file, with the transformations that were asked for.
+// The file, with the requested transformations applied.
 Workload read_workload(const WorkloadInput&);
 
 // To be called before long work: `path` names a file that can be made, or replaced. "" and "-" are fine.

@@ -1,4 +1,4 @@
-// What launchers of MPI programs tell their processes.
+// The environment that launchers of MPI programs give to their processes.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,7 +16,7 @@ bool started_by_mpirun() {
                      [](const std::string& name) { return std::getenv(name.c_str()) != nullptr; });
 }
 
-// Before MPI is up only the environment says which.
+// Before MPI is initialized only the environment determines it.
 bool speaks() {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
     if (const char* const rank = std::getenv(variable)) return std::string(rank) == "0";

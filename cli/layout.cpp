@@ -1,4 +1,4 @@
-// A table is laid out in the first of four ways that fits: as it is; without columns that may be left out (R
+// A table is laid out in the first of four forms that fits: as it is; without columns that may be left out (R
 // and L), the last of them first; with its last column in lines of its own, where at least 40 characters are
 // left for it; with its last columns under their rows.
 #include "cli/layout.h"
@@ -32,8 +32,8 @@ std::string trimmed(std::string line) {
   return line;
 }
 
-// The text broken at blanks: a first line of at most `first` characters, the others of at most `others`. Each
-// line takes as many words as fit, and one at least; blanks at the beginning of the text are kept, as an
+// The text broken at whitespace: a first line of at most `first` characters, the others of at most `others`.
+// Each line takes as many words as fit, and one at least; spaces at the beginning of the text are kept, as an
 // indent.
 std::vector<std::string> broken_after(std::size_t first, std::string text, std::size_t others) {
   std::vector<std::string> lines;
@@ -55,8 +55,9 @@ std::string below_each_other(const std::vector<std::string>& lines, std::size_t 
   return joined(lines, "\n" + blanks(indent));
 }
 
-// Where the lines that follow a broken one begin: under what comes after the first gap of two blanks, if that
-// is in the left half ("steps:   at least 3" goes on under "at"), else two blanks further in than the line.
+// Where the lines that follow a broken one begin: under what comes after the first gap of two spaces, if that
+// is within half the width ("steps:   at least 3" continues under "at"), else two spaces further in than the
+// line.
 std::size_t hanging(const std::string& line, std::size_t width) {
   const std::size_t indent = std::min(line.find_first_not_of(' '), width / 2);
   const std::size_t gap = line.find("  ", indent);

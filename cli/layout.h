@@ -9,17 +9,18 @@
 
 namespace chorale {
 
-// The text in lines, broken at blanks. A word that is longer than the width, such as a path, stays whole.
+// The text in lines, broken at whitespace. A word that is longer than the width, such as a path, stays whole.
 std::vector<std::string> broken(const std::string& text, std::size_t width);
 
-// Lines that are longer than the width are broken at blanks. What follows is indented by two more than its
-// line, or, where a line starts with a label ("any schedule:    ..."), to what the label is for.
+// Lines that are longer than the width are broken at whitespace. The lines that follow are indented by two
+// more than its line, or, where a line starts with a label ("any schedule:    ..."), to what the label is
+// for.
 std::string fitted(const std::string& text, std::size_t width = text_width());
 
-// Columns as wide as their widest cell, two blanks between them. `kinds` has a letter for each: r for
-// numbers, l for words; R and L for what is left out where there is no room for all, the last such first.
-// Where the rest is still too wide, the last column is wrapped; and where little room is left for it, the last
-// columns, as many as need be, go under their row.
+// Columns as wide as their widest cell, two spaces between them. `kinds` has a letter for each: r for
+// numbers, l for text; R and L for what is left out where there is no room for all, the last such first.
+// Where the rest is still too wide, the last column is wrapped; and where little room is left for it, the
+// last columns, as many as need be, go under their row.
 std::string table(std::vector<std::vector<std::string>> rows, std::string kinds,
                   std::size_t width = text_width());
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kBetweenLooks{5};
 
-// A file in memory, which never has a name: whatever ends the process, SIGKILL too, nothing is left.
+// A file in memory, which never has a name: nothing is left when the process ends, even by SIGKILL.
 class NamelessFile {
  public:
   NamelessFile() : file_(memfd_create("chorale-library", MFD_CLOEXEC)) {
@@ -59,7 +59,7 @@ std::int64_t memory_of_a_worker(const LibraryCommand& command) {
   return std::max<std::int64_t>(all / command.jobs, 1 << 20);
 }
 
-// The words of the command that answers it.
+// The arguments of the command that answers it.
 std::vector<std::string> words_for(const LibraryQuestion& question, const Worker& worker, std::int64_t memory,
                                    int cube_jobs) {
   const FrontierOptions& asked = question.options;
@@ -84,8 +84,8 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const Worker
   return words;
 }
 
-// Its standard output is the file of the result. Between fork and exec nothing is allocated: another thread may
-// hold the allocator.
+// Its standard output is the file of the result. Between fork and exec nothing is allocated: another thread
+// may hold the allocator.
 pid_t started(std::vector<std::string> words, const Worker& worker) {
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
@@ -103,7 +103,7 @@ pid_t started(std::vector<std::string> words, const Worker& worker) {
   _exit(kBadInput);
 }
 
-// What the worker has written, or why it could not answer.
+// The result that the worker wrote, or the reason for none.
 Searched searched_by(const Worker& worker, int status) {
   if (WIFSIGNALED(status))
     return {.why = fmt::format("its process was ended by signal {}", WTERMSIG(status))};

@@ -1,4 +1,4 @@
-// Searches of a library's questions, each a process; and what its answers take, measured.
+// Searches of a library's questions, one process each; and measured times of its answers.
 #pragma once
 
 #include "api/library.h"
@@ -9,8 +9,8 @@ namespace chorale {
 
 class Supervisor;
 
-// Searches a question in a process of its own (this program's 'frontier'), which writes a file; this one alone writes the library.
-// A process that dies takes one question with it, and dies with this one.
+// Searches a question in a process of its own (this program's 'frontier'), which writes a file; this one
+// alone writes the library. A process that dies takes one question with it, and dies with this one.
 Search search_by_processes(const LibraryCommand&);
 
 // 'chorale library measure' (cli/library_measure.cpp).

@@ -60,7 +60,7 @@ std::vector<std::string> microseconds(const MeasuredTime* time) {
   return {fmt::format("{:.1f}", time->median_us), fmt::format("{:.1f}", time->least_us)};
 }
 
-// What was measured at a place, a row a size: the fastest of its points, and the library's own collective.
+// Measurements of an entry, a row per size: the fastest of its points, and the library's own collective.
 void add_measured(const StoredAnswer& stored, const AnswerPlace& place, bool rooted,
                   std::vector<std::vector<std::string>>& rows) {
   std::map<std::pair<std::string, std::int64_t>, std::pair<const MeasuredTime*, const MeasuredTime*>> sizes;
@@ -114,7 +114,7 @@ Outcome show(const LibraryCommand& command) {
                                                                  counted(std::ssize(rows) - 1, "place"))};
   note_unchecked(unchecked, command.file, outcome.notes);
   if (measured.size() > 1) {
-    // By places as above, sizes as they grow.
+    // By entries as above, then by increasing size.
     std::stable_sort(measured.begin() + 1, measured.end(), [](const auto& a, const auto& b) {
       return std::ranges::lexicographical_compare(a.begin(), a.begin() + 4, b.begin(), b.begin() + 4);
     });
@@ -145,7 +145,7 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
     }
   });
   const CheckReport& check = all.check;
-  std::map<std::string, long long> away;  // places by the file of their machine
+  std::map<std::string, long long> away;  // entries by the file of their machine
   for (const std::string& machine : all.away) ++away[machine];
   outcome.exit_code = !check.faults.empty()                  ? kBadInput
                       : cut                                  ? exit_code_of(supervisor.stopped())
@@ -219,7 +219,7 @@ Outcome choose(const LibraryCommand& command) {
   return outcome;
 }
 
-// All or nothing: what is made beside the file takes its place when it is whole.
+// All or nothing: a new file is written beside the old one and replaces it when it is complete.
 Outcome merge(const LibraryCommand& command) {
   require_writable_file("-o", command.output);
   for (const std::string& file : command.files) {

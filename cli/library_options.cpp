@@ -1,4 +1,4 @@
-// Libraries: built, looked at, verified, chosen from.
+// Libraries: built, listed, verified, chosen from.
 #include <algorithm>
 
 #include "cli/option_kinds.h"

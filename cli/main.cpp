@@ -40,8 +40,8 @@ int main_of(int argc, char** argv) {
 // Nothing but the user's errors and a lack of memory is caught: a bug of ours stops loudly.
 int main(int argc, char** argv) {
   using namespace chorale;
-  // Behind Clp there may be a BLAS that starts threads when it is loaded, and says on standard error where a limit of memory
-  // forbids it. There is no work for them.
+  // Behind Clp there may be a BLAS that starts threads when it is loaded, and prints on standard error if a
+  // memory limit forbids that. They would have no work.
   setenv("OPENBLAS_NUM_THREADS", "1", 0);
   try {
     return main_of(argc, argv);

@@ -1,5 +1,5 @@
-// Manual pages by the macros of man(7). What a help text says below its options is cut where it names exit codes and
-// examples, since manuals have sections for these.
+// Manual pages by the macros of man(7). The text below the options of a help text is split at its exit codes
+// and examples, since manuals have sections for these.
 #include <fmt/format.h>
 
 #include <sstream>
@@ -10,7 +10,7 @@
 namespace chorale {
 namespace {
 
-// As it is, whatever roff would make of it.
+// The text verbatim, with roff's special characters escaped.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {

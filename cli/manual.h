@@ -1,5 +1,5 @@
-// What the commands are, as plain values: what help texts say of them, for shells that complete their names and for
-// manual pages. Read from the options themselves, so that nothing is said twice.
+// The commands as plain values, with their help texts: for completion in shells and for manual pages. Read
+// from the options themselves, so that nothing is stated twice.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ class App;
 namespace chorale {
 
 struct OptionText {
-  std::vector<std::string> names = {};    // "-o", "--output"; none: told by its place
+  std::vector<std::string> names = {};    // "-o", "--output"; none: a positional argument
   std::string value = {};                 // "FILE"; empty: it takes none
   std::vector<std::string> choices = {};  // if the value is one of few names
   std::string help = {};
@@ -22,7 +22,7 @@ struct OptionText {
 struct CommandText {
   std::string path = {};  // "chorale topology show"
   std::string help = {};  // one line
-  std::string more = {};  // what help texts say below the options: words, exit codes, examples
+  std::string more = {};  // the help text below the options: prose, exit codes, examples
   std::vector<OptionText> options = {};
   std::vector<CommandText> commands = {};
 };
@@ -30,8 +30,8 @@ struct CommandText {
 std::string path_of(const CLI::App&);
 CommandText described(const CLI::App&);
 
-// A script for bash, fish or zsh, which completes commands, options, and the values that are known by name. Machines are
-// the names of the catalogue, up to their first number.
+// A script for bash, fish or zsh, which completes commands, options, and the values that are known by name.
+// Machines are the names of the catalogue, up to their first number.
 std::string bash_completion(const CommandText&, const std::vector<std::string>& machines);
 std::string fish_completion(const CommandText&, const std::vector<std::string>& machines);
 std::string zsh_completion(const CommandText&, const std::vector<std::string>& machines);

@@ -1,4 +1,4 @@
-// What shells and manuals are told of the commands.
+// Completion scripts and manual pages of the commands.
 #include <algorithm>
 
 #include "api/inputs.h"

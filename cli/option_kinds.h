@@ -1,5 +1,5 @@
-// Kinds of options, whatever command they are of. Numbers are parsed by cli/parse.h: CLI11 would take "010"
-// for 8. Everything that is bad throws InputError.
+// Kinds of options, for all commands. Numbers are parsed by cli/parse.h: CLI11 would take "010" for 8. All
+// bad input throws InputError.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -49,7 +49,7 @@ void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least
       ->option_text(what);
 }
 
-// One of the names. The help has them for the value, or, where they are too many, after what it says.
+// One of the names. The help lists them as the value, or, if they are too many, after the description.
 template <typename Value>
 void choice(CLI::App* app, const Text& name, Value& target, const std::vector<std::pair<Text, Value>>& values,
             const Text& help) {
@@ -69,7 +69,7 @@ void choice(CLI::App* app, const Text& name, Value& target, const std::vector<st
          },
          few ? help : help + ": " + joined(known))
       ->option_text(few ? joined(known, "|") : "NAME")
-      ->type_name(joined(known, "|"));  // for who completes it: help texts do not show it
+      ->type_name(joined(known, "|"));  // for completion: help texts do not show it
 }
 
 // An option by its row (ir/option.h); of a text `set_text` is called.
@@ -99,9 +99,8 @@ void machine_changes(CLI::App*, MachineChanges&);
 void size_model(CLI::App*, SizeModel&);
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: machines, what is searched for and looked at, what runs, where axes are placed, tensor
-// programs, and libraries;
-// and what shells and manuals are told of all of them.
+// The commands: machines, search and display, execution, placement of axes, tensor programs, and libraries;
+// and completion scripts and manual pages of all of them.
 void topology_options(CLI::App&, Command& parsed);
 void search_options(CLI::App&, Command& parsed);
 void program_options(CLI::App&, Command& parsed);

@@ -1,5 +1,5 @@
-// The command line as values: one struct a command. The files *_options.cpp have a row for each
-// option; cli/option_kinds.h knows the library that reads them, and cli/command_line.h reads a line.
+// The command line as values: one struct per command. The files *_options.cpp have a row for each option;
+// cli/option_kinds.h adapts the library that parses them, and cli/command_line.h parses a command line.
 #pragma once
 
 #include <chrono>
@@ -33,8 +33,8 @@ inline constexpr const char* kVersion = "chorale 0.1.0";
 struct Limits {  // of a whole command, from its start: reading, searching and writing
   static constexpr std::int64_t kAllMemory = -2;
   std::chrono::milliseconds time{-1};  // none if negative
-  // Bytes beyond what the program has at its start. -1: nine tenths of the machine's, beyond which the kernel would end
-  // some process; kAllMemory: not even that.
+  // Bytes beyond what the program has at its start. -1: nine tenths of the machine's, beyond which the kernel
+  // would end some process; kAllMemory: not even that.
   std::int64_t memory = -1;
 };
 
@@ -80,7 +80,7 @@ struct CalibrateCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
-struct QuestionSettings {  // what is asked of which machine
+struct QuestionSettings {  // the collective and its machine
   std::string topology = {};
   MachineChanges changes = {};
   std::string collective = {};
@@ -102,10 +102,10 @@ struct SynthesizeCommand {
 
 struct FrontierCommand {
   SearchSettings search = {};
-  std::string library = {};  // where the answer is looked for, and kept
+  std::string library = {};  // where the answer is searched, and stored
   std::string repair = {};   // a result for the machine before its failures, to begin with
   SizeModel model = {};
-  std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is told
+  std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is reported
   bool all = false;                      // list points that others dominate, too
 };
 
@@ -135,7 +135,7 @@ struct ShowCommand {
   std::optional<int> point = {};
   SizeModel model = {};
   std::vector<std::int64_t> bytes = {};  // as of a frontier
-  std::string json = {};                 // where to write what is told of them, if anywhere
+  std::string json = {};                 // where to write their report, if anywhere
   Limits limits = {};
 };
 
@@ -145,14 +145,14 @@ struct RunCommand {
   Executor transport = Executor::Threads;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of halves
+  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
   bool in_place = false;
   std::string epilogue = {};      // a file; empty: none
   std::optional<int> point = {};  // none: for each size the one that should be the fastest
   bool all_points = false;        // those on the frontier
   int warmup = 1;
   int iterations = 5;
-  std::chrono::milliseconds patience{60'000};  // of a rank that waits for another
+  std::chrono::milliseconds patience{60'000};  // limit on the wait of a rank for another
   Limits limits = {.memory = Limits::kAllMemory};
 };
 
@@ -185,7 +185,7 @@ struct EmitCommand {
 
 struct BenchCommand {
   std::string collective = {};
-  // "mpi", "nccl", hand-written ones, result files; none: MPI's or NCCL's own.
+  // "mpi", "nccl", baselines, result files; none: MPI's or NCCL's own.
   std::vector<std::string> algorithms = {};
   bool gpus = false;        // each process has one, and messages go over NCCL
   bool all_points = false;  // of result files, not only the one that should be the fastest
@@ -199,8 +199,8 @@ struct BenchCommand {
   bool check = true;
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of halves
-  std::chrono::milliseconds patience{60'000};         // of a rank that waits for another
+  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
+  std::chrono::milliseconds patience{60'000};         // limit on the wait of a rank for another
   Limits limits = {.memory = Limits::kAllMemory};
   std::string json = {};
 };
@@ -212,10 +212,10 @@ struct ProgramCommand {
   MachineChanges changes = {};           // of that machine
   std::vector<ElementType> types = {ElementType::Float32};
   std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of halves
+  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
   int queue_depth = 2;
   int iterations = 5;
-  std::chrono::milliseconds patience{60'000};  // of a block that waits
+  std::chrono::milliseconds patience{60'000};  // limit on the wait of a block
   Limits limits = {};
 };
 
@@ -234,7 +234,7 @@ struct PlaceCommand {
   double bytes = 0;
   int element = 4;  // bytes
   Goal goal = Goal::AllReduce;
-  std::string job = {};      // a file, instead of the five above; of a template, axes may say sizes
+  std::string job = {};      // a file, instead of the five above; of a template, `axes` may give sizes
   std::string devices = {};  // "all", "64"
   Algorithm algorithm = Algorithm::Auto;
   Rules rules = Rules::Full;
@@ -279,7 +279,7 @@ struct WorkloadTarget {
 struct TuneSettings {
   DeviceNumbers device = {};
   int most_candidates = 10000;
-  int measured = 0;                                      // so many of the best ones
+  int measured = 0;                                      // that many of the best ones
   int variations = 8;                                    // runs of each with other settings, at the most
   WorkloadCarrier transport = WorkloadCarrier::Threads;  // or Mpi, or Cuda: what they are measured with
   int runs = 5;                                          // of each, of which the best counts
@@ -323,8 +323,8 @@ struct LibraryCommand {
   ExportForm form = ExportForm::Mscclpp;
   std::int64_t conflicts = -1;  // of Verify
   int rounds = 5, times = 10;   // of Measure
-  std::optional<MeasuredOver> over =
-      {};  // of Measure (none: MPI) and Select (none: of what it was measured over)
+  // Of Measure (none: MPI) and Select (none: of what it was measured over).
+  std::optional<MeasuredOver> over = {};
   std::chrono::milliseconds patience{60'000};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
@@ -350,7 +350,7 @@ using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCo
 
 struct Invocation {
   Command command = {};
-  bool quiet = false;  // nothing is said but errors
+  bool quiet = false;  // nothing is printed but errors
 };
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// What a command comes to, and how that is said.
+// The outcome of a command, and how it is reported.
 #pragma once
 
 #include <string>
@@ -16,19 +16,17 @@ inline constexpr int kInterrupted = 130;    // Ctrl-C
 
 struct Outcome {
   int exit_code = kFound;
-  std::string text = {};  // for people: broken where it is wider than the terminal, left out by --quiet
-  bool verbatim = false;  // the text is a format of its own, with lines as long as they are
-  std::string document =
-      {};  // a file that was asked for on standard output; text goes to standard error then
+  std::string text = {};      // for people: broken where it is wider than the terminal, left out by --quiet
+  bool verbatim = false;      // the text is a format of its own, with lines as long as they are
+  std::string document = {};  // a requested file for standard output; text goes to standard error then
   std::vector<std::string> written = {};  // files, which are named after the text
   std::vector<std::string> notes = {};    // of what was done otherwise than one may think; on standard error
-  std::vector<std::string> errors =
-      {};  // what could not be done of what was asked, a line each; never left out
+  std::vector<std::string> errors = {};   // requests that could not be met, a line each; never omitted
 };
 
 inline constexpr const char* kStandardOutput = "-";
 
-// Writes a file that was asked for; "-" is standard output.
+// Writes a requested file; "-" is standard output.
 void deliver(const std::string& path, std::string contents, Outcome&);
 
 // Throws InputError where standard output cannot be written.

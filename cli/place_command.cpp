@@ -82,7 +82,7 @@ std::vector<Axis> parse_axes(const std::string& text, bool open) {
   return axes;
 }
 
-// What the command line says of the axes of a template: their sizes; those that it does not name have none.
+// Sizes of a template's axes from the command line; axes that it does not name get size 1.
 JobTemplate with_axes(JobTemplate job, const std::string& text) {
   std::vector<Axis> all;
   for (const OpenAxis& axis : job.axes) all.push_back({.name = axis.name});
@@ -172,7 +172,7 @@ Hierarchy machine_of(const PlaceCommand& command) {
   return part_of(whole, parse_integer("--devices", command.devices, 1, 1 << 24));
 }
 
-// Writes the ranking and says what it is. `stopped`: why it is not the whole one, if so.
+// Writes the ranking and describes it. `stopped`: why it is incomplete, if it is.
 Outcome told(const PlaceCommand& command, const Ranking& ranking, Stopped stopped) {
   std::string text = in_words(ranking, command.explain);
   if (stopped != Stopped::No) text += "cut short (" + name_of(stopped) + ")\n";

@@ -54,7 +54,7 @@ RunOptions run_options(const ProgramCommand& command) {
           .accumulation = command.accumulation};
 }
 
-// What the program should take on the machine that is asked for.
+// The predicted time of the program on the requested machine.
 std::string estimate(const ProgramCommand& command, const LoweredProgram& program) {
   const Topology topology = machine(command.topology, command.changes);
   std::vector<std::vector<std::string>> rows = {{"block bytes", "estimate (us)", "busiest", "in use (us)"}};

@@ -1,4 +1,4 @@
-// What runs, judges and writes programs.
+// Commands that run, verify and write programs.
 #include "cli/option_kinds.h"
 
 namespace chorale {

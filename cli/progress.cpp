@@ -42,7 +42,7 @@ void ProgressLine::wipe() {
   what_.clear();
 }
 
-// Allocates nothing: the clock runs where there is no memory left, too.
+// Allocates nothing: the clock runs even if no memory is left.
 void ProgressLine::paint(steady_clock::time_point now) {
   last_ = now;
   shown_ = true;

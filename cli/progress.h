@@ -1,4 +1,4 @@
-// One line on standard error that says what is being done and for how long, rewritten in place.
+// One line on standard error with the current activity and its duration, rewritten in place.
 #pragma once
 
 #include <atomic>

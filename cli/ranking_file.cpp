@@ -13,12 +13,12 @@
 namespace chorale {
 namespace {
 
-// An option that says something of results only.
+// An option that applies to results only.
 void require_unset(bool unset, const char* option, const std::string& file) {
   if (!unset) throw InputError(option, "is for results, and " + file + " is a ranking", "leave it out");
 }
 
-// What is true of all matrices, as far as it was looked at.
+// Statements about all matrices that were examined.
 std::string beyond_the_list(const Ranking& ranking, const RankingReport& report) {
   if (ranking.priced < ranking.matrices)
     return fmt::format("; the ranking was cut short, {} of {} priced, so others may be better",

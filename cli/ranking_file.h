@@ -1,4 +1,4 @@
-// What 'check' and 'show' do with a file that 'place --json' has written.
+// 'check' and 'show' of a file written by 'place --json'.
 #pragma once
 
 #include "cli/options.h"

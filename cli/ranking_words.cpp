@@ -40,7 +40,7 @@ std::string explained(const RankedStrategy& strategy, const ReductionRanking& re
   return table(rows, "llrllll");
 }
 
-// A line a step: whom it joins.
+// A line per step: the devices that it joins.
 std::string groups_in_words(const RankedStrategy& strategy) {
   std::string text;
   for (const LoweredInstruction& step : strategy.lowered) text += "     " + in_words(step.groups) + "\n";
@@ -67,7 +67,8 @@ std::string gain(double slow, double fast) {
   return fast > 0 ? fmt::format("{:.2f}x", slow / fast) : "-";
 }
 
-// Where axes vary inside of a level in another order than they were given: ", gpu by b then a", the slowest first.
+// Where axes vary inside of a level in another order than they were given: ", gpu by b then a", the slowest
+// first.
 std::string orders_in_words(const Ranking& ranking, const ParallelismMatrix& matrix) {
   std::string text;
   for (std::size_t j = 0; j < matrix.orders.size(); ++j) {
@@ -119,7 +120,7 @@ std::string without_in_words(const Ranking& ranking) {
                            ranking.without_strategy, ranking.synthesis);
 }
 
-// Of a job whose sizes were chosen: a line for each of the best choices.
+// For a job whose sizes were chosen: a line for each of the best choices.
 std::string sizes_in_words(const Ranking& ranking) {
   const SizeChoices& choices = ranking.size_choices;
   if (choices.all == 0) return "";

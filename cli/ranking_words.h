@@ -1,4 +1,4 @@
-// What chorale place says of a ranking.
+// The text that chorale place prints for a ranking.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace chorale {
 
-// The job, the choices of sizes if there were any, a table of the matrices, and under it the strategies of each with their
-// groups. `explain`: with the time of every step, and what binds it.
+// The job, the choices of sizes if there were any, a table of the matrices, and under it the strategies of
+// each with their groups. `explain`: with the time of every step, and what binds it.
 std::string in_words(const Ranking&, bool explain);
 
 }  // namespace chorale

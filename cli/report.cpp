@@ -15,7 +15,7 @@
 namespace chorale {
 namespace {
 
-// All that is said below is said of schedules that add up so.
+// All statements below are about schedules with this order of sums.
 std::string order_in_words(const Collective& collective) {
   if (!adds(collective) || collective.order.kind == SumOrder::Kind::Agreed) return "";
   if (collective.order.kind == SumOrder::Kind::Free)

@@ -20,19 +20,20 @@ std::string chunk_counts(const Space&);
 // that are beaten in steps and rounds but are the fastest at some size, since links differ.
 std::string points_table(const Result&, const std::vector<int>& chosen, const BestSizes&);
 
-// What no schedule can beat, whatever its steps and chunks, and whether the result reaches it; "" if no claim
-// says so.
+// The bound on all schedules, of any steps and chunks, and whether the result reaches it; "" if there is no
+// such claim.
 std::string bound_line(const Result&);
 
-// Which point is the fastest at each size, and how far from the bound; `asked`: how many sizes there should be, of
-// which the rest were not timed.
+// Which point is the fastest at each size, and how far from the bound; `asked`: the number of sizes
+// requested; the rest were not timed.
 std::string sizes_table(const Result&, const std::vector<SizeRow>&, std::size_t asked);
 std::string sizes_json(const Result&, const std::vector<SizeRow>&);
 
-// What is still open, a line each: incumbent, bound and gap in rounds a chunk, by steps.
+// Openings, a line each: incumbent, bound and gap in rounds per chunk, by steps.
 std::string openings_in_words(const Result&);
 
-// What of a library was left out since nobody has checked it (api/library.h); nothing where that is nothing.
+// What of a library was left out since it has not been checked (api/library.h); nothing where that is
+// nothing.
 void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
 
 // Every step: its rounds, and for each link its chunks.

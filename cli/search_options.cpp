@@ -1,4 +1,4 @@
-// What is searched for, proven and looked at: machines, schedules, frontiers, bounds.
+// Options of search, proof and display: machines, schedules, frontiers, bounds.
 #include "cli/option_kinds.h"
 
 namespace chorale {

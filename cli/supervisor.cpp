@@ -1,20 +1,20 @@
-// Two threads and one rule: what is said in the end is said by one of them. The floor is Free while the work
-// goes on. The work takes it before it writes files and prints (Work, then Done); the watcher takes it when a
-// limit or a signal has come and the grace after it is over (Watcher), tells the last word, and ends the
-// process while the work goes on in vain. Who finds it taken waits for the end. A lack of memory takes it
-// from anybody, since the thread that wanted some then stands still in operator new.
+// Two threads and one rule: only one of them makes the final report. The floor is Free while the work goes
+// on. The work takes it before it writes files and prints (Work, then Done); the watcher takes it when a
+// limit or a signal has come and the grace after it is over (Watcher), makes the last report, and ends the
+// process while the work still runs. A thread that finds it taken waits for the end. A lack of memory takes
+// it from either, since the thread that requested memory then blocks in operator new.
 //
 // All that wakes the watcher are two files: one for signals, which are blocked in every thread and so come
 // nowhere else, and one for events, to which a signal handler, operator new and the work may write. It sleeps
-// until the next time at which something is due, and for ever if nothing is.
+// until the next time at which something is due, and forever if nothing is.
 //
 // The work has the main thread because MPI is initialized there and because glibc gives other threads an
-// arena that grows by one system call a page. The memory limit is RLIMIT_DATA: RLIMIT_AS counts the 64 MiB
-// that each thread's arena only reserves. It is lifted, and a reserve freed, before the last word, which so
-// has memory to be made of.
+// arena that grows by one system call per page. The memory limit is RLIMIT_DATA: RLIMIT_AS counts the 64 MiB
+// that each thread's arena only reserves. It is lifted, and a reserve freed, before the last report, which
+// then has memory.
 //
-// A library may take memory and end the process without asking us. GMP aborts, which is seen (SIGABRT);
-// whether a megabyte can still be mapped tells a bug's abort from that one.
+// A library may run out of memory and end the process by itself. GMP aborts, which is seen (SIGABRT); whether
+// a megabyte can still be mapped distinguishes that abort from a bug's.
 #include "cli/supervisor.h"
 
 #include <fmt/format.h>
@@ -42,13 +42,14 @@ using std::chrono::duration_cast;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-// For work to come to its own end, which is better than what it published. With the last word it stays under a second.
+// For work to come to its own end, which is better than what it published. With the last report it stays
+// under a second.
 constexpr milliseconds kGrace{500};
 constexpr milliseconds kTick{200};
 constexpr milliseconds kUntilUnwound{200};
 constexpr unsigned kMostSecondsOfLastWord = 60;  // of a huge result; if it hangs, SIGALRM ends it
-// Enough for the text of any result that fits a screen; large ones are told without the limit that was ours.
-// Never touched until then, so it costs nothing.
+// Enough for the text of any result that fits a screen; large ones are reported without our limit. Never
+// touched until then, so it costs nothing.
 constexpr std::size_t kReserve = std::size_t{8} << 20;
 // An allocation that a library aborts on is small, or this much is not left either.
 constexpr std::size_t kProbe = std::size_t{1} << 20;
@@ -66,7 +67,7 @@ bool on_the_watcher() {
   for (;;) pause();
 }
 
-// Without C++'s streams: what does not throw may be called when a thread is running already.
+// Without C++'s streams: functions that do not throw may be called while a thread is running.
 std::optional<std::int64_t> number_in(const char* path, const char* format) {
   std::FILE* const file = std::fopen(path, "r");
   if (file == nullptr) return std::nullopt;
@@ -81,14 +82,14 @@ std::int64_t data_in_use() {
   return number_in("/proc/self/statm", "%*d %*d %*d %*d %*d %" SCNd64).value_or(0) * sysconf(_SC_PAGESIZE);
 }
 
-// Sanitizers reserve terabytes for what they know of each byte, and the kernel counts those as data: no limit can be set.
+// Sanitizers reserve terabytes of shadow memory, and the kernel counts those as data: no limit can be set.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
 
-// Beyond nine tenths of what there is, the kernel does not refuse memory: it ends some process without a word.
+// Beyond nine tenths of what there is, the kernel does not refuse memory: it kills some process silently.
 std::int64_t most_of_the_machine() {
   std::int64_t bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
   for (const char* path : {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"})
@@ -155,7 +156,7 @@ Outcome Supervisor::run(const std::function<Outcome()>& work) {
     done();
     throw;
   } catch (const std::bad_alloc&) {
-    out_of_memory();  // more than a size can say: nobody was asked
+    out_of_memory();  // more than size_t can hold: the allocator was not called
   } catch (const std::length_error&) {
     out_of_memory();
   } catch (const std::system_error& error) {  // no memory for a thread
@@ -219,8 +220,8 @@ void Supervisor::wake() const {
   [[maybe_unused]] const ssize_t written = write(events_, &one, sizeof one);
 }
 
-// Where operator new has nothing to give. The watcher alone goes on, with the reserve; should it wait for a lock that
-// this thread holds, unwinding frees it.
+// Where operator new has nothing to give. The watcher alone goes on, with the reserve; should it wait for a
+// lock that this thread holds, unwinding frees it.
 void Supervisor::allocation_failed() {
   Supervisor* const supervisor = the_supervisor;
   if (supervisor != nullptr && !on_the_watcher()) {
@@ -230,7 +231,8 @@ void Supervisor::allocation_failed() {
   throw std::bad_alloc();
 }
 
-// GMP and some C code abort when malloc has nothing to give; anything else that aborts is a bug, and goes on to do so.
+// GMP and some C code abort when malloc has nothing to give; anything else that aborts is a bug, and goes on
+// to do so.
 void Supervisor::aborted(int) {
   Supervisor* const supervisor = the_supervisor;
   if (supervisor != nullptr && supervisor->starved_ && !on_the_watcher()) wait_for_the_end();
@@ -257,13 +259,15 @@ void Supervisor::out_of_memory() {
   wait_for_the_end();
 }
 
-// Each turn: what ends all at once (over, no memory, a second signal), then the limits, then the line.
+// Each iteration: events that end all at once (over, no memory, a second signal), then the limits, then the
+// line.
 void Supervisor::watch() {
   for (;;) {
     pollfd ready[] = {{.fd = signals_, .events = POLLIN, .revents = 0},
                       {.fd = events_, .events = POLLIN, .revents = 0}};
     poll(ready, 2, static_cast<int>(until_next(steady_clock::now()).count()));
-    // First emptied, then looked at what may have filled it: the other way round, a word sent in between is lost.
+    // The file is emptied first, then the causes are examined: in the other order, an event in between is
+    // lost.
     std::uint64_t count = 0;
     [[maybe_unused]] const ssize_t emptied = read(events_, &count, sizeof count);
     if (over_) return;

@@ -1,10 +1,11 @@
-// The limits of a whole command, obeyed whatever it is doing: its time, its memory, Ctrl-C and SIGTERM.
+// The limits of a whole command, enforced during all of its work: its time, its memory, Ctrl-C and SIGTERM.
 //
-// The work stays on the main thread, where the allocator is fastest and MPI is at home; a second thread watches the
-// clock and the signals, and lets the progress line run. Long work looks at stop() and comes to an end by itself. What
-// has not half a second after a limit (in a call to a solver, in a file that is being read) is left where it is: the
-// watcher tells what was published last, and ends the process. An allocation that fails holds its thread where it is,
-// inside operator new, so that nothing of ours or of a library unwinds without memory, and then the same happens.
+// The work stays on the main thread, where the allocator is fastest and MPI is at home; a second thread
+// watches the clock and the signals, and lets the progress line run. Long work polls stop() and ends by
+// itself. Work that has not ended half a second after a limit (in a call to a solver, in a file that is being
+// read) is abandoned: the watcher reports the result published last, and ends the process. An allocation that
+// fails holds its thread where it is, inside operator new, so that nothing of ours or of a library unwinds
+// without memory, and then the same happens.
 #pragma once
 
 #include <signal.h>
@@ -27,8 +28,8 @@
 
 namespace chorale {
 
-// What is told, and written, if the work ends no more: from copies of its own, since it is called while the work goes
-// on.
+// The report and the files of work that does not end: from copies of its own, since it is called while the
+// work goes on.
 using LastWord = std::function<Outcome(Stopped)>;
 
 // One in a process.
@@ -44,8 +45,8 @@ class Supervisor {
 
   // For the work, from any of its threads.
   //
-  // Becomes true at the time limit and at a signal. Work that comes to an end within half a second then is not cut: a
-  // limit of a millisecond, too, gets the first thing that can be told.
+  // Becomes true at the time limit and at a signal. Work that comes to an end within half a second then is
+  // not cut: a limit of a millisecond, too, gets the first result that can be reported.
   const std::atomic<bool>* stop() const { return &stop_; }
   // Why. No: nothing has stopped it.
   Stopped stopped() const;
@@ -53,10 +54,10 @@ class Supervisor {
   std::chrono::milliseconds time_left() const;
   double seconds() const;  // of the command until now
   ProgressLine& progress() { return line_; }
-  void want_progress(ShowProgress);  // even if standard error is no terminal
+  void want_progress(ShowProgress);  // even if standard error is not a terminal
   void publish(LastWord);
-  // Before files are written: from here on only a second signal, or a lack of memory, cuts the work. Does not return if
-  // the watcher is already telling what was published.
+  // Before files are written: from here on only a second signal, or a lack of memory, cuts the work. Does not
+  // return if the watcher is already reporting the published result.
   void take_floor();
 
  private:
@@ -86,7 +87,7 @@ class Supervisor {
   std::optional<std::chrono::steady_clock::time_point> deadline_ = {};
   std::shared_ptr<const LastWord> last_word_ = {};
   std::optional<std::chrono::steady_clock::time_point> cut_ = {};  // the watcher's: when to wait no longer
-  std::unique_ptr<char[]> reserve_;                                // of memory, for the last word
+  std::unique_ptr<char[]> reserve_;                                // memory for the last report
   std::optional<rlimit> memory_before_ = {};
   int signals_ = -1, events_ = -1;  // files that become readable
   sigset_t caught_ = {};

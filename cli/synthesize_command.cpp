@@ -46,7 +46,8 @@ std::string report(const SynthesizeCommand& command, const SynthesisResult& answ
   return text;
 }
 
-// Writes the answer and says it. `stopped`: what stopped the command, which the search may not know.
+// Writes the answer and reports it. `stopped`: the cause that stopped the command, which the search may not
+// have.
 Outcome told(const SynthesizeCommand& command, SynthesisResult answer, const Supervisor& supervisor,
              Stopped stopped) {
   if (answer.verdict == Verdict::Unknown && stopped != Stopped::No) answer.result.stopped = stopped;

@@ -10,7 +10,7 @@ namespace chorale {
 namespace {
 
 constexpr long kUsual = 80;
-constexpr long kLeast = 40;  // tables cannot be told from noise in less
+constexpr long kLeast = 40;  // tables are illegible in less
 constexpr long kMost = 1000;
 
 long columns() {

@@ -5,7 +5,7 @@
 
 namespace chorale {
 
-// Columns of a line: those that COLUMNS says, else those of the terminal on standard output, else 80.
+// Columns of a line: those of COLUMNS, else those of the terminal on standard output, else 80.
 std::size_t text_width();
 
 }  // namespace chorale

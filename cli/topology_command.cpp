@@ -49,7 +49,7 @@ std::string ways_in_words(const Topology& topology) {
 
 }  // namespace
 
-// Shown as described, with its switches; a picture is of the ways between ranks, as everything else is.
+// Shown as described, with its switches; a picture shows the routes between ranks, as all other output does.
 Outcome perform(const TopologyCommand& command, Supervisor&) {
   if (command.name.empty()) return {.text = known_topologies()};
   require_writable_file("--html", command.html);

@@ -64,8 +64,8 @@ TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const
   ProgressLine& line = supervisor.progress();
   if (line.wanted())
     question.progress = [&line](const TuneProgress& progress) { line.show(doing(progress)); };
-  // All that an earlier run has measured is recorded before anything is measured anew, so the file loses nothing whenever
-  // it is written from then on.
+  // All that an earlier run has measured is recorded before anything is measured anew, so the file loses
+  // nothing whenever it is written from then on.
   std::string log;
   if (!settings.log.empty()) {
     if (std::filesystem::exists(settings.log)) question.log = {settings.log, read_file(settings.log)};

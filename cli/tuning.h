@@ -14,7 +14,7 @@ class Supervisor;
 // The algorithms that the options name, or else a search finds.
 WorkloadMachine machine_for(const Workload&, const WorkloadTarget&, WorkloadSearch, Supervisor&);
 
-// Schedules that failed when they were measured, a line each.
+// Schedules that failed during measurement, a line each.
 std::vector<std::string> failures(const TuneResult&);
 
 TuneResult tuned(const Workload&, const WorkloadMachine&, const TuneSettings&, Supervisor&);

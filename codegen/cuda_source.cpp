@@ -1,6 +1,6 @@
 // An emitted directory is the kernel's own sources, byte for byte, and two headers of numbers: the rows of
 // ir/peer_table.h, one program right out of place, one in place. What runs in the tests is what is emitted,
-// so there is no second kernel to be wrong. The promise goes along as rows, too, and the programs check every
+// so there is no second kernel to be wrong. The promise is emitted as rows, too, and the programs check every
 // element against it.
 #include "codegen/cuda_source.h"
 
@@ -96,7 +96,8 @@ std::vector<Rank> all_pairs_owners(const Verified<Schedule>& schedule) {
   const Collective& collective = schedule.collective();
   if (collective.kind != CollectiveKind::AllReduce || schedule->steps.size() != 2) return {};
   const std::size_t chunks = collective.chunks.size();
-  // By chunk: who gets it in the first step, from how many; to how many that rank sends it in the second.
+  // [chunk]: the rank that receives it in the first step, the number of its senders, and the number of ranks
+  // that this rank sends it to in the second.
   std::vector<Rank> owner(chunks, -1);
   std::vector<int> got(chunks, 0), given(chunks, 0);
   const std::vector<Link>& links = schedule.topology().links;

@@ -2,7 +2,7 @@
 // kernel that reads them, and programs that run it, each on another kind of peers:
 //
 //   virtual_ranks.cu   all ranks on one GPU, or on threads of a CPU
-//   peers.cu           a process a GPU: NCCL's windows, load and store inside a node, GIN between nodes
+//   peers.cu           a process per GPU: NCCL's windows, load and store inside a node, GIN between nodes
 //   multimem.cu        where a step is an all-pairs reduction: sums and copies made by the switch (NVLS)
 //
 // and a Makefile. Each checks every element of the result.
@@ -20,12 +20,13 @@ namespace chorale {
 
 struct CudaOptions {
   double bus_factor = 1;  // busbw / algbw
-  // By chunk, for multimem.cu: who adds it up and gives it to all. Empty: the algorithm is of another shape.
+  // [chunk] -> the rank that adds it up and stores it to all, for multimem.cu. Empty: the algorithm has
+  // another form.
   std::vector<Rank> owners = {};
 };
 
 // Two programs for one collective: the first one right out of place, the second one in place. Throws
-// InputError for a collective that is none of NCCL's.
+// InputError for a collective that NCCL does not have.
 std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>&, const Verified<PeerProgram>& in_place,
                                        const CudaOptions& = {});
 

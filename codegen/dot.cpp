@@ -1,6 +1,6 @@
 // Bold arrows are a block's own order, dashed ones dependencies, blue ones messages: the k-th that is sent on
-// a connection is the k-th that is received. Messages have no say in the layout
-// (constraint=false). Ends without a partner, of a program that is wrong, have no arrow.
+// a connection is the k-th that is received. Messages do not affect the layout (constraint=false). Ends
+// without a partner, of a program that is wrong, have no arrow.
 #include "codegen/dot.h"
 
 #include <fmt/format.h>

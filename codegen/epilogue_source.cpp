@@ -1,7 +1,7 @@
 // The stack machine of an expression, run on texts instead of numbers: what is on the stack in the end is the
-// expression in C++. Functions are those of runtime/device/epilogue.h and every operator stands in parentheses, so
-// what is printed computes as the executors do, operation by operation, where the compiler fuses none (nvcc's
-// -fmad=false). A constant is printed with as many digits as bring it back.
+// expression in C++. Functions are those of runtime/device/epilogue.h and every operator stands in
+// parentheses, so what is printed computes as the executors do, operation by operation, where the compiler
+// fuses none (nvcc's -fmad=false). A constant is printed with as many digits as bring it back.
 #include "codegen/epilogue_source.h"
 
 #include <fmt/format.h>
@@ -15,8 +15,8 @@ namespace {
 
 using Op = ExpressionOperator;
 
-// In the order of ElementType, and of ExpressionOperator: of its values. Each value is written once, so that the text is
-// as long as the expression.
+// In the order of ElementType, and of ExpressionOperator: of its values. Each value is written once, so that
+// the text is as long as the expression.
 constexpr const char* kTypes[kElementTypes] = {
     "float",        "double",        "std::int32_t",  "std::int64_t",     "std::int8_t",
     "std::uint8_t", "std::uint32_t", "std::uint64_t", "chorale::Float16", "chorale::Bfloat16"};

@@ -1,5 +1,5 @@
-// The function that a program applies to complete sums, as C++ for hosts and device code: a struct as runtime/device/epilogue.h
-// asks for one.
+// The function that a program applies to complete sums, as C++ for hosts and device code: a struct as
+// runtime/device/epilogue.h requires it.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace chorale {
 
-// What an expression calls things: the type that it is computed in, its operands, of that type, the seed of random numbers,
-// and the index of the element.
+// Names that an expression uses: the type that it is computed in, its operands, of that type, the seed of
+// random numbers, and the index of the element.
 struct ExpressionNames {
   std::string real = {};
   std::vector<std::string> operands = {};
@@ -22,7 +22,8 @@ std::string printed_expression(const Expression&, const ExpressionNames&);
 // "chorale::Float16".
 const char* c_type(ElementType);
 
-// struct NAME {...}; for an expression that is not empty. Needs runtime/device/epilogue.h and runtime/device/test_tensors.h before it.
+// struct NAME {...}; for an expression that is not empty. Needs runtime/device/epilogue.h and
+// runtime/device/test_tensors.h before it.
 std::string printed_function(const Epilogue&, const std::string& name);
 
 // runtime/device/elements.h, epilogue.h, test_tensors.h (made by CMake).

@@ -1,5 +1,5 @@
 // codegen/mpi/program.cpp is a program that compiles and runs by itself, with an algorithm's tables in
-// tables.h; emitting puts others in the place of that include.
+// tables.h; an emitted program has other tables in place of that include.
 #include "codegen/mpi_source.h"
 
 #include <fmt/format.h>
@@ -17,8 +17,8 @@
 namespace chorale {
 namespace {
 
-// A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece; in the order in which they are posted,
-// receives first.
+// A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece; in the order in which they
+// are posted, receives first.
 NumberTable ends(const Program& program) {
   NumberTable ends;
   const int ranks = static_cast<int>(program.ranks.size());
@@ -63,7 +63,7 @@ std::string applied(const Epilogue& epilogue) {
          "  return Function::test_tensor(operand, whole, slice, outputs);\n}\n\n";
 }
 
-// What each rank does, in tables whose names begin so.
+// What each rank does, in tables whose names begin with `prefix`.
 std::string work_tables(const std::string& prefix, const Program& program) {
   return table(prefix + "Messages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +
          table(prefix + "Local",

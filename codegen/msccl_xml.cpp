@@ -1,8 +1,8 @@
 // Prints a block program in the form of MSCCL's executors, whose steps can do less than ours: wait for one
-// other step, and move so many chunks. So an instruction may become several steps: `nop`s that wait for all
-// dependencies but the last, and then its chunks in parts, of which the first waits for the last dependency.
-// Who waits for the instruction waits for its last part. Numbers of steps are therefore not those of
-// instructions; last_step has them by instruction, and is known for all blocks of a rank before any
+// other step, and move a limited number of chunks. So an instruction may become several steps: `nop`s that
+// wait for all dependencies but the last, and then its chunks in parts, of which the first waits for the last
+// dependency. A wait for the instruction is a wait for its last part. Numbers of steps are therefore not
+// those of instructions; last_step has them by instruction, and is known for all blocks of a rank before any
 // dependency is printed.
 #include "codegen/msccl_xml.h"
 
@@ -53,8 +53,8 @@ std::string print_step(int number, const XmlStep& step, const std::vector<std::v
                        bool waited_for) {
   const bool nothing = does_nothing(step.does);
   const OperationShape& shape = *shape_of(step.does);
-  // What a shape does not use is filled with the other one: loaders want both. hasdep is 1 where somebody
-  // waits.
+  // What a shape does not use is filled with the other one: loaders want both. hasdep is 1 if another step
+  // waits for it.
   const Slot src = nothing ? Slot{Buffer::Input, -1} : shape.reads ? src_of(step.does) : dst_of(step.does);
   const Slot dst = nothing ? Slot{Buffer::Output, -1} : shape.stores ? dst_of(step.does) : src_of(step.does);
   return fmt::format(

@@ -1,6 +1,6 @@
-// One file out of many: runtime/device/ without its own includes, the tables, and the host's part. Other includes are
-// collected and come first. A printed function comes before the sources that apply it and after the
-// arithmetic that it uses.
+// One file out of many: runtime/device/ without its own includes, the tables, and the host's part. Other
+// includes are collected and come first. A printed function comes before the sources that apply it and after
+// the arithmetic that it uses.
 #include "codegen/nccl_source.h"
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // A program as one CUDA file over NCCL that needs nothing of ours: a function with NCCL's arguments for any
 // size, type and operation, and a main that runs it with a thread and a GPU for each rank and checks every
-// element. What executes it is device, copied into the file.
+// element. The code that executes it is runtime/device, copied into the file.
 #pragma once
 
 #include <string>

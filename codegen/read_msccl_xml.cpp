@@ -1,8 +1,8 @@
-// Reads what others wrote, so everything is looked at before it is believed: numbers have limits, names no
-// control characters, blocks and steps are numbered as loaders want them, and what is wrong is said with its
-// path in the file. Nothing is judged here but the form; whether the algorithm is right is the referee's.
+// Reads files of other tools, so all input is checked: numbers have limits, names no control characters,
+// blocks and steps are numbered as loaders require, and errors are reported with their path in the file. Only
+// the form is checked here; the verifier checks the algorithm.
 //
-// The form does not say which piece of its block an instruction moves, and where a block is not divisible
+// The form does not state which piece of its block an instruction moves, and where a block is not divisible
 // pieces differ in length: find_pieces() (codegen/passes/pieces.h) does.
 //
 // The only file that sees pugixml. It expands no entities of a document's own, and we give it no document
@@ -49,7 +49,7 @@ class Reader {
     const int ranks = number(algo, "ngpus", 1, kMostRanks);
     const CollectiveKind kind = known_kind(text(algo, "coll"));
     result.in_place = algo.attribute("inplace").as_int(0) != 0;
-    // Older files leave it out where they are for in place only.
+    // Older files omit it if they are for in place only.
     result.out_of_place = algo.attribute("outofplace").as_int(result.in_place ? 0 : 1) != 0;
     const int chunks = number(algo, "nchunksperloop", 1, kMostNumber);
     const int blocks = blocks_of(kind, ranks);

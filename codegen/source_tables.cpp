@@ -1,5 +1,5 @@
-// Programs and promises as rows of integers. An emitted program that checks itself is told what each output
-// slot is the sum of, from the promise and not from the program, so it cannot confirm what it does wrong.
+// Programs and promises as rows of integers. An emitted program that checks itself has the terms of each
+// output slot from the promise and not from the program, so it cannot confirm what it does wrong.
 #include "codegen/source_tables.h"
 
 #include <fmt/format.h>
@@ -45,8 +45,8 @@ std::string printed_table(const std::string& comment, const std::string& type, c
   return fmt::format("// {}\nconstexpr {} {}[] = {{\n{}}};\n\n", comment, type, name, rows);
 }
 
-// Sums are numbered as they are first promised. Each input has a first place of its data; only those that are not it are
-// listed.
+// Sums are numbered as they are first promised. The first slot with an input's data is its representative;
+// only the other slots are listed.
 std::string printed_promise(const Promise& promise) {
   NumberTable outputs, terms, same;
   std::map<std::vector<Promise::Input>, int> sums;
@@ -76,8 +76,8 @@ std::string printed_slices(const Program& program) {
       fmt::join(slices, ", "));
 }
 
-// CUDA's headers of halves stay where they are: behind an #ifdef, since hosts without CUDA compile the same
-// text.
+// CUDA's headers of 16-bit floats stay where they are: behind an #ifdef, since hosts without CUDA compile the
+// same text.
 std::string without_includes(const std::string& text, std::set<std::string>& includes) {
   std::istringstream lines(text);
   std::string result;

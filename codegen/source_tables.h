@@ -17,8 +17,8 @@ NumberTable sizes_table(const Program&);  // by rank: slots of input, output, sc
 NumberTable work_table(const Program&);
 NumberTable message_table(const Program&);  // step, from rank, buffer, slot, to rank, buffer, slot, piece
 
-// "// COMMENT\nconstexpr TYPE NAME[] = {...};\n\n"; never empty, so that it is an array: of no rows it has one of
-// -1. `columns` is its width.
+// "// COMMENT\nconstexpr TYPE NAME[] = {...};\n\n"; never empty, so that it is an array: of no rows it has
+// one of -1. `columns` is its width.
 std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
                           const NumberTable&, int columns);
 
@@ -28,7 +28,7 @@ std::string printed_promise(const Promise&);
 // ir/pieces.h and runtime/device/self_check.h (made by CMake).
 std::string self_check_source();
 
-// By rank: where its first output lies in the inputs.
+// By rank: the position of its first output in the inputs.
 std::string printed_slices(const Program&);
 
 // A text of ours without includes of ours; its other includes are taken out and collected.

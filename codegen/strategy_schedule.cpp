@@ -1,7 +1,8 @@
-// The strategy is run on the sets of chunks that devices hold: a scatter leaves to each of a group its equal part of what
-// the group holds, in its order, and a gather brings together what its devices hold. So sends follow by themselves, and
-// what an AllGather begins with is what scattering backwards would leave. A device that has once had a value has it still:
-// what is reduced to the first of a group and broadcast by it goes not back to those who added it up.
+// The strategy is run on the sets of chunks that devices hold: a scatter leaves to each of a group its equal
+// part of what the group holds, in its order, and a gather brings together what its devices hold. So sends
+// follow by themselves, and what an AllGather begins with is what scattering backwards would leave. A device
+// that has once had a value has it still: what is reduced to the first of a group and broadcast by it is not
+// sent back to the devices that added it up.
 #include "codegen/strategy_schedule.h"
 
 #include <algorithm>
@@ -35,7 +36,7 @@ class StrategyRun {
     for (int n = 0; n < devices; ++n) values_[n].assign(pieces, n);
   }
 
-  // By how much more each piece should be cut, so that all parts are whole numbers of pieces.
+  // By how much more each piece should be cut, so that all parts are integral numbers of pieces.
   int finer() const { return finer_; }
   const Topology& topology() const { return topology_; }
   const std::vector<Part>& held() const { return held_; }
@@ -150,7 +151,7 @@ class StrategyRun {
   long long sends_ = 0;
 };
 
-// By chunk: who holds its piece.
+// [chunk]: the ranks that hold its piece.
 std::vector<RankSet> holders(const DeviceGroups& of_reduction, const std::vector<Part>& held, int pieces) {
   std::vector<RankSet> result;
   for (const std::vector<int>& group : of_reduction) {

@@ -1,5 +1,5 @@
-// A strategy is a schedule as any other, emitted as `emit --target mpi` does. The other files are one list of numbers, said in
-// the words of each framework.
+// A strategy is a schedule as any other, emitted as `emit --target mpi` does. The other files are one list of
+// numbers, in the form of each framework.
 #include "codegen/strategy_source.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,8 @@ std::string title_of(const Communication& each) {
   return each.reduction.name.empty() ? "reduction" : each.reduction.name;
 }
 
-// By communication: a program that performs it and checks itself, none where nothing is split or too much is sent.
+// By communication: a program that performs it and checks itself, none where nothing is split or too much is
+// sent.
 std::vector<NamedText> mpi_programs(const PlacedJob& job) {
   std::vector<NamedText> programs;
   for (std::size_t i = 0; i < job.communications.size(); ++i) {
@@ -93,8 +94,8 @@ std::string python_mesh(const PlacedJob& job, bool torch) {
          "    return jax.sharding.Mesh(numpy.array(devices)[ORDER].reshape(SHAPE), AXES)\n";
 }
 
-// Open MPI's: rank r, counted along the axes with the last varying fastest, is on this device's slot. Nodes are +n0, +n1: those
-// that mpirun was given, in their order.
+// Open MPI's: rank r, counted along the axes with the last varying fastest, is on this device's slot. Nodes
+// are +n0, +n1: those that mpirun was given, in their order.
 std::string rank_file(const PlacedJob& job) {
   std::string text;
   for (int rank = 0; rank < std::ssize(job.devices); ++rank)

@@ -1,5 +1,6 @@
-// What a graph is, is read off its factors (factors.h): one is drawn as a row, a circle or a star; two as rows and columns,
-// or as copies of the first arranged like the second; three as planes behind each other; edges alone as a hypercube.
+// What a graph is, is read off its factors (factors.h): one is drawn as a row, a circle or a star; two as
+// rows and columns, or as copies of the first arranged like the second; three as planes behind each other;
+// edges alone as a hypercube.
 #include "pages/arrange.h"
 
 #include <algorithm>
@@ -94,7 +95,8 @@ Arrangement grid(const Graph& g, const std::vector<GraphFactor>& factors) {
   return picture;
 }
 
-// A copy of the first factor at every node of the second; every other copy in a mirror, so that nodes face each other.
+// A copy of the first factor at every node of the second; every other copy in a mirror, so that nodes face
+// each other.
 Arrangement copies(const GraphFactor& inner, const GraphFactor& outer) {
   Arrangement picture{.shape = inner.size == 4 && outer.size == 2
                                    ? "two quads"

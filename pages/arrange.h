@@ -1,5 +1,6 @@
-// Where the nodes of a graph are drawn, so that one recognises what it is: rings, lines, grids and tori, hypercubes, stars,
-// trees, products such as the two quads of a DGX-1; and nodes near their neighbours for all others.
+// Where the nodes of a graph are drawn, so that one recognises what it is: rings, lines, grids and tori,
+// hypercubes, stars, trees, products such as the two quads of a DGX-1; and nodes near their neighbours for
+// all others.
 #pragma once
 
 #include <string>
@@ -25,8 +26,8 @@ struct Arrangement {
 // The same graph always gets the same picture.
 Arrangement arrange(const Graph&);
 
-// Nodes near those to which they have few hops (stress majorization; Gansner, Koren, North 2004), pushed apart where they
-// would overlap. More than 256 of them stand in rows.
+// Nodes near those to which they have few hops (stress majorization; Gansner, Koren, North 2004), pushed
+// apart where they would overlap. More than 256 of them stand in rows.
 std::vector<Spot> spread_out(const Graph&);
 
 }  // namespace chorale

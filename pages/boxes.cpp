@@ -1,6 +1,7 @@
-// Servers as boxes, each drawn by itself about (0, 0): its ranks, its own switches above them. Where nothing stands between more
-// than two boxes they lie as the graph that they are; else half of them above and half upside down below, with the switches
-// that join them in the middle and NICs on the sides that face. What is too wide is tried again with ranks in two rows.
+// Servers as boxes, each drawn by itself about (0, 0): its ranks, its own switches above them. Where nothing
+// stands between more than two boxes they lie as the graph that they are; else one half of them is above and
+// one half upside down below, with the switches that join them in the middle and NICs on the sides that face.
+// What is too wide is tried again with ranks in two rows.
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,6 +1,7 @@
-// A recipe: find switches (fabric.h) and boxes, give every node its spot, then draw the wires. Spots: a machine with neither
-// is arranged as the graph that it is; switches that are joined among themselves stand above the ranks in layers, as a tree;
-// boxes face each other, with what joins them in between; one switch stands in the middle of its ranks.
+// A recipe: find switches (fabric.h) and boxes, give every node its spot, then draw the wires. Spots: a
+// machine with neither is arranged as the graph that it is; switches that are joined among themselves stand
+// above the ranks in layers, as a tree; boxes face each other, with what joins them in between; one switch
+// stands in the middle of its ranks.
 #include "pages/draw.h"
 
 #include <algorithm>

@@ -1,5 +1,6 @@
-// Every cable has two ends; ends that meet are joined in a union-find forest, and a tree of ends is a switch. What a machine
-// was before is known no better: two switches without a cable of their own between them become one.
+// Every cable has two ends; ends that meet are joined in a union-find forest, and a tree of ends is a switch.
+// What a machine was before is known no better: two switches without a cable of their own between them become
+// one.
 #include "pages/fabric.h"
 
 #include <algorithm>
@@ -77,8 +78,8 @@ std::map<int, Sides> sides_of(const Topology& t, const std::vector<std::vector<i
   return sides;
 }
 
-// Every rank on the one side reaches everything on the other, but itself. A trunk back into a trunk is not asked for:
-// routes go up and then down.
+// Every rank on the one side reaches everything on the other, but itself. A trunk back into a trunk is not
+// required: routes go up and then down.
 bool switches(const Topology& t, const Sides& s) {
   if (s.in.size() < 2 || s.out.size() < 2) return false;
   for (int in : s.in)
@@ -91,7 +92,8 @@ void drop(std::vector<std::vector<int>>& through, const std::set<int>& which) {
   for (std::vector<int>& way : through) std::erase_if(way, [&](int s) { return which.contains(s); });
 }
 
-// The way out of a box and the way into it, found apart: the one's ranks send into it only, the other's receive only.
+// The egress and the ingress switch of a box, found separately: the ranks of one only send into it, those of
+// the other only receive.
 void join_one_way_twins(const Topology& t, std::vector<std::vector<int>>& through) {
   const std::map<int, Sides> sides = sides_of(t, through);
   std::map<int, int> twin;
@@ -112,8 +114,8 @@ std::string switch_name(const std::string& limit) {
   return word.size() <= 16 && lower.find("switch") != std::string::npos ? word : "switch";
 }
 
-// The switches at the ends of the cables; nothing if the cables of some link are no path from its source to its
-// destination.
+// The switches at the ends of the cables; nothing if the cables of some link are not a path from its source
+// to its destination.
 std::optional<Fabric> fabric_by_cables(const Topology& t) {
   std::vector<std::map<Node, Node>> next(t.links.size());
   for (const SharedLimit& limit : t.limits)

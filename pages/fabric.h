@@ -1,11 +1,12 @@
-// The switches of a flattened machine, found again: schedules name direct links between ranks, and what was a switch is
-// shared limits over them.
+// The switches of a flattened machine, found again: schedules name direct links between ranks, and what was a
+// switch is shared limits over them.
 //
-// Where `flatten` made them, each limit has its cable (SharedLimit::cables), and the cables of a link lead from its source
-// to its destination. Otherwise a shared limit is read as a cable. It is one if its links have one source (a port out), or one destination (a port in),
-// or lead from each rank of one set to each of another (a trunk). Cables that follow each other on a link, fewest sources
-// first, meet in a switch; so does everything that meets anywhere. A switch must switch: where a way in and a way out of
-// it are not joined by a link (a ring whose ranks have port limits), it is none, and its links stay direct.
+// Where `flatten` made them, each limit has its cable (SharedLimit::cables), and the cables of a link lead
+// from its source to its destination. Otherwise a shared limit is read as a cable. It is one if its links
+// have one source (a port out), or one destination (a port in), or lead from each rank of one set to each of
+// another (a trunk). Cables that follow each other on a link, fewest sources first, meet in a switch; so does
+// everything that meets anywhere. A switch must switch: if a cable in and a cable out of it are not joined by
+// a link (a ring whose ranks have port limits), it is not a switch, and its links stay direct.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@ namespace chorale {
 
 struct Fabric {
   std::vector<std::string> switches = {};       // their names; switch i is node ranks + i
-  std::vector<std::vector<Node>> through = {};  // by link: the switches on its way, from its source on
+  std::vector<std::vector<Node>> through = {};  // by link: the switches on its route, from its source on
 };
 
 // Requires a topology without switches (flattened).

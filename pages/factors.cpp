@@ -1,7 +1,8 @@
-// Two edges belong to one factor if they are related by the closure of two relations (Feder 1992; Imrich and Klavzar,
-// "Product Graphs"): Theta (Djokovic, Winkler): d(x,u) + d(y,v) != d(x,v) + d(y,u) for edges xy and uv; and tau: xy and
-// xz where y and z are not adjacent and x is their only common neighbour. Its classes are those of the unique prime
-// factors of a connected graph. A node's position in a factor is its component when the edges of that class are cut.
+// Two edges belong to one factor if they are related by the closure of two relations (Feder 1992; Imrich and
+// Klavzar, "Product Graphs"): Theta (Djokovic, Winkler): d(x,u) + d(y,v) != d(x,v) + d(y,u) for edges xy and
+// uv; and tau: xy and xz where y and z are not adjacent and x is their only common neighbour. Its classes are
+// those of the unique prime factors of a connected graph. A node's position in a factor is its component when
+// the edges of that class are cut.
 #include "pages/factors.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostEdges = 4096;  // pairs of edges are looked at: 0.1 s
+constexpr std::size_t kMostEdges = 4096;  // pairs of edges are examined: 0.1 s
 
 using Edge = std::pair<int, int>;
 

@@ -1,5 +1,5 @@
-// A graph as a Cartesian product: a torus is cycle x cycle, a mesh line x line, a hypercube edge x edge x edge, a DGX-1 is
-// two quads, complete(4) x edge. Found from the links alone, however the nodes are numbered.
+// A graph as a Cartesian product: a torus is cycle x cycle, a mesh line x line, a hypercube edge x edge x
+// edge, a DGX-1 is two quads, complete(4) x edge. Found from the links alone, however the nodes are numbered.
 #pragma once
 
 #include <vector>
@@ -13,13 +13,13 @@ struct GraphFactor {
   enum class Kind { Path, Cycle, Complete, Other };  // an edge is a Path of two, a triangle a Cycle of three
   Kind kind = Kind::Other;
   int size = 1;
-  std::vector<int> at =
-      {};  // by node of the product: its position, 0 .. size - 1, along the path or round the cycle
+  // By node of the product: its position, 0 .. size - 1, along the path or round the cycle.
+  std::vector<int> at = {};
 };
 
-// In the order in which the links of node 0, then 1, .. are of them, so that ranks in row-major order have their columns
-// first. Two edges make a cycle of four, and are one if `squares` says so. A graph that is no product, is not connected or
-// has over 4,096 edges is one factor.
+// In the order in which the links of node 0, then 1, .. are of them, so that ranks in row-major order have
+// their columns first. Two edges make a cycle of four, and are one if `squares`. A graph that is not a
+// product, is not connected or has over 4,096 edges is one factor.
 std::vector<GraphFactor> factors_of(const Graph&, bool squares = true);
 
 // Hops from a node to every node; -1 where there is no path.

@@ -7,8 +7,8 @@
 
 namespace chorale {
 namespace {
-// Does a browser obey what this escape of JSON, "\u202e", stands for? Of what lies beyond four digits only tags
-// do, and a half of a pair alone is drawn as a box.
+// Does a browser obey what this escape of JSON, "\u202e", stands for? Of what lies beyond four digits only
+// tags do, and an unpaired surrogate is drawn as a box.
 bool steers_a_page(std::string_view escape) {
   if (escape[1] == 'b' || escape[1] == 'f' || escape[1] == 'r') return true;
   if (escape[1] != 'u') return false;

@@ -1,5 +1,6 @@
 // A result as one self-contained page: the machine drawn, the schedule of the chosen point animated step by
-// step and round by round, the frontier plotted with the certificate of each point. Nothing is loaded from elsewhere.
+// step and round by round, the frontier plotted with the certificate of each point. Nothing is loaded from
+// elsewhere.
 #pragma once
 
 #include <string>
@@ -9,10 +10,11 @@
 
 namespace chorale {
 
-// What the page says beyond the result itself; the caller knows bounds and costs, pages/ does not.
+// The contents of the report beyond the result itself; the caller supplies bounds and costs, which pages/
+// does not compute.
 struct PageNotes {
-  long long bound_rounds =
-      0;  // no schedule has fewer than bound_rounds/bound_chunks rounds a chunk; 0: unknown
+  // No schedule has fewer than bound_rounds/bound_chunks rounds per chunk; 0: unknown.
+  long long bound_rounds = 0;
   long long bound_chunks = 1;
   // By point, in words; each empty or as many as points.
   std::vector<std::string> best_sizes = {};

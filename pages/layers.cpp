@@ -1,5 +1,6 @@
-// A tree with the ranks at its foot: the level of a switch is how far it is from the nearest rank, and it stands over the ranks
-// that it reaches downwards. Ranks under the same switches stand together, the largest sets deciding first.
+// A tree with the ranks at its foot: the level of a switch is how far it is from the nearest rank, and it
+// stands over the ranks that it reaches downwards. Ranks under the same switches stand together, the largest
+// sets deciding first.
 #include <algorithm>
 #include <map>
 

@@ -1,5 +1,6 @@
-// The pages that html.cpp, place_html.cpp, tune_html.cpp and library_html.cpp fill: page.html, place_page.html, tune_page.html and library_page.html in
-// this folder with their styles and scripts in them, as strings (made by CMake). Each has the marks @TITLE@ and then @DATA@ once, where these go.
+// The pages that html.cpp, place_html.cpp, tune_html.cpp and library_html.cpp fill: page.html,
+// place_page.html, tune_page.html and library_page.html in this folder with their styles and scripts in them,
+// as strings (made by CMake). Each has the marks @TITLE@ and then @DATA@ once, where these go.
 #pragma once
 
 #include <string>
@@ -11,9 +12,9 @@ std::string place_page_template();
 std::string tune_page_template();
 std::string library_page_template();
 
-// The template with the title and with JSON text (ASCII only) in the place of its marks. Names come from files: nothing
-// in the title is markup, nothing in the JSON ends the script element, and what steers instead of being shown is shown
-// as its escape (ir/shown.h).
+// The template with the title and with JSON text (ASCII only) in place of its marks. Names come from files:
+// nothing in the title is markup, nothing in the JSON ends the script element, and what steers instead of
+// being shown is shown as its escape (ir/shown.h).
 std::string filled_page(const std::string& page, const std::string& title, const std::string& json);
 
 }  // namespace chorale

@@ -35,8 +35,9 @@ bool are_boxes(const Groups& groups) {
          std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group.size() > 1; });
 }
 
-// Servers: what is joined by links with less alpha than the most; or what is on one of several equal switches, if every
-// rank is on one of these: of such ways to part the ranks, by the switches with the most bandwidth.
+// Servers: what is joined by links with less alpha than the most; or what is on one of several equal
+// switches, if every rank is on one of these: of several such partitions of the ranks, that of the switches
+// with the most bandwidth.
 Groups boxes_of(const Topology& t, const Fabric& fabric) {
   const double most = step_alpha_us(t);
   std::vector<std::pair<int, int>> near;

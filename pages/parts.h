@@ -1,4 +1,4 @@
-// What a machine is made of, for those who draw it: its switches, its servers, and what is joined to what.
+// The components of a machine, for drawing: its switches, its servers, and what is joined to what.
 #pragma once
 
 #include <set>
@@ -21,7 +21,7 @@ struct Parts {
 // Requires a topology without switches (flattened), which outlives the parts.
 Parts parts_of(const Topology&);
 
-// The nodes on the way of a link, its ends included.
+// The nodes on the route of a link, its ends included.
 std::vector<int> stops(const Parts&, LinkId);
 
 // The given ranks and switches as a graph of their own, numbered in their order.

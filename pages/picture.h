@@ -1,5 +1,5 @@
-// A machine as it is drawn: ranks, the switches between them, boxes (servers) with a NIC where a rank's wires leave its
-// box; and for each link, over which wires it runs. All by structure: names give no shape.
+// A machine as it is drawn: ranks, the switches between them, boxes (servers) with a NIC where a rank's wires
+// leave its box; and for each link, over which wires it runs. All by structure: names give no shape.
 #pragma once
 
 #include <string>

@@ -16,18 +16,19 @@ struct Placed {
   std::vector<int> nic_of = {};  // by rank; -1: none
 };
 
-// Switches that are joined among themselves above the ranks, each as many layers up as it has hops to the nearest rank;
-// those over the same ranks share the width of these.
+// Switches that are joined among themselves above the ranks, each as many layers up as it has hops to the
+// nearest rank; those over the same ranks share the width of these.
 Placed place_in_layers(const Parts&);
 
-// Servers as boxes: around switches, or facing each other with the switches that join them in between, or as the graph
-// that they are. Requires boxes.
+// Servers as boxes: around switches, or facing each other with the switches that join them in between, or as
+// the graph that they are. Requires boxes.
 Placed place_in_boxes(const Parts&);
 
 // Ranks and switches with their names, at no spots yet.
 Placed unplaced(const Parts&);
 
-// `count` numbers over [left, right], each in the middle of its part; no nearer than `least`, about the same middle.
+// `count` numbers over [left, right], each in the middle of its part; no nearer than `least`, about the same
+// middle.
 std::vector<double> evenly(double left, double right, std::size_t count, double least);
 
 // 0 .. count - 1

@@ -1,4 +1,4 @@
-// Places on paper.
+// Points in the plane of a picture.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Places for graphs that have no shape of their own.
+// Node positions for graphs without a regular shape.
 #pragma once
 
 #include "pages/factors.h"

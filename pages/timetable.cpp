@@ -1,10 +1,12 @@
-// Rounds are colours, and sends are edges of a hypergraph whose nodes are links and limits. Where every send is under one
-// limit of its source and one of its destination, this is edge colouring of a bipartite multigraph, and as many colours as
-// the busiest node needs are enough (Koenig 1916): a send that fits no round goes to a round where its source has room, and
-// what is then too much at its destination moves to a round where that has room, and so on along a path of sends in these
-// two rounds, which never comes back. First fit alone loses there: dgx2 with 15 full rounds. Machines with more limits a
-// link (trees of switches) have no such theorem; where no such exchange is found, the send goes where it drives out sends
-// that were seldom hard to place, and these are placed anew (ejection; Nagata, Braysy 2009, for vehicle routes).
+// Rounds are colours, and sends are edges of a hypergraph whose nodes are links and limits. Where every send
+// is under one limit of its source and one of its destination, this is edge colouring of a bipartite
+// multigraph, and as many colours as the busiest node needs are enough (Koenig 1916): a send that fits no
+// round goes to a round where its source has room, and what is then too much at its destination moves to a
+// round where that has room, and so on along a path of sends in these two rounds, which never comes back.
+// First fit alone loses there: dgx2 with 15 full rounds. Machines with more limits per link (trees of
+// switches) have no such theorem; where no such exchange is found, the send goes where it drives out sends
+// that were seldom hard to place, and these are placed anew (ejection; Nagata, Braysy 2009, for vehicle
+// routes).
 #include "pages/timetable.h"
 
 #include <algorithm>
@@ -15,7 +17,7 @@
 namespace chorale {
 namespace {
 
-constexpr long long kWorkASend = 3'000;  // sends looked at before a step is given up: 10 ms for 100 sends
+constexpr long long kWorkASend = 3'000;  // sends examined before a step is given up: 10 ms for 100 sends
 
 class Colouring {
  public:
@@ -95,8 +97,8 @@ class Colouring {
     return false;
   }
 
-  // Puts the send in round a, and moves others between a and b until nothing is too full; each moves once at most.
-  // Undone where that fails.
+  // Puts the send in round a, and moves others between a and b until nothing is too full; each moves once at
+  // most. Undone where that fails.
   bool exchange(int send, int a, int b) {
     std::vector<int> moved = {send};
     has_moved_[send] = true;
@@ -130,7 +132,8 @@ class Colouring {
     return true;
   }
 
-  // Puts the send where that drives out the fewest others, each counted as often as it was hard to place; these.
+  // Puts the send where it drives out the fewest others, each weighted by how often it was hard to place.
+  // Returns those driven out.
   std::vector<int> drive_out(int send) {
     std::vector<int> best;
     int best_round = 0;
@@ -180,9 +183,9 @@ class Colouring {
 }  // namespace
 
 std::vector<int> rounds_of_sends(const Topology& t, const Step& step) {
-  // Which values a switch makes one is not told apart here.
+  // The values that a switch combines are not distinguished here.
   if (abilities_of(t).any()) return {};
-  // Rounds beyond one a send are never needed, and may be as many as a file says.
+  // More rounds than sends are never needed, and a file may state any number.
   Step least = step;
   least.rounds = std::max(1, std::min(step.rounds, static_cast<int>(step.sends.size())));
   return Colouring(t, least).colour();

@@ -1,6 +1,6 @@
-// Links first become ways over wires, one wire for each pair of nodes however many links use it; then wires get their ends, as
-// near to the other one as the node's width lets them; last those that would run over a node are bent, by the least of a few
-// bends that clears it, else by the one that comes nearest to that.
+// Links first become paths over wires, one wire for each pair of nodes however many links use it; then wires
+// get their ends, as near to the other one as the node's width lets them; last those that would run over a
+// node are bent, by the least of a few bends that clears it, else by the one that comes nearest to that.
 #include "pages/wires.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace {
 using Kind = PictureNode::Kind;
 
 constexpr double kClear = 0.1;  // between a wire and a node that is not its end
-constexpr std::size_t kMostLooks =
-    256'000;  // wires times nodes; with more nobody sees which node a wire passes
+// Wires times nodes; with more, the node that a wire passes is not visible.
+constexpr std::size_t kMostLooks = 256'000;
 
 void find_ways(const Parts& parts, const Placed& p, Picture& picture) {
   std::map<std::pair<int, int>, int> number;

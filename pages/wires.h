@@ -5,7 +5,8 @@
 
 namespace chorale {
 
-// Wires and ways of the picture, whose nodes are those of Placed. A wire that would run over a node goes round it.
+// Wires and paths of the picture, whose nodes are those of Placed. A wire that would run over a node goes
+// round it.
 void add_wires(const Parts&, const Placed&, Picture&);
 
 // The point of a wire: a quadratic curve whose middle is `bend` beside the straight line.

@@ -5,8 +5,9 @@
 
 namespace chorale {
 
-// The first of the cores that it may run on, as hwloc numbers them: those of a socket one after the other, whatever the system
-// calls them. 0 for a process that may run anywhere, and where hwloc was not built in. Asked once; throws nothing.
+// The first of the cores that it may run on, as hwloc numbers them: those of a socket one after the other,
+// independent of the system's numbers. 0 for a process that may run anywhere, and where hwloc was not built
+// in. Determined once; throws nothing.
 std::uint64_t first_bound_core();
 
 }  // namespace chorale

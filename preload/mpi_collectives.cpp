@@ -1,14 +1,14 @@
 // A call goes through four questions: is it one of ours at all (reduction, copying, plan); have the ranks of
 // its communicator loaded the same (companion_of); is there an algorithm for it (Algorithms::has); how is it
 // done, which is decided at the first call of its kind (make_plan). Then its data are copied into the plan's
-// buffers, it is run, and the result is copied out. A no to any of them passes the call on to MPI.
+// buffers, it is run, and the result is copied out. If any answer is no, the call is passed on to MPI.
 //
 // Every answer must be the same in all ranks, or they wait for each other in different collectives. The first
-// and the third follow from what MPI wants to be equal in all ranks and from files that were compared. The
-// second and the fourth depend on what a rank has, so ranks meet for them in an MPI_Allreduce, and what fails
-// in one before that is carried there as `good`: between two points where ranks meet nothing may throw or
-// return in one of them alone. So a new communicator costs a meeting and a new kind of call another; all
-// other calls look things up and meet nobody but in the algorithm.
+// and the third follow from arguments that MPI requires to be equal in all ranks and from files that were
+// compared. The second and the fourth depend on what a rank has, so ranks meet for them in an MPI_Allreduce,
+// and what fails in one before that is carried there as `good`: between two points where ranks meet nothing
+// may throw or return in one of them alone. So a new communicator costs a meeting and a new kind of call
+// another; all other calls use tables and synchronize only in the algorithm.
 #include "preload/mpi_collectives.h"
 
 #include <fmt/format.h>
@@ -67,9 +67,9 @@ std::optional<ReduceOp> reduce_op(MPI_Op op) {
   return std::nullopt;
 }
 
-// Elements of a type that a call moves but does not look at, as bytes one after the other.
+// Elements of a type that a call moves but does not interpret, as bytes one after the other.
 std::int64_t packed_bytes(MPI_Datatype type, std::int64_t count) {
-  if (type == MPI_DATATYPE_NULL) return 0;  // MPI will say what is wrong with it
+  if (type == MPI_DATATYPE_NULL) return 0;  // MPI reports the error
   int size = 0;
   PMPI_Type_size(type, &size);
   return size * count;
@@ -94,8 +94,8 @@ Verified<Program> lowered(const Verified<Schedule>& schedule, bool serialize_por
   return lower(schedule, {.serialize_ports = serialize_ports});
 }
 
-// Do elements lie one after the other without gaps, so that their bytes can be copied? Asked of named types
-// only: what derived ones have is for MPI to pack.
+// Whether elements are contiguous, so that their bytes can be copied. True of named types only: derived types
+// are packed by MPI.
 bool is_dense(MPI_Datatype type) {
   MPI_Aint lower = 0, extent = 0;
   int size = 0;
@@ -108,8 +108,8 @@ bool is_dense(MPI_Datatype type) {
   return combiner == MPI_COMBINER_NAMED && lower == 0 && extent == size && true_extent == size;
 }
 
-// These two return what MPI does. Whoever fails here takes part in the algorithm all the same: others wait for him. What he
-// sends is then not what he has, as with MPI's own.
+// These two return what MPI does. A rank that fails here takes part in the algorithm nevertheless: others
+// wait for it. The data that it sends are then not its own, as with MPI's collectives.
 
 int pack(const void* from, int count, MPI_Datatype type, std::byte* to, std::int64_t bytes, MPI_Comm comm) {
   // Other ranks expect as many bytes as are received here: with other ones the call is wrong.
@@ -148,12 +148,13 @@ bool all_agree(MPI_Comm comm, bool good, std::uint64_t value) {
          most[1] == ~most[2];
 }
 
-// Counts of a call over all ranks, and where each rank's block lies in the buffers of the algorithm. Counts that differ by
-// little are filled up to the largest, so that those of a vector that is parted as evenly as it goes are done as equal ones
-// are: of n elements over N ranks that adds less than N / n. Where it would add more than an eighth of the elements, only
-// an algorithm for these counts will do. That limit was chosen, not measured.
+// Counts of a call over all ranks, and where each rank's block lies in the buffers of the algorithm. Counts
+// that differ by little are filled up to the largest, so that those of a vector that is parted as evenly as
+// it goes are done as equal ones are: of n elements over N ranks that adds less than N / n. Where it would
+// add more than an eighth of the elements, only an algorithm for these counts will do. That limit was chosen,
+// not measured.
 struct Counts {
-  static constexpr int kMostPadding = 8;  // one part in so many
+  static constexpr int kMostPadding = 8;  // padding of at most an eighth
 
   Counts(const int counts[], MPI_Comm comm) : of(counts) {
     int inter = 1;
@@ -283,7 +284,7 @@ bool MpiCollectives::learn_seats(MPI_Comm comm, Companion& companion) const {
 }
 
 // Null: its ranks loaded different algorithms, or one had no memory, and MPI does what they do together. Null
-// is kept like any other companion: ranks that differed once are not asked again. A communicator made from
+// is kept like any other companion: ranks that differed once are not compared again. A communicator made from
 // this one has none.
 MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
   int key = MPI_KEYVAL_INVALID, additions = 0;
@@ -320,7 +321,7 @@ MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
   return companion;
 }
 
-// By the first rank, which names another; and by that one, if it knows more.
+// Printed by the first rank, which names another; and by that one, if it has more to report.
 void MpiCollectives::complain_of_difference(MPI_Comm comm, std::uint64_t fingerprint) const {
   int rank = 0, ranks = 1;
   PMPI_Comm_rank(comm, &rank);
@@ -340,7 +341,7 @@ void MpiCollectives::complain_of_difference(MPI_Comm comm, std::uint64_t fingerp
     if (rank == other && !algorithms_.complaints().empty())
       observer_.complaint(fmt::format("rank {}: {}", rank, algorithms_.complaints().front()));
   } catch (const std::exception&) {
-    // There is no memory to say it.
+    // There is no memory for the message.
   }
 }
 
@@ -349,7 +350,7 @@ void MpiCollectives::tell(MPI_Comm comm, const MpiCall& call, const std::string&
   try {
     observer_.call(comm, call, algorithm, why_not);
   } catch (const std::exception&) {
-    // There is no memory to say it.
+    // There is no memory for the message.
   }
 }
 
@@ -370,7 +371,7 @@ void MpiCollectives::complain_of_memory(MPI_Comm comm) const {
     if (rank == 0)
       observer_.complaint("a rank has not enough memory for our algorithms: MPI does its collectives");
   } catch (const std::exception&) {
-    // Nor is there any to say it.
+    // Nor is there any for the message.
   }
 }
 
@@ -450,8 +451,8 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   return {.plan = plan.plan.get(), .transport = companion->transport.get(), .op = call.op};
 }
 
-// One that adds numbers that we know. What is thrown here and in copying() is thrown where MPI is to do the call,
-// in the other ranks too: for want of memory to say why.
+// A reduction of types and operations that are supported. What is thrown here and in copying() is thrown
+// where MPI is to do the call, in the other ranks too: for want of memory for a message.
 MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI_Datatype type,
                                                 MPI_Op op) try {
   const auto known_type = element_type(type);
@@ -528,7 +529,8 @@ int MpiCollectives::allgather(const void* send, int send_count, MPI_Datatype sen
   return both(packed, unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm));
 }
 
-// Counts are the same in all ranks, places are not. What a shorter block is filled up with is whatever lay there.
+// Counts are the same in all ranks, displacements are not. A shorter block is padded with the data that lay
+// there.
 int MpiCollectives::allgatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
                                const int recv_counts[], const int places[], MPI_Datatype recv_type,
                                MPI_Comm comm) {
@@ -552,7 +554,7 @@ int MpiCollectives::allgatherv(const void* send, int send_count, MPI_Datatype se
   return moved;
 }
 
-// Zeros fill the shorter blocks: what is added there is looked at by nobody, and must not overflow.
+// Zeros fill the shorter blocks: sums there are not read, and must not overflow.
 int MpiCollectives::reduce_scatter(const void* send, void* recv, const int recv_counts[], MPI_Datatype type,
                                    MPI_Op op, MPI_Comm comm) {
   const Counts counts(recv_counts, comm);

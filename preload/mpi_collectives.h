@@ -2,13 +2,14 @@
 // its profiling interface. What libchorale-mpi and the preload library share.
 //
 // All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI
-// requires to be the same everywhere, and by what the ranks of the communicator have told each other: at its first
-// use, that they loaded the same algorithms, and on which host and core each sits; at the first call of a kind, that each has
-// the memory for it. Where one has not, MPI does it in all of them. Data that lie scattered are packed first.
+// requires to be the same everywhere, and by data that the ranks of the communicator have exchanged: at its
+// first use, that they loaded the same algorithms, and the host and core of each; at the first call of a
+// kind, that each has the memory for it. If one lacks it, MPI does the call in all of them. Data that lie
+// scattered are packed first.
 //
-// Several threads may call, each on a communicator of its own, as MPI demands it of collectives. What belongs to
-// a communicator is used by one thread at a time, then; the mutex guards what all of them share, and is never
-// held in a call that waits for another rank, where two threads of two ranks could wait for each other.
+// Several threads may call, each on a communicator of its own, as MPI requires of collectives. What belongs
+// to a communicator is used by one thread at a time, then; the mutex guards what all of them share, and is
+// never held in a call that waits for another rank, where two threads of two ranks could wait for each other.
 #pragma once
 
 #ifndef OMPI_SKIP_MPICXX
@@ -47,11 +48,12 @@ class MpiCollectives {
     // Each call: the algorithm that is used, or "" and why it is passed on to MPI.
     std::function<void(MPI_Comm, const MpiCall&, const std::string& algorithm, const std::string& why_not)>
         call = {};
-    // What the user has to mend; in one rank of the communicator.
+    // An error that the user has to fix; called in one rank of the communicator.
     std::function<void(const std::string&)> complaint = {};
   };
 
-  // `host`: where this rank sits; ranks of one host say the same. Empty: what MPI_Get_processor_name says.
+  // `host`: the host of this rank; ranks of one host pass the same. Empty: the result of
+  // MPI_Get_processor_name.
   MpiCollectives(Algorithms, Observer, std::string host = "");
 
   // Until threads of the program call.
@@ -59,14 +61,14 @@ class MpiCollectives {
   // More of them, the same in all ranks.
   void add(Algorithms);
 
-  // MPI's own signatures and results. Throw what is no fault of the call (a rank that never comes); other ranks
-  // may then be waiting.
+  // MPI's own signatures and results. Throw for errors that are not the call's (a rank that never arrives);
+  // other ranks may then be waiting.
   int allreduce(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, MPI_Comm);
   int reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, MPI_Comm);
   int allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv, int recv_count,
                 MPI_Datatype recv_type, MPI_Comm);
-  // With counts, which all ranks have alike: where they differ by little, by the algorithm for equal blocks, filled up to
-  // the largest; else by one for these counts.
+  // With counts, which all ranks have alike: where they differ by little, by the algorithm for equal blocks,
+  // filled up to the largest; else by one for these counts.
   int allgatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
                  const int recv_counts[], const int places[], MPI_Datatype recv_type, MPI_Comm);
   int reduce_scatter(const void* send, void* recv, const int recv_counts[], MPI_Datatype, MPI_Op, MPI_Comm);
@@ -75,8 +77,8 @@ class MpiCollectives {
   int bcast(void* data, int count, MPI_Datatype, int root, MPI_Comm);
   int reduce(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, int root, MPI_Comm);
 
-  // A call whose counts a rank knows of itself only, as of MPI_Alltoallv: to ask the others would cost as much as it
-  // gains. MPI is to do it, and the observer is told.
+  // A call of which a rank has only its own counts, such as MPI_Alltoallv: to exchange them would cost as
+  // much as it gains. MPI does the call, and the observer is notified.
   void pass_own_counts(MPI_Comm, const char* function, CollectiveKind) const;
 
  private:

@@ -40,7 +40,7 @@ struct Library {
              Last::here().algorithm = used;
              Last::here().why_not = why;
            },
-       .complaint = [](const std::string&) {}},  // why_not says as much
+       .complaint = [](const std::string&) {}},  // why_not has the same message
       std::getenv("CHORALE_HOST") != nullptr ? std::getenv("CHORALE_HOST") : ""};
 };
 
@@ -78,8 +78,8 @@ bool same_everywhere(std::uint64_t mine) {
 int load(const std::string& path) {
   Algorithms found(path);
   const bool good = found.complaints().empty() && found.size() > 0;
-  // Ranks that differed would wait for each other in different collectives. Both questions are asked before
-  // any answer is looked at: a rank that returned early would leave the others waiting.
+  // Ranks that differed would wait for each other in different collectives. Both reductions are done before
+  // any result is used: a rank that returned early would leave the others waiting.
   const bool good_everywhere = same_everywhere(good ? 1 : 0);
   const bool same = same_everywhere(found.fingerprint());
   if (!found.complaints().empty())

@@ -1,14 +1,16 @@
 // LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall,
 // MPI_Bcast and MPI_Reduce of an unmodified program by algorithms of ours, where there is one for the
-// communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter where the counts are alike; else MPI's own.
-// MPI_Alltoallv, MPI_Gatherv and MPI_Scatterv are MPI's, and counted among what was passed on.
+// communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter where the counts are alike; else MPI's
+// own. MPI_Alltoallv, MPI_Gatherv and MPI_Scatterv are MPI's, and counted among the calls passed on.
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
-//   CHORALE_HOST         on which host this rank sits, where MPI_Get_processor_name does not say it: ranks of one
-//                        host have the same, in containers or in tests
-//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for each size and run
-//   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
-//                        none
+//   CHORALE_HOST         the host of this rank, if MPI_Get_processor_name does not identify it: the same for
+//                        ranks of one host, in containers or in tests
+//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
+//                        each size and run
+//   CHORALE_LOG=1        prints on standard error, once for each kind of call, the algorithm that was used,
+//                        or
+//                        or the reason for none
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -37,7 +39,7 @@ int rank_in(MPI_Comm comm) {
 
 class Preload {
  public:
-  // Made in the first call of ours, when MPI is up: only then are there ranks, of which one speaks.
+  // Made in the first call of ours, when MPI is up: only then are there ranks, one of which prints.
   static Preload& here() {
     static Preload preload;
     return preload;
@@ -90,7 +92,7 @@ class Preload {
   }
 
   const bool log_;
-  std::mutex mutex_ = {};  // of what is counted and said: several threads may call
+  std::mutex mutex_ = {};  // guards counts and messages: several threads may call
   long used_ = 0, passed_ = 0;
   std::set<std::string> said_ = {};
   MpiCollectives collectives_;

@@ -1,5 +1,5 @@
 // libchorale-nccl: the C interface over NCCL. Ranks do not compare what they have loaded here: that is for
-// programs that know nothing of us (preload/nccl_preload.cpp).
+// unmodified programs (preload/nccl_preload.cpp).
 #include <chorale/nccl.h>
 
 #include "preload/nccl_collectives.h"

@@ -1,11 +1,11 @@
 // Chooses for each call between an algorithm of ours and NCCL. The choice follows from the call and the
-// communicator's size, which NCCL wants to be equal in all ranks, from the device, and from the files and the
-// seats of the ranks, which the preload library exchanges once a communicator. A call that is captured cannot wait for
-// other ranks, so before that it is NCCL's.
+// communicator's size, which NCCL requires to be equal in all ranks, from the device, and from the files and
+// the hosts of the ranks, which the preload library exchanges once per communicator. A call that is captured
+// cannot wait for other ranks, so before that it is NCCL's.
 //
-// An algorithm is lowered when it is first chosen and stays; its plans are by size (runtime/device/nccl_call.h). The
-// mutex guards the tables and is not held where ranks wait for each other: two ranks may be threads of one
-// process.
+// An algorithm is lowered when it is first chosen and stays; its plans are by size
+// (runtime/device/nccl_call.h). The mutex guards the tables and is not held where ranks wait for each other:
+// two ranks may be threads of one process.
 #include "preload/nccl_collectives.h"
 
 #include <fmt/format.h>
@@ -45,8 +45,8 @@ std::string name_of_host() {
   return gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
-// In the order of their PCI addresses, domain:bus:device.function, in which GPUs are numbered in what describes machines;
-// CUDA may number them otherwise (CUDA_DEVICE_ORDER, CUDA_VISIBLE_DEVICES).
+// In the order of their PCI addresses, domain:bus:device.function, in which GPUs are numbered in what
+// describes machines; CUDA may number them otherwise (CUDA_DEVICE_ORDER, CUDA_VISIBLE_DEVICES).
 std::uint64_t place_of(int device) {
   char address[32] = {};
   unsigned domain = 0, bus = 0, slot = 0, function = 0;
@@ -56,7 +56,7 @@ std::uint64_t place_of(int device) {
   return std::uint64_t{domain} << 32 | bus << 16 | slot << 8 | function;
 }
 
-// NCCL takes calls whatever the current device is; kernels and memory are on the current one.
+// NCCL accepts calls with any current device; kernels and memory are on the current one.
 class OnDevice {
  public:
   explicit OnDevice(int device) {
@@ -160,8 +160,8 @@ std::vector<NcclCollectives::Told> NcclCollectives::told(ncclComm_t comm, const 
   return all;
 }
 
-// Null: NCCL is to do it, and why. Ranks that differ would wait for each other in different algorithms. What was told is
-// kept by the communicator's address, until forget().
+// Null: NCCL is to do it, and why. Ranks that differ would wait for each other in different algorithms.
+// Exchanged data are kept by the communicator's address, until forget().
 const NcclCollectives::Group* NcclCollectives::group_of(const NcclCall& call, const Place& mine,
                                                         std::string& why) {
   static const Group nothing_told;
@@ -234,7 +234,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
   return &lowered->algorithm;
 }
 
-// Calls that move nothing are NCCL's without a word: it may find something wrong with them.
+// Calls that move nothing are passed to NCCL silently: it may report errors in them.
 std::optional<ncclResult_t> NcclCollectives::run(const NcclCall& call) {
   if (call.comm == nullptr || call.count == 0) return std::nullopt;
   const Place mine = place(call.comm);

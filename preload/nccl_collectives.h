@@ -27,8 +27,8 @@ struct NcclFunctions {
   decltype(&ncclCommCount) count = nullptr;
   decltype(&ncclCommUserRank) user_rank = nullptr;
   decltype(&ncclCommCuDevice) device = nullptr;
-  // For comparing what the ranks loaded, and telling where they sit, at the first call of a communicator; null: neither is
-  // done, and algorithms fit by the number of ranks.
+  // Exchanges the fingerprints of loaded files, and the hosts of ranks, at the first call of a communicator;
+  // null: neither is done, and algorithms fit by the number of ranks.
   decltype(&ncclAllGather) all_gather = nullptr;
 };
 
@@ -38,7 +38,7 @@ struct NcclCall {
   CollectiveKind collective = CollectiveKind::Custom;
   const void* send = nullptr;
   void* recv = nullptr;
-  std::size_t count = 0;  // elements of a block, as ir/collective.h says what that is
+  std::size_t count = 0;  // elements of a block, as defined in ir/collective.h
   ncclDataType_t type = ncclFloat32;
   ncclComm_t comm = nullptr;
   cudaStream_t stream = nullptr;
@@ -47,8 +47,8 @@ struct NcclCall {
 };
 
 struct NcclSettings {
-  std::string algorithms = {};         // result files, or directories of them, separated by colons
-  bool log = false;                    // say once for each kind of call which algorithm was used, or why none
+  std::string algorithms = {};  // result files, or directories of them, separated by colons
+  bool log = false;  // print once for each kind of call the algorithm that was used, or the reason for none
   std::chrono::milliseconds check{0};  // if not 0: wait after each step, at most so long
   std::string host = {};               // where this process is; empty: the name that the system has
   std::string order = {};              // "fixed": sums by algorithms of one fixed order alone
@@ -57,18 +57,19 @@ struct NcclSettings {
 class NcclCollectives {
  public:
   NcclCollectives(const NcclFunctions&, const NcclSettings&);
-  // Says on standard error how often it was used, if it is to log and has something to say.
+  // Prints on standard error how often it was used, if logging is on and there is something to report.
   ~NcclCollectives();
 
   // Enqueues the collective; nothing: NCCL is to do it. All ranks decide alike: by the size of the
-  // communicator, the call, whether their device has memory pools, whether all loaded the same, and on which hosts and GPUs
-  // they sit. These two are asked in the first call of a communicator that is not captured, which waits for the other ranks.
+  // communicator, the call, whether their device has memory pools, whether all loaded the same, and their
+  // hosts and GPUs. These two are exchanged in the first call of a communicator that is not captured, which
+  // waits for the other ranks.
   std::optional<ncclResult_t> run(const NcclCall&);
 
   // Before it is destroyed: another may be where it was.
   void forget(ncclComm_t);
 
-  // NCCL is to do this call; says so.
+  // NCCL is to do this call; logs the reason.
   void pass(const NcclCall&, const std::string& why);
 
   // Takes other algorithms from now on. What could not be read, in words; empty: all was.
@@ -78,7 +79,7 @@ class NcclCollectives {
   static std::string& last_error();
 
  private:
-  // Of a communicator, asked at each call: another one may be where one was destroyed.
+  // Of a communicator, queried at each call: a new one may have the address of a destroyed one.
   struct Place {
     int rank = 0, ranks = 1, device = 0;
   };
@@ -92,12 +93,12 @@ class NcclCollectives {
   };
 
   Place place(ncclComm_t) const;
-  // What a rank tells the others.
+  // The data that a rank sends to the others.
   struct Told {
     std::uint64_t fingerprint = 0;
     Whereabouts where = {};
   };
-  // What is known of a communicator when all have told.
+  // A communicator after the exchange.
   struct Group {
     bool same = true;              // they loaded the same
     std::vector<Seat> seats = {};  // by rank; empty: it is not known
@@ -112,8 +113,8 @@ class NcclCollectives {
   const NcclFunctions nccl_;
   const NcclSettings settings_;
   std::mutex mutex_ = {};  // of all that follows
-  std::vector<std::unique_ptr<Algorithms>> algorithms_ =
-      {};  // the last ones count; calls may use earlier ones
+  // The last ones count; calls may use earlier ones.
+  std::vector<std::unique_ptr<Algorithms>> algorithms_ = {};
   std::map<const LoadedAlgorithm*, std::unique_ptr<Lowered>> lowered_ = {};
   std::map<ncclComm_t, Group> groups_ = {};
   std::set<std::string> said_ = {};

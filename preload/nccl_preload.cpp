@@ -1,11 +1,11 @@
 // LD_PRELOAD=libchorale-nccl-preload.so: ncclAllReduce, ncclReduce, ncclBroadcast (and ncclBcast),
 // ncclAllGather, ncclReduceScatter and ncclAlltoAll of an unmodified program by algorithms of ours, where
-// there is one for the communicator's size, hosts and GPUs; else NCCL's own. preload/nccl_settings.h says what the environment
-// may hold.
+// there is one for the communicator's size, hosts and GPUs; else NCCL's own. preload/nccl_settings.h lists
+// the environment variables.
 //
-// What stands between ncclGroupStart and ncclGroupEnd is NCCL's: steps of ours are groups themselves, and what
-// follows them on the stream must not be enqueued before the program's group ends. So groups are counted.
-// Communicators are known by their address, so the end of one has to be seen.
+// What stands between ncclGroupStart and ncclGroupEnd is NCCL's: steps of ours are groups themselves, and
+// what follows them on the stream must not be enqueued before the program's group ends. So groups are
+// counted. Communicators are known by their address, so the destruction of one has to be intercepted.
 #include <dlfcn.h>
 #include <nccl.h>
 
@@ -21,8 +21,8 @@ namespace {
 
 thread_local int group_depth = 0;
 
-// NCCL's own function of this name. It may have been loaded by a plugin, where only the library itself knows
-// it.
+// NCCL's own function of this name. It may have been loaded by a plugin, in which case only the library
+// itself has it.
 void* own(const char* name) {
   if (void* const next = dlsym(RTLD_NEXT, name)) return next;
   static void* const library = dlopen("libnccl.so.2", RTLD_LAZY | RTLD_NOLOAD);

@@ -1,12 +1,14 @@
-// What the environment says to the libraries over NCCL:
+// Environment variables of the libraries over NCCL:
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
-//   CHORALE_HOST         on which host this process is, where its name does not say it: those of one host have the same
-//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for each size and run
-//   CHORALE_LOG=1        says on standard error, once for each kind of call, which algorithm was used, or why
-//                        none
-//   CHORALE_CHECK=30     waits after each step, at most so many seconds, and says which rank, step and peers
-//                        hang
+//   CHORALE_HOST         the host of this process, if its name does not identify it: the same for those of
+//                        one host
+//   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
+//                        each size and run
+//   CHORALE_LOG=1        prints on standard error, once for each kind of call, the algorithm that was used,
+//                        or the reason for none
+//   CHORALE_CHECK=30     waits after each step, at most that many seconds, and reports the rank, step and
+//                        peers that hang
 #pragma once
 
 #include <cstdlib>

@@ -1,5 +1,6 @@
-// The extension of the Python package: api/ as Python has it. What is said in C++ is values and calls; what Python has more
-// (drawings, tables, networkx) is python/chorale/*.py. Built on what libchorale shows to programs of others.
+// The extension of the Python package: api/ as Python has it. The C++ part is values and calls; additions in
+// Python (drawings, tables, networkx) are in python/chorale/*.py. Built on what libchorale shows to programs
+// of others.
 #pragma once
 
 #include <chorale/chorale.h>
@@ -37,8 +38,8 @@ std::string kind_of() {
   return "a list of texts";
 }
 
-// A keyword argument; TypeError with its name where it is of another type, and InputError where it is no such
-// large number.
+// A keyword argument; TypeError with its name where it is of another type, and InputError where the number is
+// out of range.
 template <typename Value>
 Value keyword(const py::dict& asked, const char* name) {
   if constexpr (requires(Value value) { value.value(); }) {
@@ -63,8 +64,8 @@ void bind_doors(py::module_&);
 void bind_library(py::module_&);
 void bind_options(py::module_&);
 
-// What the searches are asked, by the rows of their options: InputError for what is out of range, TypeError for a keyword of
-// no option.
+// Options of searches, by the rows of the option table: InputError for what is out of range, TypeError for a
+// keyword of no option.
 FrontierOptions frontier_options(const py::kwargs&, const std::atomic<bool>& stop);
 std::pair<SynthesisQuestion, FrontierOptions> synthesis_options(const py::kwargs&,
                                                                 const std::atomic<bool>& stop);

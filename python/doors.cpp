@@ -1,5 +1,5 @@
-// Calls. Names, defaults and what may be left out are the package's (python/chorale/calls.py), which calls these by keyword.
-// Ranges that the command line keeps by its options are kept here.
+// Calls. Names, defaults and what may be left out are the package's (python/chorale/calls.py), which calls
+// these by keyword. Ranges that the command line keeps by its options are kept here.
 #include <chorale/chorale.h>
 
 #include <chrono>
@@ -39,8 +39,8 @@ void raise_again(const Watched<Value>& done, const py::object& found) {
   throw py::error_already_set();
 }
 
-// A function that tells Python what a search has said last, and in a long question once a second that it is still at it;
-// nobody listens if it is None.
+// A function that passes the last report of a search to Python, and in a long question one report per second;
+// without effect if `listener` is None.
 std::function<void()> telling(Latest<Progress>& latest, const py::object& listener) {
   if (listener.is_none()) return [] {};
   using Clock = std::chrono::steady_clock;

@@ -1,5 +1,5 @@
-// Libraries: the file of answers, and questions that are sent to whoever answers them. What is done with them, and by whom, is
-// the package's (python/chorale/library.py).
+// Libraries: the file of answers, and questions that are sent to other processes. Their distribution is the
+// package's (python/chorale/library.py).
 #include <chorale/chorale.h>
 
 #include <cstdlib>
@@ -28,7 +28,8 @@ py::dict dict_of(const AnswerPlace& place) {
   return result;
 }
 
-// What the question's answer depends on, as plain values: the arguments of frontier(), for a process somewhere else.
+// What the question's answer depends on, as plain values: the arguments of frontier(), for a process
+// somewhere else.
 py::dict job_of(const LibraryQuestion& question) {
   py::dict job;
   job["machine"] = to_json(without_names(question.topology));
@@ -44,7 +45,8 @@ Verdict verdict_of(const std::string& word) {
   throw InputError("the answer to a cube", "'" + word + "' is no verdict", "use sat, unsat or unknown");
 }
 
-// Plain values, which any process can be sent: a decision is (chunk, link, step), with the step below zero where nothing is sent.
+// Plain values, which any process can be sent: a decision is (chunk, link, step), with the step below zero
+// where nothing is sent.
 using PlainCube = std::vector<std::tuple<int, int, int>>;
 using PlainAnswer =
     std::tuple<std::string, std::string, std::int64_t>;  // verdict, a result of one point, conflicts
@@ -93,8 +95,8 @@ CutQuestion question_of(const py::dict& plain, const Collective& asked) {
   return question;
 }
 
-// A search whose hard questions others answer: its result, and the questions that it met and had no answer to. The result is
-// that of a search by itself where there are none.
+// A search whose hard questions other processes answer: its result, and the questions that it met and had no
+// answer to. The result is that of a search by itself where there are none.
 py::tuple search_with_others(const Topology& topology, const Collective& collective, const py::list& cut,
                              const py::kwargs& asked) {
   std::atomic<bool> stop = false;

@@ -1,5 +1,6 @@
-// Values: what a machine, a collective and a result are, to be read and not to be changed. A value that Python makes is
-// written as text and read again, so that what the readers of files refuse is refused here, in their words.
+// Values: what a machine, a collective and a result are, to be read and not to be changed. A value that
+// Python makes is written as text and read again, so that what the readers of files refuse is refused here,
+// in their words.
 #include <chorale/chorale.h>
 #include <chorale/ir/fields.h>
 
@@ -10,7 +11,7 @@
 namespace chorale {
 namespace {
 
-// Python's Fraction where it is one; None where nothing is known or there is no schedule at all.
+// A Python Fraction if it is one; None where nothing is known or there is no schedule at all.
 py::object fraction(long long rounds, long long chunks) {
   if (chunks == 0 || rounds == kNoSchedule) return py::none();
   return py::module_::import("fractions").attr("Fraction")(rounds, chunks);
@@ -65,7 +66,8 @@ py::dict& known_fields() {
   return *known;
 }
 
-// A property for each field (ir/fields.h); _fields of the module has their annotations, for the test of the stub.
+// A property for each field (ir/fields.h); _fields of the module has their annotations, for the test of the
+// stub.
 template <typename Type>
 void bind_fields(py::class_<Type>& type) {
   py::dict annotations;

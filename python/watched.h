@@ -1,6 +1,7 @@
-// Long work, which Python can watch and end. The work has a thread of its own, without the interpreter; the caller's thread
-// looks up twenty times a second, tells Python's callback what is new, and hears of signals. So callbacks run where Python
-// code expects them, other Python threads run meanwhile, and what a callback or a signal handler raises ends the work.
+// Long work, which Python can watch and end. The work has a thread of its own, without the interpreter; the
+// caller's thread wakes twenty times per second, passes news to Python's callback, and hears of signals. So
+// callbacks run where Python code expects them, other Python threads run meanwhile, and what a callback or a
+// signal handler raises ends the work.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@
 
 namespace chorale {
 
-// What the work has said last.
+// The last report of the work.
 template <typename News>
 class Latest {
  public:
@@ -34,7 +35,8 @@ class Latest {
   std::optional<News> news_;
 };
 
-// What the work gave, and what was raised while it ran, if anything; both, since what was found until then is worth keeping.
+// What the work gave, and what was raised while it ran, if anything; both, since what was found until then is
+// worth keeping.
 template <typename Value>
 struct Watched {
   Value value = {};
@@ -61,7 +63,7 @@ auto watched(Work work, std::atomic<bool>& stop, const std::function<void()>& te
   const py::gil_scoped_release others;
   std::future<decltype(work())> done = std::async(std::launch::async, std::move(work));
   while (done.wait_for(kBetweenLooks) != std::future_status::ready) look();
-  look();  // what was said last, however short the work was
+  look();  // the last report, however short the work was
   result.value = done.get();
   return result;
 }

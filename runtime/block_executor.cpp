@@ -1,11 +1,12 @@
-// An executor that is easy to believe: a thread a block, a mutex a rank, messages as vectors that are handed
-// over. Blocks go on as their dependencies allow and not in steps, so every order that the program permits
-// may happen, and bounded queues block a sender as those of a real executor do. It is not made to be fast.
+// An executor that is simple enough to trust: a thread per block, a mutex per rank, messages as vectors whose
+// ownership is passed on. Blocks go on as their dependencies allow and not in steps, so every order that the
+// program permits may happen, and bounded queues block a sender as those of a real executor do. It is not
+// made to be fast.
 //
 // What orders blocks: done[b] counts the instructions of block b that are complete, message sent and all, and
-// rises under the rank's mutex; whoever waits for a number, a queue or a barrier waits at that rank. A queue
-// lies with its receiver, has one sender and one receiver, and a sender looks for room under the receiver's
-// mutex while it holds none of its own: no thread ever holds two, so only the program itself can hang.
+// rises under the rank's mutex; a wait for a count, a queue or a barrier is a wait at that rank. A queue lies
+// with its receiver, has one sender and one receiver, and a sender checks for room under the receiver's mutex
+// while it holds none of its own: no thread ever holds two, so only the program itself can hang.
 #include "runtime/block_executor.h"
 
 #include <fmt/format.h>
@@ -219,8 +220,8 @@ class Machine {
         if (i.barrier >= 0) ++meeting_[n].missing[i.barrier];
   }
 
-  // The first failure counts. The mutexes are taken for nothing but this: whoever has tested its condition
-  // and not yet gone to sleep holds one, and would miss the call.
+  // The first failure counts. The mutexes are taken for nothing but this: a thread that has tested its
+  // condition and not yet gone to sleep holds one, and would miss the notification.
   void fail(const std::exception_ptr& failure) {
     {
       const std::lock_guard lock(failing_);
@@ -249,7 +250,7 @@ class Machine {
   }
 
   // One block, once. An instruction waits for its dependencies, for its barrier and for its message, in this
-  // order; then it works without any lock, on slots that the referee has shown to be its own at that time;
+  // order; then it works without any lock, on slots that the verifier has shown to be its own at that time;
   // then it sends, and only then is it done.
   void block(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
@@ -356,7 +357,7 @@ class Machine {
   std::exception_ptr failure_ = {};
 };
 
-// With less room than the program says, blocks that receive and send in a ring would wait for each other:
+// With less room than the program states, blocks that receive and send in a ring would wait for each other:
 // each has taken a message and wants room for the next.
 void require_depth(const BlockProgram& program, const BlockRunOptions& options) {
   if (options.queue_depth < program.queue_depth)

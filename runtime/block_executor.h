@@ -1,4 +1,4 @@
-// Runs block programs in one process: a thread for each block of each rank, queues of bounded depth between
+// Runs block programs in one process: one thread per block of each rank, queues of bounded depth between
 // them.
 #pragma once
 
@@ -16,13 +16,13 @@ struct BlockRunOptions {
   int queue_depth = 2;                        // at least the program's
   bool in_place = false;                      // input and output share memory as in in_place_slot
   std::chrono::milliseconds timeout{60'000};  // of one wait
-  // What operations with a position do where the program has no expression of its own, to sums in the type in which
-  // they are kept, averages divided; none: nothing.
+  // What operations with a position do where the program has no expression of its own, to sums in the type in
+  // which they are kept, after averages are divided; none: nothing.
   EpilogueFunction epilogue = {};
 };
 
 // Runs the program once on given inputs by rank; the outputs (in place: those parts of the shared memory).
-// Throws Hang that names rank, block, instruction and what it waits for.
+// Throws Hang, which names rank, block, instruction and the missing event.
 std::vector<std::vector<std::byte>> outputs_of(const Verified<BlockProgram>&, const BlockShape&, ReduceOp,
                                                const std::vector<std::vector<std::byte>>& inputs,
                                                const BlockRunOptions& = {});

@@ -1,6 +1,6 @@
-// Loops over elements, compiled for each type and operation; what is done with one is in runtime/device/elements.h,
-// as the kernels have it. Operands do not overlap, which is said to the compiler (__restrict), so loops
-// become vectors.
+// Loops over elements, compiled for each type and operation; the operations on one are in
+// runtime/device/elements.h, shared with the kernels. Operands do not overlap, which is declared to the
+// compiler (__restrict), so loops are vectorized.
 #include "runtime/elements.h"
 
 #include <algorithm>

@@ -25,16 +25,16 @@ using EpilogueFunction =
 std::byte* combine(ElementType, ReduceOp, std::span<const std::byte* const>, std::byte* dst,
                    std::int64_t elements);
 
-// What an operation that applies the program's function does to a complete sum of so many ranks: averages are divided
-// first. Of no function, nothing more.
+// Applies the program's function to a complete sum of `ranks` ranks, after averages are divided. Without a
+// function, that is all.
 void finish(ElementType, ReduceOp, int ranks, const EpilogueFunction&, std::byte* values, std::int64_t count,
             std::int64_t first_index, Rank);
 
 // One that shows where it was applied and where not: adds index modulo 7, and 1.
 void add_index(ElementType, std::byte* values, std::int64_t count, std::int64_t first_index, Rank);
 
-// Halves to float32, which is exact, and back, rounded to nearest, ties to even. Of other types both are
-// copies, and the wide type is the type itself.
+// 16-bit floats to float32, which is exact, and back, rounded to nearest, ties to even. For other types both
+// are copies, and the wide type is the type itself.
 ElementType wide_type(ElementType);
 void widen(ElementType, std::byte* wide, const std::byte* narrow, std::int64_t elements);
 void narrow(ElementType, std::byte* narrow, const std::byte* wide, std::int64_t elements);

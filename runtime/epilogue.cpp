@@ -1,7 +1,8 @@
-// A function after sums, done and judged in two ways: executors go through it as a stack of operations over
-// tensors in memory, the judge evaluates it as the verifier does (ir/expression_value.h) and asks what a tensor would have at an
-// index. Test numbers are functions of operand and index (runtime/device/test_tensors.h), so it needs no tensors.
-// What both share is the noun, and in which type is computed and how it is rounded in the end.
+// A function after sums, in two implementations: executors run it as a stack of operations over tensors in
+// memory; the check evaluates it as the verifier does (ir/expression_value.h), with each tensor as a function
+// of the index. Test numbers are functions of operand and index (runtime/device/test_tensors.h), so it needs
+// no tensors. Both share only the data type of the function, the type of the computation and its final
+// rounding.
 #include "runtime/epilogue.h"
 
 #include "ir/expression_value.h"
@@ -36,7 +37,7 @@ R judged(const Epilogue& epilogue, R element, std::int64_t index) {
 }  // namespace
 
 // A process that is one rank fills that rank's tensors only; those of others are there and empty, so that
-// addresses keep their places.
+// indices of addresses stay the same.
 void EpilogueRun::fill(Rank only) {
   if (epilogue_.expression.empty()) return;
   for (const ExpressionNode& node : epilogue_.expression)

@@ -1,5 +1,6 @@
-// The epilogue of a program in a run that checks itself: its tensors hold test numbers (runtime/device/test_tensors.h), its
-// function goes over them for executors of this process, and another one judges, which shares only the noun with it.
+// The epilogue of a program in a run that checks itself: its tensors hold test numbers
+// (runtime/device/test_tensors.h), its function is applied to them by executors of this process, and another
+// implementation, which shares only the data type, checks the results.
 #pragma once
 
 #include <algorithm>

@@ -40,7 +40,7 @@ Postings postings(const Transport& transport, std::span<const RankMessage> messa
   return result;
 }
 
-// What one rank knows, to all: nobody else's is more than 0.
+// Broadcasts the value of one rank: those of the others are 0.
 Spread told(Transport& transport, const Spread& known) {
   return {.least = transport.all_reduce(ReduceOp::Max, known.least),
           .median = transport.all_reduce(ReduceOp::Max, known.median),

@@ -9,10 +9,11 @@
 
 namespace chorale {
 
-// Every rank of the transport calls these with the same arguments, after the same calls, and gets the same answer, in
-// microseconds. One run that is not counted comes before the `times` (1 or more) that are. Throws Hang.
+// Every rank of the transport calls these with the same arguments, after the same calls, and gets the same
+// answer, in microseconds. One run that is not counted comes before the `times` (1 or more) that are. Throws
+// Hang.
 
-// One way: half of there and back. The ends are two ranks.
+// One direction: half of the round trip. The ends are two ranks.
 Spread ping_pong(Transport&, const RankMessage&, int times);
 
 // All messages at the same time, from when all ranks have met until the last one has all of its own.

@@ -1,5 +1,5 @@
-// MPI, from MPI_Init to MPI_Finalize. At most one session in the life of a process. The program has MPI in a library of
-// its own (runtime/parts), since it takes longer to load than most commands take.
+// MPI, from MPI_Init to MPI_Finalize. At most one session in the life of a process. The program has MPI in a
+// library of its own (runtime/parts), since it takes longer to load than most commands take.
 #pragma once
 
 #include <chrono>
@@ -17,8 +17,8 @@ const std::vector<std::string>& mpi_launcher_variables();
 
 class MpiSession {
  public:
-  // The whole one finalizes, which waits for the other ranks; but after a Hang it does not, since they may never come.
-  // mpirun then ends them when this process exits.
+  // The whole one finalizes, which waits for the other ranks; but after a Hang it does not, since they may
+  // never come. mpirun then ends them when this process exits.
   virtual ~MpiSession() = default;
 
   virtual Rank rank() const = 0;
@@ -28,7 +28,8 @@ class MpiSession {
   // session.
   virtual std::unique_ptr<Transport> transport(std::chrono::milliseconds timeout) = 0;
 
-  // The ranks that give the same number, in the order of their own, as a session; all ranks call it. Must not outlive this one.
+  // A session of the ranks that pass the same number, in the order of their ranks; all ranks call it. Must
+  // not outlive this one.
   virtual std::unique_ptr<MpiSession> part(int number) = 0;
 
   // Of its ranks, as MPI_Comm_c2f gives it, so that no header of ours needs MPI's.

@@ -1,4 +1,4 @@
-// Messages of a communicator of somebody else's MPI program.
+// Messages over a communicator of the caller's MPI program.
 #pragma once
 
 #include <chrono>
@@ -9,7 +9,7 @@
 namespace chorale {
 
 // comm: the communicator as MPI_Comm_c2f gives it, so that no header of ours needs MPI's. It must outlive the
-// transport and be used by nobody else. After a Hang the process cannot finalize MPI.
+// transport and be used by no other code. After a Hang the process cannot finalize MPI.
 std::unique_ptr<Transport> mpi_transport(int comm, std::chrono::milliseconds timeout);
 
 }  // namespace chorale

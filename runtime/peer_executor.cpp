@@ -1,12 +1,13 @@
 // A machine of CPU threads for the kernel: one for each thread of each slice of each block of each rank, all
 // at once, since they wait for each other. They are kept for all launches and meet at barriers in between, so
 // a launch costs no start of threads. A block that has waited in vain still comes to every barrier; the
-// others see its trouble where they wait and come, too, so all can be joined before Hang is thrown.
+// others see its trouble where they wait, and come to the barriers, too, so all can be joined before Hang is
+// thrown.
 //
-// Two ways to launch. `timed` lets all ranks begin together, with a barrier whose last thread takes the time
-// and prepares the next launch. `free` lets a rank begin its next launch when its own blocks have ended the
-// last one: only this shows what goes wrong when one rank is ahead of another, as ranks on GPUs of their own
-// may be.
+// Two modes of launching. `timed` lets all ranks begin together, with a barrier whose last thread takes the
+// time and prepares the next launch. `free` lets a rank begin its next launch when its own blocks have ended
+// the last one: only this shows what goes wrong when one rank is ahead of another, as ranks on GPUs of their
+// own may be.
 #include "runtime/peer_executor.h"
 
 #include <fmt/format.h>
@@ -40,9 +41,9 @@ struct Between {  // std::barrier wants what never throws
   }
 };
 
-// What launches and waits, whatever is moved. The kernel, with its many types and operations, is behind one
-// virtual function: compiled once for each, it is most of what this file costs a compiler (38 CPU seconds;
-// with the loops below as templates around it, two of them, 72).
+// The part that launches and waits, for any types. The kernel, with its many types and operations, is behind
+// one virtual function: compiled once for each, it is most of what this file costs a compiler (38 CPU
+// seconds; with the loops below as templates around it, two of them, 72).
 class ThreadedMachine : public PeerMachine {
  public:
   using PeerMachine::PeerMachine;
@@ -248,8 +249,8 @@ std::int64_t wrong_in_free_run(const Verified<PeerProgram>& verified, const Bloc
   const PeerProgram& program = *verified;
   const Collective& collective = verified.collective();
   check(program, options, shape.accumulation);
-  // Launch i has the inputs of seed i + 1, and `between` judges launch i - 1 before it writes them: what
-  // arrives too late, or too early, is of another seed and so is wrong.
+  // Launch i has the inputs of seed i + 1, and `between` checks launch i - 1 before it writes them: data that
+  // arrive too late, or too early, are of another seed and so are wrong.
   std::atomic<std::int64_t> wrong = 0;
   const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, options);
   machine->free(op, launches, timeout, [&](Rank n, int i) {

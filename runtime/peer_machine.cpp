@@ -1,5 +1,5 @@
-// Where a program is for one memory, its table says in which buffer each slot lies, so inputs go in and
-// outputs come out slot by slot.
+// Where a program is for one memory, its table has the buffer of each slot, so inputs go in and outputs come
+// out slot by slot.
 //
 // Long messages are done in segments only where each rank has one block. A launch is to begin when all blocks
 // of the rank have ended the last one (ir/peer_program.h), and between the segments of a kernel nothing makes

@@ -1,4 +1,4 @@
-// A peer program with its buffers on this machine, whatever types it moves and whoever runs the kernel: for the
+// A peer program with its buffers on this machine, for any types and any executor of the kernel: for the
 // executors of peer programs.
 #pragma once
 
@@ -33,7 +33,7 @@ class PeerMachine {
   void spoil_output(Rank);
 
  protected:
-  // Throws Hang that tells what waited in vain, if anything did.
+  // Throws Hang, which names the wait that timed out, if one did.
   void require_no_trouble(const Trouble&, std::chrono::milliseconds timeout) const;
 
   std::int64_t size() const { return static_cast<std::int64_t>(size_of(block_shape_.type)); }
@@ -57,8 +57,8 @@ class PeerMachine {
   std::byte* at(Rank, const Slot&);
 };
 
-// Throws InputError for sizes that the kernel does not take, and for halves that are to be added as float32 in a
-// program for one memory.
+// Throws InputError for sizes that the kernel does not take, and for 16-bit floats that are to be added as
+// float32 in a program for one memory.
 void check(const PeerProgram&, const PeerRunOptions&, Accumulation);
 
 }  // namespace chorale

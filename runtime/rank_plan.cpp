@@ -3,8 +3,8 @@
 // an epoch they share slots only for reading (ir/program.h), so their local work may be done one after the
 // other.
 //
-// Sums of halves in float32 have a second pair of buffers of that type: widened at the beginning, narrowed at
-// the end, and all messages are of the wide type.
+// Sums of 16-bit floats in float32 have a second pair of buffers of that type: converted to float32 at the
+// beginning and back at the end, and all messages are of the wide type.
 #include "runtime/rank_plan.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ RankBuffers buffers(const Program& program, Rank n, const Pieces& pieces, Elemen
     return pieces.slot_begin(slots) * static_cast<std::int64_t>(size_of(type));
   };
   if (!program.in_place) return buffers_apart(bytes(rank.input_chunks), bytes(rank.output_chunks));
-  // Slots of both follow each other in the shared memory, so where the first of each lies says it all.
+  // Slots of both follow each other in the shared memory, so the position of the first of each is sufficient.
   const auto begin = [&](Buffer buffer) {
     return bytes(in_place_slot(program.collective, program.chunks_per_block, n, {buffer, 0}).index);
   };

@@ -1,4 +1,4 @@
-// What one rank does on blocks of one size: the program with addresses in place of slots.
+// What one rank does on blocks of one size: the program with addresses instead of slots.
 #pragma once
 
 #include <cstddef>
@@ -34,8 +34,8 @@ class RankPlan {
   std::span<std::byte> output() const { return door_.output; }
   bool in_place() const { return in_place_; }
 
-  // Runs the program once; every rank must. Its epilogue is computed over the tensors of runtime/epilogue.h, averages
-  // divided before it. Throws Hang.
+  // Runs the program once; every rank must. Its epilogue is computed over the tensors of runtime/epilogue.h,
+  // averages divided before it. Throws Hang.
   void execute(ReduceOp, Transport&);
 
   const EpilogueRun& epilogue() const { return epilogue_; }

@@ -1,4 +1,4 @@
-// How a plan is checked and timed, whatever carries its messages. For the files of this room that run plans.
+// How a plan is checked and timed, over any transport. For the files of this room that run plans.
 #pragma once
 
 #include <fmt/format.h>
@@ -34,8 +34,8 @@ inline void require_ranks(const MpiSession& session, const std::string& name, in
                      fmt::format("use mpirun -n {}", ranks));
 }
 
-// A plan has buffers input() and output(), says whether they are in_place(), and has execute(op, transport). One
-// that works elsewhere, on a GPU, has upload() and download() as well, of both buffers.
+// A plan has buffers input() and output(), a predicate in_place(), and execute(op, transport). One that works
+// elsewhere, on a GPU, has upload() and download() as well, of both buffers.
 
 // Elements that are wrong after one run over spoilt outputs, in this rank.
 template <typename Plan>
@@ -51,7 +51,8 @@ std::int64_t wrong_in_one_run(Plan& plan, const TestData& data, ReduceOp op, Tra
          (plan.in_place() ? 0 : data.changed_elements(transport.rank(), plan.input()));
 }
 
-// Have all ranks the same bits of what they all receive, after a run on data whose sums are rounded?
+// Whether all ranks have the same bits of the data that they all receive, after a run on data whose sums are
+// rounded.
 inline bool balanced(double sum_of_imbalances) {
   return std::fmod(sum_of_imbalances, std::exp2(40)) == 0;
 }
@@ -115,9 +116,9 @@ RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape
   return row;
 }
 
-// A plan of all ranks at once, in this process, has ranks(), in_place(), input_bytes(rank), write_input(rank, bytes),
-// spoil_output(rank), copies input(rank) and output(rank) of what is there after a run, and run(times, before): the
-// microseconds of each time, where before(i) is called while all ranks rest.
+// A plan of all ranks at once, in this process, has ranks(), in_place(), input_bytes(rank), write_input(rank,
+// bytes), spoil_output(rank), copies input(rank) and output(rank) of what is there after a run, and
+// run(times, before): the microseconds of each time, where before(i) is called while all ranks rest.
 
 // Inputs are written between runs, untimed: in place a run leaves none for the next one.
 template <typename Plan>

@@ -1,4 +1,4 @@
-// Front doors for whoever wants programs executed, checked and timed.
+// The interface of this room: programs are executed, checked and timed.
 #pragma once
 
 #include <chrono>
@@ -24,7 +24,8 @@ std::vector<RunRow> run_on_threads(const Verified<Program>&, const RunOptions&);
 // if there are not as many as ranks.
 std::vector<RunRow> run_on_mpi(MpiSession&, const Verified<Program>&, const RunOptions&);
 
-// The same as who preloads us has it: data are copied into buffers of the program's and out of them, and that is timed, too.
+// The same as under the preload library: data are copied into buffers of the program and out of them, and the
+// copies are timed, too.
 std::vector<RunRow> run_copied_on_mpi(MpiSession&, const Verified<Program>&, const RunOptions&);
 
 // The same with the collective of the MPI library itself; in place with MPI_IN_PLACE.

@@ -1,16 +1,16 @@
-// Inputs of which every sum is exact, so that an algorithm may add in any order and is still judged by
+// Inputs of which every sum is exact, so that an algorithm may add in any order and is still checked by
 // equality.
 //
 // The sum of t terms that are at most m is at most t * m; with t * m not above the integers that the type
 // holds exactly, no partial sum is ever rounded, whichever it is. So m = exact integers / most terms, and 1
-// at least. Of floating-point types the numbers are divided by 8, which loses no bit and shows whoever treats
-// them as integers. An average is one division of such a sum; a product of signs and a few twos is a power of
-// two with a sign. Only sums of many halves have little room: 256 terms of bfloat16 are -1, 0 and 1
-// (eighths).
+// at least. Of floating-point types the numbers are divided by 8, which loses no bit and exposes code that
+// treats them as integers. An average is one division of such a sum; a product of signs and a few twos is a
+// power of two with a sign. Only sums of many 16-bit floats have little room: 256 terms of bfloat16 are -1, 0
+// and 1 (eighths).
 //
-// Numbers come from a hash of seed, place and element and repeat within a chunk, so what is expected is
+// Numbers come from a hash of seed, slot and element and repeat within a chunk, so what is expected is
 // computed for one period and not for the whole message. With an epilogue it is computed for all: a function
-// may look at the index.
+// may depend on the index.
 #include "runtime/test_data.h"
 
 #include <algorithm>
@@ -70,8 +70,8 @@ TestData::TestData(const Collective& collective, const BlockShape& shape, Reduce
   // the sums into the type in which they are kept.
   const bool bytes = shape.type == ElementType::Int8 || shape.type == ElementType::Uint8;
   const std::int64_t most = std::min<std::int64_t>(bytes ? 60 : 4096, exact_integers(shape.type));
-  // What is kept bounds the sum, what is given the single number: halves that are added in float32 may have
-  // sums that no half holds, which is how rounding on the way is seen.
+  // The type of the sum bounds the sum, the type of the input the single number: 16-bit floats added in
+  // float32 may have sums that no 16-bit float holds, which reveals intermediate rounding.
   largest_ = std::clamp<std::int64_t>(
       exact_integers(kept_type(shape)) / static_cast<std::int64_t>(most_terms), 1, most);
 }

@@ -1,13 +1,13 @@
-// Inputs whose results are known exactly, and the count of what differs from them. Knows the collective and
-// nothing of the program that is to be judged.
+// Inputs whose results are known exactly, and the count of what differs from them. Depends on the collective
+// only, not on the program that is to be checked.
 //
 // Values are small integers, of floating-point types divided by 8, such that every sum that the collective
-// asks for is exact in any order, in the type in which sums are kept; with halves that are accumulated in
-// float32 the result is the sum rounded once, and a sum that was rounded on its way differs from it. They
-// depend on rank, slot and element: what lands in a wrong place differs there, save by accident.
+// requires is exact in any order, in the type in which sums are kept; with 16-bit floats that are accumulated
+// in float32 the result is the sum rounded once, and a sum with intermediate rounding differs from it. They
+// depend on rank, slot and element: data in a wrong slot differ there, save by accident.
 //
 // Data whose sums are rounded are normal floats of mixed magnitude and sign: their sums depend on the order
-// of the additions, and so show whether all ranks add in one.
+// of the additions, and so show whether all ranks add in one order.
 #pragma once
 
 #include <cstddef>

@@ -1,15 +1,15 @@
 // Messages between threads without a queue. A mailbox is a flag and a pointer: the sender publishes where its
-// data lie, the receiver copies from there and takes the flag away, and the sender does not return before
-// that. So data move once, and when exchange() returns the box is empty again and may carry the same message
-// in the next run.
+// data lie, the receiver copies from there and clears the flag, and the sender does not return before that.
+// So data move once, and when exchange() returns the box is empty again and may carry the same message in the
+// next run.
 //
 // An exchange publishes all its sends before it waits for anything, and takes all that it receives before it
-// waits for those who receive from it. So its receives wait for nothing but the others' coming, and its last
-// wait for nothing but their receives: where messages match it ends, however threads are scheduled.
+// waits for its receivers. So its receives wait only for the arrival of the others, and its last wait only
+// for their receives: if messages match, it ends, however threads are scheduled.
 //
 // The flags are atomic and waits are bounded. A rank that fails must not unwind while another one copies from
-// its buffers, so each counts itself out of use, by returning or by failing, and those who fail wait until
-// all have.
+// its buffers, so each counts itself out of use, by returning or by failing, and a rank that fails waits
+// until all have.
 #include "runtime/thread_transport.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ struct Doorbell {
   std::condition_variable rung = {};
 };
 
-struct HallClosed {};  // thrown where this or another rank has failed; why is known to the hall
+struct HallClosed {};  // thrown where this or another rank has failed; the hall holds the reason
 
 class Hall {  // what the ranks share
  public:
@@ -62,13 +62,13 @@ class Hall {  // what the ranks share
   double& number(Rank n) { return numbers_[n]; }
 
   void ring(Rank n) {
-    // Whoever has tested its condition and not yet gone to sleep holds the mutex.
+    // A thread that has tested its condition and not yet gone to sleep holds the mutex.
     { std::lock_guard lock(doorbells_[n].mutex); }
     doorbells_[n].rung.notify_all();
   }
 
-  // A message from a running rank is there within a few turns of the scheduler; sleeping costs more. Whoever
-  // waits longer sleeps at its own rank's doorbell, which is rung after the flag has changed.
+  // A message from a running rank arrives within a few time slices of the scheduler; sleeping costs more. A
+  // thread that waits longer sleeps at its own rank's doorbell, which is rung after the flag has changed.
   template <typename Condition, typename Complaint>  // bool(); std::string()
   void wait(Rank n, Condition condition, Complaint complaint) {
     for (int i = 0; i < 50; ++i) {
@@ -96,9 +96,9 @@ class Hall {  // what the ranks share
     quiet_.notify_all();
   }
 
-  // The last one to arrive sets the count back before it opens the next generation, so whoever leaves and is
-  // at once at the next barrier counts from 0. barriers_ is for the complaint alone: who has come to fewer of
-  // them is missing.
+  // The last one to arrive sets the count back before it opens the next generation, so a thread that leaves
+  // and reaches the next barrier at once counts from 0. barriers_ is for the error message alone: the ranks
+  // that have reached fewer barriers are missing.
   void barrier(Rank n) {
     const int generation = generation_.load(), mine = barriers_[n].fetch_add(1) + 1;
     if (arrived_.fetch_add(1) + 1 == ranks()) {

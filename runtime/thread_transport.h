@@ -10,9 +10,8 @@
 
 namespace chorale {
 
-// Runs `each_rank` in one thread a rank of the program, each with its transport, and waits for all of them.
-// What one of them throws stops the others where they wait, and is thrown on. No wait lasts longer than
-// `timeout`.
+// Runs `each_rank` in one thread per rank of the program, each with its transport, and waits for all of them.
+// An exception of one stops the others where they wait, and is rethrown. No wait lasts longer than `timeout`.
 void on_threads(const Program&, std::chrono::milliseconds timeout,
                 const std::function<void(Transport&)>& each_rank);
 

@@ -99,7 +99,7 @@ TensorLayout rooted(int rank) {
   return {.kind = LayoutKind::Rooted, .root = rank};
 }
 
-// What is too large is looked at where it is used.
+// A value that is too large is reported where it is used.
 Side operator*(const Side& a, const Side& b) {
   const auto times = [](std::int64_t x, std::int64_t y) {
     return x > 0 && y > 0 && x <= kMostElements / y ? x * y : -1;

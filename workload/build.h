@@ -1,4 +1,5 @@
-// The language embedded in C++: what the text form says (docs/workloads.md), with the same rules and errors.
+// The language embedded in C++: the same workloads as the text form (docs/workloads.md), with the same rules
+// and errors.
 //
 //   Builder b("mean", {.ranks = 4});
 //   const Side n = b.size("N", 1 << 20);
@@ -7,7 +8,8 @@
 //   b.returns({b.let("avg", sum / b.world())});
 //   const Workload workload = b.finish();
 //
-// Each operation is typed as it comes: what has no type throws InputError there, which names the program and the operation.
+// Each operation is typed as it comes: an operation without a type throws InputError there, that names the
+// program and the operation.
 #pragma once
 
 #include <functional>
@@ -25,7 +27,7 @@ struct Tensor {
   std::string name = {};
 };
 
-// Arithmetic on tensors and numbers; nothing is computed before an operation asks for it.
+// Arithmetic on tensors and numbers; nothing is computed before an operation uses it.
 struct PointwiseTerm {
   Term term = {};
   PointwiseTerm(double value) : term(number_term(value)) {}
@@ -114,12 +116,12 @@ class Builder {
   PointwiseTerm world();
   PointwiseTerm dropout(const PointwiseTerm&, double probability);
 
-  // What `operations` adds is one kernel, or overlapped.
+  // The operations that `operations` adds are one kernel, or overlapped.
   void kernel(const std::string& name, const std::function<void()>& operations);
   void overlap(const std::string& name, const std::function<void()>& operations);
 
   void returns(const std::vector<Tensor>&);
-  // All that was said, after inferred() has looked at it.
+  // The workload, checked and typed by inferred().
   Workload finish() const;
 
  private:

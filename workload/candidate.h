@@ -1,4 +1,4 @@
-// A schedule that the tuner looks at, and what is known of its time.
+// A schedule that the tuner considers, and its predicted and measured times.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace chorale {
 
-// What came of running a schedule: a time, none if it cannot be run; or a fault, in words: it does not compile, fails, or
-// gives other results.
+// The outcome of running a schedule: a time, none if it cannot be run; or a fault, as text: it does not
+// compile, fails, or gives other results.
 struct Timing {
   std::optional<double> us = {};
   std::string failure = {};

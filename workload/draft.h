@@ -1,5 +1,5 @@
-// A workload as it is written, by a text or in C++: each operation is given its type as it comes, and what is short for
-// several operations becomes these.
+// A workload as it is written, by a text or in C++: each operation is given its type as it comes, and what is
+// short for several operations becomes these.
 #pragma once
 
 #include <map>
@@ -20,15 +20,16 @@ class Draft {
 
   std::string statement = {};  // that is read: errors call what is made for it so
 
-  // Throws InputError that names `where`.
+  // Throws InputError, which names `where`.
   void add(Operation, const std::string& where);
-  // "avg_1", which nobody has; it is taken from now on.
+  // "avg_1", an unused name, which is reserved from now on.
   std::string fresh(const std::string& base);
   // The name of an operation that computes the term: its own, if it is one's result, or that of a new one.
   std::string named(const Term&, const std::string& base, const std::string& where);
   // RANK, GROUP or WORLD.
   Term constant(OperationKind);
-  // The root of the sum of the squares, of all ranks' where they have slices; in float32 for halves and whole numbers.
+  // The root of the sum of the squares, of all ranks' where they have slices; in float32 for 16-bit floats
+  // and integers.
   Term norm(const Term&, const std::string& base, const std::string& where);
 };
 

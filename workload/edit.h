@@ -1,4 +1,4 @@
-// What transformations have in common: how they look at a program, and the door through which what they made leaves.
+// What transformations have in common: access to a program, and the one function that checks their results.
 // `where` is the transformation, for its errors: "split avg".
 #pragma once
 
@@ -11,8 +11,8 @@ namespace chorale {
 
 // Throws InputError if there is none of that name.
 const Operation& operation_for(const Workload&, const std::string& name, const std::string& where);
-// Places in the list of the operations of these names; the name of a kernel stands for all that is in it. Sorted. Throws
-// InputError for a name that is neither, and for an operation that is named twice.
+// Indices in the list of the operations of these names; the name of a kernel stands for all that is in it.
+// Sorted. Throws InputError for a name that is neither, and for an operation that is named twice.
 std::vector<int> places_for(const Workload&, const std::vector<std::string>& names, const std::string& where);
 int place(const Workload&, const std::string& name);  // of an operation, which there is
 
@@ -27,8 +27,8 @@ void check_alone(const Operation&, const std::string& where);
 
 // Of operations that both have: those whose types differ.
 std::vector<std::string> retyped(const Workload& before, const Workload& after);
-// `after` with its types, judged by all rules of workloads (InputError). Operations that were there before have the type
-// that they had (std::logic_error).
+// `after` with its types, checked by all rules of workloads (InputError). Operations that were there before
+// have the type that they had (std::logic_error).
 Workload rewritten(const Workload& before, Workload after, const std::string& where);
 
 }  // namespace chorale

@@ -91,7 +91,8 @@ TensorType inferred_type(const Workload& workload, const Operation& operation, c
   return result;
 }
 
-// Integers give way to real numbers, and narrow ones to wide; of the two halves neither holds the other.
+// Integers give way to real numbers, and narrow ones to wide; neither of the two 16-bit floats holds the
+// other.
 ElementType promoted(ElementType a, ElementType b) {
   if (a == b || b == ElementType::Int32) return a;
   if (a == ElementType::Int32) return b;

@@ -1,5 +1,5 @@
-// The types of results, from those of operands: every rule with the error that it gives. docs/workloads.md has them as a
-// table.
+// The types of results, from those of operands: every rule with the error that it gives. docs/workloads.md
+// has them as a table.
 #pragma once
 
 #include <functional>
@@ -11,26 +11,29 @@ namespace chorale {
 
 inline constexpr std::size_t kMostOperations = 1024, kMostSizes = 256;  // of a workload
 
-// Of an operation whose operands are in the workload, with their types; of Input, the declared one. Throws InputError
-// that names `where`, the operation and the rule.
+// Of an operation whose operands are in the workload, with their types; of Input, the declared one. Throws
+// InputError that names `where`, the operation and the rule.
 TensorType inferred_type(const Workload&, const Operation&, const std::string& where);
 
-// With all types inferred anew, after all that can be said about a workload was looked at: names, order, updates,
-// kernels and overlaps (workload/kernels.h), outputs. Throws InputError that names `where` and the operation.
+// With all types inferred anew, after all checks of a workload: names, order, updates, kernels and overlaps
+// (workload/kernels.h), outputs. Throws InputError that names `where` and the operation.
 //
-// What can be said in several ways is said in one: sides have the values that the sizes give; operands of expressions are
-// there once each, in the order in which the expression has them; RANK, GROUP and WORLD come first, if anything reads
-// them; fields that mean nothing for a kind have their defaults.
+// The result is in normal form: dimensions have the values that the sizes give; operands of expressions are
+// there once each, in the order in which the expression has them; RANK, GROUP and WORLD come first, if
+// anything reads them; fields that mean nothing for a kind have their defaults.
 Workload inferred(Workload, const std::string& where);
 
-// Likewise; where the operation, kernel or overlap of a name stands ("": the program), errors are told.
+// Likewise; errors are reported at the location of the operation, kernel or overlap of a name ("": the
+// program).
 using Whereabouts = std::function<std::string(const std::string& name)>;
 Workload inferred(Workload, const Whereabouts&);
 
-// The type that elements have after an operator on both, as PyTorch promotes them: halves of two kinds become fp32.
+// The type that elements have after an operator on both, as PyTorch promotes them: float16 with bfloat16
+// becomes fp32.
 ElementType promoted(ElementType, ElementType);
 
-// Do two layouts say the same of a tensor with so many dimensions? (kFlat and 0 do, of one.)
+// The normal form: layouts that mean the same for a tensor with `dimensions` dimensions become equal (kFlat
+// and 0 mean the same for one).
 TensorLayout normal(TensorLayout, int dimensions);
 
 }  // namespace chorale

@@ -1,7 +1,6 @@
-// inferred(): a program is gone through from the top, and each operation sees what stands before it, so that order,
-// names and types are looked at in one walk. Updates, kernels, overlaps and outputs are looked at afterwards, since they
-// are about several operations. First of all what can be said in several ways is said in one, so that two programs that
-// say the same are equal.
+// inferred(): one pass from the top, in which each operation sees those before it, checks order, names and
+// types. Updates, kernels, overlaps and outputs are checked afterwards, since they concern several
+// operations. First the program is brought into normal form, so that programs that mean the same are equal.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +23,8 @@ bool is_constant_kind(OperationKind kind) {
   return kind == OperationKind::Rank || kind == OperationKind::Group || kind == OperationKind::Ranks;
 }
 
-// Operands once each, in the order of the expression, and only those that it has; a conversion at the very end is the
-// cast of the result.
+// Operands once each, in the order of the expression, and only those that it has; a conversion at the very
+// end is the cast of the result.
 void tidy_expression(Operation& operation) {
   Expression& expression = operation.expression;
   std::vector<std::string> operands;
@@ -137,7 +136,7 @@ class ProgramCheck {
     fail(operation.name, fmt::format("{}: {}", operation.name, problem), remedy);
   }
 
-  // Each name once, whatever it is of.
+  // Each name once, of any kind.
   void take_name(const std::string& what, const std::string& name) {
     if (const std::string flaw = name_flaw(name); !flaw.empty())
       fail(name, fmt::format("the name '{}' of {} {}", name, what, flaw), "choose another one");

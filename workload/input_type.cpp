@@ -1,4 +1,5 @@
-// What is declared: nothing is inferred, but all of it is looked at, and sides are given the values of their sizes.
+// What is declared: nothing is inferred, but everything is checked, and dimensions get the values of their
+// sizes.
 #include <fmt/format.h>
 
 #include <algorithm>

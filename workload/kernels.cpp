@@ -1,7 +1,7 @@
-// A kernel goes over the elements of one tensor, the domain, and does everything that is to be done with an element while
-// it is in registers. So what it computes lies as the domain does; what is smaller and broadcast to it is computed again
-// for each element that wants it, and therefore never stored. Communication comes in at most once before the
-// computations, and once after them.
+// A kernel goes over the elements of one tensor, the domain, and does everything that is to be done with an
+// element while it is in registers. So what it computes lies as the domain does; what is smaller and
+// broadcast to it is computed again for each element that wants it, and therefore never stored. Communication
+// comes in at most once before the computations, and once after them.
 #include "workload/kernels.h"
 
 #include <fmt/format.h>
@@ -256,8 +256,9 @@ bool can_overlap(Role first, Role second) {
          (first == Role::Send && second == Role::AllGather);
 }
 
-// An input that the later unit updates while the earlier one reads it. (No operation reads it after the update; but
-// overlapped units take turns, and who needs a row for each element has not done with it when the first ones are passed on.)
+// An input that the later unit updates while the earlier one reads it. (No operation reads it after the
+// update; but overlapped units alternate, and a unit that needs a row for each element still reads it when
+// its first elements are passed on.)
 std::string updated_meanwhile(const Workload& workload, const Unit& earlier, const Unit& later) {
   for (const int l : later.operations)
     for (const int e : earlier.operations) {

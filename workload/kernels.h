@@ -1,5 +1,5 @@
-// What is done as one: the operations of a fused kernel, and the kernels and operations that are overlapped. What each
-// may consist of, and why not more.
+// Fusion and overlap: the operations that a fused kernel may consist of, and the kernels and operations that
+// may be overlapped, and why not more.
 #pragma once
 
 #include <string>
@@ -10,17 +10,18 @@
 
 namespace chorale {
 
-// Computation    pointwise operations on one shape (or what broadcasts to it) and layout, and reductions of them to
-//                scalars, which nothing else in the kernel reads
-// AllReduce      a ReduceScatter, computations on its slices, at most one AllGather, which sends elements of the same
-//                type on: each slice is computed with while it is in registers, and gathered from there
+// Computation    pointwise operations on one shape (or shapes that broadcast to it) and layout, and
+//                reductions of them to scalars, which nothing else in the kernel reads
+// AllReduce      a ReduceScatter, computations on its slices, at most one AllGather, which sends elements of
+//                the same type on: each slice is computed with while it is in registers, and gathered from
+//                there
 // ReduceScatter  a ReduceScatter, and computations on its slices
 // AllGather      computations on slices, and the AllGather of one of them
 // Reduce         a Reduce, and computations on its root
 // Broadcast      computations on a root, and the Broadcast of one of them
 // Send           computations, and the Send of one of them
-// Scalars        AllReduces of scalars, of one reduction, element type and scope, none of which is made of another: their
-//                values go in one message
+// Scalars        AllReduces of scalars, of one reduction, element type and scope, none of which depends on
+//                another: their values go in one message
 enum class KernelKind {
   Single,
   Computation,
@@ -37,7 +38,7 @@ enum class KernelKind {
 struct Unit {
   KernelKind kind = KernelKind::Single;
   std::string name = {};             // of the kernel, or of the operation
-  std::vector<int> operations = {};  // places in the list
+  std::vector<int> operations = {};  // indices in the list
   std::string overlap = {};
 };
 std::vector<Unit> units(const Workload&);  // in order; requires a workload that inferred() has passed
@@ -45,10 +46,11 @@ std::vector<Unit> units(const Workload&);  // in order; requires a workload that
 // Why these operations of the list cannot be one kernel; empty if they can. Types are inferred.
 std::vector<Fault> kernel_faults(const Workload&, const std::vector<int>& operations);
 
-// Why these units cannot be overlapped: each must read what the one before has made, and the pair be one of MatMul or
-// Convolution with a collective (or fused one); AllGather or AllToAll with MatMul or Convolution; ReduceScatter with Send,
-// Send with AllGather (fused or not). A computation with the elements of a MatMul's result may come between that and a
-// MatMul of which it makes the first factor: rows go through all three. None may update what one before it reads.
+// Why these units cannot be overlapped: each must read what the one before has made, and the pair be one of
+// MatMul or Convolution with a collective (or fused one); AllGather or AllToAll with MatMul or Convolution;
+// ReduceScatter with Send, Send with AllGather (fused or not). A computation with the elements of a MatMul's
+// result may come between that and a MatMul of which it makes the first factor: rows go through all three.
+// None may update what one before it reads.
 std::vector<Fault> overlap_faults(const Workload&, const std::vector<Unit>&);
 
 std::string to_string(KernelKind);  // "fused AllReduce"

@@ -1,5 +1,5 @@
-// Whatever might be possible is tried: transformations say themselves what is not. Only what cannot be, by the kinds of
-// operations alone, is left out beforehand.
+// All moves that might be possible are tried: transformations refuse those that are not. Only what cannot be,
+// by the kinds of operations alone, is left out beforehand.
 #include "workload/moves.h"
 
 #include <fmt/format.h>
@@ -56,8 +56,8 @@ bool is_alone(const Operation& operation) {
   return operation.kernel.empty() && operation.overlap.empty();
 }
 
-// What a transformation makes; none where its rules refuse it, which they say by InputError, since people ask them, too. The
-// only place where that is caught.
+// What a transformation makes; none where its rules refuse it, which they report by InputError, since users
+// call them, too. The only place where that is caught.
 std::optional<Workload> tried(const std::function<Workload()>& transformation) {
   try {
     return transformation();
@@ -205,7 +205,7 @@ class MoveSearch {
     return result;
   }
 
-  // --- Slices, and what nobody reads ---
+  // --- Slices, and operations whose results are not read ---
 
   void all_slices() {
     Names scripts;

@@ -1,4 +1,5 @@
-// What can be done with a program next: the transformations of workload/transform.h that it admits, with arguments.
+// The possible next steps from a program: the transformations of workload/transform.h that it admits, with
+// arguments.
 #pragma once
 
 #include <string>
@@ -13,8 +14,8 @@ struct Move {
   Workload after = {};
 };
 
-// All pointwise operations, and reductions to scalars, in as few kernels as are found one after the other, each of so many
-// operations at most. An empty script: there is nothing to be fused.
+// All pointwise operations, and reductions to scalars, in as few kernels as are found one after the other,
+// each of at most `most_operations` operations. An empty script: there is nothing to be fused.
 Move pointwise_fused(const Workload&, int most_operations);
 
 struct Moves {
@@ -22,14 +23,14 @@ struct Moves {
   int refused = 0;  // that were tried, and are not valid
 };
 
-// split       each AllReduce that is no scalar: along all elements in a row, to each of `roots` that there is, and along
-//             each dimension if a product, or something that is sliced, is made of it
+// split       each AllReduce that is not a scalar: along all elements in a row, to each of `roots` that
+//             exists, and along each dimension if a product, or a tensor that is sliced, is made of it
 // join        each AllGather (Broadcast) of a ReduceScatter (Reduce)
-// reorder     each AllGather (Broadcast): behind each unit that reads it, by itself and with all that can follow it; behind
-//             the first so many of all that can follow, and behind all of them, also with the operations of kernels that
-//             do not depend on it
+// reorder     each AllGather (Broadcast): behind each unit that reads it, by itself and with all that can
+//             follow it; behind each prefix of all that can follow, and behind all of them, also with the
+//             operations of kernels that do not depend on it
 // asSlice     all state that can be, at once, unless outputs would become slices
-// dead        all that nobody reads, at once
+// dead        all operations that no other reads, at once
 // fuse        each two units, of which the second reads the first; each two computations
 // overlap     each chain of units that can be
 Moves moves(const Workload&, const std::vector<int>& roots = {0});

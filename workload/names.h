@@ -1,4 +1,4 @@
-// What operations, sizes, kernels and overlaps may be called.
+// Valid names of operations, sizes, kernels and overlaps.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@ namespace chorale {
 
 inline constexpr std::size_t kLongestName = 64;
 
-// Has the language a meaning for the word?
+// Whether the word has a meaning in the language.
 bool is_reserved(std::string_view word);
 
-// Why this is no name, in words: "is a word of the language"; empty if it is one.
+// Why this is not a name, as text: "is a word of the language"; empty if it is one.
 std::string name_flaw(std::string_view name);
 
 }  // namespace chorale

@@ -1,16 +1,17 @@
-// The reader of the text form, in parts: statements (workload/parser.cpp), names and calls in expressions, whose grammar is in
-// ir/expression_text.h (workload/parse_expression.cpp), and calls of operations (workload/parse_operation.cpp).
+// The reader of the text form, in parts: statements (workload/parser.cpp), names and calls in expressions,
+// whose grammar is in ir/expression_text.h (workload/parse_expression.cpp), and calls of operations
+// (workload/parse_operation.cpp).
 //
-// Recursive descent; docs/workloads.md has the grammar, and each function is a rule of it. Types are
-// inferred as operations come, since what is short for several may depend on them (Norm). Nothing separates statements: each
-// begins with a name or a word of its own, which nothing else goes on with.
+// Recursive descent; docs/workloads.md has the grammar, and each function is a rule of it. Types are inferred
+// as operations come, since what is short for several may depend on them (Norm). Nothing separates
+// statements: each begins with a name or a word of its own, which nothing else goes on with.
 //
-// A call of an operation inside an expression becomes an operation with a name of its own. Where it is all of the
-// statement, it is given the statement's name.
+// A call of an operation inside an expression becomes an operation with a name of its own. Where it is all of
+// the statement, it is given the statement's name.
 //
-// An operator of the user is parsed once, with its parameters as operands "%0", "%1", and random numbers of streams that
-// are counted down from -1; where it is applied, both are replaced. So however operators are nested, each costs no more than
-// what it stands for.
+// An operator of the user is parsed once, with its parameters as operands "%0", "%1", and random numbers of
+// streams that are counted down from -1; where it is applied, both are replaced. So however operators are
+// nested, each costs no more than what it stands for.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,10 @@
-// Pointwise operations: shapes broadcast, elements are promoted, and operands that all ranks have adapt to the layout
-// of the others, each rank reading what it needs. What is left to refuse are operands that no rank has the same part of.
+// Pointwise operations: shapes broadcast, elements are promoted, and operands that all ranks have adapt to
+// the layout of the others, each rank reading what it needs. What is left to refuse are operands that no rank
+// has the same part of.
 //
-// Elements: as in PyTorch, a tensor's type counts more than a scalar's, and a scalar's more than a number's, unless the
-// less important one is real and the more important one whole. So lr * g stays fp16 for a scalar lr of fp32.
+// Elements: as in PyTorch, a tensor's type counts more than a scalar's, and a scalar's more than a number's,
+// unless the less important one is real and the more important one whole. So lr * g stays fp16 for a scalar
+// lr of fp32.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -161,7 +163,8 @@ void fail_unless_same(const Typing& typing, std::size_t a, std::size_t b, int di
   typing.fail(fmt::format("{} have other slices", both), "AllGather one of them, or slice both alike");
 }
 
-// A slice of an operand that is broadcast along the sliced side, or along any if it is flat, is not that of the result.
+// A slice of an operand that is broadcast along the sliced side, or along any if it is flat, is not that of
+// the result.
 void require_slices_of(const Typing& typing, std::size_t k, const TensorShape& shape) {
   const TensorType& type = *typing.operands[k];
   const int dimensions = static_cast<int>(type.shape.size());

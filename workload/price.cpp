@@ -28,7 +28,7 @@ PointTime time_of_point(const CollectivePrice& price, std::size_t point, double 
   return {steps_us, std::max(0.0, price.simulated(point, bytes) - steps_us)};
 }
 
-// One of so many.
+// One of a number of choices.
 struct Pick {
   std::size_t count = 1, at = 0;
 };
@@ -219,7 +219,7 @@ WorkloadPrice priced(std::vector<UnitWork> units, const WorkloadPrices& prices, 
   return result;
 }
 
-// Among so many ranks on a switch; a block is all of the vector, or what a rank has of it (ir/collective.h).
+// Among `ranks` ranks on a switch; a block is all of the vector, or what a rank has of it (ir/collective.h).
 std::vector<Cost> switch_points(OperationKind kind, int ranks) {
   const int others = ranks - 1;
   const int halvings =

@@ -2,14 +2,15 @@
 //
 //   launch + steps * alpha + the longest of: what its collectives move, its memory traffic, its arithmetic
 //
-// since a kernel, and a collective, moves, reads and computes piece by piece. Units that are overlapped hand over pieces
-// to each other, as a pipeline: one launch, all steps, of what remains of each unit one piece, and of the longest one all
-// pieces, but never less than their memory traffic together takes; and a price for each handing over. Where several of
-// them communicate, communications are cut as well, and each piece takes the steps of its own.
+// since a kernel, and a collective, moves, reads and computes piece by piece. Units that are overlapped hand
+// over pieces to each other, as a pipeline: one launch, all steps, of what remains of each unit one piece,
+// and of the longest one all pieces, but never less than their memory traffic together takes; and a price for
+// each handing over. Where several of them communicate, communications are cut as well, and each piece takes
+// the steps of its own.
 //
-// What a schedule leaves open, the points of its collectives and the number of pieces (ir/execution.h), is chosen: for each
-// number of pieces, from what is best for each collective by itself, one point at a time is changed for as long as the run
-// that it belongs to gets shorter.
+// What a schedule leaves open, the points of its collectives and the number of pieces (ir/execution.h), is
+// chosen: for each number of pieces, from what is best for each collective by itself, one point at a time is
+// changed for as long as the run that it belongs to gets shorter.
 #pragma once
 
 #include <functional>
@@ -24,19 +25,19 @@
 
 namespace chorale {
 
-// What a rank computes with. The defaults are about those of a GPU of 2020 with tensor cores.
+// The computing rates of a rank. The defaults are about those of a GPU of 2020 with tensor cores.
 struct DeviceNumbers {
   double launch_us = 4;               // of a kernel, or of a call of a library
   double bytes_per_us = 1.4e6;        // between memory and registers: 1.4 TB/s
-  double product_flops_per_us = 2e8;  // of MatMul and Convolution of halves: 200 TFLOP/s
+  double product_flops_per_us = 2e8;  // of MatMul and Convolution of 16-bit floats: 200 TFLOP/s
   double flops_per_us = 1.5e7;        // of all else, in float32
   double double_flops_per_us = 7e6;   // in float64 and integers
-  double piece_bytes = 1 << 16;       // overlapped units hand over so much at a time, or more
+  double piece_bytes = 1 << 16;       // overlapped units hand over at least this much at a time
   double piece_us = 1;                // of handing a piece over: a counter is raised, and seen
   bool operator==(const DeviceNumbers&) const = default;
 };
 
-// What algorithms there are for a collective among all ranks, or among those of a group; Send: between groups.
+// The algorithms for a collective among all ranks, or among those of a group; Send: between groups.
 struct CollectivePrice {
   static constexpr int kAnyRoot = -1;
   OperationKind kind = OperationKind::AllReduce;
@@ -44,8 +45,8 @@ struct CollectivePrice {
   int root = kAnyRoot;  // of Reduce, Broadcast
   AlphaBeta link = {};
   std::vector<Cost> points = {};  // of a frontier, in any order; at least one
-  // Microseconds that a point takes for a block of so many bytes, from 0 on: what a simulation says, where links differ.
-  // None: steps and rounds at the price of `link`. Asked often with the same numbers.
+  // Microseconds that a point takes for a block of `block_bytes` bytes, from 0 on, by simulation, for links
+  // that differ. None: steps and rounds at the price of `link`. Called often with the same arguments.
   std::function<double(std::size_t point, double block_bytes)> simulated = {};
 };
 
@@ -57,8 +58,9 @@ struct WorkloadPrices {
 // Null: there is none for that, or it has no points.
 const CollectivePrice* price_of(const WorkloadPrices&, OperationKind, Scope, int root);
 
-// For who knows no machine: ranks that each have one link to a switch, with what can be done over it in one step, by halves
-// (where their number is a power of two), and with the fewest bytes. Sends have a link of their own.
+// For programs without a machine: ranks that each have one link to a switch, with what can be done over it in
+// one step, by recursive halving (if their number is a power of two), and with the fewest bytes. Sends have a
+// link of their own.
 WorkloadPrices switch_prices(const Workload&, const AlphaBeta& link, const DeviceNumbers& = {});
 
 struct UnitPrice {
@@ -83,12 +85,12 @@ struct WorkloadPrice {
   Execution execution = {};         // what was chosen, and what was given
 };
 
-// Numbers of pieces that what an overlap hands over, so many bytes on a rank, can be cut into: 1, 2, 4, .. 64, each piece of
-// no fewer bytes than the device's.
+// The numbers of pieces that the `handed_over` bytes per rank of an overlap can be cut into: 1, 2, 4, .. 64,
+// each piece of no fewer bytes than the device's.
 std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers&);
 
-// Of what is carried out as is given; the rest is chosen. Throws InputError for a collective without a price, and for a
-// point that it has not. Requires types.
+// Of what is carried out as is given; the rest is chosen. Throws InputError for a collective without a price,
+// and for a point that it does not have. Requires types.
 WorkloadPrice price(const Workload&, const WorkloadPrices&, const Execution& = {});
 // The same; none where a collective has no price, or not that point.
 std::optional<WorkloadPrice> price_if_any(const Workload&, const WorkloadPrices&, const Execution& = {});

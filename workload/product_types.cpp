@@ -1,5 +1,6 @@
-// Matrix products and convolutions, which libraries compute on each rank by itself. A layout of the result follows where
-// what the ranks compute by themselves is a part of it, its slice, or a summand; nothing else has a type.
+// Matrix products and convolutions, which libraries compute on each rank by itself. A layout of the result
+// follows where what the ranks compute by themselves is a part of it, its slice, or a summand; nothing else
+// has a type.
 #include <fmt/format.h>
 
 #include "workload/infer.h"

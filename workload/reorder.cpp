@@ -1,18 +1,18 @@
-// An AllGather moved behind operations that read it: f(AllGather(x)) = AllGather(f(x)) where f works on each slice by
-// itself. (And Broadcast likewise, with what the root has in the place of slices.)
+// An AllGather moved behind operations that read it: f(AllGather(x)) = AllGather(f(x)) where f works on each
+// slice by itself. (And Broadcast likewise, with the root's tensor in place of slices.)
 //
-// One walk down the list. `sliced_` says for names of the old program which operation of the new one has the slices; it
-// begins with the gather itself, and what it gathers. An operation that is to be moved reads slices in the place of
-// whatever has them, and the rules of types (workload/infer.h) say what comes out:
-//   slices       it takes a new name, and an AllGather that follows has the old one, if anyone reads it
+// One pass down the list. `sliced_` maps names of the old program to the operation of the new one that has
+// the slices; it begins with the gather itself, and what it gathers. An operation that is to be moved reads
+// slices in place of operands that have them, and the rules of types (workload/infer.h) say what comes out:
+//   slices       it takes a new name, and an AllGather that follows has the old one, if an operation reads it
 //   a partial    of a reduction to a scalar: an AllReduce that follows has the old name
 //   what it was  it worked on slices before, of another gather, and goes on to
-// Whatever the rules refuse cannot be sliced along. Replicated operands adapt by themselves: each rank reads its part.
-// An operation that has nothing sliced to read, but is to be moved as well (the norm of weights beside that of updates),
-// reads an explicit Slice of an operand.
+// An operation that the rules refuse cannot be sliced along. Replicated operands adapt by themselves: each
+// rank reads its part. An operation that has nothing sliced to read, but is to be moved as well (the norm of
+// weights beside that of updates), reads an explicit Slice of an operand.
 //
-// A kernel is moved as a whole, since its operations stay next to each other: gathers come after it, and what does not
-// depend on the gather stays before it, under its old name.
+// A kernel is moved as a whole, since its operations stay next to each other: gathers come after it, and what
+// does not depend on the gather stays before it, under its old name.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -140,7 +140,7 @@ class Reordering {
     keep(old);
   }
 
-  // The first replicated operand of the gathered shape gives way to a slice of it.
+  // The first replicated operand of the gathered shape is replaced by a slice of it.
   bool slice_operand(Operation& now) {
     if (!by_name_.contains(now.name) || gather_.kind != OperationKind::AllGather) return false;
     if (now.kind != OperationKind::Pointwise && now.kind != OperationKind::ReduceTensor) return false;
@@ -198,7 +198,7 @@ class Reordering {
   std::map<std::string, std::string> sliced_, kernel_names_;
   std::string kernel_;
   std::vector<Operation> slices_, staying_, moving_,
-      wholes_;  // of the kernel, or operation, that is being looked at
+      wholes_;  // of the kernel, or operation, that is being processed
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
-// An operation is described by what it does and the numbers of what it reads, so that equal numbers mean equal results;
-// then a program is the set of its units, each the set of its operations, with its outputs. Two operations of one
-// description are counted twice, whatever their names.
+// An operation is described by what it does and the numbers of what it reads, so that equal numbers mean
+// equal results; then a program is the set of its units, each the set of its operations, with its outputs.
+// Two operations of one description are counted twice, whatever their names.
 #include "workload/same_schedule.h"
 
 #include <fmt/format.h>

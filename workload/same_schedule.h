@@ -8,8 +8,8 @@
 
 namespace chorale {
 
-// Gives the same text to such programs, and to no others. Programs that are compared come from one book: operations are
-// numbered in it by what they do with what they read. Inputs are known by their names.
+// Gives the same text to such programs, and to no others. Programs that are compared come from one book:
+// operations are numbered in it by what they do with what they read. Inputs are known by their names.
 class ScheduleBook {
  public:
   std::string key(const Workload&);

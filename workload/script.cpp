@@ -1,5 +1,5 @@
-// Transformations as text. A script is read to its end before the first one is applied. A call has groups of words
-// between semicolons: reorder(avg; m_, v_; s_). The table below says what each call takes.
+// Transformations as text. A script is read to its end before the first one is applied. A call has groups of
+// names between semicolons: reorder(avg; m_, v_; s_). The table below lists the arguments of each call.
 #include <fmt/format.h>
 
 #include <cctype>

@@ -1,4 +1,5 @@
-// What the execution of a schedule leaves open, each with the values that it can have: for measurements to try them.
+// Settings of execution that a schedule leaves open, each with its possible values: for measurements to try
+// them.
 #pragma once
 
 #include <string>

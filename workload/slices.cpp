@@ -1,4 +1,4 @@
-// State that is kept in slices, and operations that nobody needs.
+// State that is kept in slices, and operations that are not needed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace chorale {
 namespace {
 
-// The layout of the tensor that a reader uses only a slice of, by how dimensions are aligned when it is broadcast.
-// Replicated: it uses everything.
+// The layout of the tensor that a reader uses only a slice of, by how dimensions are aligned when it is
+// broadcast. Replicated: it uses everything.
 TensorLayout layout_in(const Operation& reader, const Operation& tensor) {
   if (reader.kind == OperationKind::Slice) return reader.layout;
   const TensorLayout all = {};

@@ -10,9 +10,9 @@
 namespace chorale {
 
 struct WorkloadSettings {
-  std::map<std::string, std::int64_t> sizes = {};  // in the place of those that the text gives
-  int ranks = 0;                                   // of a group; 0: what the text says, or 2
-  int groups = 0;                                  // 0: what the text says, or 1
+  std::map<std::string, std::int64_t> sizes = {};  // override those of the text
+  int ranks = 0;                                   // of a group; 0: as in the text, or 2
+  int groups = 0;                                  // 0: as in the text, or 1
 };
 
 // With types. Throws InputError: "file:line:column: problem; remedy".

@@ -1,6 +1,7 @@
-// Operations that are done as one are brought together first: what lies between the first and the last of them and
-// depends on one goes behind, all else stays where it is, and they come where the last one was. This is possible unless
-// something outside depends on one of them and another one depends on it. Kernels and overlaps are moved as a whole.
+// Operations that are done as one are brought together first: what lies between the first and the last of
+// them and depends on one goes behind, all else stays where it is, and they come where the last one was. This
+// is possible unless something outside depends on one of them and another one depends on it. Kernels and
+// overlaps are moved as a whole.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,10 +16,10 @@
 namespace chorale {
 namespace {
 
-// What is moved as a whole: places in the list, in order.
+// Operations that are moved as a whole: indices in the list, in order.
 using Block = std::vector<int>;
 
-// Those of the list, with the members as one, wherever they are: the place of that one is its last member's.
+// Those of the list, with the members as one, wherever they are: its index is that of its last member.
 struct Blocks {
   std::vector<Block> list = {};
   int members = -1;
@@ -32,7 +33,7 @@ Blocks blocks_around(const Workload& workload, const std::vector<int>& members) 
     return operation.overlap.empty() ? std::pair("kernel", operation.kernel)
                                      : std::pair("overlap", operation.overlap);
   };
-  int last = -1;  // place that the last block ends with
+  int last = -1;  // index of the last block's last operation
   for (int i = 0; i < count; ++i) {
     if (i == members.back()) {
       blocks.members = static_cast<int>(blocks.list.size());
@@ -48,7 +49,7 @@ Blocks blocks_around(const Workload& workload, const std::vector<int>& members) 
   return blocks;
 }
 
-// For each operation those that come before it: what it reads, and of an update whatever reads the input.
+// For each operation those that come before it: what it reads, and of an update all that reads the input.
 std::vector<std::set<int>> what_precedes(const Workload& workload) {
   std::map<std::string, int> places;
   std::vector<std::set<int>> before(workload.operations.size());
@@ -108,7 +109,8 @@ Workload brought_together(const Workload& workload, const std::vector<int>& memb
   return result;
 }
 
-// In the order in which kernels have them: a collective that leaves parts first, one that makes them whole last.
+// In the order in which kernels have them: a collective that leaves parts first, one that makes them whole
+// last.
 std::vector<int> in_kernel_order(const Workload& workload, std::vector<int> members) {
   const auto before = what_precedes(workload);
   const auto rank = [&](int i) {

@@ -1,6 +1,7 @@
-// Programs into programs that mean the same. Each is a pure function; one that cannot be applied throws InputError:
-// "split avg: ..." with the rule and the operation that breaks it. docs/workloads.md has them as a table. Types are
-// inferred before and after; what is already fused or overlapped is left so, or refused.
+// Transformations of programs into equivalent programs. Each is a pure function; one that cannot be applied
+// throws InputError: "split avg: ..." with the rule and the operation that breaks it. docs/workloads.md has
+// them as a table. Types are inferred before and after; what is already fused or overlapped is left so, or
+// refused.
 #pragma once
 
 #include <string>
@@ -13,30 +14,34 @@ namespace chorale {
 
 enum class SplitPolicy { ReduceScatterAllGather, ReduceBroadcast };
 
-// AllReduce `name` as a first part, named `first`, and a second one, which keeps the name, so that all that reads it
-// still does. `layout`: what the first part leaves, Sliced or Rooted.
+// AllReduce `name` as a first part, named `first`, and a second one, which keeps the name, so that all that
+// reads it still does. `layout`: what the first part leaves, Sliced or Rooted.
 Workload split(const Workload&, const std::string& name, SplitPolicy, const std::string& first,
                TensorLayout layout);
-// The inverse: an AllGather (Broadcast) whose only operand is a ReduceScatter (Reduce) that nothing else reads.
+// The inverse: an AllGather (Broadcast) whose only operand is a ReduceScatter (Reduce) that nothing else
+// reads.
 Workload join(const Workload&, const std::string& gather);
 
-// Moves an AllGather, or Broadcast, behind operations that read it, directly or through each other: they work on slices
-// (on the root), and what is read from outside of them is gathered (broadcast) afterwards. Operations: pointwise,
-// reductions to scalars, which an AllReduce of partials then ends, Send, and those that slice along; of pointwise ones
-// and reductions also such that read other replicated tensors of that shape. A kernel's name stands for all that is in
-// it. The gathered ones keep their names, the sliced ones, and kernels of such, have names with `prefix` in front. The
-// gather disappears if nobody reads it any more.
+// Moves an AllGather, or Broadcast, behind operations that read it, directly or through each other: they work
+// on slices (on the root), and what is read from outside of them is gathered (broadcast) afterwards.
+// Operations: pointwise, reductions to scalars, which an AllReduce of partials then ends, Send, and those
+// that slice along; of pointwise ones and reductions also such that read other replicated tensors of that
+// shape. A kernel's name stands for all that is in it. The gathered ones keep their names, the sliced ones,
+// and kernels of such, have names with `prefix` in front. The gather disappears if no operation reads it any
+// more.
 Workload reorder(const Workload&, const std::string& gather, const std::vector<std::string>& operations,
                  const std::string& prefix);
 
-// An input of the program's own, replicated, of which only slices in one layout are used and made: it becomes sliced,
-// and the gather that updated it disappears; where that was an output, the slices are. (Of broadcasts: Rooted.)
+// An input of the program's own, replicated, of which only slices in one layout are used and made: it becomes
+// sliced, and the gather that updated it disappears; where that was an output, the slices are. (Of
+// broadcasts: Rooted.)
 Workload as_slice(const Workload&, const std::string& input);
-// Without an operation whose result nobody reads.
+// Without an operation whose result no operation reads.
 Workload dead(const Workload&, const std::string& name);
 
-// As one kernel (workload/kernels.h), or overlapped. Operations are moved together where dependencies allow it: what
-// lies between them stays in front if it can, and in its order. A kernel's name stands for all that is in it.
+// As one kernel (workload/kernels.h), or overlapped. Operations are moved together where dependencies allow
+// it: what lies between them stays in front if it can, and in its order. A kernel's name stands for all that
+// is in it.
 Workload fuse(const Workload&, const std::vector<std::string>& operations, const std::string& kernel);
 Workload overlap(const Workload&, const std::vector<std::string>& units, const std::string& name);
 

@@ -1,5 +1,6 @@
-// Schedules are explored first, without measurements. What is measured then follows from prices and times alone, so a run
-// that takes a log up goes the same way as the one that wrote it, and measures only from where that ended.
+// Schedules are explored first, without measurements. What is measured then follows from prices and times
+// alone, so a run that resumes from a log repeats the search of the run that wrote it, and measures only what
+// that did not.
 #include "workload/tune.h"
 
 #include <fmt/format.h>
@@ -61,8 +62,8 @@ class Tuner {
     result_.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   }
 
-  // The oldest one; of many the cheapest. From what is overlapped nothing leads on, and so the first step to look cheap
-  // would be the last one: overlaps are left for the last quarter, and what is cheap is so without them.
+  // The oldest one; of many the cheapest. From what is overlapped nothing leads on, and so the first cheap
+  // step would be the last one: overlaps are left for the last quarter, and what is cheap is so without them.
   int next_open() {
     const int count = static_cast<int>(result_.candidates.size());
     const bool late = count > options_.most_candidates / 4 * 3;
@@ -170,7 +171,8 @@ class Tuner {
       if (time(i) <= 1.5 * time(chosen.front())) vary(result_.candidates[i]);
   }
 
-  // Along one setting after the other, from value to value as long as it gets faster by more than what runs differ anyway.
+  // Along one setting after the other, from value to value as long as it gets faster by more than what runs
+  // differ anyway.
   void vary(Candidate& candidate) {
     constexpr double kBetter = 0.98;
     Execution best = candidate.price.execution;
@@ -180,7 +182,7 @@ class Tuner {
       const std::size_t from = value_of(best, setting);
       for (const int step : {1, -1}) {
         std::size_t value = value_of(best, setting);
-        if (value != from) break;  // the other way was the right one
+        if (value != from) break;  // the other direction was the right one
         while (best_us && left > 0 && (step > 0 ? value + 1 < setting.size() : value > 0)) {
           value = step > 0 ? value + 1 : value - 1;
           const Execution next = with_value(best, setting, value);

@@ -1,5 +1,5 @@
-// What the rules of types have in common (workload/infer.h): an operation with its operands' types, and what several of
-// them ask.
+// Common parts of the rules of types (workload/infer.h): an operation with its operands' types, and checks
+// that several of them share.
 #pragma once
 
 #include <cstdint>
@@ -40,20 +40,21 @@ TensorType broadcast_type(const Typing&);
 TensorType all_to_all_type(const Typing&);
 TensorType send_type(const Typing&);
 
-// Scope and groups of a result, from those of all operands. Groups are what all operands have; in groups, a tensor that
-// the world has replicated, or every rank has of its own, is each group's, too.
+// Scope and groups of a result, from those of all operands. Groups are what all operands have; in groups, a
+// tensor that the world has replicated, or every rank has of its own, is each group's, too.
 TensorType scoped(const Typing&);
 
-// Which dimension of a tensor with more dimensions a slice is along, once it is broadcast to that: they are counted from
-// the end.
+// Which dimension of a tensor with more dimensions a slice is along, once it is broadcast to that: they are
+// counted from the end.
 TensorLayout aligned(TensorLayout, int dimensions, int to_dimensions);
 
-// Have shapes the same sides, whatever they are called?
+// Whether shapes have the same dimensions, under any names.
 bool same_sides(const TensorShape&, const TensorShape&);
 // Does a tensor of the first shape broadcast to the second?
 bool broadcasts(const TensorShape&, const TensorShape& to);
 
-// Why the layout cannot be of a tensor with so many dimensions, among so many ranks, in words; empty if it can.
+// Why the layout cannot be of a tensor with `dimensions` dimensions, among `ranks` ranks, in words; empty if
+// it can.
 std::string layout_flaw(const TensorLayout&, int dimensions, int ranks);
 
 // Is it one of fp64, fp32, fp16, bf16, int32?

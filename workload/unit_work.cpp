@@ -1,5 +1,5 @@
-// Which rank has most to do is seen from few of them: the first of each group at which a tensor begins or ends, since the
-// longer slices come first, and the roots.
+// Which rank has most to do is seen from few of them: the first of each group at which a tensor begins or
+// ends, since the longer slices come first, and the roots.
 #include "workload/unit_work.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ std::int64_t read_pointwise(const Workload& workload, const TensorType& made, co
   return all / operand.shape[dim].value * share.length;
 }
 
-// Of the second factor, for slices of the first one: of the matrices that belong to them, if it has so many.
+// Of the second factor, for slices of the first one: of the matrices that belong to them, if it has as many.
 std::int64_t read_second_factor(const Workload& workload, const TensorType& first, const TensorType& second,
                                 int rank) {
   const int dim = first.layout.kind == LayoutKind::Sliced ? first.layout.dim : kFlat;

@@ -1,4 +1,4 @@
-// What the text form calls things beside expressions (ir/expression_words.h), for its reader and its printer.
+// Names of the text form beside those of expressions (ir/expression_words.h), for its reader and its printer.
 #pragma once
 
 #include "ir/expression_words.h"

@@ -9,7 +9,7 @@
 
 #include "options.h"
 
-// Says so and ends the program, in all its processes. Each program has its own.
+// Prints the error and ends the program, in all its processes. Each program has its own.
 [[noreturn]] void fail(const char* what, const char* why);
 
 inline void require(cudaError_t error, const char* what) {
@@ -33,8 +33,8 @@ void download(V* to, const V* from, long count) {
   if (count > 0) require(cudaMemcpy(to, from, sizeof(V) * count, cudaMemcpyDeviceToHost), "cudaMemcpy");
 }
 
-// Slices and threads of a kernel of so many blocks a slice that can all be resident, as waiting for each other
-// requires; at most `slices` if nobody asks for more.
+// Slices and threads of a kernel of `blocks` blocks per slice such that all can be resident, which is
+// necessary since they wait for each other; at most `slices` unless the options have more.
 template <typename Kernel>
 void fit(Options& options, Kernel kernel, int blocks, int slices) {
   int device = 0, processors = 0, resident = 0;
@@ -53,7 +53,7 @@ void fit(Options& options, Kernel kernel, int blocks, int slices) {
   fail("slices", why);
 }
 
-// Microseconds of one, after a warm-up; between() stands between the two.
+// Microseconds of one launch, after a warm-up; between() is called between the two.
 template <typename Work, typename Between>
 double timed(cudaStream_t stream, int warm_up, int times, Work work, Between between) {
   cudaEvent_t start, stop;
@@ -72,7 +72,7 @@ double timed(cudaStream_t stream, int warm_up, int times, Work work, Between bet
   return milliseconds * 1e3 / times;
 }
 
-// The same of what launch() enqueues in the stream, as a graph that is replayed.
+// The same for the work that launch() enqueues in the stream, as a graph that is replayed.
 template <typename Launch, typename Between>
 double timed_as_graph(cudaStream_t stream, int warm_up, int times, Launch launch, Between between) {
   cudaGraph_t graph = nullptr;

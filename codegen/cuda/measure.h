@@ -1,5 +1,5 @@
-// A table of sizes and times with the columns of nccl-tests, and what else the programs in this directory share
-// on GPUs and CPUs.
+// A table of sizes and times with the columns of nccl-tests, and what else the programs in this directory
+// share on GPUs and CPUs.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include "runtime/device/kernel.h"
 #include "runtime/device/self_check.h"
 
-// The tables of the algorithm where upload(rows, count) puts them.
+// The tables of the algorithm at the addresses that upload(rows, count) returns.
 template <typename Upload>
 chorale::PeerTables tables_by(Upload upload) {
   return {.rows = upload(algorithm::kRows, std::size(algorithm::kRows)),
@@ -32,7 +32,7 @@ chorale::PeerShape shape_for(const Options& options, long most) {
           .slices = options.slices};
 }
 
-// Says what a kernel waited for in vain; false if it did not.
+// Prints the wait of a kernel that timed out; false if none did.
 inline bool complain(const chorale::Trouble& trouble, double patience) {
   if (trouble.state == 0) return false;
   const chorale::PeerBlockRow& block = algorithm::kBlockRows[trouble.block];
@@ -43,14 +43,14 @@ inline bool complain(const chorale::Trouble& trouble, double patience) {
   return true;
 }
 
-// Elements of a block of the collective in messages of so many bytes.
+// Elements of a block of the collective in messages of that many bytes.
 template <typename T>
 long block_elements(long bytes) {
   return bytes / algorithm::kBlocks / static_cast<long>(sizeof(T));
 }
 
 // Wrong elements over all sizes. A machine has
-//   prepare(elements, seed)      fills inputs of blocks of so many elements, and spoils outputs
+//   prepare(elements, seed)      fills inputs of blocks of `elements` elements, and spoils outputs
 //   run()                        once
 //   replay(warm_up, times)       as a graph where there are graphs; microseconds of one
 //   wrong(seed)                  elements of all ranks; of kRounding, output slots whose ranks differ

@@ -1,6 +1,6 @@
 // An AllReduce in which each owner gets its part of all vectors and gives the sum to all, as the algorithm in
 // algorithm.h has it, where the switch does both (NVLS): one load that adds up, one store that reaches all
-// ranks. A process a GPU under mpirun; sm_90, NCCL 2.28, all GPUs on one NVSwitch.
+// ranks. A process per GPU under mpirun; sm_90, NCCL 2.28, all GPUs on one NVSwitch.
 //
 //   make multimem && mpirun -n RANKS ./multimem_gpu
 //

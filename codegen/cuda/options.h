@@ -1,5 +1,6 @@
-// The options of the programs in this directory, those of nccl-tests where they mean the same; and what they are
-// compiled with: -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...), -DREDUCTION=Max (Min, Prod).
+// The options of the programs in this directory, those of nccl-tests where they mean the same; and what they
+// are compiled with: -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...), -DREDUCTION=Max (Min,
+// Prod).
 #pragma once
 
 #include <algorithm>

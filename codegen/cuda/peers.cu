@@ -1,6 +1,7 @@
-// The algorithm in algorithm.h on real GPUs, a process each under mpirun: the kernel over NCCL's windows, with
-// loads and stores inside of a node and GIN between nodes. Fills inputs, runs, checks every element, replays as a
-// CUDA graph with other inputs, and prints times with the columns of nccl-tests. Needs NCCL 2.28 and MPI.
+// The algorithm in algorithm.h on real GPUs, one process each under mpirun: the kernel over NCCL's windows,
+// with loads and stores inside of a node and GIN between nodes. Fills inputs, runs, checks every element,
+// replays as a CUDA graph with other inputs, and prints times with the columns of nccl-tests. Needs NCCL 2.28
+// and MPI.
 //
 //   make peers && mpirun -n RANKS ./peers_gpu
 #include <algorithm>
@@ -56,7 +57,7 @@ class Machine {
     memory.own_output = allocate<T>(begin(most, algorithm::kRankRows[rank].output_chunks));
     memory.launches =
         allocate<std::uint64_t>(static_cast<long>(std::size(algorithm::kBlockRows)) * options.slices);
-    // The kernel looks for those of rank n from n * kOperands on; this one runs no other rank.
+    // The kernel reads those of rank n from n * kOperands on; this one runs no other rank.
     std::vector<char*> tensors(static_cast<std::size_t>(algorithm::kRanks * algorithm::Function::kOperands));
     for (int k = 0; k < algorithm::Function::kOperands; ++k) {
       tensors_.push_back(allocate<char>(static_cast<long>(tensor(k, rank, most).size())));
@@ -116,7 +117,7 @@ class Machine {
   }
 
  private:
-  // Scratch, counters and outboxes, at the same places in all ranks.
+  // Scratch, counters and outboxes, at the same offsets in all ranks.
   void make_window() {
     long scratch = 0, counters = 0;
     for (const chorale::PeerRankRow& rank : algorithm::kRankRows) {
@@ -147,7 +148,7 @@ class Machine {
     if (far) fail("peers", "some ranks are on other nodes, and this NCCL has no GIN");
 #endif
     require(ncclDevCommCreate(comm_, &requirements, &memory.comm), "ncclDevCommCreate");
-    // Nobody stores into memory that its owner still clears.
+    // No rank stores into memory that its owner still clears.
     require(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
     MPI_Barrier(MPI_COMM_WORLD);
   }

@@ -1,5 +1,5 @@
-// What the programs with a process a GPU share: errors that end all of them, numbers of all of them, and a main
-// around their work.
+// What the programs with one process per GPU share: errors that end all of them, numbers of all of them, and
+// a main around their work.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1  // C++ interfaces that MPI 3 removed: they have names of ours, as IN_PLACE
@@ -46,7 +46,7 @@ long wrong_of_all_ranks(const Values& values, const Checked& expected, unsigned 
   return wrong;
 }
 
-// Of NCCL's device API, nothing asked for yet.
+// Requirements of NCCL's device API, all at zero.
 inline ncclDevCommRequirements no_requirements() {
 #ifdef NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER
   ncclDevCommRequirements requirements = NCCL_DEV_COMM_REQUIREMENTS_INITIALIZER;
@@ -57,8 +57,9 @@ inline ncclDevCommRequirements no_requirements() {
   return requirements;
 }
 
-// Calls measure(rank, comm, options) in each of so many ranks; the ranks of a node take its GPUs in turn. measure
-// gives the wrong elements of all ranks. Exit code 0 if there are none, 1 if there are, 2 for what cannot run.
+// Calls measure(rank, comm, options) in each of `needed` ranks; GPUs of a node are assigned to its ranks
+// round-robin. measure returns the number of wrong elements of all ranks. Exit code 0 if there are none, 1 if
+// there are, 2 if the program cannot run.
 template <typename Measure>
 int on_ranks(int needed, int argc, char** argv, Measure measure) {
   MPI_Init(&argc, &argv);

@@ -8,7 +8,7 @@
 struct Words {
   unsigned word[4];
 };
-// The sum over all ranks of 16 bytes: of float, or of halves, which are added in float.
+// The sum over all ranks of 16 bytes: of float, or of 16-bit floats, which are added in float.
 template <typename Element>
 __device__ Words sum_of_all(const void* everywhere) {
   Words sum;

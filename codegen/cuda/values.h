@@ -9,7 +9,7 @@
 #include "runtime/device/kernel.h"
 #include "runtime/device/self_check.h"
 
-// What inputs hold and outputs must.
+// The values of inputs, and those required of outputs.
 template <chorale::Combination op>
 class Expected : public chorale::SelfCheck {
  public:
@@ -28,7 +28,7 @@ class Expected : public chorale::SelfCheck {
   }
 };
 
-// The first element of a slot; a block of the collective has so many elements.
+// The first element of a slot; a block of the collective has `elements` elements.
 inline long begin(long elements, int slot) {
   return chorale::Pieces{elements, algorithm::kPieces}.slot_begin(slot);
 }
@@ -56,7 +56,7 @@ inline std::vector<char> tensor(int operand, int rank, long elements) {
 template <typename T>
 class RankValues {
  public:
-  // Everything spoilt.
+  // Overwrites everything.
   RankValues(int rank, long elements)
       : rank_(rank),
         elements_(elements),
@@ -83,7 +83,7 @@ class RankValues {
     return wrong;
   }
 
-  // What the bits of this rank's promised slots make.
+  // Hashes of the bits of this rank's promised slots.
   void add_hashes(const chorale::SelfCheck& expected, std::vector<std::uint64_t>& hashes) const {
     const auto& promised = expected.promised();
     hashes.resize(promised.size(), 0);
@@ -102,5 +102,5 @@ class RankValues {
 
   const int rank_;
   const long elements_;
-  std::vector<T> values_[2];  // as places number them: in place both kinds of slots may lie in one
+  std::vector<T> values_[2];  // [buffer of a slot]: in place both kinds of slots may lie in one
 };

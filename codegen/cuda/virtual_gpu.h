@@ -38,7 +38,7 @@ class Device {
     ::fit(options, chorale::peer_kernel<op, Memory>, static_cast<int>(std::size(algorithm::kBlockRows)), 32);
   }
 
-  // finish: divide or round what the kernel has left.
+  // finish: divide or round the results of the kernel.
   void launch(const Launch& given, int threads, bool finish) {
     Launch launch = given;
     void* arguments[] = {&launch};
@@ -55,7 +55,7 @@ class Device {
   }
   void wait() { require(cudaStreamSynchronize(stream_), "the kernel"); }
 
-  // As a graph, replayed so often; microseconds of one.
+  // Replays a graph `times` times; microseconds of one.
   double replay(const Launch& given, int threads, bool finish, int warm_up, int times) {
     return timed_as_graph(
         stream_, warm_up, times, [&] { launch(given, threads, finish); }, [] {});

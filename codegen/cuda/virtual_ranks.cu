@@ -1,10 +1,10 @@
 // All ranks of the algorithm in algorithm.h on one GPU, or, compiled as plain C++, on threads of a CPU: fills
-// inputs, runs the kernel, checks every element, replays it as a CUDA graph with other inputs, and prints times
-// with the columns of nccl-tests, beside a copy of as many bytes on the device.
+// inputs, runs the kernel, checks every element, replays it as a CUDA graph with other inputs, and prints
+// times with the columns of nccl-tests, beside a copy of as many bytes on the device.
 //
-// The element type is float; -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...) takes another one,
-// -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds halves as float32, -DIN_PLACE has input and output
-// in one memory.
+// The element type is float; -DELEMENT=chorale::Float16 (Bfloat16, double, std::int32_t, ...) takes another
+// one, -DREDUCTION=Max (Min, Prod) another operation, -DWIDEN adds 16-bit floats as float32, -DIN_PLACE has
+// input and output in one memory.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -33,7 +33,7 @@ constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
 constexpr bool kWidened = !std::is_same_v<T, W>;
 using Virtual = Device<kReduction, chorale::SharedMemory<T, W, algorithm::Function>>;
 
-// The algorithm on such a device, for messages up to a size.
+// The algorithm on such a device, for messages up to a given size.
 class Machine {
  public:
   Machine(Virtual& device, const Options& options, long most)
@@ -83,8 +83,8 @@ class Machine {
       device_.upload(outputs_[n], values.output().data(), static_cast<long>(values.output().size()));
       for (int k = 0; k < algorithm::Function::kOperands; ++k) {
         const std::vector<char> bytes = tensor(k, n, elements);
-        device_.upload(tensors_[static_cast<std::size_t>(n * algorithm::Function::kOperands + k)], bytes.data(),
-                       static_cast<long>(bytes.size()));
+        device_.upload(tensors_[static_cast<std::size_t>(n * algorithm::Function::kOperands + k)],
+                       bytes.data(), static_cast<long>(bytes.size()));
       }
     }
   }

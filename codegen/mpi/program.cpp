@@ -1,5 +1,5 @@
-// A program over MPI as codegen/mpi_source.cpp prints it, but for its tables: these are an example's, so that this
-// compiles and runs as it is (tests/scripts/mpi.cmake).
+// A program over MPI as codegen/mpi_source.cpp prints it, but for its tables: these are an example's, so that
+// this compiles and runs as it is (tests/scripts/mpi.cmake).
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
@@ -14,7 +14,7 @@
 
 using chorale::Pieces;
 
-// Are messages so long that those that share a port go one after the other?
+// Whether messages are so long that those that share a port go one after the other.
 bool is_long(long n) {
   return static_cast<double>(n) * sizeof(float) / kPieces > kLong;
 }
@@ -25,8 +25,8 @@ void require(int code, const char* what) {
   MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-// The collective for blocks of n elements, from input to output, with this rank's tensors of the function that is
-// applied to sums, if one is. Make it once, run it often.
+// The collective for blocks of n elements, from input to output, with this rank's tensors of the function
+// that is applied to sums, if one is. Make it once, run it often.
 class Algorithm {
  public:
   Algorithm(MPI_Comm comm, int rank, long n, const float* input, float* output, const void* const* tensors)

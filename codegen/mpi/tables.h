@@ -1,4 +1,5 @@
-// The tables of an example: an AllReduce over two ranks, each of which adds up and hands out one of its two chunks.
+// The tables of an example: an AllReduce over two ranks, each of which adds up and hands out one of its two
+// chunks.
 #pragma once
 
 #include <array>
@@ -12,7 +13,7 @@ namespace {
 
 constexpr const char* kName = "allreduce on ring:2: 2 steps, 2 rounds, 2 chunks";
 constexpr int kRanks = 2, kSteps = 2, kPieces = 2;  // pieces of a block
-constexpr bool kAgreed = true;                      // do all ranks get the same bits of a sum?
+constexpr bool kAgreed = true;                      // whether all ranks get the same bits of a sum
 
 // By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.
 constexpr std::array<int, 3> kSizes[] = {
@@ -26,14 +27,14 @@ constexpr std::array<int, 8> kMessages[] = {
     {1, 0, 0, 0, 1, 1, 1, 1}, {1, 0, 1, 0, 0, 0, 0, 0}, {1, 1, 0, 0, 2, 1, 0, 0}, {1, 1, 1, 0, 3, 1, 1, 1},
 };
 
-// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the function is
-// applied or -1
+// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the
+// function is applied or -1
 constexpr std::array<int, 9> kLocal[] = {
     {0, 0, 1, 0, 0, 1, 0, 0, -1},
     {1, 0, 1, 0, 1, 1, 1, 1, -1},
 };
 
-// No piece is long: messages go all at once, be they of any size.
+// No piece counts as long: messages of any size go all at once.
 constexpr double kLong = HUGE_VAL;  // bytes
 constexpr int kLongSteps = kSteps;
 constexpr const auto& kLongMessages = kMessages;
@@ -60,10 +61,10 @@ constexpr chorale::SameInput kSame[] = {
     {-1, -1, -1, -1},
 };
 
-// By rank: where its first output lies in the inputs.
+// By rank: the position of its first output in the inputs.
 constexpr int kSlices[] = {0, 0};
 
-// Nothing is applied to complete sums.
+// No function is applied to complete sums.
 struct Tensors {
   const void* const* data;
   long slice;

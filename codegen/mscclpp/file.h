@@ -1,5 +1,5 @@
-// An execution plan of MSCCL++ as it is in the file, with names resolved: what read_plan.cpp and write_plan.cpp
-// translate from and to peer programs.
+// An execution plan of MSCCL++ as it is in the file, with names resolved: what read_plan.cpp and
+// write_plan.cpp translate from and to peer programs.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct Role {
   bool packet = false;
   bool operator==(const Role&) const = default;
 };
-// What an operation that moves data reads and writes: some first places, and any number of others.
+// The operands of an operation that moves data: some first operands, and any number of others.
 struct Shape {
   const char* name;
   bool pairs;  // the i-th source goes to the i-th destination; else all are added up, and go to all
@@ -34,7 +34,8 @@ struct Shape {
   Role more_to;
 };
 
-// The one that puts what such places have together into such places, without packets; null: there is none.
+// The shape that combines operands of the roles `from` and stores to `to`, without packets; null if there is
+// none.
 const Shape* shape_for(const std::vector<Role>& from, const std::vector<Role>& to);
 
 struct PlanPlace {
@@ -50,7 +51,7 @@ struct Operation {
   const Shape* shape = nullptr;    // of those that move data
   std::vector<int> channels = {};  // of the rank
   std::vector<PlanPlace> from = {}, to = {};
-  int size = 0;  // of all places, in chunks of the file
+  int size = 0;  // of all operands, in chunks of the file
   int part = 0, parts = 1;
   int barrier = -1, blocks = 0;
   std::vector<int> semaphores = {};
@@ -78,11 +79,11 @@ struct Gpu {
   std::vector<Threadblock> blocks = {};
 };
 
-// The gpus of a plan. `notes` gets what its loader stumbles over. Throws InputError for what is missing, unknown
-// or out of range, with rank, thread block and operation as places in the file.
+// The gpus of a plan. `notes` gets what its loader does not accept. Throws InputError for missing or unknown
+// keys and values out of range, located by rank, thread block and operation.
 std::vector<Gpu> gpus_of(const JsonReader& root, int most_operations, std::vector<std::string>& notes);
 
-// What of it is too much for executors: "a thread block with ...", and its place; none: nothing.
+// The excess over the limits of executors: "a thread block with ...", and its location; none if it fits.
 std::optional<Fault> excess(const std::vector<Gpu>&, int most_operations);
 
 struct Plan {

@@ -22,7 +22,7 @@ void refuse_too_many(long long pieces, const std::string& file) {
                      fmt::format("at most {} are understood here", kMostPieces));
 }
 
-// Bytes of a scratch chunk in which units of pipelines take turns; 0: they do not.
+// Bytes of a scratch chunk that units of pipelines reuse in round-robin order; 0: they do not.
 long long reused_room(const std::vector<Gpu>& gpus, const std::string& file) {
   bool in_pipeline = false;
   const Operation* outside = nullptr;

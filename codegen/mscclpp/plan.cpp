@@ -1,7 +1,7 @@
-// The idea: a plan is a peer program in other words, so the lowering is the one that kernels have, with what is scarce
-// in the executor as options: few channels, so counters are shared, and few operations, so what a step tells and awaits
-// goes together; one scratch, so ranks meet when a launch begins. The invariant: the text itself, read back, is what is
-// refereed.
+// The idea: a plan is another form of a peer program, so its lowering is that of the kernels, with the
+// executor's limits as options: few channels, so counters are shared; few operations, so the signals of a
+// step, and its waits, are combined; one scratch, so ranks meet when a launch begins. The invariant: the text
+// itself, read back, is verified.
 #include "codegen/mscclpp/plan.h"
 
 #include <stdexcept>

@@ -2,10 +2,10 @@
 // target with memory that ranks share has them (codegen/passes/peer_lowering.h), written down.
 //
 // Rules that are kept (src/core/executor, src/core/include/execution_common.hpp): all keys that the loader
-// demands; at most 64 operations, 16 channels and 16 remote buffers a thread block, 8 channels an operation;
-// `nop` (all threads of the block meet) between operations that depend on each other. Protocol Simple, sums only;
-// sizes must be divisible by the chunks, says the executor. What is printed is read back (codegen/mscclpp/read_plan.h)
-// and refereed (semantics/verify_peers.h).
+// requires; at most 64 operations, 16 channels and 16 remote buffers per thread block, 8 channels per
+// operation; `nop` (all threads of the block meet) between operations that depend on each other. Protocol
+// Simple, sums only; the executor requires sizes divisible by the chunks. What is printed is read back
+// (codegen/mscclpp/read_plan.h) and verified (semantics/verify_peers.h).
 #pragma once
 
 #include <string>
@@ -23,15 +23,15 @@ struct MscclppOptions {
   long long max_bytes = 0;  // 0: no limit
 };
 
-// What the program has to be for the executor (LoweringOptions::peers; with reuse_scratch = false, since
-// thread blocks that have nothing to do with each other run side by side).
+// The options of a program for the executor (LoweringOptions::peers; with reuse_scratch = false, since thread
+// blocks that have nothing to do with each other run concurrently).
 PeerOptions peers_for_mscclpp(const MscclppOptions& = {});
 
 // Throws InputError, which names the program, for a collective that the format has no name for.
 void require_mscclpp_name(const Collective&, const std::string& program);
 
-// For input and output as the program has them, in place or not. Throws InputError that says what the format or its
-// executor cannot do: a limit, a custom collective.
+// For input and output as the program has them, in place or not. Throws InputError with what the format or
+// its executor cannot do: a limit, a custom collective.
 std::string to_mscclpp_plan(const Verified<PeerProgram>&, const MscclppOptions& = {});
 
 }  // namespace chorale

@@ -1,4 +1,4 @@
-// Plans as JSON text, with the keys that the loader demands.
+// Plans as JSON text, with the keys that the loader requires.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

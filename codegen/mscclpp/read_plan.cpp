@@ -1,7 +1,8 @@
-// What depends on the whole file comes first: how finely chunks are cut (pieces.h), the stretches of scratch that packets come
-// in, the blocks that meet at a barrier. Then each operation becomes instructions where it stands; a counter gets its number
-// when it is first met. What can only be seen at the end is looked at last: a channel, semaphore or packet that is signalled
-// and awaited differently often would drift from launch to launch.
+// What depends on the whole file comes first: how finely chunks are cut (pieces.h), the stretches of scratch
+// that packets come in, the blocks that meet at a barrier. Then each operation becomes instructions where it
+// stands; a counter gets its number when it is first met. What can only be seen at the end is checked last: a
+// channel, semaphore or packet that is signalled and awaited differently often would drift from launch to
+// launch.
 #include "codegen/mscclpp/read_plan.h"
 
 #include <fmt/format.h>
@@ -74,9 +75,9 @@ class Translator {
 
  private:
   enum class Kind { Channel, Unpaired, Barrier, Semaphore, Packet };
-  using Name = std::array<int, 3>;  // kind, and what tells counters of a kind apart
+  using Name = std::array<int, 3>;  // kind, and what distinguishes counters of a kind
 
-  // Who signals or waits, and how often in a launch.
+  // The thread block that signals or waits, and how often in a launch.
   struct End {
     Rank rank = -1;
     int block = -1;
@@ -86,7 +87,7 @@ class Translator {
 
   int ranks() const { return static_cast<int>(gpus_.size()); }
 
-  // Plans in place may say of one of the two buffers only how long it is.
+  // Plans in place may give the length of only one of the two buffers.
   void outputs_in_place() {
     for (Rank n = 0; n < ranks(); ++n) {
       Gpu& gpu = gpus_[n];
@@ -100,7 +101,7 @@ class Translator {
     }
   }
 
-  // Every place, in our chunks, is an integer.
+  // Every position, in chunks of the program, is an integer.
   void sizes() const {
     const long long pieces = std::max(pieces_.of_chunk(), pieces_.of_scratch_chunk());
     const auto require = [&](long long chunks, const std::string& where) {
@@ -118,7 +119,7 @@ class Translator {
   }
 
   // A packet takes twice its data's room, so plain data and packets cannot share scratch; and plain stores to
-  // a peer's scratch, and switches, do not know of its two halves.
+  // a peer's scratch, and switches, cannot address its two copies.
   void scratch_rules() const {
     bool plain = false, packet = false;
     for_all_operations(gpus_, [&](const Operation& op, const Operation*) {
@@ -377,8 +378,8 @@ class Translator {
   Rank rank_ = 0;                                                   // whose block is being translated
   int program_block_ = 0;
   int instructions_ = 0;
-  std::map<std::pair<Rank, int>, std::vector<int>> meetings_ =
-      {};  // blocks that have a barrier, by rank and barrier
+  // Blocks that have a barrier, by rank and barrier.
+  std::map<std::pair<Rank, int>, std::vector<int>> meetings_ = {};
 };
 
 }  // namespace

@@ -12,11 +12,11 @@
 //   packets (ppkt, ..., recspkt)       Wait, Sync, Move, Sync, Signal: a counter for each stretch of scratch
 //                                      that is stored and loaded as a whole, listed in `packets`
 //   tbg_info                           the part of the chunks that the block of a group moves
-//   pipeline                           its operations for each unit in turn, unrolled
+//   pipeline                           its operations for each unit, one after the other, unrolled
 //
-// A chunk of the file is `pieces` chunks of the program: so many that parts of groups and units of pipelines
-// are chunks of their own. How many units there are depends on the size of the data: it is taken to be two
-// or, where units take turns in scratch (reuse_resources), two more than there is room for.
+// A chunk of the file is `pieces` chunks of the program, such that each part of a group and each unit of a
+// pipeline is a chunk of its own. The number of units depends on the size of the data: it is taken to be two
+// or, if units reuse scratch (reuse_resources), two more than there is room for.
 //
 // Sizes are assumed to be such that all parts of a group are equally long.
 #pragma once
@@ -34,22 +34,22 @@ namespace chorale {
 struct MscclppFile {
   Collective collective = {};
   PeerProgram program = {};
-  std::vector<PeerPacket> packets = {};  // for the referee
+  std::vector<PeerPacket> packets = {};  // for the verifier
   std::string protocol = {};
   int pieces = 1;                       // chunks of the program in one of the file
   std::vector<std::string> notes = {};  // what its loader stumbles over, though the plan has a meaning
 };
 
-// Throws InputError, with rank, thread block and operation as places in the file, for what is no such plan
-// and for what has no meaning here: unknown operations and collectives, channels through a proxy (port), an
-// index out of range, more than the executor's 64 operations, 16 channels and 16 buffers a thread block, 8
-// channels an operation, 16 barriers and semaphores; a channel, semaphore or packet of two blocks; waits and
-// signals whose numbers in a launch differ; what the executor does otherwise than the plan says (get between
-// different indices, packets in a pipeline, peers' scratch in two halves).
-// `most_operations` is for executors that were built with another limit.
+// Throws InputError, located by rank, thread block and operation, if the text is not such a plan, and for
+// what has no meaning here: unknown operations and collectives, channels through a proxy (port), an index out
+// of range, more than the executor's 64 operations, 16 channels and 16 buffers per thread block, 8 channels
+// per operation, 16 barriers and semaphores; a channel, semaphore or packet of two blocks; waits and signals
+// whose numbers in a launch differ; what the executor does not do as the plan states (get between different
+// indices, packets in a pipeline, double-buffered scratch of peers). `most_operations` is for executors that
+// were built with another limit.
 MscclppFile mscclpp_from_json(std::string_view text, const std::string& file, int most_operations = 64);
 
-// Is this JSON text such a plan, perhaps a wrong one? It is an object with the key "gpus".
+// Whether this JSON text is such a plan, perhaps a faulty one: it is an object with the key "gpus".
 bool is_mscclpp_plan(std::string_view text, const std::string& file);
 
 }  // namespace chorale

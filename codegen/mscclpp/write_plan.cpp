@@ -1,5 +1,5 @@
-// The idea: an instruction is an operation, and the same on several channels is one operation; all else is names. What
-// was there before wrote text while it lowered, so nothing could say what a plan of a given program is.
+// The idea: an instruction is an operation, and the same on several channels is one operation; all else is
+// names. An earlier version wrote text while it lowered, so the plan of a given program was not defined.
 #include "codegen/mscclpp/write_plan.h"
 
 #include <fmt/format.h>
@@ -37,7 +37,7 @@ class PlanWriter {
       raisers_[{i.rank, i.counter}] = n;
       if (i.relaxed) relaxed_.insert({i.rank, i.counter, i.value});
     });
-    std::map<std::pair<Rank, Rank>, int> counters;  // by owner and who raises them
+    std::map<std::pair<Rank, Rank>, int> counters;  // by owner and raising rank
     for (const auto& [counter, raiser] : raisers_) ordinal_[counter] = counters[{counter.first, raiser}]++;
     for (Rank n = 0; n < ranks(); ++n) {
       const PeerRank& rank = program.ranks[n];

@@ -12,7 +12,8 @@ std::string& last_error() {
   return text;
 }
 
-// The tensors are those of the function that is applied to sums, this rank's, on its device. With a time limit, waits for each step. The current device must be the communicator's.
+// The tensors are those of the function that is applied to sums, this rank's, on its device. With a time
+// limit, waits for each step. The current device must be the communicator's.
 ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
                  cudaStream_t stream, const void* const* tensors,
                  std::chrono::milliseconds limit = std::chrono::milliseconds(0)) {
@@ -90,7 +91,8 @@ Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int ite
   const long together = in_place ? std::max(inputs, outputs) : inputs + outputs;
   require(cudaMalloc(&memory, together * sizeof(T) + 512), "cudaMalloc");
   T* const base = static_cast<T*>(memory);
-  const long apart = in_place && inputs > 0 && outputs > 0 ? rank * n : 0;  // a rank may have one of them only
+  // a rank may have only one of them
+  const long apart = in_place && inputs > 0 && outputs > 0 ? rank * n : 0;
   T* const send = base + (kInputShift > 0 ? apart : 0);
   T* const recv = in_place ? base + (kInputShift < 0 ? apart : 0)
                            : base + (inputs * sizeof(T) + 255) / 256 * 256 / sizeof(T);

@@ -1,5 +1,5 @@
-// One walk over the schedule that knows, for each chunk and rank, where its value is and where it goes when
-// something arrives. All sends of a step are emitted before any of its arrivals is looked at, since they read
+// One pass over the schedule that tracks, for each chunk and rank, where its value is and where it goes when
+// a message arrives. All sends of a step are emitted before any of its arrivals is processed, since they read
 // what was there before; of what arrives at one value, what replaces it comes before what is added to it.
 // Sums are made in the order in which all destinations make them (semantics/agreement.h), by as many
 // additions as in any other order.
@@ -101,7 +101,7 @@ class SlotAssigner {
     std::vector<std::optional<Slot>> at = {v.at};
     for (const Arrival& arrival : arrivals) {
       const int number = arrival.reduce ? static_cast<int>(at.size()) : 0;
-      const bool free = number == 0 ? v.at != v.home || v.sent_in != step_  // nobody reads what is replaced
+      const bool free = number == 0 ? v.at != v.home || v.sent_in != step_  // the replaced value is not read
                                     : number == first && at.front() != v.home;
       const Slot landing = free ? *v.home : new_scratch(n);
       emit(n, {.does = receiving(landing, piece(c)), .peer = arrival.src, .message = arrival.message});
@@ -130,7 +130,7 @@ class SlotAssigner {
     return two.into == 0 ? two.from : two.from == 0 ? two.into : -1;
   }
 
-  // Of the step; sums are asked for in the order in which they are made.
+  // Of the step; callers request sums in the order in which they are made.
   std::vector<Addition> additions(Chunk c, Rank n) {
     if (sums_.empty() || next_sum_[c] == sums_[c].size()) return {};
     SumMade& next = sums_[c][next_sum_[c]];

@@ -1,4 +1,5 @@
-// The passes of relax(), in their order, after those of events.h: from a list of events a rank to its blocks.
+// The passes of relax(), in their order, after those of events.h: from a list of events per rank to its
+// blocks.
 #pragma once
 
 #include <vector>
@@ -10,12 +11,12 @@
 
 namespace chorale {
 
-// Each message gets one of so many channels. Those that carry one value along stay together, so that it can
-// stay in a register; each such chain goes where its fullest connection is emptiest.
+// Each message gets one of `channels` channels. Those that carry one value along stay together, so that it
+// can stay in a register; each such chain goes where its fullest connection is emptiest.
 void spread(std::vector<Events>&, int channels);
 
-// What is sent in a step, in the order in which it is received, as queues want it. Sends of a step read what was
-// before it, so their order is free.
+// Orders the sends of a step as they are received, which queues require. Sends of a step read what was before
+// it, so their order is free.
 void match_order(std::vector<Events>&);
 
 // The blocks of a rank, each with at most one peer to send to and one to receive from, with all dependencies

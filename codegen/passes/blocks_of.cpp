@@ -1,11 +1,11 @@
-// A block for each pair of peers between which values are handed on, those that do it most first, so that a value can stay in
-// a register; then one for each peer and direction that is left, and one for what is local. The rank's list is an order in
-// which it could do everything alone, so what must come before what is read off it: a read after the last write of its slot,
-// a write after that and after all reads since.
+// A block for each pair of peers between which values are handed on, those that do it most first, so that a
+// value can stay in a register; then one for each peer and direction that is left, and one for what is local.
+// The rank's list is an order in which it could do everything alone, so what must come before what follows
+// from it: a read after the last write of its slot, a write after that and after all reads since.
 //
-// Invariant: a block sends to at most one rank and receives from at most one, on one channel. A receive and the send after it
-// become one instruction only if the send waits for nothing but its own block; what it left in its slot is then not stored
-// unless somebody else reads it, so the hazards are found anew.
+// Invariant: a block sends to at most one rank and receives from at most one, on one channel. A receive and
+// the send after it become one instruction only if the send waits for nothing but its own block; what it left
+// in its slot is then not stored unless another operation reads it, so the hazards are found anew.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -27,7 +27,8 @@ class RankBuilder {
     find_hazards();
     if (options_.fuse) {
       fuse();
-      find_hazards();  // what stays in a register is neither read nor, where nobody else wants it, written
+      // a value in a register is not read from memory, nor written unless another operation reads it
+      find_hazards();
     }
   }
 

@@ -1,6 +1,7 @@
-// The idea: the symbolic run of the referee knows after each operation what is in its result, so it says where a sum
-// becomes complete, and the function goes with that operation. It used to be put into programs of blocks, where an
-// instruction that completed a sum and sent it on had to be cut open, and the peer form had none.
+// The idea: the verifier's symbolic run determines the content of each operation's result, so it finds where
+// a sum becomes complete, and the function is attached to that operation. It used to be put into programs of
+// blocks, where an instruction that completed a sum and sent it on had to be cut open, and the peer form had
+// none.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -13,7 +14,7 @@
 namespace chorale {
 namespace {
 
-// Where in the inputs the outputs of each rank begin. That they follow each other there is for the referee to say.
+// Where in the inputs the outputs of each rank begin. The verifier checks that they are contiguous there.
 void set_slices(const Collective& collective, Program& program) {
   const Promise promise(collective);
   for (Rank n = 0; n < promise.ranks(); ++n)

@@ -1,9 +1,10 @@
-// Sends of a step read what was before it, so in the list they come first, then what arrives, then what is local. A receive is
-// taken by a local operation of its step, and is no event of its own, where nobody else can see the slot that it lands in:
-// the next use of that slot is the operation, and the one after it, if any, another receive.
+// Sends of a step read what was before it, so in the list they come first, then what arrives, then what is
+// local. A receive is taken by a local operation of its step, and is not an event of its own, if no other
+// operation can read the slot that it lands in: the next use of that slot is the operation, and the one after
+// it, if any, another receive.
 //
-// Messages of one step and one pair of ranks are merged where they follow each other at both ends, but not into slots at which
-// several messages of the step arrive.
+// Messages of one step and one pair of ranks are merged where they follow each other at both ends, but not
+// into slots at which several messages of the step arrive.
 #include "codegen/passes/events.h"
 
 #include <algorithm>
@@ -70,7 +71,7 @@ class Landing {
       return -1;
     const bool stays = std::ranges::find(local.does.to, DataPlace{landing}) != local.does.to.end();
     if (landing.buffer == Buffer::Scratch && !stays) {
-      // A mailbox: nobody else may want what lies in it.
+      // A mailbox: no other operation may read it.
       if (here + 2 == uses.end()) return by;
       const Instruction& after = *all_[*(here + 2)];
       return after.does.takes ? by : -1;

@@ -1,5 +1,5 @@
-// What each rank does, as one list: the form between a Program and programs of blocks. For the lowerings of
-// this room.
+// The operations of each rank, as one list: the form between a Program and programs of blocks. For the
+// lowerings of this room.
 #pragma once
 
 #include <map>
@@ -9,8 +9,8 @@
 
 namespace chorale {
 
-// Something that a rank does, with its message. Events of a rank are in an order in which they could be done one
-// after the other.
+// Something that a rank does, with its message. Events of a rank are in an order in which they could be done
+// one after the other.
 struct Event {
   DataOperation does = {};
   int step = 0;
@@ -30,14 +30,14 @@ struct Ends {
 
 std::map<int, Ends> ends_of(const std::vector<Events>&);
 
-// From steps to one list a rank: a message that a local copy or sum takes from a mailbox lands where it is
+// From steps to one list per rank: a message that a local copy or sum takes from a mailbox lands where it is
 // wanted. In each step sends come first.
 Events landed(const RankProgram&);
 
-// Consecutive chunks that go the same way in one step become one message.
+// Consecutive chunks with the same source and destination in one step become one message.
 void merge_messages(std::vector<Events>&, int pieces);
 
-// All slots of these places, each the first of `count`.
+// All slots of these operands, each the first of `count`.
 std::vector<Slot> slots_of(const std::vector<DataPlace>&, int count);
 
 }  // namespace chorale

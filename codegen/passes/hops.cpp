@@ -1,6 +1,6 @@
-// The idea: once every message has a place of its own, sending is storing, and what is left to know of a rank is a list
-// of Moves. So what is sent on can be stored by whoever makes it, and chunks that never meet in memory can be told
-// apart, whatever target it is for.
+// The idea: once every message has a slot of its own, sending is storing, and a rank is a list of Moves. So a
+// value that is sent on can be stored by the Move that makes it, and chunks that never meet in memory can be
+// separated, for any target.
 #include "codegen/passes/hops.h"
 
 #include <algorithm>
@@ -81,7 +81,7 @@ void fuse(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
 }
 
 void drop_dead_stores(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
-  std::set<DataPlace> dead;  // at this point nobody will read them before they are stored again
+  std::set<DataPlace> dead;  // at this point they are not read before they are stored again
   const auto is_dead = [&](const DataPlace& slot) { return dead.contains(slot); };
   // Backwards. Output is wanted at the end, scratch is not.
   for (const Hop& hop : hops)

@@ -1,4 +1,4 @@
-// What each rank does in a peer program before it is known who waits for what. For peer_lowering.cpp.
+// The Moves of each rank in a peer program, before waits are known. For peer_lowering.cpp.
 #pragma once
 
 #include <functional>
@@ -14,9 +14,9 @@ namespace chorale {
 
 // A Move to be, with the messages that it takes and brings: what a message brings lies in its mailbox.
 struct Hop {
-  DataOperation move = {};  // its places have ranks
-  int turn = 0;    // what is sent in a step has its number, and what is taken in the step before, too
-  int takes = -1;  // message; -1: none
+  DataOperation move = {};       // its operands have ranks
+  int turn = 0;                  // the step in which it sends; what it takes in step s - 1 also has s
+  int takes = -1;                // message; -1: none
   std::vector<int> brings = {};  // messages
   int part = 0;
   bool gone = false;  // what it did, an earlier one does as well
@@ -33,17 +33,18 @@ Mailboxes mailboxes_of(const Program&, const std::vector<Events>&);
 
 std::vector<Hops> hops_of(const std::vector<Events>&, const Mailboxes&);
 
-// What is sent after it was made is stored to the peer by whoever makes it, where the target has such a Move.
+// A value that is sent after it was made is stored to the peer by the hop that makes it, if the target has
+// such a Move.
 void fuse(Hops&, const std::function<bool(const DataOperation&)>& has);
 
-// What goes to a peer need not be kept where nobody reads it any more, likewise.
+// Likewise, a value stored to a peer is not kept locally if no later operation reads it.
 void drop_dead_stores(Hops&, const std::function<bool(const DataOperation&)>& has);
 
-// Sets `part`: hops of all ranks whose data meet in a slot that is written are of one part. Returns how many parts
-// there are.
+// Sets `part`: hops of all ranks whose data meet in a slot that is written are of one part. Returns how many
+// parts there are.
 int find_parts(std::vector<Hops>&);
 
-// All places of these, each the first of `count`.
+// All slots of these operands, each the first of `count`.
 std::set<DataPlace> touched(const std::vector<DataPlace>& firsts, int count);
 
 }  // namespace chorale

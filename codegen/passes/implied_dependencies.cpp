@@ -1,7 +1,8 @@
-// The program is run on vector clocks: how far every block of every rank must have come when a block has come this far, by what
-// it did, what it waited for, and what the senders of its messages knew. A dependency is dropped where that is known without
-// it, or where another dependency of the same instruction brings it along. Each instruction is looked at once, after all that
-// it waits for; blocks that wait forever keep what they have, and the referee will say so.
+// The program is run on vector clocks: how far every block of every rank must have come when a block has come
+// this far, by what it did, what it waited for, and what the clocks of its messages' senders were. A
+// dependency is dropped where that is known without it, or where another dependency of the same instruction
+// brings it along. Each instruction is examined once, after all that it waits for; blocks that wait forever
+// keep what they have, and the verifier will report it.
 #include <algorithm>
 #include <map>
 #include <tuple>

@@ -1,6 +1,7 @@
-// Three passes over each rank, each of which leaves less to the next: sums are made where the input lies already, copies of
-// what is in its place are dropped, and only what is still read after its place was written is saved before everything else.
-// Time is counted in half steps, messages before what is local, as epochs have it (ir/program.h).
+// Three passes over each rank, each of which leaves less to the next: sums are made where the input lies
+// already, copies of data already in position are dropped, and only inputs that are still read after being
+// overwritten are saved before everything else. Time is counted in units of half a step, messages before what
+// is local, as epochs have it (ir/program.h).
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -39,7 +40,7 @@ class SharedMemory {
   }
   Slot new_scratch() { return {Buffer::Scratch, program_.scratch_chunks++}; }
 
-  // Of a sum of the input and something else that goes to the input's place: the same place is read and
+  // For a sum of the input and another operand that is stored over the input: the same slot is read and
   // written.
   void add_in_place(DataOperation& op) const {
     if (!is_local(op) || op.from.size() != 2) return;
@@ -48,9 +49,10 @@ class SharedMemory {
     if (same_place(op.from[0].slot, to)) op.from[0].slot = to;
   }
 
-  // A receive whose slot the input in its place is added to next: what arrives is added to the input instead.
+  // A receive into the slot that the input at that address is added to next: the message is added to the
+  // input instead.
   void add_to_input(std::vector<Instruction>& instructions) {
-    std::map<Slot, bool> written;  // by place
+    std::map<Slot, bool> written;  // by slot
     for (std::size_t k = 0; k < instructions.size(); ++k) {
       Instruction& recv = instructions[k];
       bool first = true;
@@ -71,9 +73,9 @@ class SharedMemory {
     }
   }
 
-  // Inputs that are read when or after their place is written.
+  // Inputs that are read when or after they are overwritten.
   bool save_inputs() {
-    std::map<Slot, int> first_write;  // by place: 2 * step, and one more if it is local
+    std::map<Slot, int> first_write;  // by slot: 2 * step, and one more if it is local
     const auto time = [](const Instruction& i) { return 2 * i.step + (is_local(i.does) ? 1 : 0); };
     const auto for_each = [this](auto function) {
       for (ThreadBlock& block : program_.blocks)

@@ -1,6 +1,6 @@
-// The idea: who tells whom what is known before any instruction is written, since what a rank tells it tells in the order
-// of its hops; so values of counters are found rank by rank, and then all Waits know theirs. The invariant of a block:
-// between two accesses of its threads to a slot, one of them a store, there is a Sync.
+// The idea: all signals are known before any instruction is written, since a rank signals in the order of its
+// hops; so values of counters are found rank by rank, and then all Waits have theirs. The invariant of a
+// block: between two accesses of its threads to a slot, one of them a store, there is a Sync.
 #include "codegen/passes/lanes.h"
 
 #include <algorithm>
@@ -11,8 +11,9 @@
 namespace chorale {
 namespace {
 
-// The instructions of one block, with a Sync wherever its threads must meet: what one has stored others load and
-// overwrite after it only, what one has loaded others overwrite after it, and so it is with what a Wait was for.
+// The instructions of one block, with a Sync wherever its threads must meet: what one has stored others load
+// and overwrite after it only, what one has loaded others overwrite after it, and so it is with what a Wait
+// was for.
 class BlockWriter {
  public:
   void wait(int counter, int value, int lag) {
@@ -55,7 +56,8 @@ class BlockWriter {
   bool waited_ = false;
 };
 
-// What a rank tells another one: that a message has come, or (message -1) that all that it sent has been read.
+// A notification from one rank to another: a message has come, or (message -1) all that it sent has been
+// read.
 struct News {
   Rank to = -1;
   Rank from = -1;
@@ -101,7 +103,7 @@ class LaneWriter {
   }
 
  private:
-  // What is done together: it awaits all, moves, and tells all.
+  // Hops that are done together: all waits, then the moves, then all signals.
   struct Group {
     std::vector<News> awaits = {};
     std::vector<const Hop*> hops = {};
@@ -142,7 +144,7 @@ class LaneWriter {
     }
   }
 
-  // In the order of the rank that tells, which gives the values that others wait for.
+  // In the order of the signalling rank, which gives the values that others wait for.
   void find_signals(Group& group) {
     std::map<News, PeerInstruction*> told;
     group.signals.reserve(group.tells.size());
@@ -158,7 +160,7 @@ class LaneWriter {
         else
           signal->relaxed = !work_.options.double_scratch;
       } else {
-        signal->does = {};  // several messages are no place that could be named
+        signal->does = {};  // several messages have no common slot to name
       }
       values_[news] = signal->value;
     }

@@ -1,7 +1,9 @@
-// Lanes of peer programs: one block of each rank, which talk among themselves alone. For peer_lowering.cpp.
+// Lanes of peer programs: one block of each rank, which communicate only with each other. For
+// peer_lowering.cpp.
 //
-// What is closed can be a lane: both ends of each message, and all hops that touch a slot that any of them writes. So
-// counters and their values are a lane's own affair, and it can be weighed by itself (PeerOptions::excess).
+// What is closed can be a lane: both ends of each message, and all hops that touch a slot that any of them
+// writes. So counters and their values are local to a lane, and its size can be measured by itself
+// (PeerOptions::excess).
 #pragma once
 
 #include <map>
@@ -15,7 +17,7 @@
 
 namespace chorale {
 
-// What the lowering of a program knows from beginning to end.
+// State of the lowering of a program, from beginning to end.
 struct PeerWork {
   const PeerOptions& options;
   std::map<int, Ends> ends = {};  // by message

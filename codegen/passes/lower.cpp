@@ -31,7 +31,7 @@ Program in_epochs(const Verified<Schedule>& schedule, const LoweringOptions& opt
   Program p = assign_slots(topology, collective, *schedule);
   if (!options.name.empty()) p.name = options.name;
   p = order_epochs(std::move(p));
-  if (options.reuse_scratch) p = reuse_scratch(std::move(p));  // it looks at all uses of a slot
+  if (options.reuse_scratch) p = reuse_scratch(std::move(p));  // it examines all uses of a slot
   if (options.in_place) p = reuse_scratch(in_place(collective, std::move(p)));  // it puts inputs aside
   if (options.epilogue) p = apply_epilogue(topology, collective, std::move(p), *options.epilogue);
   if (options.serialize_ports)

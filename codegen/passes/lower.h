@@ -1,6 +1,6 @@
 // The recipe: from a schedule to a program, by the passes of passes.h, relax.h and peer_lowering.h in their
-// one order. Whoever lowers calls this (tests/rooms/recipe.py); what differs between `run`, `bench`, `emit`,
-// the preload libraries and workloads is data in the options.
+// one order. All lowering goes through this function (tests/rooms/recipe.py); what differs between `run`,
+// `bench`, `emit`, the preload libraries and workloads is data in the options.
 #pragma once
 
 #include <map>
@@ -22,20 +22,20 @@ namespace chorale {
 struct LoweringOptions {
   std::string name = {};  // of the program; empty: the collective's
   bool in_place = false;  // input and output are in one memory, as NCCL and MPI_IN_PLACE have it
-  // Messages that share a port go one after the other; cost/port_serialization.h says when that pays.
+  // Messages that share a port go one after the other; cost/port_serialization.h decides when that is faster.
   bool serialize_ports = false;
-  // Without, chunks that have nothing to do with each other share no slots, for what runs them side by side.
-  // Slots of what is put aside in place are reused all the same.
+  // If false, independent chunks share no slots, for targets that run them concurrently. Slots of inputs that
+  // are saved in place are reused nevertheless.
   bool reuse_scratch = true;
   std::optional<Epilogue> epilogue = {};  // follows each complete sum
-  RelaxOptions blocks =
-      {};  // of a BlockProgram: channels, depth of queues, limits of the target (in_place: as above)
+  // Of a BlockProgram: channels, depth of queues, limits of the target (in_place: as above).
+  RelaxOptions blocks = {};
   PeerOptions peers = {};  // of a PeerProgram: counters, limits of the target
 };
 
-// The form says how an operation waits for another: Program by epochs, BlockProgram by queues and
-// dependencies, PeerProgram by counters. A program of epochs is verified, and the other form that it becomes
-// again, each once. Its messages are numbered in the order of the schedule's sends, and without serialized
+// The form determines how an operation waits for another: Program by epochs, BlockProgram by queues and
+// dependencies, PeerProgram by counters. A program of epochs is verified, and so is the other form that it
+// becomes, each once. Its messages are numbered in the order of the schedule's sends, and without serialized
 // ports and what is in place, epoch s is step s.
 //
 // Throws InputError where a custom collective gives a chunk positions that make it another piece of its block

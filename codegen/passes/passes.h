@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-// Gives every value a slot, and every send its two ends. A rank keeps what it has of a chunk in one place:
+// Gives every value a slot, and every send its two ends. A rank keeps its value of a chunk in one slot:
 //
 //   its input slot    until something arrives for the chunk
 //   its output slot   afterwards, if the rank wants the chunk and no chunk of a lower number there
@@ -32,25 +32,26 @@ Program order_epochs(Program);
 // Scratch slots whose contents are needed in different steps become one.
 Program reuse_scratch(Program);
 
-// For input and output in one memory, as NCCL's callers have it: the same steps where a write of an output
-// slot overwrites the input slot in its place (in_place_slot):
+// For input and output in one memory, as in NCCL: the same steps, where a write of an output slot overwrites
+// the input slot at the same address (in_place_slot):
 //
-//   - a copy of an input onto its own place is dropped;
+//   - a copy of an input onto itself is dropped;
 //   - a message that a sum's first operand was received into lands in scratch instead, and is added to the
 //     input that lies where the sum is wanted;
-//   - an input slot that is read when or after its place is written is copied to scratch first, in a step
+//   - an input slot that is read when or after it is overwritten is copied to scratch first, in a step
 //     before all others, in which there are no messages.
 Program in_place(const Collective&, Program);
 
 // Each operation that completes a sum applies the function to it; what is sent on is the value after it. The
 // passes that follow keep it with the operation, whatever that is fused with. Throws InputError where nothing
-// is added. Tensors that lie like the outputs need sums that are completed there, which the verifier says.
+// is added. Tensors that lie like the outputs require sums that are completed there, which the verifier
+// checks.
 Program apply_epilogue(const Topology&, const Collective&, Program, const Epilogue&);
 
 // Port serialization: messages of a step that share a port go one after the other.
 //
-// By the model it is the same whether a port carries them at once or in turn. Ports are not so: several
-// senders that fill one receiver's port at once get in each other's way, on a switch with TCP for 6 % of the
+// In the cost model a port takes as long for them at once as one after the other. Real ports differ: several
+// senders that fill one receiver's port at once slow each other down, on a switch with TCP for 6 % of the
 // time (benchmarks/fabric, machine star8), and MPI's own algorithms for long messages do so, too.
 //
 // The same messages and local work, in more epochs: a step whose messages share limits becomes as many as it

@@ -1,10 +1,10 @@
-// The idea: hops (Moves to be, codegen/passes/hops.h) are shared out over lanes (codegen/passes/lanes.h), which are put
-// side by side: one lane for our kernel, as many as it takes where thread blocks hold little.
+// The idea: hops (Moves to be, codegen/passes/hops.h) are shared out over lanes (codegen/passes/lanes.h),
+// which are put side by side: one lane for our kernel, as many as it takes where thread blocks hold little.
 //
-// What lost: plans of MSCCL++ had a lowering of their own, from events to text, with the same mailboxes and the same rule
-// for when threads must meet, but without fusion. What is different for them are options, and 1,432 plans (the grid of
-// benchmarks/ and hand-written algorithms, in place and out of place) have a quarter fewer operations, and 17 % fewer
-// thread blocks.
+// What lost: plans of MSCCL++ had a lowering of their own, from events to text, with the same mailboxes and
+// the same rule for when threads must meet, but without fusion. What is different for them are options, and
+// 1,432 plans (the grid of benchmarks/ and baseline algorithms, in place and out of place) have a quarter
+// fewer operations, and 17 % fewer thread blocks.
 #include "codegen/passes/peer_lowering.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@
 namespace chorale {
 namespace {
 
-// In place: one name for what is one place.
+// In place: one name for each memory location.
 void name_places(const Collective& collective, const Program& program, std::vector<Events>& ranks) {
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)
     for (Event& event : ranks[n])
@@ -69,10 +69,11 @@ std::vector<int> round_robin(const std::vector<std::map<Rank, int>>& hops) {
   return parts;
 }
 
-// As few lanes as the target takes: each part goes into the first one that still has room. Most answers are no, and each
-// costs a lane that is written in vain; so a lane that was too much at a rank is not asked again about parts that do
-// no less there (full:16, Allgather over all rings: 7.0 CPU s without, 1.5 with, for a plan that is 1 % longer).
-// Parts come in turns of the ranks at which they do most, so that lanes fill at all ranks alike.
+// As few lanes as the target takes: each part goes into the first one that still has room. Most attempts
+// fail, and each costs a lane that is written in vain; so a lane that exceeded a limit at a rank is not tried
+// again with parts that do no less there (full:16, Allgather over all rings: 7.0 CPU s without, 1.5 with, for
+// a plan that is 1 % longer). Parts are taken round-robin over the ranks at which they do most, so that lanes
+// fill evenly at all ranks.
 PeerDraft shared_out(PeerWork& work) {
   struct Lane {
     std::set<int> parts = {};

@@ -1,21 +1,22 @@
 // Program -> PeerProgram: messages become stores into the receiver's memory.
 //
-// Every message has a mailbox, scratch slots of the receiver that no other message uses, and a counter there says
-// that it has come. The sender stores into the mailbox and raises the counter; the receiver waits for it and takes
-// the value. So nothing waits for room, and a rank's block does all that the rank does, step after step: it can
-// wait only for what a peer sends in an earlier or the same step, before it waits itself. (Kernels let many thread
-// blocks run one such block, each on its slice of every chunk; then no two of them ever need each other.)
+// Every message has a mailbox, scratch slots of the receiver that no other message uses, and a counter there
+// that signals its arrival. The sender stores into the mailbox and raises the counter; the receiver waits for
+// it and takes the value. So nothing waits for room, and a rank's block does all that the rank does, step
+// after step: it can wait only for what a peer sends in an earlier or the same step, before it waits itself.
+// (Kernels let many thread blocks run one such block, each on its slice of every chunk; then no two of them
+// ever need each other.)
 //
 // A value that is received, or added up, and sent on is stored to the peer from the register, and is stored
-// at home only if somebody there wants it.
+// locally only if it is used there.
 //
-// Launches: a mailbox may be stored into when what it had has been read. Receivers tell that to their senders,
-// either when a launch ends, for the one after the next (scratch is double then, and a sender may run a launch
-// ahead), or when a launch begins.
+// Launches: a mailbox may be stored into when what it had has been read. Receivers signal that to their
+// senders, either when a launch ends, for the one after the next (scratch is double then, and a sender may
+// run a launch ahead), or when a launch begins.
 //
 // Targets that hold little in a thread block have several. Chunks whose data never meet in memory can be in
-// different ones, and the k-th blocks of all ranks talk among themselves alone, so that no two blocks of a rank need
-// each other.
+// different ones, and the k-th blocks of all ranks communicate only with each other, so that no two blocks of
+// a rank need each other.
 #pragma once
 
 #include "codegen/passes/peer_options.h"
@@ -25,7 +26,8 @@
 
 namespace chorale {
 
-// The result has been accepted by semantics/verify_peers; none, where there is an excess that no blocks mend.
+// The result has been accepted by semantics/verify_peers; none if there is an excess that no number of blocks
+// removes.
 Verification<PeerProgram> try_to_peers(const Verified<Program>&, const PeerOptions& = {});
 
 // The same; throws InputError where there is none.

@@ -1,6 +1,7 @@
-// The program is run with pieces in place of data, each block as far as it goes, until none goes on. In which order blocks
-// take turns does not matter in a right program: a queue has one sender and one receiver, and counters and dependencies
-// order the uses of scratch. Each instruction runs once; those that would wait forever run in the end, as they come.
+// The program is run with pieces in place of data, each block as far as it goes, until none goes on. The
+// order in which blocks run does not matter in a right program: a queue has one sender and one receiver, and
+// counters and dependencies order the uses of scratch. Each instruction runs once; those that would wait
+// forever run in the end, as they come.
 #include "codegen/passes/pieces.h"
 
 #include <algorithm>
@@ -42,7 +43,7 @@ class HeldPieces {
   std::map<DataPlace, int> held_ = {};  // in scratch
 };
 
-// may_run(rank, block, instruction) does it, or says that it waits.
+// may_run(rank, block, instruction) runs it, or reports that it waits.
 template <typename Program, typename Run, typename Rest>
 void run_all(Program& program, Run may_run, Rest rest) {
   std::vector<std::vector<std::size_t>> next;

@@ -1,4 +1,4 @@
-// Which piece of its block each operation of a program moves, where whoever made the program does not know.
+// Which piece of its block each operation of a program moves, for programs whose source does not state it.
 #pragma once
 
 #include "ir/block_program.h"
@@ -6,9 +6,9 @@
 
 namespace chorale {
 
-// Sets `piece` of all operations, of peer programs of all Moves. A slot of inputs or outputs says it; what lies in scratch
-// has it from there, or from the message that brought it, so the program is run once, as far as it goes. A program that is
-// wrong gets some pieces too, for its verifier to judge.
+// Sets `piece` of all operations, of peer programs of all Moves. A slot of inputs or outputs determines it;
+// what lies in scratch has it from there, or from the message that brought it, so the program is run once, as
+// far as it goes. A program that is wrong gets some pieces too; its verifier refuses it.
 void find_pieces(PeerProgram&);
 void find_pieces(BlockProgram&);
 

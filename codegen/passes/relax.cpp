@@ -1,7 +1,7 @@
-// The cheapest program first: blocks that hand values on, on shallow queues, then on deeper ones; then a block for each
-// direction; more channels only where blocks are longer than the target takes. Every attempt is made from the beginning and
-// refereed with its queues. That it would wait forever is the one fault that the next attempt may mend; any other is the
-// answer.
+// The cheapest program first: blocks that hand values on, on shallow queues, then on deeper ones; then a
+// block for each direction; more channels only where blocks are longer than the target takes. Every attempt
+// is made from the beginning and verified with its queues. A deadlock is the only fault that the next attempt
+// may remove; any other is returned.
 #include "codegen/passes/relax.h"
 
 #include <fmt/format.h>
@@ -46,7 +46,8 @@ int longest_block(const BlockProgram& program) {
   return static_cast<int>(longest);
 }
 
-// Local sums go into the place of an operand: one that goes elsewhere is a copy, and additions to that.
+// Local sums are stored over an operand: a sum that is stored elsewhere becomes a copy, and additions to
+// that.
 Program with_sums_in_place(Program program) {
   for (RankProgram& rank : program.ranks)
     for (ThreadBlock& block : rank.blocks) {
@@ -66,7 +67,7 @@ Program with_sums_in_place(Program program) {
   return program;
 }
 
-// As short as asked for. `steps` are those of the program, or their sums are elsewhere.
+// With blocks as short as requested. `steps` are those of the program, or their sums are elsewhere.
 Verification<BlockProgram> relaxed(const Verified<Program>& program, const Program& steps,
                                    const RelaxOptions& asked) {
   constexpr int kMostChannels = 32;

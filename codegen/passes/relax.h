@@ -10,8 +10,8 @@
 namespace chorale {
 
 // The result has been accepted by semantics/verify_blocks for queues of its queue_depth (at most the one
-// asked for), and in place where that was asked for. None where a limit cannot be kept (Limit), where queues
-// are not deep enough (Deadlock), or where the collective cannot be done in place.
+// requested), and in place if that was requested. None where a limit cannot be kept (Limit), where queues are
+// not deep enough (Deadlock), or where the collective cannot be done in place.
 Verification<BlockProgram> try_relax(const Verified<Program>&, const RelaxOptions& = {});
 
 // The same; throws InputError where there is none.

@@ -45,7 +45,7 @@ std::string printed_driver(const WorkloadPlaces& places) {
       places.name(), sizes, visits);
 }
 
-// What callers of the library have to know (runtime/exchange/library.h).
+// What callers of the library need (runtime/exchange/library.h).
 std::string printed_description(const WorkloadPlaces& places) {
   std::vector<std::string> tensors, sizes, outputs;
   for (const WorkloadSize& size : places.workload().sizes) sizes.push_back(quoted(size.name));

@@ -1,5 +1,5 @@
-// What goes around the class of an emitted workload: a main program, a description for those who load it as a library, and a
-// Makefile.
+// The code around the class of an emitted workload: a main program, a description for programs that load it
+// as a library, and a Makefile.
 #pragma once
 
 #include <string>

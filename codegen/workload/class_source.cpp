@@ -83,7 +83,7 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
   return text;
 }
 
-// Of what `steps` speak of.
+// Of the names that `steps` mention.
 std::string printed_pointers(const WorkloadPlaces& places, const std::string& steps) {
   std::string text;
   for (const Operation& op : places.workload().operations) {

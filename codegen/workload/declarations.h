@@ -1,5 +1,5 @@
-// What stands before the class in an emitted workload: its sizes, its tensors and what a rank has of each, and the tables of
-// its algorithms.
+// The declarations before the class in an emitted workload: its sizes, its tensors and a rank's part of each,
+// and the tables of its algorithms.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace chorale {
 
 std::string printed_declarations(const WorkloadPlaces&);
 
-// Statements: what inference could only look at for the sizes' defaults.
+// Statements: conditions that inference could check only for the sizes' defaults.
 std::string printed_checks(const WorkloadPlaces&);
 
 }  // namespace chorale

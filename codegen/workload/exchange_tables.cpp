@@ -1,12 +1,12 @@
-// The program is verified, so what is in a slot is known to be right, and only what it is has to be followed: which block, and
-// whether it is a complete sum. The referee says which operation completes a sum (`completions`); messages and copies hand
-// it on. The first moment at which a rank has the whole sum is one for each chunk and rank, by its being the first: so a
-// function that keeps state with the elements of a slice is applied once to each, whatever the algorithm. The operation
-// that completes a sum applies it with its last operand in registers; where a complete sum comes by message, it is
-// applied as the message is read.
+// The program is verified, so what is in a slot is known to be right, and only its identity has to be
+// tracked: which block, and whether it is a complete sum. The verifier determines which operation completes a
+// sum (`completions`); messages and copies hand it on. The first moment at which a rank has the whole sum is
+// one for each chunk and rank, by its being the first: so a function that keeps state with the elements of a
+// slice is applied once to each, whatever the algorithm. The operation that completes a sum applies it with
+// its last operand in registers; where a complete sum comes by message, it is applied as the message is read.
 //
-// What a message brings is lent (`borrows`) if all that reads it is sums of the same step, and it is stored over, or never
-// looked at, afterwards.
+// What a message brings is lent (`borrows`) if all that reads it is sums of the same step, and it is stored
+// over, or never read, afterwards.
 #include "codegen/workload/exchange_tables.h"
 
 #include <fmt/format.h>
@@ -136,7 +136,7 @@ class ContentRun {
     const Where from{row.rank, row.from_buffer, row.from_slot}, to{row.rank, row.to_buffer, row.to_slot};
     Content content = slots_.at(from);
     if (row.add != 0) content.whole = row.position >= 0;
-    // Whoever waits for a sum has had it: where else it would be put, nobody looks.
+    // The consumer of the sum has had it; another copy would not be read.
     if (row.add == 0 && row.to_buffer == 1 && was_had(content, row.rank)) {
       slots_[to] = content;
       return;

@@ -1,5 +1,5 @@
-// A program as the rows of runtime/exchange/exchange.h: which chunk each message and each sum is about, what need not be
-// stored, and where a function that follows sums is applied.
+// A program as the rows of runtime/exchange/exchange.h: the chunk of each message and each sum, the results
+// that need not be stored, and where a function that follows sums is applied.
 #pragma once
 
 #include <string>
@@ -14,14 +14,15 @@ struct ExchangeRows {
   // Those of a step in the order in which each rank posts its own (ir/posting_order.h).
   std::vector<std::vector<int>> messages = {}, work = {};
   std::vector<int> scratch = {};  // by rank
-  // Where the input and the output of a rank share memory (its own block of an Allgather, the root's vector of a
-  // Broadcast), does nothing come into it from others?
+  // Whether no message is received into memory that the input and the output of a rank share (its own block
+  // of an Allgather, the root's vector of a Broadcast).
   bool in_place = false;
 };
 
-// With `applies`, the rank that a sum is for (Reduce, ReduceScatter) has it once, where it is complete there for the first
-// time: by the operation that completes it, or, where another rank completes it, as it is received. Throws InputError
-// where the program is in place, its ranks may end with different bits, or its kind has no such rank.
+// With `applies`, the rank that a sum is for (Reduce, ReduceScatter) has it once, where it is complete there
+// for the first time: by the operation that completes it, or, where another rank completes it, as it is
+// received. Throws InputError where the program is in place, its ranks may end with different bits, or its
+// kind has no such rank.
 ExchangeRows exchange_rows(const std::string& where, const Verified<Program>&, bool applies);
 
 }  // namespace chorale

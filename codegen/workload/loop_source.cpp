@@ -1,9 +1,10 @@
-// The idea: in row-major order, take as many of the last dimensions together as all operands either have in full or have
-// nothing of. Along such a run an operand's address advances by one or stays; where a run begins is computed by division,
-// once. Most loops have no other operands than tensors of the space and scalars: their run is everything.
+// The idea: in row-major order, take as many of the last dimensions together as all operands either have in
+// full or have nothing of. Along such a run an operand's address advances by one or stays; where a run begins
+// is computed by division, once. Most loops have no other operands than tensors of the space and scalars:
+// their run is everything.
 //
-// Between operations values are rounded to the types of results, as if they had been stored, so that a fused kernel gives
-// the bits of separate ones.
+// Between operations values are rounded to the types of results, as if they had been stored, so that a fused
+// kernel gives the bits of separate ones.
 #include "codegen/workload/loop_source.h"
 
 #include <fmt/format.h>
@@ -37,7 +38,8 @@ bool has_side(const TensorType& type, const TensorType& space, std::size_t d) {
   const Extent& own = type.shape[d - missing];
   return own == space.shape[d] || own.value != 1 || space.shape[d].value == 1;
 }
-// One element, also when sizes are others: a side of the space that happens to be 1 is none that is broadcast.
+// One element, for other sizes, too: a dimension of the space that happens to be 1 is not one that is
+// broadcast.
 bool is_scalar(const TensorType& type, const TensorType& space) {
   const std::size_t missing = space.shape.size() - std::min(space.shape.size(), type.shape.size());
   for (std::size_t d = 0; d < type.shape.size(); ++d)
@@ -79,7 +81,7 @@ class LoopPrinter {
   bool is_sliced() const { return space_.layout.kind == LayoutKind::Sliced; }
   bool is_box() const { return is_sliced() && space_.layout.dim > 0; }
 
-  // The first dimension of a run: from it on, operands have all sides or none.
+  // The first dimension of a run: from it on, operands have all dimensions or none.
   void find_run() {
     run_from_ = 0;
     for (const Operation* op : operations_)

@@ -1,7 +1,8 @@
-// A loop over the elements of a space (codegen/workload/stages.h) as a struct in C++: `element`, what is done with one, for
-// hosts and for device code; for hosts, a loop over it that a compiler makes vectors of, since its pointers are said not to overlap;
-// and the way through the space, in runs along which each operand either advances by one or stays; for kernels, a few
-// elements of such a run at once. It is all values and pointers, so that it can be handed to a kernel.
+// A loop over the elements of a space (codegen/workload/stages.h) as a struct in C++: `element`, what is done
+// with one, for hosts and for device code; for hosts, a loop over it that a compiler vectorizes, since its
+// pointers are declared not to overlap; and the traversal of the space, in runs along which each operand
+// either advances by one or stays; for kernels, a few elements of such a run at once. It is all values and
+// pointers, so that it can be handed to a kernel.
 #pragma once
 
 #include <string>
@@ -11,8 +12,8 @@
 
 namespace chorale {
 
-// Where values of a tensor are: a pointer to the first that this rank has (Own), or, where a slice is read or put in a whole
-// tensor, to the first of that (Whole); or one value itself, which no memory has (Value).
+// Where values of a tensor are: a pointer to the first that this rank has (Own), or, where a slice is read or
+// put in a whole tensor, to the first of that (Whole); or one value itself, which no memory has (Value).
 enum class PlaceKind { Own, Whole, Value };
 struct LoopPlace {
   std::string pointer = {};
@@ -27,7 +28,7 @@ struct LoopOptions {
   const Operation* sum = nullptr;  // whose operands the loop is given
 };
 
-// What the printer of the whole program knows of names.
+// Names that the printer of the whole program defines.
 class LoopSurroundings {
  public:
   virtual ~LoopSurroundings() = default;

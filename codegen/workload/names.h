@@ -1,4 +1,4 @@
-// How names, sizes and shapes of a workload are said in C++.
+// How names, sizes and shapes of a workload are expressed in C++.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ std::string printed_combination(ReduceOp);
 // Is the rank of one of these groups?
 std::string printed_groups(int first, int last);
 
-// Does the text have the word, as one of its own?
+// Does the text contain `word` as a whole identifier?
 bool mentions(const std::string& text, const std::string& word);
 
 }  // namespace chorale

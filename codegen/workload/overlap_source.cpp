@@ -1,12 +1,15 @@
-// Stages that are done beside each other, in four ways:
+// Stages that overlap, in four forms:
 //
-//   a product on a thread of its own, beside the communication that brings one of its factors, and beside the one that
-//   takes its result (runtime/exchange/products.h);
+//   a product on a thread of its own, beside the communication that brings one of its factors, and beside
+//   the one that takes its result (runtime/exchange/products.h);
 //   rows through several products, and computations between them, likewise;
-//   such between two AllToAlls, of which tiles follow each other: one comes while another is computed, and a third leaves;
-//   a chain of slices tile by tile: what is made of one is on its way while the next one is added up, or computed.
+//   rows between two AllToAlls, in tiles one after the other: one comes while another is computed, and a
+//   third leaves;
+//   a chain of slices tile by tile: what is made of one is on its way while the next one is added up, or
+//   computed.
 //
-// What is neither is done one after the other, and so is the last one on devices that do it so. Workers are the device's.
+// Other stages are done one after the other, and so is the last form on devices that do not overlap it.
+// Workers are the device's.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +27,8 @@ bool StepPrinter::is_product(const Stage& stage) const {
   return stage.kind == StageKind::Call;
 }
 
-// The stages from there on that can be done tile by tile: a ReduceScatter, loops over its slices, a Send of them, their
-// AllGather; where they end. A total over all elements is complete only after the last tile.
+// The stages from there on that can be done tile by tile: a ReduceScatter, loops over its slices, a Send of
+// them, their AllGather; where they end. A total over all elements is complete only after the last tile.
 std::size_t StepPrinter::tiled_from(const std::vector<Stage>& stages, std::size_t begin) const {
   std::size_t end = begin;
   const TensorType* slices = nullptr;
@@ -102,7 +105,8 @@ std::string StepPrinter::with_tiles_sent(const std::vector<Stage>& kernel) {
   return text;
 }
 
-// Products, and loops between them, of which each stage reads rows of what the one before makes: where they end.
+// Products, and loops between them, of which each stage reads rows of what the one before makes: where they
+// end.
 std::size_t StepPrinter::rows_from(const std::vector<Stage>& stages, std::size_t begin) const {
   std::size_t end = begin;
   for (std::size_t k = begin; k < stages.size(); ++k) {
@@ -225,8 +229,8 @@ std::string StepPrinter::turns(const Stage& first, const std::vector<Stage>& pro
       work, tiles, tiles, comes, leaves);
 }
 
-// Where this run of stages is done with, and how: the product at `product`, behind what brings its factor if it is not the
-// first.
+// Where this run of stages is done with, and how: the product at `product`, behind what brings its factor if
+// it is not the first.
 std::string StepPrinter::beside(const std::vector<Stage>& stages, std::size_t begin, std::size_t product,
                                 std::size_t& end) {
   const auto part = [&](std::size_t from, std::size_t to) {

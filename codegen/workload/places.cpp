@@ -98,7 +98,7 @@ bool WorkloadPlaces::is_given_memory(const Operation& op) const {
 bool WorkloadPlaces::is_own_memory(const Operation& op) const {
   const bool own = stages_.is_stored(op.name) && !is_given_memory(op) && !is_constant(op) &&
                    op.updates.empty() && !in_place_.contains(op.name);
-  // A sum that goes to its loop needs a place where parts of it may be, nevertheless.
+  // A sum that goes to its loop nevertheless needs memory for its parts.
   return own || (rows_.contains(op.name) && !stages_.is_stored(op.name));
 }
 std::string WorkloadPlaces::home(const std::string& name) const {

@@ -1,8 +1,8 @@
-// Where the values of a workload are when it runs: which tensors have memory, whose, and where in it a reader finds what it
-// wants. And the algorithms of its communications, as rows.
+// Where the values of a workload are at run time: which tensors have memory, its owner, and the position of
+// each value in it. And the algorithms of its communications, as rows.
 //
-// A tensor has memory where its value outlives its loop: in an input that it updates, in the caller's, or in the class's
-// own. What an AllGather or Broadcast of the same kernel begins with is put where that begins.
+// A tensor has memory where its value outlives its loop: in an input that it updates, in the caller's, or in
+// the class's own. What an AllGather or Broadcast of the same kernel begins with is put where that begins.
 #pragma once
 
 #include <map>
@@ -45,7 +45,7 @@ class WorkloadPlaces : public LoopSurroundings {
   bool is_given_memory(const Operation&) const;
   // Memory of the class.
   bool is_own_memory(const Operation&) const;
-  // Is it put where a gathering begins?
+  // Whether it is stored where a gathering begins.
   bool is_made_in_place(const std::string& name) const { return in_place_.contains(name); }
   // The tensor in whose memory it lies.
   std::string home(const std::string& name) const;
@@ -54,14 +54,15 @@ class WorkloadPlaces : public LoopSurroundings {
   // For what can only do with one tensor.
   void require_together(const std::string& name, const std::string& reader) const;
   std::string pointer(const std::string& name) const { return "at_" + home(name); }
-  // Where the first element is that a rank has of a tensor: a slice that is no tensor of its own begins
-  // within one. And how many it has, and which, is part() of the name itself, never of what is behind it.
+  // The address of a rank's first element of a tensor: a slice without memory of its own begins within
+  // another tensor. The number and indices of its elements are part() of the name itself, never of the tensor
+  // behind it.
   std::string first_of(const std::string& name) const;
   // Where the elements of a slice begin in the memory of a whole tensor.
   std::string begun_at(const std::string& whole, const std::string& slice) const;
 
-  // Of a communication: the layout that cuts its tensor into blocks; do they not lie together; what is moved; the memory
-  // where they do, beside; what the elements are cut into.
+  // Of a communication: the layout that cuts its tensor into blocks; do they not lie together; what is moved;
+  // the memory where they do, beside; what the elements are cut into.
   const TensorLayout& slicing(const Operation&) const;
   bool is_packed(const Operation&) const;
   const TensorType& moved(const Operation& op) const { return operation(workload_, op.operands[0]).type; }

@@ -97,14 +97,14 @@ bool Stages::depends(int operation, const std::vector<int>& on) const {
   return false;
 }
 
-// A slice is read in its tensor's own memory where only loops, which find each element there, and others that want what lies
-// together, read it; unless the tensor has changed by then.
+// A slice is read in its tensor's own memory where only loops, which find each element there, and others that
+// want what lies together, read it; unless the tensor has changed by then.
 bool Stages::may_be_view(int slice) const {
   const Operation& op = workload_.operations[slice];
   if (std::ranges::count(workload_.outputs, op.name) > 0) return false;
   const Operation& of = operation(workload_, behind(op.operands[0]));
   if (!is_given(of) && stage_of_.at(of.name) == stage_of_.at(op.name)) return false;
-  // Who takes the memory of the tensor, or of the input that it lies in.
+  // The tensor in whose memory it lies: operations that update that one overwrite it.
   const std::string& home = of.updates.empty() ? of.name : of.updates;
   for (const int reader : readers(op.name)) {
     const Operation& by = workload_.operations[reader];
@@ -175,7 +175,8 @@ void Stages::add_kernel(const std::vector<int>& operations) {
   for (const int i : ordered) add_one(i);
 }
 
-// A sum for one rank, and what follows it there. What is of other sizes and does not need the sum is done before.
+// A sum for one rank, and what follows it there. What is of other sizes and does not need the sum is done
+// before.
 bool Stages::add_fused(const std::vector<int>& operations) {
   const auto sum = std::ranges::find_if(operations, [&](int i) {
     const Kind kind = workload_.operations[i].kind;

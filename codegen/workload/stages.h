@@ -1,6 +1,6 @@
-// What a workload does, one after the other, as it is printed: loops over elements, communications that a loop may follow
-// (each sum as it becomes complete), and calls. Kernels of the workload become as few stages as they can; what cannot be
-// one is several, which give the same results.
+// The stages of a workload, one after the other, as it is printed: loops over elements, communications that a
+// loop may follow (each sum as it becomes complete), and calls. Kernels of the workload become as few stages
+// as they can; what cannot be one is several, which give the same results.
 #pragma once
 
 #include <map>
@@ -15,14 +15,14 @@ enum class StageKind { Loop, Communication, Call, Slice };
 
 struct Stage {
   StageKind kind = StageKind::Loop;
-  int operation = -1;          // of a communication, call or slice: its place in the list
+  int operation = -1;          // of a communication, call or slice: its index in the list
   std::vector<int> loop = {};  // operations of one space, in their order: of a loop, or after a communication
-  std::vector<int> scalars =
-      {};  // AllReduces of scalars, `operation` and others, that are one message; empty: one alone
+  // AllReduces of scalars, `operation` and others, that are one message; empty: one alone.
+  std::vector<int> scalars = {};
   std::string kernel = {}, overlap = {};
 };
 
-// One way to go over elements: all that a rank has of a type's shape and layout.
+// Have both the same iteration space, which is all that a rank has of a type's shape and layout.
 bool same_space(const TensorType&, const TensorType&);
 // Of an operation of a loop: its result's, and of a ReduceTensor its operand's.
 const TensorType& space_of(const Workload&, const Operation&);
@@ -33,12 +33,13 @@ class Stages {
 
   const std::vector<Stage>& all() const { return stages_; }
   int stage_of(const std::string& name) const { return stage_of_.at(name); }  // -1: of inputs and constants
-  // Does its result have memory? What only its own loop reads has none, nor has a slice that is read where its tensor is.
+  // Whether its result has memory. A result that only its own loop reads has none, nor has a slice that is
+  // read in its tensor's memory.
   bool is_stored(const std::string& name) const { return stored_.at(name); }
   // The tensor that a name means: a slice that has no memory is its operand.
   std::string behind(const std::string& name) const;
-  // An AllGather or Broadcast whose operand is made in the last stage before, for it alone, and so may be put where the
-  // gathering begins; empty: none.
+  // An AllGather or Broadcast whose operand is made in the last stage before, for it alone, and so may be put
+  // where the gathering begins; empty: none.
   std::string made_in_place(const std::string& name) const;
 
  private:

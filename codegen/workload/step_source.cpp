@@ -62,8 +62,8 @@ const StepPrinter::Tiles* StepPrinter::tiles_of(const std::string& name) const {
   return is_plain_ || it == tiled_.end() ? nullptr : &it->second;
 }
 
-// The stages of a kernel from there on, as phases of one launch, if they are several and one is a communication; then
-// `begin` is where they end.
+// The stages of a kernel from there on, as phases of one launch, if they are several and one is a
+// communication; then `begin` is where they end.
 std::string StepPrinter::chain(const std::vector<Stage>& all, std::size_t& begin) {
   const auto joins = [&](const Stage& stage) {
     return !stage.kernel.empty() && stage.kernel == all[begin].kernel &&

@@ -1,5 +1,5 @@
-// What a workload does as statements of C++, one stage (codegen/workload/stages.h) after the other, or, where it says so,
-// several beside each other.
+// The stages of a workload as statements of C++, one stage (codegen/workload/stages.h) after the other, or,
+// if marked so, several overlapped.
 #pragma once
 
 #include <map>
@@ -17,15 +17,16 @@ class StepPrinter {
   const std::string& steps() const { return steps_; }      // of all stages
   const std::string& loops() const { return loops_; }      // structs that they need
   const std::string& members() const { return members_; }  // of the class, for totals
-  // What is done tile by tile: the member that has their number, and of how many elements rows are that no tile cuts
-  // (empty: 1).
+  // What is done tile by tile: the member that has their number, and of how many elements rows are that no
+  // tile cuts (empty: 1).
   struct Tiles {
     std::string number = {}, row = {};
   };
   const std::map<std::string, Tiles>& tiled() const { return tiled_; }
 
  private:
-  // A stage that may stand beside others in one kernel: a loop, or a communication with what follows its sums.
+  // A stage that may stand beside others in one kernel: a loop, or a communication with what follows its
+  // sums.
   struct Phase {
     std::string before = {};     // statements for when the phases before are done
     std::string made = {};       // statements that may come before all phases

@@ -1,5 +1,6 @@
-// NAME.h from top to bottom: the sizes; what a rank has of each tensor; the tables of its algorithms; a struct for each loop;
-// the class that owns what lies between operations, and does them one after the other. Each has a file in codegen/workload.
+// NAME.h from top to bottom: the sizes; a rank's part of each tensor; the tables of its algorithms; a struct
+// for each loop; the class that owns what lies between operations, and does them one after the other. Each
+// has a file in codegen/workload.
 #include "codegen/workload/workload_source.h"
 
 #include <algorithm>

@@ -1,13 +1,14 @@
-// A workload as C++17 that needs nothing of ours but the headers that are written beside it: a class template over a
-// transport, so that the same source runs with MPI and with ranks as threads of one process.
+// A workload as C++17 that needs nothing of ours but the headers that are written beside it: a class template
+// over a transport, so that the same source runs with MPI and with ranks as threads of one process.
 //
 //   chorale::MpiTransport transport(MPI_COMM_WORLD);
-//   adam::Program<chorale::MpiTransport> program(transport, sizes);     // sizes.N = ...: known when it runs
-//   adam::Tensors tensors;                                              // tensors.g = ..., where this rank's parts are
+//   adam::Program<chorale::MpiTransport> program(transport, sizes);  // sizes.N = ...: at run time
+//   adam::Tensors tensors;                                           // tensors.g = this rank's part, ...
 //   program.run(tensors);
 //
-// adam::elements_g(sizes, rank) says how many elements rank's part has. What inference could only look at for the sizes'
-// defaults (sides that must be equal, or divisible) is checked in the constructor, which throws std::invalid_argument.
+// adam::elements_g(sizes, rank) is the number of elements of the rank's part. What inference could check only
+// for the sizes' defaults (dimensions that must be equal, or divisible) is checked in the constructor, which
+// throws std::invalid_argument.
 #pragma once
 
 #include <string>
@@ -23,15 +24,16 @@ namespace chorale {
 
 struct WorkloadSourceOptions {
   std::string name = {};  // of the namespace and the files; empty: the workload's
-  Execution execution =
-      {};  // its points are for whoever gives the algorithms; of Cuda, a block is one of threads
+  // Its points are for the caller that supplies the algorithms; of Cuda, a block is one of threads.
+  Execution execution = {};
   WorkloadCarrier carrier = WorkloadCarrier::Any;  // the Makefile and the headers are for it
 };
 
-// NAME.h, NAME.json (what a library of it takes: runtime/exchange/library.h), NAME_main.cpp (which fills inputs with numbers or files, runs, times, and writes what comes out), Makefile
-// (make threads; make mpi; make cuda; make nccl), and runtime/*/*.h, which they include. Requires a workload that inferred() has passed, and an
-// algorithm for each of needed_collectives() with any number of chunks. Throws InputError where one is missing or does
-// something else.
+// NAME.h, NAME.json (what a library of it takes: runtime/exchange/library.h), NAME_main.cpp (which fills
+// inputs with numbers or files, runs, times, and writes what comes out), Makefile (make threads; make mpi;
+// make cuda; make nccl), and runtime/*/*.h, which they include. Requires a workload that inferred() has
+// passed, and an algorithm for each of needed_collectives() with any number of chunks. Throws InputError
+// where one is missing or does something else.
 std::vector<NamedText> to_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,
                                            const WorkloadSourceOptions& = {});
 

@@ -1,10 +1,11 @@
 // Counters that ranks raise and wait for, in memory that they share: release and acquire at system scope, on
-// a GPU and between threads of a CPU alike. C++17; goes along with emitted programs.
+// a GPU and between threads of a CPU alike. C++17; copied into emitted programs.
 //
 // Release and acquire on one counter are all the synchronization there is: what was stored before a counter
-// was raised is seen by whoever has read the raised value, and by whoever hears of it from there. The referee
-// of peer programs assumes no more (semantics/verify_peers.h, by vector clocks), so nothing stronger is
-// needed. Waits are bounded everywhere: a wait in vain is written down once, for all, and ends all others.
+// was raised is visible to every thread that has read the raised value, and to the threads that synchronize
+// with those. The verifier of peer programs assumes no more (semantics/verify_peers.h, by vector clocks), so
+// nothing stronger is needed. Waits are bounded everywhere: the first wait that times out is recorded, and
+// ends all others.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ CHORALE_DEVICE inline std::uint64_t load_acquire(const std::uint64_t* counter) {
 #endif
 }
 
-// Of some clock that does not stop.
+// Time of a monotonic clock.
 CHORALE_DEVICE inline std::uint64_t nanoseconds() {
 #if defined(__CUDA_ARCH__)
   std::uint64_t now;
@@ -49,7 +50,7 @@ CHORALE_DEVICE inline std::uint64_t nanoseconds() {
 #endif
 }
 
-// The first wait that was too long, of all blocks of all ranks. All zero at the start.
+// The first wait that timed out, of all blocks of all ranks. All zero at the start.
 struct Trouble {
   std::uint64_t state = 0;  // 1 while it is written, 2 afterwards
   int block = -1;           // of the table of blocks
@@ -67,15 +68,15 @@ CHORALE_DEVICE inline bool claim(Trouble* trouble) {
 #endif
 }
 
-// How patient waits are.
+// The time limit of waits.
 struct Patience {
   std::uint64_t nanoseconds = 60'000'000'000;
   Trouble* trouble = nullptr;  // not null
 };
 
-// Waits until value_now() is at least this. False if that took too long, or somebody else has waited too
-// long: then nothing will be right any more. The clock and the others' trouble are looked at every 256 turns
-// only, and the time counts from the first such look: most waits are over before it.
+// Waits until value_now() is at least this. False if that took too long, or if another wait has timed out:
+// results are invalid from then on. The clock and the trouble of the others are read every 256 iterations
+// only, and the time counts from the first such read: most waits end before it.
 template <typename ValueNow>
 CHORALE_DEVICE bool wait_for(ValueNow value_now, std::uint64_t value, const Patience& patience, int block,
                              int slice, int row) {
@@ -89,7 +90,7 @@ CHORALE_DEVICE bool wait_for(ValueNow value_now, std::uint64_t value, const Pati
     const std::uint64_t now = nanoseconds();
     if (start == 0) start = now;
     if (now - start < patience.nanoseconds) continue;
-    // The first one describes itself. State 2 comes last, so who sees it sees the rest.
+    // The first one describes itself. State 2 is stored last, so a thread that reads it reads the rest.
     if (claim(patience.trouble)) {
       patience.trouble->block = block;
       patience.trouble->slice = slice;

@@ -1,6 +1,6 @@
-// A thread block on a CPU: threads that meet at a barrier. C++20; goes along with emitted programs.
+// A thread block on a CPU: threads that meet at a barrier. C++20; copied into emitted programs.
 //
-// Two flags take turns. Thread 0 may be at the next meeting before another thread has read the flag of this
+// Two flags alternate. Thread 0 may be at the next meeting before another thread has read the flag of this
 // one; at the one after that it is only when all have left this one, so it never overwrites what is still to
 // be read.
 #pragma once
@@ -23,7 +23,7 @@ class CpuTeam {
   int thread() const { return thread_; }
   int threads() const { return threads_; }
 
-  // All threads meet. Was thread 0's argument true?
+  // All threads meet. Returns whether thread 0's argument was true.
   bool sync(bool good = true) {
     if (threads_ == 1) return good;
     bool& bad = shared_.bad[meeting_++ & 1];

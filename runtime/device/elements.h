@@ -1,5 +1,5 @@
-// Arithmetic on elements, for hosts and for device code: one place, so that a kernel and the threads of a host
-// give the same bits. C++17, and goes along with emitted programs.
+// Arithmetic on elements, for hosts and for device code: one place, so that a kernel and the threads of a
+// host give the same bits. C++17, and is copied into emitted programs.
 //
 // Half-precision numbers are bits here. Arithmetic on them is done in float32, and each result rounded to
 // nearest, ties to even; device code converts by its instructions, hosts by the same rules in integers (only
@@ -66,8 +66,8 @@ struct HalfNumber {
     const int exponent = bits >> mantissa_bits & most;
     const std::uint32_t mantissa = bits & ((1u << mantissa_bits) - 1);
     if (exponent == most) return float_of_bits(sign | 0x7f800000u | mantissa << (23 - mantissa_bits));
-    // The scale of bfloat16, 2^-133, is no normal float and cannot be written as an exponent; 2^24 times as
-    // much can. Both products are exact.
+    // The scale of bfloat16, 2^-133, is not a normal float and cannot be written as an exponent; 2^24 times
+    // as much can. Both products are exact.
     if (exponent == 0) {  // subnormal: mantissa * 2^(1 - bias - mantissa_bits)
       const float scale =
           float_of_bits(static_cast<std::uint32_t>(127 + 1 - bias - mantissa_bits + 24) << 23);
@@ -101,7 +101,7 @@ struct HalfNumber {
     // The exponent in the half's own bias. A mantissa with its leading bit is shifted to the half's; an
     // exponent below 1 shifts further, to a subnormal one. The leading bit, where it is left, adds one to the
     // exponent's field, and so does a carry out of the mantissa: rounding up to the next power of two, and to
-    // infinity, needs no case of its own.
+    // infinity, are not special cases.
     const int exponent = (field > 1 ? field : 1) - 127 + bias;
     const std::uint32_t mantissa = (raw & 0x7fffffu) | (field > 0 ? 0x800000u : 0);
     if (exponent >= most) return static_cast<std::uint16_t>(sign | infinity);

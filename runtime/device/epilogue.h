@@ -1,7 +1,8 @@
-// The function that operations apply to complete sums (ir/epilogue.h), over the tensors of ranks. Emitted programs have
-// it printed as code, executors of ours go through a list of operations (runtime/device/stack_function.h); the arithmetic of
-// both is here, so that they give the same bits (but for exp, of which a GPU has its own). C++17; includes nothing of
-// ours but elements.h, since it goes along with emitted programs.
+// The function that operations apply to complete sums (ir/epilogue.h), over the tensors of ranks. Emitted
+// programs have it printed as code, executors of ours go through a list of operations
+// (runtime/device/stack_function.h); the arithmetic of both is here, so that they give the same bits (but for
+// exp, of which a GPU has its own). C++17; includes nothing of ours but elements.h, since it is copied into
+// emitted programs.
 #pragma once
 
 #include <cmath>
@@ -65,8 +66,8 @@ CHORALE_DEVICE R chosen(R which, R a, R b) {
 }
 
 // To the type in which values are kept. Integers are truncated, and what does not fit becomes the nearest
-// that does; what is no number, the smallest. Compared in double, where the largest 64-bit integers are
-// rounded up to 2^63 (2^64), which does not fit: so `most` itself is the answer from there on.
+// that does; NaN becomes the smallest. Compared in double, where the largest 64-bit integers are rounded up
+// to 2^63 (2^64), which does not fit: so `most` itself is the result from there on.
 template <typename T, typename R>
 CHORALE_DEVICE T rounded_to(R value) {
   if constexpr (std::is_integral_v<T>) {
@@ -94,8 +95,9 @@ CHORALE_DEVICE R converted(R value) {
   return real<R>(rounded_to<T>(value));
 }
 
-// In [0, 1), a multiple of 2^-24: Philox 4x32 with 10 rounds (Salmon et al., SC 2011), keyed by the seed, of the counter
-// that index and stream make. No state: whoever computes an element, in whatever order, has the same number.
+// In [0, 1), a multiple of 2^-24: Philox 4x32 with 10 rounds (Salmon et al., SC 2011), keyed by the seed, of
+// the counter that index and stream make. No state: every thread computes the same number for an element, in
+// any order.
 template <typename R>
 CHORALE_DEVICE R random_at(std::uint64_t seed, std::uint32_t stream, std::int64_t index) {
   std::uint32_t c0 = static_cast<std::uint32_t>(index),
@@ -113,8 +115,8 @@ CHORALE_DEVICE R random_at(std::uint64_t seed, std::uint32_t stream, std::int64_
   return static_cast<R>(c0 >> 8) * static_cast<R>(1.0 / 16777216);
 }
 
-// Those of one rank, by operand. Sliced ones have the elements of the rank's outputs, of which the first has the index
-// `slice`.
+// Those of one rank, by operand. Sliced ones have the elements of the rank's outputs, of which the first has
+// the index `slice`.
 struct RankTensors {
   const void* const* data;
   std::int64_t slice;
@@ -150,8 +152,9 @@ CHORALE_DEVICE W applied(const Function& function, W element, std::int64_t index
   return rounded_to<W>(function.template value<R>(real<R>(element), index, tensors));
 }
 
-// Is what it computes known only when it runs? Then its loop is compiled once, for any number of places: in all the loops
-// of all types and operations it took ptxas more than twenty minutes, and three so, as without it.
+// True if the function is known only at run time. Its loop is then compiled once, for any number of operands:
+// in all the loops of all types and operations, ptxas took over twenty minutes; with one loop three, as
+// without a function.
 template <typename Function>
 inline constexpr bool is_interpreted = false;
 

@@ -1,4 +1,4 @@
-// The kernel on a GPU. Goes along with emitted programs.
+// The kernel on a GPU. Copied into emitted programs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,7 +11,7 @@ class GpuTeam {
  public:
   __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   __device__ int threads() const { return static_cast<int>(blockDim.x); }
-  // All threads meet. Was thread 0's argument true?
+  // All threads meet. Returns whether thread 0's argument was true.
   __device__ bool sync(bool good = true) { return __syncthreads_and(threadIdx.x != 0 || good) != 0; }
 };
 
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(512, 1) peer_kernel(const __grid_constant__ Pe
       .run();
 }
 
-// After it, in the same stream, where there are averages or widened halves: a grid of ranks x slices.
+// After it, in the same stream, if there are averages or widened 16-bit floats: a grid of ranks x slices.
 template <Combination op, typename Memory>
 __global__ void __launch_bounds__(512, 1) finish_kernel(const __grid_constant__ PeerLaunch<Memory> launch) {
   GpuTeam team;

@@ -1,5 +1,5 @@
-// What a thread block does for its part of a peer program: the kernel itself, for CUDA and, with a Team of
-// CPU threads, for the tests. C++17; goes along with emitted programs.
+// The work of a thread block for its part of a peer program: the kernel itself, for CUDA and, with a Team of
+// CPU threads, for the tests. C++17; copied into emitted programs.
 //
 // Each block of the program is run by `slices` thread blocks. Chunks are cut into tiles of a fixed size, and
 // slice s takes the tiles s, s + slices, ... of every chunk, and has counters of its own. So what one slice
@@ -8,13 +8,13 @@
 // that wait for each other must be resident.
 //
 // Slices were parts of a segment at first. A shorter last segment then moved their borders in the mailboxes,
-// and a slice overwrote what another one still read; tiles of a fixed size have no such borders.
+// and a slice overwrote data that another one had still to read; tiles of a fixed size have no such borders.
 //
-// One thread of the team speaks to other ranks: it waits and signals, and the Syncs of the program carry that
-// over to the other threads, which store and load in between. A Sync before a Signal makes the stores of all
-// threads precede its release; a Sync after a Wait makes the acquire precede their loads. So data are moved
-// by plain stores and loads, and there are no more barriers than the program has, but for one at the beginning
-// and one after each segment.
+// One thread of the team synchronizes with other ranks: it waits and signals, and the Syncs of the program
+// carry that over to the other threads, which store and load in between. A Sync before a Signal makes the
+// stores of all threads precede its release; a Sync after a Wait makes the acquire precede their loads. So
+// data are moved by plain stores and loads, and there are no more barriers than the program has, but for one
+// at the beginning and one after each segment.
 //
 // A message of any size is done in segments, so that scratch stays small: as many launches
 // (ir/peer_program.h) in a row. How many launches there were is kept in device memory, and counters only
@@ -43,8 +43,8 @@ struct PeerTables {
 
 struct PeerShape {
   std::int64_t elements = 0;  // of a block of the collective
-  // Of these, at a time; several segments only if each rank has one block. This and what follows may not change
-  // from launch to launch: they say where things lie in scratch.
+  // Of these, at a time; several segments only if each rank has one block. This and what follows may not
+  // change from launch to launch: they determine the layout of scratch.
   std::int64_t segment = 1;
   std::int64_t tile = 4096;  // elements, a multiple of 16
   int slices = 1;
@@ -60,9 +60,9 @@ CHORALE_DEVICE std::int64_t scratch_pitch(const PeerTables& tables, const PeerSh
 // Memory of the ranks as arrays of pointers by rank: ranks of one process, on one GPU or on the CPU. Kernels
 // over real peers have a class of their own with the same functions (runtime/device/nccl_memory.h).
 //
-// T is what the user has, W what is moved and added up: T itself, or float for halves. Then `work` is a second
-// output of W, and the program one that is right out of place; otherwise `work` is the output. Function is what moves
-// with a position apply to complete sums.
+// T is the type of the user's data, W the type that is moved and added up: T itself, or float for 16-bit
+// floats. Then `work` is a second output of W, and the program one that is right out of place; otherwise
+// `work` is the output. Function is applied to complete sums by the moves that have a position.
 template <typename T, typename W, typename Function = NoFunction>
 struct SharedMemory {
   using User = T;
@@ -145,7 +145,7 @@ class PeerKernel {
     return average_;
   }
 
-  // One launch; false if somebody waited too long.
+  // One launch; false if a wait timed out.
   CHORALE_DEVICE bool launch() {
     const PeerBlockRow block = tables_.blocks[block_];
     // What thread 0 has found out reaches the others at the next Sync, where all leave together: a thread
@@ -175,8 +175,8 @@ class PeerKernel {
     return true;
   }
 
-  // Elements before a place. Scratch has a pitch, so that a slot is aligned whatever piece it holds, and with
-  // double scratch odd launches have the second half.
+  // Elements before a slot. Scratch has a pitch, so that a slot is aligned whatever piece it holds, and with
+  // double scratch odd launches use the second copy.
   CHORALE_DEVICE std::int64_t place(const PeerPlaceRow& at, int further) const {
     const int index = at.index + further;
     if (at.buffer == 2) {
@@ -226,7 +226,7 @@ class PeerKernel {
   }
 
   // The tiles of this slice, chunk by chunk. Which slice has an element follows from its position in the
-  // chunk alone, so whoever reads the chunk later, here or at a peer, finds it stored by its own slice.
+  // chunk alone, so a later reader of the chunk, here or at a peer, finds it stored by its own slice.
   CHORALE_DEVICE void move(const PeerRow& row) {
     for (int c = 0; c < row.count; ++c) {
       const int piece = (row.piece + c) % tables_.pieces;
@@ -247,7 +247,7 @@ class PeerKernel {
     }
   }
 
-  // The usual numbers of places have loops of their own; so has what applies the function, since a test
+  // The usual numbers of operands have loops of their own; so has what applies the function, since a test
   // inside would keep compilers from vectors: with it, the kernel on CPU threads took 96 to 102 ms for 16 MB
   // where it takes 24 to 33.
   template <bool applies>
@@ -282,7 +282,7 @@ class PeerKernel {
 
   // What this slice has stored for the message, tile by tile; the counter goes up with the last one. Each
   // tile is put when the next one is known, so that the last can take the counter along. A slice without
-  // tiles raises it all the same: somebody waits for it.
+  // tiles raises it nevertheless: the receiver waits for it.
   CHORALE_DEVICE void carry(const PeerRow& row, int counter) {
     std::int64_t due = 0, due_elements = 0;
     for (int c = 0; c < (row.to > 0 ? row.count : 0); ++c) {
@@ -349,7 +349,7 @@ class PeerKernel {
     }
   }
 
-  // Slices share a slot as they like here: all of it is there, and nobody else touches it.
+  // Slices share a slot as they like here: all of it is there, and no other rank accesses it.
   CHORALE_DEVICE void finish_slot(int rank, int o) {
     const PeerPlaceRow at = tables_.places[tables_.ranks[rank].outputs + o];
     const std::int64_t start = place(at, 0);

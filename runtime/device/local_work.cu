@@ -1,11 +1,11 @@
 // The sums and copies of a step, in one launch. A row of the grid is a chain, and an element is done by one
 // thread through all sums of its chain, which loads all sources of a sum before it stores: so sums may depend
 // on each other, a destination may be a source, and no barrier is needed. The grid is as wide as the longest
-// chain wants, at four elements a thread and at most 256 blocks; a chain that is longer goes round again, and
-// in a row that is shorter the rest of the threads have nothing to do.
+// chain wants, at four elements a thread and at most 256 blocks; on a longer chain the grid iterates again,
+// and in a row that is shorter the rest of the threads have nothing to do.
 //
 // 16 bytes are moved at a time where every address of a chain is aligned; otherwise, and for the last
-// elements, one element. An element is in one of the two loops, and there in one turn of one thread.
+// elements, one element. An element is in one of the two loops, and there in one iteration of one thread.
 #include <algorithm>
 
 #include "runtime/device/elements.h"

@@ -1,4 +1,4 @@
-// What a rank adds up and copies between two steps, as one launch of a kernel.
+// The sums and copies of a rank between two steps, as one launch of a kernel.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,13 +10,13 @@
 
 namespace chorale {
 
-// What is applied to complete sums: an emitted program may have printed it before this.
+// The function applied to complete sums: an emitted program may have defined it before this.
 #ifndef CHORALE_STEP_FUNCTION
 using StepFunction = NoFunction;
 #endif
 
 // A kernel's argument, so it goes by value: nothing is allocated, and a graph that captures the launch keeps
-// it. At most 4 KiB, what every driver takes.
+// it. At most 4 KiB, which every driver accepts.
 //
 // A chain is a list of sums over ranges of one length; each thread does all sums of its elements in their
 // order, so sums of a chain may depend on each other, element by element. Chains may not.
@@ -30,7 +30,8 @@ struct LocalWork {
   std::int64_t elements[kMostChains];    // of each range of the chain
   void* dst[kMostSums];                  // of a sum: its first source (+) its second (+) ...
   const void* source[kMostSources];
-  // Of a sum that StepFunction is applied to, averages divided by so many ranks: the index of its first element. Else -1.
+  // Of a sum that StepFunction is applied to, averages divided by `divisor` ranks: the index of its first
+  // element. Else -1.
   std::int64_t index[kMostSums];
   int average_of = 1;
   const void* tensors[kMostTensors];  // of this rank, as RankTensors has them

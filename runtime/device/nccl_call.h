@@ -1,13 +1,14 @@
-// One algorithm as a collective of NCCL's shape: plans for the sizes that were asked for, input and output that
-// share memory, scratch.
+// One algorithm as a collective of NCCL's shape: plans for the sizes that were requested, input and output
+// that share memory, scratch.
 //
 // Host code in C++17; it is also copied into emitted programs.
 //
-// Three ways, by where the buffers lie: apart; in place as NCCL means it, by a plan that knows that; and with
+// Three cases, by where the buffers lie: apart; in place as NCCL means it, by a plan made for that; and with
 // the input copied to scratch first, where the plan would lose what it still needs or where buffers overlap
-// in some other way. Each rank decides for itself, since the messages are the same in all three.
+// otherwise. Each rank decides for itself, since the messages are the same in all three.
 //
-// Nothing is kept for a communicator: one that takes the place of a destroyed one is not taken for it.
+// Nothing is kept for a communicator: a communicator at the address of a destroyed one is not confused with
+// it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -29,7 +30,7 @@
 
 namespace chorale {
 
-// While this lives, the thread may do what has nothing to do with streams although one of them is captured.
+// During its lifetime, the thread may make calls unrelated to streams although a stream is captured.
 class Uncaptured {
  public:
   Uncaptured() { cudaThreadExchangeStreamCaptureMode(&mode_); }
@@ -41,7 +42,7 @@ class Uncaptured {
   cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
 };
 
-// Memory in the order of a stream, so that calls on several streams do not meet in it, and a graph that
+// Memory in the order of a stream, so that calls on several streams do not share it, and a graph that
 // captures a call has its own. A pool keeps what was freed: after the first call of a size it costs little.
 class StreamMemory {
  public:
@@ -60,7 +61,7 @@ class StreamMemory {
 
   char* data() const { return data_; }
 
-  // Whether the current device can.
+  // Whether the current device supports that.
   static bool available() {
     int device = 0, pools = 0;
     return cudaGetDevice(&device) == cudaSuccess &&
@@ -96,8 +97,8 @@ class StreamMemory {
     if (const cudaError_t code = cudaMemPoolSetAttribute(*pool, cudaMemPoolAttrReleaseThreshold, &all);
         code != cudaSuccess)
       return code;
-    // Between GPUs of one process NCCL reads and writes the buffers of a call directly. What cudaMalloc gives, it
-    // can; what a pool gives, only after this.
+    // Between GPUs of one process NCCL reads and writes the buffers of a call directly. It can access memory
+    // of cudaMalloc; memory of a pool only after this call.
     int devices = 0;
     if (const cudaError_t code = cudaGetDeviceCount(&devices); code != cudaSuccess) return code;
     for (int other = 0; other < devices; ++other) {
@@ -120,14 +121,14 @@ class StreamMemory {
 // May be used by several threads, one for each rank that lives in this process.
 class NcclAlgorithm {
  public:
-  // The tables must live as long as this. In place, the input of rank n begins n * `input_shift` blocks after its
-  // output (ir/collective_kind.h).
+  // The tables must live as long as this. In place, the input of rank n begins n * `input_shift` blocks after
+  // its output (ir/collective_kind.h).
   NcclAlgorithm(const StepTables& tables, int input_shift, const NcclCalls& nccl)
       : tables_(tables), input_shift_(input_shift), nccl_(nccl) {}
 
-  // Enqueues the collective on blocks of so many elements; with a time limit, waits for each step (not where
-  // the stream is captured). What failed is in `fault`: rank, step, peer, and why. The scratch of `run` is
-  // ignored.
+  // Enqueues the collective on blocks of `elements` elements; with a time limit, waits for each step (not
+  // where the stream is captured). `fault` gets the failure: rank, step, peer, and cause. The scratch of
+  // `run` is ignored.
   ncclResult_t run(NcclRun run, std::int64_t elements, std::chrono::milliseconds limit, std::string& fault) {
     std::shared_ptr<const StepPlan> plan = plan_for(run, elements, false);
     const Overlap overlap = overlap_of(run, *plan, elements);
@@ -178,8 +179,8 @@ class NcclAlgorithm {
     return input == output + shift(run.rank, elements) * size ? Overlap::InPlace : Overlap::Other;
   }
 
-  // Type and operation change no plan. They are in the key because the kernel of each is to be loaded before
-  // its first launch. A plan that is dropped while another thread uses it lives on there.
+  // Type and operation do not affect the plan. They are in the key because the kernel of each is to be loaded
+  // before its first launch. A plan that is dropped while another thread uses it stays alive there.
   std::shared_ptr<const StepPlan> plan_for(const NcclRun& run, std::int64_t elements, bool in_place) {
     const std::tuple<int, std::int64_t, ncclDataType_t, ncclRedOp_t, bool> key{run.rank, elements, run.type,
                                                                                run.op, in_place};

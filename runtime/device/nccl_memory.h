@@ -1,12 +1,12 @@
-// Memory of real peers, a process a GPU, through NCCL's device API (2.28 and later): a symmetric window with
-// the scratch and the counters of each rank. Peers that this GPU can load from and store to (NCCL's LSA team)
-// are reached so; what is for others is stored in an outbox of the own window, and carried by GIN where the
-// toolkit has it. Goes along with emitted programs.
+// Memory of real peers, one process per GPU, through NCCL's device API (2.28 and later): a symmetric window
+// with the scratch and the counters of each rank. Peers that this GPU can load from and store to (NCCL's LSA
+// team) are reached by loads and stores; data for others are stored in an outbox of the own window, and
+// carried by GIN where the toolkit has it. Copied into emitted programs.
 //
-// The kernel does not know the difference: for a far rank scratch() is the outbox, where it stores as if it
-// were there, and the Signal that follows says which slots to put (`to`, ir/peer_program.h). An outbox has
-// the layout of the peer's scratch, so a byte is put where it lay. A far counter is a GIN signal that goes up
-// by one each time, which is what a counter's values do in the order of its Signals.
+// The kernel does not distinguish them: for a far rank scratch() is the outbox, where it stores as if it were
+// there, and the Signal that follows lists the slots to put (`to`, ir/peer_program.h). An outbox has the
+// layout of the peer's scratch, so a byte is put where it lay. A far counter is a GIN signal that goes up by
+// one each time, which is what a counter's values do in the order of its Signals.
 #pragma once
 
 #include <nccl_device.h>

@@ -6,7 +6,7 @@
 //
 // The stream orders everything: the launch of a step reads what its group has received, and the next group
 // sends what the launch has stored. Ranks wait for each other in groups alone, which come in the order of the
-// steps everywhere and have both ends of each message, so none waits for ever. NCCL moves bytes; it never
+// steps everywhere and have both ends of each message, so none waits forever. NCCL moves bytes; it never
 // adds.
 #pragma once
 
@@ -26,7 +26,7 @@
 
 namespace chorale {
 
-// NCCL's own functions: a library that takes the place of some of them has them from elsewhere.
+// NCCL's own functions: a library that replaces some of them passes the originals.
 struct NcclCalls {
   decltype(&ncclGroupStart) group_start = nullptr;
   decltype(&ncclGroupEnd) group_end = nullptr;
@@ -136,8 +136,8 @@ class NcclSteps {
     return text.empty() ? "nobody" : (spans.size() > 1 ? "ranks " : "rank ") + text;
   }
 
-  // Looks at both: NCCL says that a peer is gone, the stream says that all is done; a peer that is only late
-  // says nothing.
+  // Polls both: NCCL reports that a peer is gone, the stream reports completion; a peer that is merely late
+  // causes no report.
   ncclResult_t wait(const PlannedStep& step, std::chrono::milliseconds timeout) {
     const auto start = std::chrono::steady_clock::now();
     const auto what = [&] { return "messages from " + peers(step.recvs) + ", to " + peers(step.sends); };
@@ -181,8 +181,8 @@ class NcclSteps {
   }
 
   // Fills launches one after the other; a later one sees what an earlier one wrote, so sums and chains may be
-  // cut anywhere. Of a sum that is cut, in place, the input that lies under dst comes first: it has to be read
-  // before a part of the sum is stored there. The function is applied by the last part only.
+  // cut anywhere. Of a sum that is cut, in place, the input that lies under dst comes first: it has to be
+  // read before a part of the sum is stored there. The function is applied by the last part only.
   ncclResult_t add_up(const std::vector<Chain>& chains, int divisor) {
     LocalWork work = no_work();
     for (const Chain& chain : chains) {

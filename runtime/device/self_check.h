@@ -1,9 +1,9 @@
-// What an emitted program that checks itself puts into inputs, and what it demands of outputs. The tables come from the
-// collective's promise (ir/promise.h) and not from the program, so it cannot confirm what it does wrong. C++17, and goes
-// along with emitted programs.
+// The inputs of an emitted program that checks itself, and the values that it requires of outputs. The tables
+// come from the collective's promise (ir/promise.h) and not from the program, so it cannot confirm what it
+// does wrong. C++17, and is copied into emitted programs.
 //
-// Numbers are small integers, so that sums are exact in any order and in every type, or with the seed kRounding floats of
-// mixed magnitude, whose sums have equal bits only if they are made in one order.
+// Numbers are small integers, so that sums are exact in any order and in every type, or with the seed
+// kRounding floats of mixed magnitude, whose sums have equal bits only if they are made in one order.
 #pragma once
 
 #include <algorithm>
@@ -103,11 +103,11 @@ class SelfCheck {
     }
   }
 
-  // The output slots of all ranks for which something is promised.
+  // The output slots of all ranks that have a promise.
   const std::vector<PromisedOutput>& promised() const { return promised_; }
 
-  // Elements of a slot that are wrong. combine(a, b) adds; right(have, sum, index) judges, index being the element's in
-  // the inputs.
+  // Elements of a slot that are wrong. combine(a, b) adds; right(have, sum, index) checks an element; `index`
+  // is the element's in the inputs.
   template <typename T, typename Combine, typename Right>
   long wrong(const PromisedOutput& output, const Pieces& pieces, unsigned seed, const T* have,
              Combine combine, Right right) const {
@@ -134,7 +134,7 @@ class SelfCheck {
     return all;
   }
 
-  // A number that the bits of elements make.
+  // A hash of the bits of elements.
   template <typename T>
   static std::uint64_t hash(const T* elements, std::int64_t count) {
     std::uint64_t hash = 0;
@@ -156,7 +156,7 @@ class SelfCheck {
             hash(have.data() + pieces.slot_begin(promised_[k].slot), pieces.slot_length(promised_[k].slot));
     return hashes;
   }
-  // How many slots have other bits than the first that is promised the same sum.
+  // The number of slots whose bits differ from those of the first slot with the same promised sum.
   long disagreements(const std::vector<std::uint64_t>& hashes) const {
     std::vector<std::size_t> like(first_.size(), hashes.size());
     long differ = 0;
@@ -175,7 +175,7 @@ class SelfCheck {
   const std::vector<PromisedOutput> promised_;
   const std::vector<PromisedTerm> terms_;
   const std::vector<SameInput> same_;
-  std::vector<std::size_t> first_ = {};  // by sum, and one more: its terms
+  std::vector<std::size_t> first_ = {};  // by sum, with one more at the end: its terms
 };
 
 }  // namespace chorale

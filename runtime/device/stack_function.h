@@ -1,10 +1,10 @@
-// A function of elements as a list of operations on a stack, for what was compiled before the function was known. For
-// hosts and for device code, C++17.
+// A function of elements as a list of operations on a stack, for what was compiled before the function was
+// known. For hosts and for device code, C++17.
 //
 // A kernel of the `run` command is compiled long before its user writes a function, so it goes through the
 // operations, element by element. The stack is as deep as ir/epilogue.h lets an expression be, so nothing is
-// tested here. Operators are numbered by how many values they take: 0 to 4 none, 5 to 11 one, 12 to 21 two, 22
-// three. Sources that are emitted have the function printed as code instead (codegen/epilogue_source.h).
+// tested here. Operators are numbered by how many values they take: 0 to 4 none, 5 to 11 one, 12 to 21 two,
+// 22 three. Sources that are emitted have the function printed as code instead (codegen/epilogue_source.h).
 #pragma once
 
 #include <cstdint>

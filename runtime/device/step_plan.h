@@ -1,17 +1,17 @@
 // What one rank does in each step of an algorithm, for blocks of a given number of elements: the program with
-// ranges of elements in place of slots. For transports that move the messages of a step as one group and do
+// ranges of elements instead of slots. For transports that move the messages of a step as one group and do
 // its sums in one launch (runtime/device/nccl_steps.h).
 //
 // All that does not depend on addresses is decided here, once for a size, so that a call has nothing left to
 // do but to enqueue. Slots of a block of n elements in k pieces begin where its pieces do, so slots are equal
 // or do not touch, and a slot of an input in place lies exactly over one of the output: two spans overlap
-// only if they begin at one place, and `Place` is enough to compare them.
+// only if they begin at one address, and `Place` is enough to compare them.
 //
 // Two things must hold. Both ends of a message see the same messages in the same order, since NCCL matches
-// those of a pair by order alone; so merging looks only at what is the same at both ends, and not at whether
-// a rank's memory is shared. And in place no input is read after it was overwritten: messages that would land
-// on one that the step still reads go to a mailbox beside it, and `sound` says whether that was enough for
-// all steps. Where it was not, the caller copies the input first.
+// those of a pair by order alone; so merging depends only on what is the same at both ends, and not at
+// whether a rank's memory is shared. And in place no input is read after it was overwritten: messages that
+// would land on one that the step still reads go to a mailbox beside it, and `sound` reports whether that was
+// enough for all steps. Where it was not, the caller copies the input first.
 //
 // Plain host code in C++17; it is also copied into emitted programs.
 #pragma once
@@ -62,8 +62,8 @@ struct PeerSpan {
 struct SpanSum {
   Span dst = {};
   std::vector<Span> sources = {};
-  std::int64_t index =
-      -1;  // of the first element in the inputs, where the function is applied to the sum; else -1
+  // Of the first element in the inputs, where the function is applied to the sum; else -1.
+  std::int64_t index = -1;
 };
 using Chain = std::vector<SpanSum>;  // one after the other, element by element; spans of one length
 
@@ -142,9 +142,9 @@ class StepPlanner {
     return a.buffer == b.buffer && a.begin + a.count == b.begin;
   }
 
-  // What this rank does, by step. Whether anybody adds is asked of all ranks: one that only copies still has
-  // to divide an average. Pieces without elements, where a block has fewer elements than pieces, are left
-  // out.
+  // What this rank does, by step. Whether a sum occurs is determined over all ranks: a rank that only copies
+  // still has to divide an average. Pieces without elements, where a block has fewer elements than pieces,
+  // are left out.
   std::vector<Step> collected(StepPlan& plan) const {
     std::vector<Step> steps(tables_.steps);
     for (const StepMessage* m = tables_.messages; m != tables_.messages + tables_.message_count; ++m) {
@@ -167,9 +167,9 @@ class StepPlanner {
     return steps;
   }
 
-  // Both ends of a pair must get the same here, so nothing in it depends on whose end it is: of two messages
-  // 0 -> 1, from slots 4 and 5 into slots 7 and 8, either end makes one. The parts are kept, since what a
-  // message lands on is asked slot by slot.
+  // Both ends of a pair must get the same here, so nothing in it depends on the end: of two messages 0 -> 1,
+  // from slots 4 and 5 into slots 7 and 8, either end makes one. The parts are kept, since the data that a
+  // message overwrites are determined slot by slot.
   static std::vector<Merged> merged(std::vector<Message> messages) {
     const auto where = [](const Message& m) {
       return std::tuple(m.peer, m.from.buffer, m.from.begin, m.to.buffer, m.to.begin);
@@ -190,7 +190,7 @@ class StepPlanner {
     return result;
   }
 
-  // Spans of one memory have one place: with input and output shared, those of the input are the output's.
+  // Spans of one memory have one key: with input and output shared, those of the input are the output's.
   using Place = std::pair<int, std::int64_t>;
   Place place(const Span& s) const {
     return in_place_.shared && s.buffer == 0 ? Place{1, s.begin + in_place_.shift} : Place{s.buffer, s.begin};
@@ -198,9 +198,9 @@ class StepPlanner {
 
   // In the order in which memory changes: sends read while receives write, then work is done. An input is
   // lost where the output over it was written, by a receive that lands there or by work; reading it
-  // afterwards makes the plan unsound. A copy of an input onto its own place loses nothing. What came into a
-  // mailbox is copied to where it belongs before all other work, which in the sums that follow becomes their
-  // first source: out = mailbox + in, read before out is stored.
+  // afterwards makes the plan unsound. A copy of an input onto itself loses nothing. What came into a mailbox
+  // is copied to where it belongs before all other work, which in the sums that follow becomes their first
+  // source: out = mailbox + in, read before out is stored.
   void finish(Step& step, PlannedStep& result, bool& sound) {
     std::set<Place> read;  // of the input, in this step
     for (const Message& send : step.sends)
@@ -243,11 +243,11 @@ class StepPlanner {
     return std::any_of(spans.begin(), spans.end(), [&](const Span& s) { return place(s) == place(span); });
   }
 
-  // Consecutive additions to a slot are one sum, which reads each source once and stores once, unless
-  // something between them looks at it or changes what is to be added. An addition is moved up to the last
-  // sum of its slot; from the latest back, a sum on the way forbids that if it writes what is added or reads
-  // the slot. So after a += b, c = a the addition a += d stays where it is, and begins a sum of its own with
-  // a as its first source.
+  // Consecutive additions to a slot are one sum, which reads each source once and stores once, unless an
+  // operation between them reads it or changes the addend. An addition is moved up to the last sum of its
+  // slot; from the latest back, a sum in between forbids that if it writes what is added or reads the slot.
+  // So after a += b, c = a the addition a += d stays where it is, and begins a sum of its own with a as its
+  // first source.
   std::vector<SpanSum> sums_of(const std::vector<Work>& all) const {
     std::vector<SpanSum> sums;
     for (const Work& work : all) {
@@ -332,7 +332,7 @@ class StepPlanner {
   // Elements of scratch: the program's own slots, and after them the mailboxes of the step that is being
   // planned.
   std::int64_t scratch_ = 0, own_scratch_ = 0;
-  std::set<Place> lost_ = {};  // places of the input that the output has overwritten
+  std::set<Place> lost_ = {};  // locations of the input that the output has overwritten
 };
 
 inline StepPlan make_step_plan(const StepTables& tables, int rank, std::int64_t elements,

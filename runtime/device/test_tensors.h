@@ -1,5 +1,5 @@
-// What programs that check themselves have in the tensors of an epilogue: small numbers, by operand and index. C++17;
-// goes along with emitted programs.
+// What programs that check themselves have in the tensors of an epilogue: small numbers, by operand and
+// index. C++17; copied into emitted programs.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ CHORALE_DEVICE inline int test_number(int operand, std::int64_t index) {
   return static_cast<int>(x >> 62);
 }
 
-// As RankTensors has them, for who judges: no memory, no types, no slices.
+// As RankTensors has them, for the check: no memory, no types, no slices.
 struct TestTensors {
   static constexpr std::uint64_t seed = 0;
   template <typename R, typename T>
@@ -45,7 +45,7 @@ std::vector<char> test_tensor(int operand, std::int64_t first, std::int64_t coun
   return bytes;
 }
 
-// Equal, or as near as two libraries' exp are where the function has one.
+// Equal, or, if the function has an exp, within the difference of two libraries' exp.
 template <typename T>
 bool agree(T have, T want, bool exact) {
   if (have == want || exact) return have == want;

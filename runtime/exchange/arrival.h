@@ -1,9 +1,9 @@
-// When a rank waits until what it sends has arrived. C++17, and goes along with what is emitted.
+// When a rank waits until what it sends has arrived. C++17, and is copied into emitted programs.
 //
-// A rank that sends in a step and receives nothing would be through when the system has taken its data, and begin its
-// next step, whose messages then share the way with these: all are late, and those that wait for the first ones most. So
-// it waits for messages that take longer than the word that they have arrived: on 10 Gbit/s that is about this many
-// bytes. A rank that receives is held back by that.
+// A rank that sends in a step and receives nothing would finish the step when the system has taken its data.
+// The messages of its next step would then share links with these and delay all of them, the first ones most.
+// So the rank waits for the acknowledgement of messages that take longer than an acknowledgement: at 10
+// Gbit/s, those above about this many bytes. A rank that receives is held back by what it receives.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// Products of matrices, and convolutions: by a BLAS where there is one (-DCHORALE_BLAS, with a cblas.h), else by loops of
-// ours, which go over memory in pieces that stay in caches. Sums are made in float for float and halves, in double for
-// others, and rounded once. C++17, and goes along with what is emitted.
+// Products of matrices, and convolutions: by a BLAS where there is one (-DCHORALE_BLAS, with a cblas.h), else
+// by loops of ours, which go over memory in pieces that stay in caches. Sums are made in float for float and
+// 16-bit floats, in double for others, and rounded once. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ inline void blas_product(int m, int n, int k, Matrix<const double> a, Matrix<con
   cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a.at, static_cast<int>(a.row), b.at,
               static_cast<int>(b.row), before, c.at, static_cast<int>(c.row));
 }
-// What a BLAS computes with: the matrix itself, or a copy of it.
+// The operand of a BLAS call: the matrix itself, or a copy of it.
 template <typename R, typename A>
 Matrix<const R> as_real(Matrix<const A> a, std::int64_t rows, std::int64_t columns, std::vector<R>& kept) {
   if constexpr (std::is_same_v<R, A>) {
@@ -55,7 +55,7 @@ inline bool fits_int(std::int64_t a, std::int64_t b, std::int64_t c) {
 }
 #endif
 
-// to[m, n] += the sum over k of a[m, k] b[k, n]; `to` lies apart.
+// to[m, n] += the sum over k of a[m, k] b[k, n]; `to` does not overlap a or b.
 template <typename R, typename A, typename B>
 void add_product(Matrix<R> to, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
                  std::int64_t columns) {
@@ -96,7 +96,7 @@ void put_rounded(Matrix<T> to, Matrix<const R> from, std::int64_t rows, std::int
       to.at[i * to.row + j] = rounded_to<T>(from.at[i * from.row + j]);
 }
 
-// c[m, n] = the sum over k of a[m, k] b[k, n]; c lies apart.
+// c[m, n] = the sum over k of a[m, k] b[k, n]; c does not overlap a or b.
 template <typename T, typename A, typename B>
 void matrix_product(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
                     std::int64_t columns) {
@@ -116,8 +116,8 @@ void matrix_product(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int6
   }
 }
 
-// What a rank has of a product: of [.., M, K] and of [K, N], or, batched, of [.., K, N], of which it may have more of the
-// batch than of the first factor.
+// A rank's part of a product: of [.., M, K] and of [K, N], or, batched, of [.., K, N], of which it may have
+// more of the batch than of the first factor.
 struct ProductSides {
   std::int64_t rows = 0, inner = 0, columns = 0;  // rows: of all of the batch together
   std::int64_t period = 1;                        // rows of one of the batch
@@ -137,8 +137,8 @@ struct ProductSides {
 
  private:
   Share left_ = {};
-  std::int64_t whole_ =
-      0;  // elements of one of the batch of the first factor; 0: both have the same of the batch
+  // Elements of one of the batch of the first factor; 0: both have the same of the batch.
+  std::int64_t whole_ = 0;
 };
 
 // Those rows and columns of it, of rows of one of the batch.
@@ -172,7 +172,7 @@ struct ConvolutionSides {
   std::int64_t inner() const { return channels * kernel_height * kernel_width; }
   std::int64_t out_image() const { return out_height() * out_width(); }
 };
-// [N, C, H, W] with [O, C, h, w]: a matrix product an image, with the image's patches as columns.
+// [N, C, H, W] with [O, C, h, w]: one matrix product per image, with the image's patches as columns.
 template <typename A>
 void patches_of(A* patches, const A* image, const ConvolutionSides& s) {
   for (std::int64_t ch = 0; ch < s.channels; ++ch)

@@ -1,7 +1,7 @@
-// Ranks of one process on GPUs, for emitted workloads: all of them on one GPU, or dealt over several that reach each other's
-// memory. A thread of the host speaks for each rank. Each kernel of the workload is one launch a GPU, of all ranks there, for
-// which the threads meet: blocks that wait for each other must be resident together. C++17, needs nvcc, and goes along with
-// what is emitted.
+// Ranks of one process on GPUs, for emitted workloads: all of them on one GPU, or dealt over several that
+// reach each other's memory. A thread of the host acts for each rank. Each kernel of the workload is one
+// launch per GPU, for all ranks there, for which the threads meet: blocks that wait for each other must be
+// resident together. C++17, needs nvcc, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "runtime/exchange/gpu.h"
 #include "runtime/exchange/gpu_exchange.h"
 
-// What the tuner has chosen, in the Makefile.
+// Set in the Makefile to the choice of the tuner.
 #ifndef CHORALE_CHANNELS
 #define CHORALE_CHANNELS 0
 #endif
@@ -29,17 +29,18 @@
 namespace chorale {
 
 struct GpuRankOptions {
-  int gpus = 1;  // more: ranks 0, 1, .. on the first ones, as many on each, or one less on the last ones
-  int channels = CHORALE_CHANNELS;  // blocks a rank; 0: as many as are resident
-  int beside = 0;                   // blocks a rank of what goes beside a product; 0: a quarter of these
+  // If more than 1, consecutive ranks share a GPU: equally many on each, or one less on the last ones.
+  int gpus = 1;
+  int channels = CHORALE_CHANNELS;  // blocks per rank; 0: as many as are resident
+  int beside = 0;                   // blocks per rank of the work beside a product; 0: a quarter of these
   int threads = CHORALE_THREADS;    // of a block
-  double patience = 60;             // seconds until a wait is in vain
+  double patience = 60;             // seconds until a wait times out
 };
 
 template <int kRanks>
 class CudaTransport;
 
-// What they share.
+// State that the ranks share.
 class CudaRanks {
  public:
   CudaRanks(int ranks, const GpuRankOptions& options)
@@ -71,7 +72,8 @@ class CudaRanks {
   friend void on_cuda_ranks(const GpuRankOptions&, const std::function<void(CudaTransport<ranks>&)>&);
   struct Stopped {};
 
-  // Of all ranks: those of kernels by themselves, and those of kernels beside products, which have fewer channels.
+  // Of all ranks: those of kernels by themselves, and those of kernels beside products, which have fewer
+  // channels.
   struct Doors {
     GpuMemory<Door> memory = {};    // of the ranks here
     GpuMemory<Door*> by_rank = {};  // of all
@@ -123,7 +125,7 @@ class CudaRanks {
       cudaGetLastError();  // it stays there otherwise
   }
 
-  // A door lies on the GPU of its rank, and everybody has a list of all.
+  // A door lies on the GPU of its rank, and every rank has a list of all.
   void make_doors() {
     std::vector<Door*> all[2];
     for (Gpu& gpu : gpus_) {
@@ -142,12 +144,12 @@ class CudaRanks {
     for (Gpu& gpu : gpus_) {
       check(cudaSetDevice(gpu.device), "cudaSetDevice");
       for (const bool beside : {false, true}) gpu.doors[beside].by_rank = gpu_table(all[beside]);
-      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // before another GPU looks at doors here
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // before another GPU reads doors here
     }
     check(cudaSetDevice(home_), "cudaSetDevice");
   }
 
-  // The work of all is done. Throws where a kernel has waited in vain.
+  // Waits until the work of all is done. Throws if a wait of a kernel timed out.
   void finish() {
     for (const Gpu& gpu : gpus_) check(cudaStreamSynchronize(gpu.stream), "the work of a GPU");
     for (const Gpu& gpu : gpus_) {
@@ -160,8 +162,8 @@ class CudaRanks {
     }
   }
 
-  // Between these, what ranks put into streams becomes graphs, one a GPU: streams of different GPUs wait for nothing of each
-  // other but in kernels. By one thread.
+  // Between these calls, work that ranks put into streams is recorded as graphs, one per GPU: streams of
+  // different GPUs wait for each other only in kernels. Called by one thread.
   void begin_recording() {
     for (const Gpu& gpu : gpus_)
       check(cudaStreamBeginCapture(gpu.stream, cudaStreamCaptureModeRelaxed), "cudaStreamBeginCapture");
@@ -180,7 +182,7 @@ class CudaRanks {
     for (const Gpu& gpu : gpus_) check(cudaGraphLaunch(gpu.recorded, gpu.stream), "cudaGraphLaunch");
   }
 
-  // All ranks come here; what the last one does is done before any of them goes on.
+  // A barrier of all ranks; the last one's action is done before any of them continues.
   template <typename Last>
   void meet(Last last) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -202,7 +204,8 @@ class CudaRanks {
     changed_.notify_all();
   }
 
-  // What each kernel waits for on its GPU is in streams when the ranks meet: so those that wait for each other all begin.
+  // All work that a kernel waits for on its GPU is in streams when the ranks meet: so kernels that wait for
+  // each other all begin.
   template <int ranks, typename Chain>
   void launch(int rank, const Chain& chain, bool beside) {
     static_assert(std::is_trivially_copyable_v<Chain>, "a kernel is given values");
@@ -244,11 +247,11 @@ class CudaRanks {
   int arrived_ = 0;
   std::uint64_t meeting_ = 0;
   std::exception_ptr failure_ = {};
-  std::shared_ptr<void> pending_ = {};  // the launches that ranks are coming to
+  std::shared_ptr<void> pending_ = {};  // the launches that ranks will make
   std::vector<double> numbers_;
 };
 
-// One of so many ranks, in a thread whose device is the rank's.
+// One of `kRanks` ranks, in a thread whose device is the rank's.
 template <int kRanks>
 class CudaTransport {
  public:
@@ -260,16 +263,16 @@ class CudaTransport {
   int rank() const { return rank_; }
   int ranks() const { return kRanks; }
 
-  // By all ranks, with chains of one type. `beside`: while products are computed.
+  // Called by all ranks, with chains of one type. `beside`: while products are computed.
   template <typename Chain>
   void launch(const Chain& chain, bool beside = false) {
     all_.launch<kRanks>(rank_, chain, beside);
   }
-  // After what was sent tile by tile: it is all in one stream.
+  // After sends tile by tile: all are in one stream.
   void finish() {}
 
-  // What work() puts into streams, for replay() to do it all again. By all ranks; nothing may be allocated meanwhile, so it
-  // has been done once before.
+  // Records the work that work() puts into streams, for replay() to repeat it. Called by all ranks; no memory
+  // may be allocated meanwhile, so the work has been done once before.
   template <typename Work>
   void record(const Work& work) {
     all_.meet([] {});
@@ -293,7 +296,7 @@ class CudaTransport {
     all_.numbers_[static_cast<std::size_t>(rank_)] = mine;
     all_.meet([] {});
     const std::vector<double> result = all_.numbers_;
-    all_.meet([] {});  // before anyone writes again
+    all_.meet([] {});  // before any rank writes again
     return result;
   }
 
@@ -303,7 +306,8 @@ class CudaTransport {
   GpuDevice device_;
 };
 
-// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they meet, and is thrown on.
+// Runs a function in one thread per rank, and waits for all. An exception of one stops the others at their
+// next meeting, and is rethrown.
 template <int ranks>
 void on_cuda_ranks(const GpuRankOptions& options, const std::function<void(CudaTransport<ranks>&)>& each) {
   CudaRanks all(ranks, options);

@@ -1,8 +1,10 @@
-// Where a workload computes: a part of the transport that its class is a template over. Memory, loops, copies, products, and
-// what else is done with elements are the device's. Here, of hosts; runtime/exchange/gpu.h has that of GPUs.
+// Where a workload computes: a part of the transport that its class is a template over. Memory, loops,
+// copies, products, and what else is done with elements are the device's. Here, of hosts;
+// runtime/exchange/gpu.h has that of GPUs.
 //
-// A device has what HostDevice has, with these names; functions that do not come back before they are done, or whose work
-// is done in the order of the calls, before anything that reads it. C++17, and goes along with what is emitted.
+// A device has what HostDevice has, with these names; each function returns when its work is done, or its
+// work is done in the order of the calls, before anything that reads it. C++17, and is copied into emitted
+// programs.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +22,7 @@
 
 namespace chorale {
 
-// What makes up a kernel, communications and loops, is done one after the other. On other devices it is one launch.
+// The communications and loops of a kernel run one after the other. On other devices a kernel is one launch.
 struct PhaseByPhase {
   template <typename Exchange, typename Function = NoSumFunction>
   static auto phase(Exchange& exchange, const Lies<typename Exchange::Element>& input,
@@ -50,8 +52,8 @@ struct PhaseByPhase {
 
 class HostDevice : public PhaseByPhase {
  public:
-  // Are communications that overlap done tile by tile, a tile of one beside the next one of another? Otherwise one comes
-  // after the other.
+  // Whether communications that overlap are done tile by tile, a tile of one beside the next one of another.
+  // Otherwise they run one after the other.
   static constexpr bool kTileByTile = true;
   // Makes tiles beside communication (runtime/exchange/overlap.h).
   using Worker = TileWorker;
@@ -70,7 +72,7 @@ class HostDevice : public PhaseByPhase {
   template <typename T, Combination op>
   using Exchange = chorale::Exchange<T, op>;
 
-  // A value that the caller has, for those who want memory that it is in.
+  // A value of the caller, for functions that take the address of one.
   template <typename T>
   class Held {
    public:
@@ -84,7 +86,7 @@ class HostDevice : public PhaseByPhase {
     T value_ = {};
   };
 
-  // What a loop adds up, from start() to store().
+  // The sums of a loop, from start() to store().
   template <Combination op>
   class Total {
    public:
@@ -119,7 +121,7 @@ class HostDevice : public PhaseByPhase {
   static void copy_slice(T* slice, const T* whole, const Share& part) {
     chorale::copy_slice(slice, whole, part);
   }
-  // Elements of blocks of slices, of the tensor; and back.
+  // Copies elements of the tensor into blocks of slices; and back.
   template <typename T>
   static void fill(const SlicedBlocks& slices, T* blocks, const T* tensor, std::int64_t begin,
                    std::int64_t count) {
@@ -150,8 +152,8 @@ class HostDevice : public PhaseByPhase {
                            std::int64_t rows, std::int64_t column, std::int64_t columns) {
     chorale::product_part(c, a, b, sides, row, rows, column, columns);
   }
-  // Sums of products that follow each other: what is added is so much of the summed side, from `from` on. After the last
-  // one they are put into c.
+  // Partial products, added one after the other: each is a range of the summed dimension, from `from` on.
+  // After the last one, the sums are stored to c.
   template <typename T, typename A, typename B>
   class Summands {
    public:
@@ -203,7 +205,7 @@ class HostDevice : public PhaseByPhase {
     std::int64_t image_ = -1;
   };
 
-  // For those who fill tensors from a host, and look at them.
+  // For callers that fill tensors from a host, and read them.
   static void upload(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   static void download(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
   static void finish() {}

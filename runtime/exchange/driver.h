@@ -1,15 +1,17 @@
-// The main program around an emitted workload: fills tensors, runs, writes what comes out, checks that replicas agree, and
-// takes the time.
+// The main program around an emitted workload: fills tensors, runs, writes what comes out, checks that
+// replicas agree, and takes the time.
 //
 //   NAME [SIZE=VALUE ...] [--runs 5] [--seed 1] [--in FOLDER] [--out FOLDER]
-//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS] [--patience 60], with -DCHORALE_CUDA
-//        [--graph] [--copy BYTES], likewise: runs are replays of one that was recorded; the time of a copy on a GPU beside them
+//        with -DCHORALE_CUDA also
+//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS] [--patience 60]
+//        [--graph] [--copy BYTES]: runs replay a recorded graph; a copy on a GPU is timed beside them
 //
-// In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in, tensors are filled
-// with small multiples of 1/8, of the index in the whole tensor, so that it does not matter how they are laid out; a run
-// before that has numbers whose sums are rounded, so that replicas are equal only if they are made in one order. With
-// -DCHORALE_MPI ranks are processes of MPI, with -DCHORALE_CUDA they are on one GPU or dealt over several, with
-// -DCHORALE_NCCL they have one each, else they are threads. C++17, and goes along with what is emitted.
+// In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in,
+// tensors are filled with small multiples of 1/8, of the index in the whole tensor, so that it does not
+// matter how they are laid out; a run before that has numbers whose sums are rounded, so that replicas are
+// equal only if they are made in one order. With -DCHORALE_MPI ranks are processes of MPI, with
+// -DCHORALE_CUDA they are on one GPU or dealt over several, with -DCHORALE_NCCL they have one each, else they
+// are threads. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <chrono>
@@ -78,7 +80,7 @@ T driver_value(const char* name, int rank, std::int64_t index) {
   else
     return T(static_cast<float>(eighths) / 8);
 }
-// Between 1/16 and 4, with all the digits that there are; integers are as above.
+// Between 1/16 and 4, with all bits of the mantissa; integers are as above.
 template <typename T>
 T rounding_driver_value(const char* name, int rank, std::int64_t index) {
   if constexpr (std::is_integral_v<T>) return driver_value<T>(name, rank, index);
@@ -111,7 +113,7 @@ class Driver {
     });
   }
 
-  // How many results are not the same where they should be.
+  // The number of results that differ but should be equal.
   int run() {
     const int rank = transport_.rank();
     typename Workload::template Program<Transport> program(transport_, sizes_);
@@ -164,7 +166,7 @@ class Driver {
         [&](const DriverTensor& tensor, auto& member, const Share& part) { make(tensor, member, part); });
   }
 
-  // What runs after the first one do. A graph has done the first one again, on the same tensors.
+  // The work of runs after the first one. A graph repeats the first one, on the same tensors.
   std::function<void()> prepared_step(typename Workload::template Program<Transport>& program) {
 #ifdef CHORALE_CUDA
     if (options_.graph) {
@@ -179,7 +181,7 @@ class Driver {
     return [this, &program] { program.run(tensors_); };
   }
 #ifdef CHORALE_CUDA
-  // Of so many bytes, from one place of the GPU to another: each is read, and written.
+  // Copies that many bytes from one buffer of the GPU to another: each is read and written.
   void time_copy() {
     GpuDevice& device = transport_.device();
     const auto from = device.template memory<char>(options_.copy),
@@ -274,9 +276,9 @@ class Driver {
                    static_cast<std::streamsize>(part.elements() * static_cast<std::int64_t>(sizeof(T))));
       require(stream.good(), file(options_.out, tensor) + " cannot be written");
     }
-    // A sum over all elements of numbers that index and value make, which is the same for every layout; and, for those who
-    // added up in another order, the sum of elements with weights between -1 and 1, and of what they are without a sign.
-    // Made-up inputs lead to what is no number (roots of less than 0), which counts as 1.
+    // A sum over all elements of hashes of index and value, which is the same for every layout; and, for runs
+    // that added in another order, the sum of elements with weights between -1 and 1, and of their absolute
+    // values. Made-up inputs can lead to NaN (roots of negative numbers), which counts as 1.
     std::uint64_t sum = 0;
     double weighted = 0, absolute = 0;
     for (std::int64_t i = 0; i < part.elements(); ++i) {
@@ -284,8 +286,7 @@ class Driver {
       std::memcpy(&bits, values + i, sizeof(T));
       const std::uint64_t place = 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(part.index(i));
       const double number = driver_number(values[i]), value = std::isfinite(number) ? number : 1;
-      if (rounding_ && std::isnan(number))
-        bits = 0;  // which of two NaNs a sum of them is, is the compiler's choice
+      if (rounding_ && std::isnan(number)) bits = 0;  // the compiler chooses which of two NaNs their sum is
       sum += mixed(bits + place);
       weighted += value * (static_cast<double>(mixed(place) >> 11) * 0x1p-52 - 1);
       absolute += std::abs(value);

@@ -1,12 +1,14 @@
-// One communication of a workload on one rank: the steps of a lowered program (ir/program.h), over blocks of any length.
+// One communication of a workload on one rank: the steps of a lowered program (ir/program.h), over blocks of
+// any length.
 //
-// Tables say which chunk each message and each sum is about, by its block and piece; so lengths are known only when a
-// program runs, and may be uneven. What a message brings is used where it lies: a transport whose ranks share memory
-// lends it (Delivery::borrows), and one that does not puts it where it is told. Sums of several operands in a row are
-// one, which reads each once and stores once. A sum that is complete may go to a function of the caller instead, in
-// pieces that are in the first cache: nothing is stored then but what the function stores.
+// Tables give the chunk of each message and each sum by its block and piece; so lengths are known only at run
+// time, and may be uneven. The data of a message are used where they lie: a transport whose ranks share
+// memory lends it (Delivery::borrows), and one that does not stores it at the address given. Sums of several
+// operands in a row are one, which reads each once and stores once. A complete sum may instead go to a
+// function of the caller, in pieces that fit the first-level cache: then only what that function stores is
+// stored.
 //
-// C++17, and goes along with what is emitted.
+// C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +22,7 @@
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/scattered.h"
 
-// Elements of a sum of several operands that are made at once: the same in all of a program.
+// Elements of a sum of several operands that are made at once: the same throughout a program.
 #ifndef CHORALE_BLOCK
 #define CHORALE_BLOCK 2048
 #endif
@@ -32,19 +34,19 @@ namespace chorale {
 //     where elements are and are computed with: runtime/exchange/device.h
 //   int rank() const, ranks() const;
 //   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     starts all, and comes back when all that is received is `at` its place, and when what was sent and is not
-//     `stays` may be written again;
+//     starts all, and returns when all received data are at `at`, and when all sent data that do not `stay`
+//     may be written again;
 //   void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     gives back what was borrowed, and comes back when nobody reads what was sent;
+//     gives back what was borrowed, and returns when no rank still reads what was sent;
 //   void post(const Delivery& send), finish();
-//     starts one, and comes back when all of these may be written again.
+//     starts one, and returns when all of these may be written again.
 struct Delivery {
   int peer = 0, tag = 0;
   void* data = nullptr;
   std::int64_t bytes = 0;
   bool stays = false;  // of a send: the data do not change before release()
-  bool borrows =
-      false;  // of a receive: read before release() and never again, so it need not be put into `data`
+  // Of a receive: read before release() and never again, so it need not be put into `data`.
+  bool borrows = false;
   const void* at = nullptr;
   // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
   std::vector<Stretch<char>> pieces = {};
@@ -55,7 +57,7 @@ struct Delivery {
 struct ExchangeMessage {
   int step, from, to, from_buffer, from_slot, to_buffer, to_slot, block, piece, borrows;
 };
-// completes: 1, the function has the result, and nobody else; 2, it is stored as well.
+// completes: 1, only the function receives the result; 2, it is stored as well.
 struct ExchangeWork {
   int rank, step, add, from_buffer, from_slot, to_buffer, to_slot, block, piece, completes;
 };
@@ -69,11 +71,12 @@ struct ExchangeTables {
   std::size_t work_count;
 };
 
-// For sums that nobody waits for.
+// For sums that no function consumes.
 struct NoSumFunction {
   void operator()(std::int64_t, std::int64_t, const void*, const void*) const {}
 };
-// For operands that are there, and results that nobody waits for. Others are kBeside where somebody computes meanwhile.
+// For operands that are complete, and results that no worker waits for. Other Progress types are kBeside if
+// computation overlaps.
 struct NoProgress {
   static constexpr bool kBeside = false;
   void needs(std::int64_t, std::int64_t) {}
@@ -90,7 +93,7 @@ CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* 
   for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
 }
 
-// What a rank does in each step, for the lengths that blocks have. A rank that is none of the tables' (-1) does nothing.
+// The work of a rank in each step, for given lengths of blocks. A rank outside the tables (-1) does nothing.
 class ExchangePlan {
  public:
   struct Place {
@@ -112,8 +115,8 @@ class ExchangePlan {
     std::vector<Place> finished = {};  // of the output
   };
 
-  // Elements have `size` bytes. Of rank `rank` of the tables, which is rank `first` + `rank` of the transport. A tile is a
-  // part of each block, of whole rows of so many elements.
+  // Elements have `size` bytes. Of rank `rank` of the tables, rank `first` + `rank` of the transport. A tile
+  // is a part of each block, of whole rows of `row` elements.
   ExchangePlan(std::int64_t size, const ExchangeTables& tables, int rank, int first, Blocks blocks,
                int tile = 0, int tiles = 1, std::int64_t row = 1)
       : tables_(tables),
@@ -134,7 +137,7 @@ class ExchangePlan {
   const std::vector<Step>& steps() const { return steps_; }
   std::int64_t scratch_elements() const { return scratch_elements_; }
 
-  // Where a message begins, in the memory of who sends it.
+  // Where a message begins, in the memory of its sender.
   Place source_of(const ExchangeMessage& m) const {
     return place(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
   }
@@ -210,8 +213,8 @@ class ExchangePlan {
     find_finished();
   }
 
-  // What lies in a slot that a message of this step has come into is where the message is, until something is stored
-  // there.
+  // The content of a slot that a message of this step has arrived in is in the message's buffer, until the
+  // slot is stored over.
   void add_work(Step& step, const ExchangeWork& w) {
     Place from = place(rank_, w.from_buffer, w.from_slot, w.block, w.piece),
           to = place(rank_, w.to_buffer, w.to_slot, w.block, w.piece);
@@ -224,8 +227,8 @@ class ExchangePlan {
     Place there = to;  // what is added to
     brought(from);
     const std::int64_t index = piece_begin(w.block, w.piece);
-    // An addition to the last sum that was stored there is one more operand of it, unless something in between, or the
-    // sum itself, has to do with what is added.
+    // An addition to the last sum that was stored there is one more operand of it, unless an operation in
+    // between, or the sum itself, reads or writes the addend.
     if (w.add != 0)
       for (std::size_t k = step.sums.size(); k-- > 0;) {
         Sum& sum = step.sums[k];
@@ -245,7 +248,7 @@ class ExchangePlan {
     step.sums.push_back({to, operands, w.completes, index});
   }
 
-  // A place of the output is finished with the last step that writes there.
+  // A slot of the output is finished with the last step that writes it.
   void find_finished() {
     std::vector<Place> seen;
     for (std::size_t s = steps_.size(); s-- > 0;) {
@@ -278,8 +281,9 @@ class Exchange : public ExchangePlan {
   Exchange(const ExchangeTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
-  // From an input to an output, which lie apart, or where one is the rank's part of the other share it. The function has
-  // complete sums: void(index of the first in the output, how many, operand, other operand or null).
+  // From an input to an output, which do not overlap, or, if one is the rank's part of the other, share that
+  // part. The function receives complete sums: void(index of the first in the output, count, operand, other
+  // operand or null).
   template <typename Transport, typename Function = NoSumFunction, typename Progress = NoProgress>
   void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, Function&& function = {},
            Progress&& progress = {}) {
@@ -318,7 +322,7 @@ class Exchange : public ExchangePlan {
     }
   }
 
-  // What a message brought, from an element on: `count` is shortened to what lies together.
+  // The data of a message, from an element on: `count` is shortened to a contiguous range.
   static const T* brought(const Delivery& receive, std::int64_t index, std::int64_t& count) {
     const std::vector<Stretch<char>>* const pieces = receive.at_pieces != nullptr ? receive.at_pieces
                                                      : receive.pieces.empty()     ? nullptr
@@ -333,10 +337,10 @@ class Exchange : public ExchangePlan {
       }
       index -= elements;
     }
-    return nullptr;  // there is no such element
+    return nullptr;  // none such
   }
 
-  // From stretch to stretch, in which all operands and the result lie together.
+  // Range by range, in each of which all operands and the result are contiguous.
   template <typename Function>
   void add_up(const Step& step, const Sum& sum, const Lies<T>* buffers, Function&& function) {
     for (std::int64_t e = 0; e < sum.to.count;) {
@@ -399,8 +403,8 @@ class Exchange : public ExchangePlan {
   std::vector<const T*> operands_ = {};  // of the sum that is being made
 };
 
-// Into how many tiles blocks are cut whose communications follow each other: as many as are wanted, 0: up to 8, but each
-// long enough to be worth its messages, and the same on all ranks.
+// The number of tiles that blocks are cut into for communications one after the other: `wanted`, or, if 0, up
+// to 8, each long enough to be worth its messages; the same on all ranks.
 inline int tile_count(const Blocks& blocks, int wanted = 0) {
   const std::int64_t longest = blocks.size() < 2 ? 0 : blocks[1] - blocks[0];
   const std::int64_t most =
@@ -415,7 +419,7 @@ std::vector<Exchange> tiled_exchange(const ExchangeTables& tables, int rank, int
     exchanges.emplace_back(tables, rank, first, blocks, tile, tiles, row);
   return exchanges;
 }
-// What they need, one after the other.
+// The ranges that they need, one after the other.
 template <typename Exchange>
 std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exchange>& exchanges) {
   std::vector<std::pair<std::int64_t, std::int64_t>> parts;
@@ -424,8 +428,8 @@ std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exch
   return parts;
 }
 
-// A tile of what a rank has, to another one, and of what comes from a third; -1: nobody. What is sent is on its way until
-// transport.finish().
+// Sends a tile of this rank's data to one rank, and receives a tile from another; -1: none. What is sent is
+// in flight until transport.finish().
 template <typename Transport, typename T>
 void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
                std::int64_t output_elements, int tile, int tiles) {
@@ -443,7 +447,7 @@ void send_tile(Transport& transport, int to, int from, const T* input, std::int6
   transport.release(none, receives);
 }
 
-// What a rank has, to another one, and what comes from a third; -1: nobody.
+// Sends this rank's data to one rank, and receives those of another; -1: none.
 template <typename Transport, typename T>
 void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
              std::int64_t output_elements) {

@@ -1,27 +1,29 @@
-// A kernel of a workload on GPUs, one launch a rank: communications, and the loops around them and between. For device code,
-// C++17; goes along with what is emitted.
+// A kernel of a workload on GPUs, one launch per rank: communications, and the loops around them and between.
+// For device code, C++17; copied into emitted programs.
 //
-// The idea. Every rank has so many blocks, its channels, and channel c has slice c of every piece: what is added to a slice
-// of a piece, and copied from it, is the same slice of the same piece of another rank, so channel c of a rank hears from
-// channel c of others alone, and an exchange needs no barrier. Whoever wants data reads them in the memory of who has them,
-// into registers, where sums are made and given to the loop.
+// The idea. Every rank has the same number of blocks, its channels, and channel c has slice c of every piece:
+// what is added to a slice of a piece, and copied from it, is the same slice of the same piece of another
+// rank, so channel c of a rank synchronizes only with channel c of others, and an exchange needs no barrier.
+// A receiver reads data in the memory of their holder, into registers, where sums are made and given to the
+// loop.
 //
-// Each channel of each rank has a door in memory that all can read: a number, its progress, which only goes up, and where
-// the rank's buffers of this exchange lie. In an exchange that begins with progress b,
+// Each channel of each rank has a door in memory that all can read: a number, its progress, which only goes
+// up, and where the rank's buffers of this exchange lie. In an exchange that begins with progress b,
 //   b + 1              it is there, and its door says where its buffers are;
 //   b + 2 + 2s         what comes in step s from memory that changes in step s has been copied;
 //   b + 3 + 2s         step s is done;
-//   b + 2 + 2 * steps  so is the exchange: everybody who reads here has done so.
-// Before step s it waits until those that it reads from in step s, and those that have read here in step s - 1, are done with
-// step s - 1; what a step reads is stored over in that step only after its readers have copied it. By induction nothing is
-// read before it is there, nor stored over while it is read. An exchange may be several launches of some steps each: then
-// the end of a step is told by the next launch, which begins when what its steps read has been made. Between an exchange and what comes next in the kernel, the
+//   b + 2 + 2 * steps  so is the exchange: all readers of this rank's memory have finished.
+// Before step s it waits until those that it reads from in step s, and those that have read here in step s -
+// 1, are done with step s - 1; what a step reads is stored over in that step only after its readers have
+// copied it. By induction nothing is read before it is there, nor stored over while it is read. An exchange
+// may be several launches of some steps each: then the end of a step is signalled by the next launch, which
+// begins when what its steps read has been made. Between an exchange and what comes next in the kernel, the
 // channels of a rank wait for each other, since slices of other tensors are other ones.
 //
-// All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host looks, and a
-// launch begins with what it finds at its own door, so that launches can be replayed as a graph. All blocks of all ranks must
-// be resident: a cooperative launch, or one on each of several GPUs that reach each other's memory. Waits are bounded
-// (runtime/device/counters.h).
+// All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host
+// takes part, and a launch begins with the progress at its own door, so that launches can be replayed as a
+// graph. All blocks of all ranks must be resident: a cooperative launch, or one on each of several GPUs that
+// reach each other's memory. Waits are bounded (runtime/device/counters.h).
 #pragma once
 
 #include <cstdint>
@@ -33,12 +35,12 @@
 
 namespace chorale {
 
-// How many elements a thread does at once.
+// Elements that a thread processes at once.
 inline constexpr int kSeveral = 4;
 // Threads of a block: with 512, which leaves a thread 128 registers, kernels of layers with dropout spill.
 inline constexpr int kMostThreads = 384;
 
-// For sums that nobody waits for.
+// For sums that no function consumes.
 struct NoLoop {
   static constexpr int kTotals = 0;
 };
@@ -47,7 +49,7 @@ struct NoLoop {
 struct KernelTeam {
   int block, blocks, thread, threads;
 
-  // A total of each warp, where whoever adds them up finds how many there are: runtime/exchange/gpu.h.
+  // A total of each warp, where the code that adds them up finds their number: runtime/exchange/gpu.h.
   template <Combination op>
   __device__ void keep_total(double* slots, double mine) const {
 #ifdef __CUDA_ARCH__
@@ -68,7 +70,8 @@ struct Width {
   static constexpr int value = count;
 };
 
-// function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by this one of so many threads.
+// function(Width, element) for all elements of begin .. end, `kSeveral` or one at a time, by thread `thread`
+// of `threads`.
 template <typename Function>
 __device__ inline void for_several(std::int64_t begin, std::int64_t end, std::int64_t thread,
                                    std::int64_t threads, const Function& function) {
@@ -78,7 +81,7 @@ __device__ inline void for_several(std::int64_t begin, std::int64_t end, std::in
   for (std::int64_t e = whole + thread; e < end; e += threads) function(Width<1>(), e);
 }
 
-// At its door, a channel says how far it is, and where its buffers lie.
+// At its door, a channel publishes its progress, and where its buffers lie.
 struct alignas(128) Door {
   std::uint64_t progress;
   alignas(128) unsigned char buffers[3][64];
@@ -127,20 +130,21 @@ class FusedBlock {
   }
 
   __device__ bool sync() const { return __syncthreads_and(1) != 0; }
-  // All threads of the block have done what comes before; progress is so much more than when the phase began.
+  // All threads of the block have done what comes before; `progress` counts from the beginning of the phase.
   __device__ void reach(std::uint64_t progress) const {
     sync();
     if (thread == 0) store_release(&door(rank, channel).progress, base_ + progress);
   }
-  // Until each of these ranks is there; false if that took too long.
+  // Waits until each of these ranks has reached `progress`; false if that took too long.
   __device__ bool wait(const int* ranks, int count, std::uint64_t progress) const {
     bool good = true;
     for (int i = thread; i < count && good; i += threads) good = arrived(ranks[i], channel, base_ + progress);
     return __syncthreads_and(good ? 1 : 0) != 0;
   }
-  // A phase goes on that has come so far in the launches before.
+  // Continues a phase whose earlier steps were done by the launches before.
   __device__ void resume(std::uint64_t progress) { base_ = begun_ - progress; }
-  // The channels of this rank have done what comes before. At the beginning of a launch they have.
+  // Waits until all channels of this rank have done the preceding work. At the beginning of a launch they
+  // have.
   __device__ bool join() const {
     if (base_ == begun_) return true;
     bool good = true;
@@ -165,7 +169,7 @@ class FusedBlock {
   std::uint64_t base_;  // progress when the phase began
 };
 
-// What a rank does in an exchange, in tables that device code can read (made by runtime/exchange/gpu.h).
+// The work of a rank in an exchange, in tables that device code can read (made by runtime/exchange/gpu.h).
 struct FusedPlace {
   int rank;  // of all ranks; -1: this one
   int buffer;
@@ -176,9 +180,9 @@ struct FusedMove {
   std::int64_t count;
 };
 struct FusedSum {
-  int first, operands;  // among the places
+  int first, operands;  // of its operands in the table of places
   int completes;        // as in ExchangeWork
-  int after;            // it reads, or stores over, what others of the step have to do with
+  int after;            // it reads, or stores over, memory that other sums of the step use
   FusedPlace to;
   std::int64_t index, count;
 };
@@ -187,7 +191,7 @@ struct FusedStep {
   int waits;   // ranks to wait for before it: one step more than there are has those to wait for in the end
   int copied;  // ranks to wait for before its sums, which store over what these copy
   int moves, sums;
-  int announces;  // somebody waits for its copies
+  int announces;  // another rank waits for its copies
 };
 struct FusedPlan {
   int steps;
@@ -203,8 +207,8 @@ struct ExchangePhase {
   FusedPlan plan;
   Lies<T> buffers[3];
   Loop loop;
-  int first,
-      last;  // the steps of this launch: all, or, where somebody computes meanwhile, some that follow those before
+  // The steps of this launch: all, or, if computation overlaps, some that follow those of the launch before.
+  int first, last;
 
   __device__ bool run(FusedBlock& block) const {
     FusedStep begin = {};
@@ -251,7 +255,7 @@ struct ExchangePhase {
   __device__ Lies<T> at(const FusedBlock& block, const FusedPlace& place) const {
     return place.rank < 0 ? buffers[place.buffer] : block.published<T>(place.rank, place.buffer);
   }
-  // An element, where that lies.
+  // An element, at its address.
   __device__ static T* element(const Lies<T>& lies, std::int64_t index) {
     return lies.is_together() ? lies.at(index) : lies.run(index, 1).at;
   }
@@ -271,7 +275,7 @@ struct ExchangePhase {
       *element(to, row.to.begin + e) = *element(from, row.from.begin + e);
   }
 
-  // Operands are few: their addresses are in registers.
+  // Few operands: their addresses are in registers.
   static constexpr int kFew = 4;
 
   __device__ void add_up(const FusedBlock& block, const FusedSum& row, const Loop& mine,
@@ -299,7 +303,7 @@ struct ExchangePhase {
     CHORALE_UNROLL
     for (int k = 0; k < kFew; ++k)
       if (k < row.operands) first[k] = at(block, places[k]).at(places[k].begin);
-    // What is put where it lies stays there: others may be reading it.
+    // Data are not stored over themselves: other ranks may be reading them.
     const bool stays = row.operands == 1 && row.completes != 1 && to.at(row.to.begin) == first[0];
     if (stays && row.completes == 0) return;
     T* const result = stays || row.completes == 1 ? nullptr : to.at(row.to.begin);
@@ -333,7 +337,7 @@ struct ExchangePhase {
   }
 };
 
-// A loop over all that the rank has.
+// A loop over all elements of the rank.
 template <typename Loop>
 struct LoopPhase {
   Loop loop;
@@ -353,13 +357,13 @@ struct LoopPhase {
   }
 };
 
-// What a rank has, to another one, and what comes from a third; -1: nobody.
+// Sends this rank's data to one rank, and receives those of another; -1: none.
 template <typename T>
 struct SendPhase {
   int to, from;
   const T* input;
   T* output;
-  std::int64_t count;  // that come
+  std::int64_t count;  // that are received
 
   __device__ bool run(FusedBlock& block) const {
     if (!block.join()) return false;
@@ -391,7 +395,7 @@ struct FusedChain<First, Rest...> {
   __device__ bool run(FusedBlock& block) const { return first.run(block) && rest.run(block); }
 };
 
-// The ranks of one GPU: the first of so many.
+// The ranks of one GPU: `first` and those after it.
 template <int ranks, typename Chain>
 struct FusedLaunch {
   FusedGround ground;

@@ -1,8 +1,9 @@
-// A GPU as the device of a workload (runtime/exchange/device.h says what that is): all work of a rank goes into one stream, in
-// the order of the calls, but for products beside communication, which go into a second one. Events say when the tiles are
-// made that a communication takes, and when those have come that tiles are made of, so the host waits for nothing, and no
-// kernel for what is not in a stream yet. Products by cuBLAS with -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs
-// nvcc; C++17, and goes along with what is emitted.
+// A GPU as the device of a workload (specified in runtime/exchange/device.h): all work of a rank goes into
+// one stream, in the order of the calls, but for products beside communication, which go into a second one.
+// Events mark when the tiles that a communication sends are made, and when the inputs of a tile have arrived.
+// So the host never waits, and no kernel waits for work that is not yet in a stream. Products by cuBLAS with
+// -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs nvcc; C++17, and is copied into emitted
+// programs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -39,7 +40,7 @@ struct GpuFree {
 template <typename T>
 using GpuMemory = std::unique_ptr<T[], GpuFree>;
 
-// What host code computes is a row of a table that kernels read.
+// The results of host code are a row of a table that kernels read.
 template <typename T>
 GpuMemory<T> gpu_memory(std::int64_t elements) {
   T* memory = nullptr;
@@ -62,10 +63,10 @@ class GpuTileWorker;
 
 class GpuDevice {
  public:
-  // Communications that are said to overlap come one after the other, in the stream.
+  // Communications marked to overlap run one after the other, in the stream.
   static constexpr bool kTileByTile = false;
 
-  // Work goes into this stream, which stays its owner's.
+  // Work goes into this stream, which the caller owns.
   explicit GpuDevice(cudaStream_t stream) : stream_(stream) {
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
@@ -90,18 +91,18 @@ class GpuDevice {
   inline Worker worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
                        std::function<void(int)> make, bool in_order = false);
 
-  // What is put into a stream by `work` goes into that of products.
+  // Work that `work` enqueues goes into the stream of products.
   template <typename Work>
   void beside(const Work& work) {
     into_ = products_stream();
     work();
     into_ = stream_;
   }
-  // The one waits for what the other has been given.
+  // One stream waits for the work enqueued in the other.
   void products_follow(int event) {
     follow(products_stream(), stream_, event);
   }
-  // Is heard of by wait_for(event).
+  // wait_for(event) waits for it.
   void products_reached(int event) {
     check(cudaEventRecord(this->event(event), products_stream()), "cudaEventRecord");
   }
@@ -302,7 +303,7 @@ class GpuDevice {
     const ConvolutionSides s_;
   };
 
-  // For those who fill tensors from a host, and look at them: these wait.
+  // For callers that fill tensors from a host, and read them: these functions wait.
   void upload(void* to, const void* from, std::size_t bytes) {
     if (bytes > 0)
       check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_), "cudaMemcpyAsync");
@@ -337,7 +338,7 @@ class GpuDevice {
     GpuMemory<std::int32_t> table;
   };
 
-  // As many as there is work for, and as can be there at once.
+  // As many as there is work for, and at most as many as can be resident.
   std::int64_t blocks(std::int64_t count, std::int64_t each) const {
     return std::max<std::int64_t>(1, std::min<std::int64_t>((count + each - 1) / each, 8 * processors_));
   }
@@ -372,7 +373,7 @@ class GpuDevice {
       check(cudaStreamCreateWithFlags(&beside_, cudaStreamNonBlocking), "cudaStreamCreate");
     return beside_;
   }
-  // An event may be used again where what was to wait for it has been put into a stream.
+  // An event may be used again once all waits for it have been enqueued.
   cudaEvent_t event(int number) {
     while (static_cast<int>(events_.size()) <= number) {
       events_.push_back(nullptr);
@@ -390,7 +391,8 @@ class GpuDevice {
     if (status != CUBLAS_STATUS_SUCCESS)
       throw std::runtime_error("cuBLAS reports error " + std::to_string(static_cast<int>(status)));
   }
-  // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float of halves.
+  // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float
+  // for 16-bit floats.
   template <typename T, typename A>
   void by_blas(Matrix<T> c, Matrix<const A> a, Matrix<const A> b, std::int64_t rows, std::int64_t inner,
                std::int64_t columns, bool adds) {
@@ -422,8 +424,8 @@ class GpuDevice {
   int processors_ = 1;
 };
 
-// Tiles are put into the stream of products as soon as what they are made of is in a stream: the host goes through all of it
-// once, in the order in which a worker of a host would.
+// Tiles are put into the stream of products as soon as their operands are in a stream: the host goes through
+// all of it once, in the order in which a worker of a host would.
 class GpuTileWorker {
  public:
   GpuTileWorker(GpuDevice& device, TileGrid operand, TileGrid result, std::vector<TileWork> work,
@@ -467,7 +469,8 @@ class GpuTileWorker {
   }
 
  private:
-  // Events: one that products wait for; their end; those of tiles follow. Each is always recorded in the same stream.
+  // Events: one that products wait for; their end; those of tiles follow. Each is always recorded in the same
+  // stream.
   static constexpr int kFollows = 0, kEnds = 1;
 
   void make() {

@@ -1,5 +1,6 @@
-// An exchange of ranks that read each other's memory, as tables for a launch (runtime/exchange/fused.h): of all its steps, or,
-// beside a product, of one after the other. Needs nvcc; C++17, and goes along with what is emitted.
+// An exchange of ranks that read each other's memory, as tables for a launch (runtime/exchange/fused.h): of
+// all its steps, or, beside a product, of one after the other. Needs nvcc; C++17, and is copied into emitted
+// programs.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +17,7 @@
 
 namespace chorale {
 
-// Copies between ranks, sums, and what follows them, as phases of a launch (runtime/exchange/fused.h).
+// Copies between ranks, sums, and loops after them, as phases of a launch (runtime/exchange/fused.h).
 template <typename T, Combination op>
 class GpuExchange : public ExchangePlan {
  public:
@@ -30,7 +31,7 @@ class GpuExchange : public ExchangePlan {
   ExchangePhase<T, op, Loop> phase(const Lies<T>& input, const Lies<T>& output, const Loop& loop = {}) {
     return phase(input, output, loop, 0, static_cast<int>(steps().size()));
   }
-  // One launch, where nobody computes meanwhile, or a total is to be kept, else one a step.
+  // One launch if no computation overlaps, or if a total is to be kept; else one per step.
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
   void run(Transport& transport, const Lies<T>& input, const Lies<T>& output, const Loop& loop = {},
            Progress progress = {}) {
@@ -78,7 +79,7 @@ class GpuExchange : public ExchangePlan {
         if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
   }
 
-  // Nothing is stored in its source by the sums of its step: so whoever reads it may do so until the step is over.
+  // The sums of its step do not store into its source: so it may be read until the step is over.
   using Source = std::tuple<int, int, int, int>;  // rank, step, buffer, slot
   std::set<Source> stored_over() const {
     std::set<Source> places;
@@ -100,7 +101,7 @@ class GpuExchange : public ExchangePlan {
       return over.count({m.from, m.step, m.from_buffer, m.from_slot}) == 0;
     };
     const auto own = [](const Place& place) { return FusedPlace{-1, place.buffer, place.begin}; };
-    std::set<int> readers;  // of what was sent in the step before
+    std::set<int> readers;  // of data sent in the step before
     for (const Step& step : steps()) {
       FusedStep row = {};
       std::set<int> before = readers, after;
@@ -169,7 +170,7 @@ class GpuExchange : public ExchangePlan {
     row.sums = static_cast<int>(sums.size());
   }
   const ExchangeMessage& message(const Delivery& delivery) const { return tables().messages[delivery.tag]; }
-  // One stores where the other one stores or reads.
+  // Whether one stores to memory that the other stores to or reads.
   static bool conflict(const Step& step, const Sum& a, const Sum& b) {
     if (a.completes == 1) return false;
     return (b.completes != 1 && a.to.same_slot(b.to)) ||

@@ -1,5 +1,5 @@
-// What a rank does on a GPU by itself, as kernels of so many blocks: loops, totals, slices of tensors, products, convolutions.
-// Needs nvcc; C++17, and goes along with what is emitted.
+// Local work of a rank on a GPU, as kernels of a given number of blocks: loops, totals, slices of tensors,
+// products, convolutions. Needs nvcc; C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -26,7 +26,7 @@ __global__ void __launch_bounds__(256)
   loop.finish(totals, team);
 }
 
-// Of what KernelTeam::keep_total has left, by one warp.
+// The total of the values left by KernelTeam::keep_total, by one warp.
 template <Combination op, typename T>
 __global__ void total_kernel(const double* slots, T* to) {
   const std::int64_t count = static_cast<std::int64_t>(slots[0]);
@@ -58,7 +58,8 @@ __global__ void slice_kernel(T* slice, T* whole, Indices part, std::int64_t firs
       slice[i] = whole[part.index(first + i)];
 }
 
-// One element of the product a thread, added up in the order of the host's; `adds`: to what is there.
+// One element of the product per thread, added up in the order of the host's code; `adds`: to the value
+// there.
 template <typename T, typename A, typename B>
 __global__ void __launch_bounds__(256)
     product_kernel(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
@@ -83,7 +84,7 @@ __global__ void round_kernel(T* to, const R* from, std::int64_t count) {
     to[e] = rounded_to<T>(from[e]);
 }
 
-// One element of the result a thread.
+// One element of the result per thread.
 template <typename T, typename A, typename B>
 __global__ void __launch_bounds__(256)
     convolution_kernel(T* c, const A* images, const B* kernels, ConvolutionSides s, std::int64_t count,

@@ -1,6 +1,7 @@
-// An emitted workload as a library for programs in other languages, with a C interface that knows nothing of MPI: whoever
-// makes a program says how messages are moved; or, with -DCHORALE_NCCL, for tensors on GPUs, over NCCL. NAME.json says what tensors there are, in the order of the addresses that
-// chorale_run takes; results have the rows of NAME.json, too. C++17, and goes along with what is emitted.
+// An emitted workload as a library for programs in other languages, with a C interface that does not depend
+// on MPI: the caller that makes a program supplies a function that moves messages; or, with -DCHORALE_NCCL,
+// for tensors on GPUs, over NCCL. NAME.json lists the tensors, in the order of the addresses that chorale_run
+// takes; results have the rows of NAME.json, too. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,8 @@ struct chorale_message {
   int peer, tag;
   int sends;  // 1, or 0: receives
 };
-// Moves all of them, and comes back when what was sent may be written again and what was to come is there: 0, or another
-// number where that failed. Messages of a pair that have one tag come one after the other.
+// Moves all messages, and returns when sent data may be written again and received data are there: 0, or
+// another number if that failed. Messages of a pair with one tag arrive in order.
 typedef int (*chorale_exchange)(void* context, chorale_message* messages, int count);
 }
 
@@ -55,7 +56,7 @@ class CallbackTransport {
   }
   void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
 
-  // With the next exchange, so that nobody waits for another's.
+  // Sent with the next exchange, so that no rank waits for another's post.
   void post(const Delivery& send) { posted_.push_back(send); }
   void finish() {
     std::vector<Delivery> none;
@@ -80,7 +81,7 @@ inline std::string& library_error() {
 template <typename Workload, typename Transport>
 class LibraryProgram {
  public:
-  // What the transport is made of comes last.
+  // The arguments of the transport come last.
   template <typename... Rest>
   explicit LibraryProgram(const std::int64_t* sizes, Rest... rest)
       : transport_(rest...), sizes_(from(sizes)), program_(transport_, sizes_) {}
@@ -122,7 +123,7 @@ class LibraryProgram {
 };
 
 #ifdef CHORALE_NCCL
-// A rank of NCCL's, on a GPU.
+// A rank of an NCCL communicator, on a GPU.
 class LibraryRank {
  public:
   LibraryRank(int rank, int ranks, const void* id, int device) : device_(device) {
@@ -141,11 +142,11 @@ class LibraryRank {
   LibraryRank(const LibraryRank&) = delete;
   LibraryRank& operator=(const LibraryRank&) = delete;
 
-  // As the current device, for whoever calls.
+  // Makes it the current device of the calling thread.
   void select() const { check(cudaSetDevice(device_), "cudaSetDevice"); }
   ncclComm_t comm() const { return comm_; }
   cudaStream_t stream() const { return stream_; }
-  // After what is in the caller's stream, and before what comes there next.
+  // After the work in the caller's stream, and before the work enqueued there next.
   template <typename Work>
   void within(cudaStream_t callers, const Work& work) {
     select();
@@ -174,7 +175,7 @@ struct GpuLibraryProgram : LibraryProgram<Workload, NcclTransport> {
 };
 #endif
 
-// The value, or `otherwise` where something was thrown, which library_error() says then.
+// The value, or `otherwise` if something was thrown; library_error() then has the message.
 template <typename Value, typename Function>
 Value guarded(Value otherwise, Function function) {
   try {
@@ -187,8 +188,8 @@ Value guarded(Value otherwise, Function function) {
 
 }  // namespace chorale
 
-// What a library has: null, -1 or another number than 0 where a call fails, and chorale_error() says why. A program is
-// used by one thread at a time.
+// The functions of a library: null, -1 or another number than 0 if a call fails, and chorale_error() has the
+// reason. A program is used by one thread at a time.
 #define CHORALE_C_COMMON(Program)                            \
   void chorale_free(void* program) {                         \
     delete static_cast<Program*>(program);                   \
@@ -218,9 +219,10 @@ Value guarded(Value otherwise, Function function) {
   }                                                                                                     \
   }
 #else
-// On GPUs: one rank has chorale_id fill 128 bytes, which all give to chorale_join, each with the number of its GPU; programs
-// are made of what that returns, and are gone before chorale_leave. Addresses are those of the GPU, but of scalars that the
-// program does not change; chorale_run comes back when all is in the stream.
+// On GPUs: one rank has chorale_id fill 128 bytes, which all ranks pass to chorale_join, each with the number
+// of its GPU; programs are made from the result of that, and are destroyed before chorale_leave. Addresses
+// are in GPU memory, except those of scalars that the program does not change; chorale_run returns when all
+// work is enqueued in the stream.
 #define CHORALE_C_INTERFACE(Workload)                                                           \
   using ChoraleProgram = chorale::GpuLibraryProgram<Workload>;                                  \
   extern "C" {                                                                                  \

@@ -1,5 +1,5 @@
-// Ranks as processes of MPI, for runtime/exchange/exchange.h: all messages of a step at once. C++17, and goes along with
-// what is emitted.
+// Ranks as processes of MPI, for runtime/exchange/exchange.h: all messages of a step at once. C++17, and is
+// copied into emitted programs.
 #pragma once
 
 #define OMPI_SKIP_MPICXX 1
@@ -17,7 +17,7 @@ namespace chorale {
 
 class MpiTransport {
  public:
-  // The communicator stays its owner's, who sends nothing in it while a program runs.
+  // The caller keeps the communicator, and sends nothing in it while a program runs.
   explicit MpiTransport(MPI_Comm comm) : comm_(comm) {
     MPI_Comm_rank(comm, &rank_);
     MPI_Comm_size(comm, &ranks_);
@@ -62,7 +62,7 @@ class MpiTransport {
       return (arrives ? MPI_Issend : MPI_Isend)(data, count, type, send.peer, send.tag, comm_, request);
     });
   }
-  // One message, whatever it is made of: pieces, and what is longer than an int counts, are a type of their own.
+  // One message of any content: pieces, and messages longer than an int can count, get a derived datatype.
   template <typename Start>
   static void start(const Delivery& delivery, std::vector<MPI_Request>& requests, Start function) {
     constexpr std::int64_t most = std::int64_t{1} << 30;

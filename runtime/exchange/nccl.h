@@ -1,6 +1,6 @@
-// Ranks that are a GPU each, over NCCL, for emitted workloads: all work of a rank goes into one stream. The messages of a step
-// are a group of sends and receives, sums and loops are kernels after it, so nothing waits on the host. C++17, needs nvcc and NCCL, and goes
-// along with what is emitted.
+// Ranks with one GPU each, over NCCL, for emitted workloads: all work of a rank goes into one stream. The
+// messages of a step are a group of sends and receives, sums and loops are kernels after it, so nothing waits
+// on the host. C++17, needs nvcc and NCCL, and is copied into emitted programs.
 #pragma once
 
 #include <nccl.h>
@@ -35,8 +35,8 @@ __device__ inline T* element_of(const Lies<T>& lies, std::int64_t index) {
   return lies.is_together() ? lies.at(index) : lies.run(index, 1).at;
 }
 
-// The sum of `operands` into `to` (where `stores`), and into the loop, from its element `index` on; blocks before those of
-// this launch have kept totals already.
+// The sum of `operands` into `to` (where `stores`), and into the loop, from its element `index` on; blocks
+// before those of this launch have kept totals already.
 template <typename T, Combination op, typename Loop>
 __global__ void __launch_bounds__(256)
     sum_kernel(const __grid_constant__ SumOperands<T> operands, const __grid_constant__ Lies<T> to,
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(256)
                            static_cast<int>(threadIdx.x), static_cast<int>(blockDim.x)});
 }
 
-// An exchange whose steps are in a stream. What is scattered is sent and received in one piece.
+// An exchange whose steps are in a stream. Scattered tensors are sent and received in one piece.
 template <typename T, Combination op>
 class StreamExchange : public ExchangePlan {
  public:
@@ -158,7 +158,8 @@ class StreamExchange : public ExchangePlan {
               const Loop& loop, int& kept) {
     constexpr std::size_t most = SumOperands<T>::kMost;
     const std::int64_t count = sum.to.count;
-    // Too many are added up aside, some at a time; each element by the thread that reads it.
+    // If there are too many operands, partial sums are made in separate memory; each element by the thread
+    // that reads it.
     while (operands.size() > most) {
       const Lies<T> partial(partial_.get());
       add(device, {operands.begin(), operands.begin() + most}, partial, true, NoLoop(), 0, count, 0,
@@ -208,7 +209,7 @@ class NcclTransport {
  public:
   using Device = NcclDevice;
 
-  // The communicator and the stream stay their owner's; both are of the current device.
+  // The caller owns the communicator and the stream; both are of the current device.
   NcclTransport(ncclComm_t comm, cudaStream_t stream) : comm_(comm), device_(stream) {
     check(ncclCommUserRank(comm, &rank_), "ncclCommUserRank");
     check(ncclCommCount(comm, &ranks_), "ncclCommCount");
@@ -229,13 +230,13 @@ class NcclTransport {
             "ncclRecv");
       receive.at = receive.data;
     }
-    // With what was posted: a tile may go on to the one that this one's comes from.
+    // Together with posted sends: a tile may go to the rank that this rank's tile comes from.
     for (const Delivery& send : posted_) start(send);
     posted_.clear();
     check(ncclGroupEnd(), "ncclGroupEnd");
   }
   void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
-  // Goes with the next exchange, which all ranks come to.
+  // Sent with the next exchange, in which all ranks take part.
   void post(const Delivery& send) { posted_.push_back(send); }
   void finish() {
     std::vector<Delivery> none;
@@ -267,8 +268,8 @@ class NcclTransport {
   std::vector<Delivery> posted_ = {};
 };
 
-// A thread a rank, with a GPU each, of a process that has so many. Calls the function, and waits for all; throws what the
-// first one threw.
+// One thread per rank, each with a GPU, in a process with at least `ranks` GPUs. Calls the function, and
+// waits for all; throws what the first one threw.
 inline void on_nccl_ranks(int ranks, const std::function<void(NcclTransport&)>& each) {
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");

@@ -1,10 +1,11 @@
-// Computation beside communication: a result that is made tile by tile, by hosts on a thread of its own. Where what it is made of
-// comes from other ranks, tiles are made as that arrives; where it goes to others, in the order in which the steps of that
-// communication first need them, and who needs elements waits for the tiles that have them. C++17, and goes along with
-// what is emitted.
+// Computation beside communication: a result that is made tile by tile, by hosts on a thread of its own. If
+// its operands come from other ranks, tiles are made as those arrive; if it goes to other ranks, tiles are
+// made in the order in which the steps of that communication first need them, and a step waits for the tiles
+// that have its elements. C++17, and is copied into emitted programs.
 //
-// Communications tell of elements of their blocks (Exchange::run, Progress). Of slices along another dimension than the
-// first, blocks are not as the tensor lies: they are filled just before they are sent, and emptied as they arrive.
+// Communications report the progress of elements of their blocks (Exchange::run, Progress). For slices along
+// a dimension other than the first, a block is not contiguous in the tensor: it is packed just before it is
+// sent, and unpacked as it arrives.
 #pragma once
 
 #include <algorithm>
@@ -26,20 +27,21 @@ namespace chorale {
 // First elements, and how many, one after the other.
 using ElementParts = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-// Where tiles begin that a length is cut into, each of at most `most`; the last number is where they end. None is empty.
+// The beginnings of the tiles that a length is cut into, each of at most `most`, and the end of the last. No
+// tile is empty.
 inline std::vector<std::int64_t> cuts(std::int64_t length, std::int64_t most) {
   std::vector<std::int64_t> result = {0};
   while (result.back() < length) result.push_back(std::min(length, result.back() + most));
   return result;
 }
-// As many as there are ranks, those that are not empty.
+// Cuts into one slice per rank, without empty ones.
 inline std::vector<std::int64_t> slice_cuts(std::int64_t length, int ranks) {
   std::vector<std::int64_t> result = {0};
   for (int r = 1; r <= ranks; ++r)
     if (part_begin(length, ranks, r) > result.back()) result.push_back(part_begin(length, ranks, r));
   return result;
 }
-// Both.
+// The union of two lists of cuts.
 inline std::vector<std::int64_t> cuts_of_both(std::vector<std::int64_t> a,
                                               const std::vector<std::int64_t>& b) {
   a.insert(a.end(), b.begin(), b.end());
@@ -48,7 +50,8 @@ inline std::vector<std::int64_t> cuts_of_both(std::vector<std::int64_t> a,
   return a;
 }
 
-// A tensor as a matrix, in row-major order, cut into tiles by rows and by columns. Tiles are counted in row-major order.
+// A tensor as a row-major matrix, cut into tiles by rows and by columns. Tiles are counted in row-major
+// order.
 struct TileGrid {
   std::vector<std::int64_t> rows = {0}, columns = {0};  // where tiles begin, and where the last one ends
 
@@ -85,13 +88,13 @@ struct TileGrid {
   }
 };
 
-// One piece of work: the tile of an operand that it waits for (-1: none), and the tile of the result that it makes, or
-// helps to make.
+// One piece of work: the tile of an operand that it waits for (-1: none), and the tile of the result that it
+// makes, or helps to make.
 struct TileWork {
   int waits_for = -1, makes = 0;
 };
 
-// Which work comes next, as what it waits for arrives.
+// The order of tasks, as the data that they wait for arrive.
 class TileQueue {
  public:
   TileQueue(TileGrid operand, TileGrid result, std::vector<TileWork> work, bool in_order)
@@ -112,8 +115,8 @@ class TileQueue {
     }
   }
 
-  // What waits for nothing can be done, in the order of these parts of the result; the rest as arrived() hears of what it
-  // waits for.
+  // Tasks that wait for nothing can be done, in the order of these parts of the result; the others when
+  // arrived() reports the data that they wait for.
   void start(const ElementParts& needed) {
     for (const auto& [begin, count] : needed)
       for_each_tile(begin, count, [&](int tile) {
@@ -142,7 +145,7 @@ class TileQueue {
   }
   bool all_taken() const { return taken_ == work_.size(); }
 
-  // Is the tile complete with it?
+  // Whether the tile is complete with it.
   bool made(int k) {
     ++made_;
     return --unmade_[work_[k].makes] == 0;
@@ -177,7 +180,7 @@ class TileQueue {
   std::deque<int> ready_ = {};
 };
 
-// What a communication tells a worker, and asks of it.
+// The calls by which a communication reports to a worker and waits for it.
 template <typename Worker>
 struct Arrivals {
   static constexpr bool kBeside = true;
@@ -211,12 +214,12 @@ class TileWorker {
   TileWorker(const TileWorker&) = delete;
   TileWorker& operator=(const TileWorker&) = delete;
 
-  // Begins, with what these parts of the result need.
+  // Begins, with the tasks that these parts of the result need.
   void start(const ElementParts& needed = {}) {
     tiles_.start(needed);
     thread_ = std::thread([this] { run(); });
   }
-  // Until all is made.
+  // Waits until all is made.
   void finish() {
     std::unique_lock<std::mutex> lock(mutex_);
     changed_.wait(lock, [&] { return tiles_.all_made(); });
@@ -261,14 +264,14 @@ class TileWorker {
   std::thread thread_ = {};
 };
 
-// Of a tile: as many tiles as are wanted; 0: 16, or such of 64 rows.
+// Rows per tile, for `wanted` tiles; 0: 16 tiles, or more, of at most 64 rows each.
 inline std::int64_t rows_of_tile(std::int64_t rows, int wanted) {
   return std::max<std::int64_t>(
       1, wanted > 0 ? (rows + wanted - 1) / wanted : std::min<std::int64_t>(64, rows / 16));
 }
 
-// Rows of a result that are made of as many rows of an operand: make(begin, end). Tiles are cut at `also`, too. operand_row: elements
-// of a row that arrive; 0 where it is there.
+// Rows of a result, each made from one row of an operand: make(begin, end). Tiles are cut at `also`, too.
+// operand_row: elements of a row that arrive; 0 where it is there.
 template <typename Device>
 typename Device::Worker row_worker(Device& device, std::int64_t rows, std::int64_t operand_row,
                                    std::int64_t result_row,
@@ -281,7 +284,8 @@ typename Device::Worker row_worker(Device& device, std::int64_t rows, std::int64
                        [=](int k) { make(from[k], from[k + 1]); });
 }
 
-// Where rows are cut when a tensor of them is moved in a block a rank, each in so many tiles (Exchange).
+// The cuts of the rows of a tensor that is moved as one block per rank, each block in `tiles` tiles
+// (Exchange).
 inline std::vector<std::int64_t> tile_cuts(std::int64_t rows, int ranks, int tiles) {
   std::vector<std::int64_t> result = {0};
   for (int k = 1; k <= ranks * tiles; ++k)
@@ -289,7 +293,7 @@ inline std::vector<std::int64_t> tile_cuts(std::int64_t rows, int ranks, int til
   return result;
 }
 
-// A tensor in blocks, slice by slice along a dimension: where elements of blocks are in the tensor.
+// A tensor in blocks, slice by slice along a dimension: the positions of blocks' elements in the tensor.
 class SlicedBlocks {
  public:
   SlicedBlocks(const Sides& sides, int dim, int ranks) {
@@ -299,7 +303,8 @@ class SlicedBlocks {
 
   std::int64_t elements() const { return begins_.back(); }
 
-  // function(in the blocks, slice, within the slice, how many) of these elements of the blocks, slice by slice.
+  // function(in the blocks, slice, within the slice, how many) of these elements of the blocks, slice by
+  // slice.
   template <typename Function>
   void for_each_slice(std::int64_t begin, std::int64_t count, Function function) const {
     const std::int64_t end = begin + count;
@@ -310,7 +315,8 @@ class SlicedBlocks {
       begin = next;
     }
   }
-  // function(in the blocks, in the tensor, how many) of each run of these elements of the blocks that lies together in both.
+  // function(in the blocks, in the tensor, how many) of each run of these elements of the blocks that is
+  // contiguous in both.
   template <typename Function>
   void for_each_run(std::int64_t begin, std::int64_t count, Function function) const {
     for_each_slice(begin, count,
@@ -334,7 +340,8 @@ class SlicedBlocks {
   Blocks begins_ = {0};
 };
 
-// For a communication of such blocks: they are filled when it needs them, once `next` has what lies there.
+// For a communication of such blocks: they are filled when it needs them, once `next` has made their
+// elements.
 template <typename Device, typename T, typename Next = NoProgress>
 class Packing {
  public:
@@ -358,7 +365,8 @@ class Packing {
   Next next_;
   std::set<std::int64_t> filled_ = {};
 };
-// And they are emptied as they are complete, which `next` is told; what they are made of is as the rank's slice lies.
+// Blocks are also unpacked as they are complete, which is reported to `next`; their operands are laid out as
+// the rank's slice.
 template <typename Device, typename T, typename Next = NoProgress>
 class Unpacking {
  public:

@@ -1,5 +1,6 @@
-// What a rank has of a tensor, and where: for programs that are emitted for workloads (codegen/workload/workload_source.h). Sides
-// are numbers that are known when a program runs. C++17, and goes along with what is emitted.
+// The elements of a tensor that a rank has, and their indices: for programs emitted for workloads
+// (codegen/workload/workload_source.h). Dimensions are known at run time. C++17, and is copied into emitted
+// programs.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,8 @@
 #include "ir/pieces.h"
 #include "runtime/device/epilogue.h"
 
-// A loop keeps what is said of its pointers only as a function of its own, and is one for vectors only with all that it
-// calls in it: a sum of two halves by a call was one element at a time.
+// A loop keeps the aliasing promises of its pointers only as a function of its own, and is vectorized only
+// with all its calls inlined: a sum of two 16-bit floats by a call was done one element at a time.
 #define CHORALE_LOOP __attribute__((noinline, flatten))
 #define CHORALE_ELEMENT CHORALE_DEVICE inline __attribute__((always_inline))
 
@@ -28,7 +29,7 @@ inline std::int64_t product(const Sides& sides, std::size_t from = 0) {
   return count;
 }
 
-// The indices, in the whole tensor, of what a rank has, as device code asks for them too: runs that follow each other.
+// The indices, in the whole tensor, of a rank's elements, for device code too: runs at equal distances.
 struct Indices {
   std::int64_t first = 0, elements = 0;
   std::int64_t run = 0, pitch = 0;  // of one run; from its first index to that of the next. 0: all is one run
@@ -38,8 +39,8 @@ struct Indices {
   }
 };
 
-// The elements of a box of a tensor, in row-major order. Whole tensors are such, and slices along a dimension. Slices of
-// the flat tensor are boxes of one dimension.
+// The elements of a box of a tensor, in row-major order. Whole tensors are such, and slices along a
+// dimension. Slices of the flat tensor are boxes of one dimension.
 class Share {
  public:
   Share() = default;
@@ -60,7 +61,8 @@ class Share {
   const Sides& whole() const { return whole_; }
   const Sides& own() const { return own_; }
   std::int64_t side(std::size_t dim) const { return own_[dim]; }
-  // The index in the whole tensor of the first one; the others follow it where this is a slice along the first side.
+  // The index in the whole tensor of the first one; the others follow it if this is a slice along the first
+  // dimension.
   std::int64_t first() const { return begin_ * inner(); }
   // Of any one.
   std::int64_t index(std::int64_t i) const {
@@ -72,7 +74,8 @@ class Share {
     if (along_ == 0) return {first(), elements_, 0, 0};
     return {first(), elements_, own_[along_] * inner(), whole_[along_] * inner()};
   }
-  // So many, from one whose index is a multiple of it in what the part has, follow each other in the whole tensor.
+  // The length of a contiguous run: that many elements, from one whose index within the share is a multiple
+  // of the length, are contiguous in the whole tensor.
   std::int64_t run() const { return along_ == 0 ? elements_ : own_[along_] * inner(); }
 
  private:
@@ -83,15 +86,16 @@ class Share {
   std::int64_t begin_ = 0, elements_ = 0;
 };
 
-// As a matrix, of rows of the last side.
+// As a matrix, with rows along the last dimension.
 inline std::int64_t rows_of(const Share& share) {
   return share.elements() == 0 ? 0 : share.elements() / share.own().back();
 }
 
-// Where blocks begin that all elements are cut into; the last number is where they end.
+// The beginnings of the blocks that all elements are cut into, and the end of the last.
 using Blocks = std::vector<std::int64_t>;
 
-// Slice by slice: of slices along the first side, and flat ones, in the order that elements have anyway.
+// Slice by slice: for slices along the first dimension, and flat ones, in the order that elements have
+// anyway.
 inline Blocks blocks_of(const Sides& whole, int dim, int ranks) {
   Blocks blocks = {0};
   for (int r = 0; r < ranks; ++r) blocks.push_back(blocks.back() + Share(whole, dim, ranks, r).elements());
@@ -110,13 +114,13 @@ void copy_slice(T* slice, const T* whole, const Share& part) {
   for (std::int64_t i = 0; i < part.elements(); i += run) std::copy_n(whole + part.index(i), run, slice + i);
 }
 
-// Where the elements of a tensor that is broadcast lie, by the indices of those that it is broadcast to: sides of those,
-// and how far a step along each is in the other (0: along none of its own).
+// Where the elements of a tensor that is broadcast lie, by the indices of the tensor that it is broadcast to:
+// that tensor's dimensions, and the stride of each in the broadcast tensor (0: none of its own).
 template <int dims>
 class Walk {
  public:
   Walk() = default;
-  // The last sides of `to` are those of `from`, or 1 there.
+  // The last dimensions of `to` are those of `from`, or 1 in `from`.
   Walk(const Sides& to, const Sides& from) {
     for (int d = 0; d < dims; ++d) sides_[d] = to[static_cast<std::size_t>(d)];
     std::int64_t step = 1;
@@ -148,13 +152,13 @@ std::unique_ptr<T[]> memory(std::int64_t elements) {
   return std::unique_ptr<T[]>(new T[static_cast<std::size_t>(std::max<std::int64_t>(1, elements))]);
 }
 
-// Sums of many: in double, and in lanes that a compiler makes vectors of.
+// Sums of many: in double, and in lanes that a compiler vectorizes.
 template <Combination op>
 CHORALE_DEVICE inline double identity() {
   return op == Combination::Sum ? 0.0 : op == Combination::Max ? -HUGE_VAL : HUGE_VAL;
 }
-// Such a total as an element: sums of whole numbers wrap around, as those over ranks do. In double they are
-// exact up to 2^53.
+// Such a total as an element: sums of integers wrap around, as those over ranks do. In double they are exact
+// up to 2^53.
 template <Combination op, typename T>
 CHORALE_DEVICE inline T total_as(double total) {
   if constexpr (op == Combination::Sum && std::is_integral_v<T>)

@@ -1,9 +1,10 @@
-// Products and convolutions as work for a worker of the device (runtime/exchange/overlap.h): which tiles they are cut into, by what
-// arrives of them and how their result is taken. C++17, and goes along with what is emitted.
+// Products and convolutions as tasks of a worker of the device (runtime/exchange/overlap.h): the tiles that
+// they are cut into, by how operands arrive and how the result is consumed. C++17, and is copied into emitted
+// programs.
 //
-// Rows of the result are made as rows of the first factor arrive, columns as columns of the second do. What arrives along
-// the summed side adds to all sums, slice by slice. Where all ranks are to have the same result these are added in the
-// order of ranks, not of arrival: replicas are the same to the bit.
+// Rows of the result are made as rows of the first factor arrive, columns as columns of the second do. Slices
+// that arrive along the summed dimension add to all sums, slice by slice. If all ranks are to have the same
+// result, slices are added in the order of ranks, not of arrival: replicas are the same to the bit.
 #pragma once
 
 #include <algorithm>
@@ -22,9 +23,9 @@ namespace chorale {
 // Of a product beside communication. Dimensions are those of slices, counted from 0; flat slices are 0.
 struct ProductFlow {
   int arrives = -1;  // factor 0, or 1; -1: both are there
-  int along = 0;     // the dimension of it along which slices arrive, of so many ranks
+  int along = 0;     // the dimension of it along which slices of `arrive_from` ranks arrive
   int arrive_from = 1;
-  int taken = 0;  // the dimension of the result along which slices are taken, by so many ranks
+  int taken = 0;  // the dimension of the result along which slices are taken by `take_to` ranks
   int take_to = 1;
   bool replicated = false;  // the result is
   int pieces = 0;           // that rows are made in; 0: by their number
@@ -69,7 +70,7 @@ typename Device::Worker product_worker(Device& device, T* c, const A* a, const B
   made.columns = {0, s.columns};
   if (flow.taken == static_cast<int>(result.whole().size()) - 1 && flow.taken > 0)
     made.columns = cuts_of_both(made.columns, slice_cuts(s.columns, flow.take_to));
-  TileGrid operand;  // what waits for it
+  TileGrid operand;  // tiles of the factor that arrives
   std::function<int(int, int)> waits_for = [](int, int) { return -1; };
   if (flow.arrives == 0) {
     operand = {made.rows, {0, s.inner}};
@@ -98,8 +99,8 @@ typename Device::Worker product_worker(Device& device, T* c, const A* a, const B
   });
 }
 
-// Images as they arrive along the batch, output channels as kernels do; all at once where slices of channels or of images
-// arrive.
+// Images are processed as they arrive along the batch, output channels as kernels arrive; all at once for
+// slices along other dimensions.
 template <typename Device, typename T, typename A, typename B>
 typename Device::Worker convolution_worker(Device& device, T* c, const A* images, const B* kernels,
                                            const Share& result, const ConvolutionSides& s,

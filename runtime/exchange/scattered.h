@@ -1,6 +1,6 @@
-// Tensors of one dimension that are lists of tensors, which lie anywhere: where an element is, by a table of buckets of
-// 2^10 elements that says in which of them each begins. Nothing is copied: loops and communications go from one to the
-// next. C++17, and goes along with what is emitted.
+// Tensors of one dimension that are lists of tensors, which lie anywhere: where an element is, by a table of
+// buckets of 2^10 elements with the list that each begins in. Nothing is copied: loops and communications go
+// from one to the next. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ struct Stretch {
   std::int64_t count;
 };
 
-// Where its elements are, in a table that somebody else keeps: of device code, where that can read it.
+// Where its elements are, in a table owned by other code: for device code, in memory that it can read.
 template <typename T>
 struct ScatteredView {
   static constexpr int kBucket = 10;
@@ -29,7 +29,7 @@ struct ScatteredView {
   const std::int32_t* table = nullptr;  // by bucket: the tensor that its first element is in
   std::int64_t elements = 0;
 
-  // The elements from there on that lie together; `index` is that of one that there is.
+  // The contiguous elements from there on; `index` is that of an existing element.
   CHORALE_DEVICE Stretch<T> run(std::int64_t index) const {
     std::int64_t k = table[index >> kBucket];
     while (index >= begins[k] + tensors[k].count) ++k;
@@ -42,7 +42,7 @@ template <typename T>
 class Scattered {
  public:
   Scattered() = default;
-  // Where each is, and how many elements it has. What is an input alone is only read.
+  // Where each is, and how many elements it has. Tensors that are inputs only are not written.
   explicit Scattered(const std::vector<std::pair<const T*, std::int64_t>>& tensors) {
     for (const auto& [at, count] : tensors) {
       begins_.push_back(elements_);
@@ -61,7 +61,7 @@ class Scattered {
   const std::vector<Stretch<T>>& tensors() const { return tensors_; }
   const std::vector<std::int64_t>& begins() const { return begins_; }
   const std::vector<std::int32_t>& table() const { return table_; }
-  // The same table in other memory, which is kept with this one: for whoever has put it there.
+  // The same table in other memory, kept with this one for the code that put it there.
   std::shared_ptr<void>& elsewhere() const { return elsewhere_; }
 
  private:
@@ -84,8 +84,8 @@ class Lies {
       : scattered_(scattered), first_(first), together_(false) {}
 
   CHORALE_DEVICE bool is_together() const { return together_; }
-  CHORALE_DEVICE T* at(std::int64_t index) const { return at_ + index; }  // of memory that lies together
-  // What begins there.
+  CHORALE_DEVICE T* at(std::int64_t index) const { return at_ + index; }  // of contiguous memory
+  // The memory from there on.
   CHORALE_DEVICE Lies from(std::int64_t index) const {
     Lies result = *this;
     result.at_ += is_together() ? index : 0;

@@ -1,12 +1,13 @@
-// A few elements that follow each other, in registers: how loops and communications read and store in kernels, in loads of 16
-// bytes where addresses let them. For hosts and for device code. C++17, and goes along with what is emitted.
+// A few elements that follow each other, in registers: how loops and communications read and store in
+// kernels, in loads of 16 bytes where addresses are aligned. For hosts and for device code. C++17, and is
+// copied into emitted programs.
 #pragma once
 
 #include <cstdint>
 
 #include "runtime/device/elements.h"
 
-// Arrays are in registers only where loops over them are not loops any more.
+// Arrays are in registers only if loops over them are unrolled.
 #ifdef __CUDACC__
 #define CHORALE_UNROLL _Pragma("unroll")
 #else

@@ -1,9 +1,10 @@
-// Ranks as threads of this process, for runtime/exchange/exchange.h. A sender says where its data lie; whoever receives
-// them reads them there, and says when it has. So data that are added up move once, into the registers of who adds.
+// Ranks as threads of this process, for runtime/exchange/exchange.h. A sender publishes where its data lie;
+// the receiver reads them there, and signals when it has. So data that are added up move once, into the
+// registers of the rank that adds.
 //
-// An exchange says where all its data are before it waits for anything, and a release gives back all that it borrowed
-// before it waits for others to do so. So where messages match both end, however threads are scheduled. C++17, and goes along with
-// what is emitted.
+// An exchange publishes all its addresses before it waits for anything, and a release gives back all that it
+// borrowed before it waits for others to do so. So if messages match, both end, however threads are
+// scheduled. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <atomic>
@@ -21,7 +22,7 @@
 
 namespace chorale {
 
-// What they share.
+// State that the ranks share.
 class ThreadRanks {
  public:
   explicit ThreadRanks(int ranks) : doors_(static_cast<std::size_t>(ranks)) {}
@@ -36,7 +37,7 @@ class ThreadRanks {
     const std::vector<Stretch<char>>* pieces = nullptr;  // instead of data
     std::int64_t bytes = 0;
     bool stays = false;
-    std::atomic<bool>* read = nullptr;  // set when nobody needs the data any more
+    std::atomic<bool>* read = nullptr;  // set when no reader needs the data any more
   };
   struct Door {
     std::mutex mutex = {};
@@ -54,10 +55,10 @@ class ThreadRanks {
     for (Door& door : doors_) ring(door);
   }
   static void ring(Door& door) {
-    { const std::lock_guard<std::mutex> lock(door.mutex); }  // whoever is about to sleep has it
+    { const std::lock_guard<std::mutex> lock(door.mutex); }  // a thread that is about to sleep holds it
     door.rung.notify_all();
   }
-  // A rank that has failed goes only when no other one can still read its memory.
+  // A rank that has failed leaves only when no other rank can still read its memory.
   void leave() {
     ++left_;
     while (left_ < static_cast<int>(doors_.size())) std::this_thread::yield();
@@ -93,7 +94,7 @@ class ThreadTransport {
       if (receive.borrows && sent.stays) {
         receive.at = sent.data;
         receive.at_pieces = sent.pieces;
-        // Pieces that it was to be put into are not where it is.
+        // The pieces that it was to be stored in do not hold it.
         if (sent.pieces == nullptr) receive.pieces.clear();
         borrowed_.push_back({receive.peer, sent.read});
         continue;
@@ -135,7 +136,7 @@ class ThreadTransport {
     all_.numbers_[rank_] = mine;
     barrier();
     const std::vector<double> result = all_.numbers_;
-    barrier();  // before anyone writes again
+    barrier();  // before any rank writes again
     return result;
   }
 
@@ -145,7 +146,7 @@ class ThreadTransport {
     std::atomic<bool>* read;
   };
 
-  // From what may be pieces to what may be others.
+  // Copies between contiguous memory or pieces.
   static void copy(const ThreadRanks::Sent& sent, const Delivery& receive) {
     std::int64_t from_piece = 0, from_byte = 0;
     const auto copy_to = [&](char* to, std::int64_t bytes) {
@@ -181,7 +182,7 @@ class ThreadTransport {
     *read = true;
     ThreadRanks::ring(all_.doors_[peer]);
   }
-  // Messages of a pair with one tag come in their order.
+  // Messages of a pair with one tag arrive in order.
   ThreadRanks::Sent found(const Delivery& receive) {
     ThreadRanks::Sent result;
     std::vector<ThreadRanks::Sent>& sent = all_.doors_[rank_].sent;
@@ -197,8 +198,8 @@ class ThreadTransport {
     });
     return result;
   }
-  // A rank that runs answers within a few turns of the scheduler. The condition is asked without the lock, which it may
-  // take; it is looked at again after a while, should it have changed in between.
+  // A running rank responds within a few time slices of the scheduler. The condition is evaluated without the
+  // lock, which it may take; it is evaluated again after a while, should it have changed in between.
   template <typename Condition>
   void wait(Condition condition) {
     for (int turn = 0; turn < 100; ++turn) {
@@ -224,8 +225,8 @@ class ThreadTransport {
   std::vector<Borrowed> borrowed_ = {};
 };
 
-// Runs a function in a thread a rank, and waits for all. What one throws stops the others where they wait, and is thrown
-// on.
+// Runs a function in one thread per rank, and waits for all. An exception of one stops the others where they
+// wait, and is rethrown.
 inline void on_thread_ranks(int ranks, const std::function<void(ThreadTransport&)>& each) {
   ThreadRanks all(ranks);
   std::vector<std::thread> threads;

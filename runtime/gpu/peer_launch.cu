@@ -1,8 +1,8 @@
 // Types and operations that are known when it runs become template arguments: a kernel for each, chosen here.
 // The launch is cooperative, which is refused where its thread blocks cannot all be resident; without that,
-// blocks that wait for one that is not yet running would wait for ever. What finishes averages and widened
-// halves is a second launch, since it has to come after all blocks of a rank, and the kernel has no barrier
-// over the grid.
+// blocks that wait for one that is not yet running would wait forever. Averages and widened 16-bit floats are
+// finished by a second launch, since that has to come after all blocks of a rank, and the kernel has no
+// barrier over the grid.
 #include "runtime/device/gpu.h"
 #include "runtime/element_types.h"
 #include "runtime/gpu/peer_launch.h"
@@ -10,7 +10,8 @@
 namespace chorale {
 namespace {
 
-// C++17: CMake 3.25 knows no later one of nvcc's. So what is called for each kernel are structs.
+// C++17: CMake 3.25 supports no later standard of nvcc's. So the functions called for each kernel are
+// structs.
 template <Combination op, typename Memory>
 cudaError_t launch(const PeerTables& tables, const PeerShape& shape, const PeerPointers& at,
                    const Patience& patience, bool average, int blocks, int threads, cudaStream_t stream) {

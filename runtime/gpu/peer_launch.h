@@ -1,5 +1,5 @@
-// The kernel of runtime/device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and an
-// operation that are known when it runs.
+// The kernel of runtime/device/kernel.h on a GPU that has the memory of all ranks: one launch, of a type and
+// an operation that are known when it runs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,7 +12,7 @@ namespace chorale {
 
 struct PeerKernelChoice {
   ElementType type = ElementType::Float32;
-  bool wide = false;  // halves are moved and added as float
+  bool wide = false;  // 16-bit floats are moved and added as float
   ReduceOp op = ReduceOp::Sum;
 };
 
@@ -27,11 +27,11 @@ struct PeerPointers {
   KernelEpilogue<StackFunction> epilogue = {};
 };
 
-// How many thread blocks of so many threads can be resident on the current device.
+// The number of thread blocks of `threads` threads that can be resident on the current device.
 cudaError_t resident_blocks(const PeerKernelChoice&, int threads, int* blocks);
 
-// Enqueues it: `blocks` of the table of blocks, each in shape.slices thread blocks, which must all be resident.
-// Averages are finished where op is Avg and `average`.
+// Enqueues it: `blocks` of the table of blocks, each in shape.slices thread blocks, which must all be
+// resident. Averages are finished where op is Avg and `average`.
 cudaError_t launch_peers(const PeerKernelChoice&, const PeerTables&, const PeerShape&, const PeerPointers&,
                          const Patience&, bool average, int blocks, int threads, cudaStream_t);
 

@@ -1,4 +1,4 @@
-// Peer programs on one GPU that has the memory of all ranks: the same kernel, rows and judge as on CPU
+// Peer programs on one GPU that has the memory of all ranks: the same kernel, rows and check as on CPU
 // threads, with the buffers of runtime/peer_machine.h as the host's side. Inputs are written and outputs read
 // between launches, untimed; a time is that of the kernels on the device, between two events.
 #include <cuda_runtime.h>
@@ -93,7 +93,7 @@ PeerRunOptions fitting(const PeerProgram& program, const PeerKernelChoice& choic
   return {.slices = slices};
 }
 
-// In the shape that runtime/rows.h asks for.
+// With the interface that runtime/rows.h requires.
 class GpuMachine : public PeerMachine {
  public:
   GpuMachine(const PeerProgram& program, const BlockShape& shape, const PeerKernelChoice& choice,

@@ -56,9 +56,9 @@ MPI_Op operation(ReduceOp op) {
   return MPI_SUM;
 }
 
-// Buffers and a call over the ranks of a session, in the shape of RankPlan. Throws InputError for collectives, types
-// and sizes that MPI's interface does not have; halves are among them, so how they are accumulated is no
-// question here. Requires an MpiSession.
+// Buffers and a call over the ranks of a session, in the shape of RankPlan. Throws InputError for
+// collectives, types and sizes that MPI's interface does not have; 16-bit floats are among them, so their
+// accumulation does not matter here. Requires an MpiSession.
 class MpiLibraryPlan {
  public:
   // In place the buffers share memory as MPI_IN_PLACE has it: a ReduceScatter's output is the first block of
@@ -94,7 +94,7 @@ MpiLibraryPlan::MpiLibraryPlan(const MpiSession& session, const Collective& coll
   const std::int64_t block = shape.elements * static_cast<std::int64_t>(size_of(shape.type));
   const std::int64_t input = block * (input_chunks(collective, rank_) / collective.chunks_per_block),
                      output = block * (output_chunks(collective, rank_) / collective.chunks_per_block);
-  // MPI_Reduce_scatter_block is the one that begins at one place where NCCL's does not.
+  // Input and output of MPI_Reduce_scatter_block begin at one address; those of NCCL's do not.
   const bool at_one_place = collective.kind == CollectiveKind::ReduceScatter;
   const std::int64_t apart = at_one_place ? 0 : in_place_shift(collective.kind) * rank_ * block;
   buffers_ = in_place ? buffers_in_place(std::max<std::int64_t>(apart, 0), input,
@@ -130,7 +130,7 @@ void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
       MPI_Gather(in, count, type, out, count, type, root, comm_);
       break;
     case CollectiveKind::Scatter:
-      // Here it is the receiving side that says it.
+      // Here the receiving side passes MPI_IN_PLACE.
       MPI_Scatter(buffers_.input.data(), count, type, in_place_ && has_both ? MPI_IN_PLACE : out, count, type,
                   root, comm_);
       break;

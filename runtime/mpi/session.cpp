@@ -1,6 +1,6 @@
 // MPI's messages as a Transport: all receives and sends of an epoch are posted at once, receives first, and
 // tested until they are complete. MPI has no waits with a limit, so every wait here is a loop of tests with a
-// clock; what it cannot say, whom it waits for, follows from which request is not done.
+// clock; the peer that it waits for, which MPI does not report, follows from the request that is not done.
 //
 // Messages and meetings share a communicator, meetings with tag 0, as a message may have. They do not mix up:
 // every rank has the same exchanges and meetings in the same order, and MPI keeps the order of a pair.
@@ -65,11 +65,11 @@ class MpiTransport : public Transport {
   double all_reduce(ReduceOp op, double mine) override { return meet("a sum", op, mine); }
 
  private:
-  // Every rank tells rank 0 its number, and is told the result down a binomial tree: of 8 ranks, 0 tells 1, 2
-  // and 4, 1 tells 3 and 5, 2 tells 6, 3 tells 7. MPI's own collectives would do, but could not say for whom
-  // they wait: here rank 0, which speaks, waits for each by name, and for nobody afterwards. A roll call
-  // before MPI's own barrier was not enough: a rank that stopped after the one and before the end of the
-  // other was not named.
+  // Every rank sends its number to rank 0, and receives the result down a binomial tree: of 8 ranks, 0 sends
+  // to 1, 2 and 4, 1 to 3 and 5, 2 to 6, 3 to 7. MPI's own collectives would do, but could not report the
+  // rank that they wait for: here rank 0, which prints, waits for each rank by number, and for none
+  // afterwards. A roll call before MPI's own barrier was not enough: a rank that stopped after the one and
+  // before the end of the other was not named.
   double meet(const char* where, ReduceOp op, double mine) {
     if (rank_ > 0) {
       send_number(0, mine, where);
@@ -158,7 +158,7 @@ class MpiTransport : public Transport {
   int ranks_ = 1;
   int largest_tag_ = 32767;                              // what MPI promises at least
   std::vector<MPI_Request> requests_ = {};               // of the wait in progress
-  std::vector<double> numbers_ = {};                     // of a meeting: those that are told to this rank
+  std::vector<double> numbers_ = {};                     // of a meeting: those that this rank receives
   std::vector<const MessageTransfer*> of_request_ = {};  // of an exchange: what each request belongs to
 };
 

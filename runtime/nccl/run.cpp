@@ -1,6 +1,6 @@
 // Programs over NCCL's sends and receives, and NCCL's own collectives, in the shape that runtime/rows.h
-// times: a GPU a rank. What the ranks tell each other besides (a communicator's id, times, counts) goes over
-// a Transport. A time is from the call on the host to the end of the stream's work, so it has what a launch
+// times: one GPU per rank. Other data that ranks exchange (a communicator's id, times, counts) go over a
+// Transport. A time is from the call on the host to the end of the stream's work, so it has what a launch
 // costs.
 #include <cuda_runtime.h>
 #include <fmt/format.h>
@@ -108,8 +108,8 @@ class Gpu {
   }
 };
 
-// Buffers on the host and their likes on the GPU, with a byte to spare, so that an empty one has an address,
-// too.
+// Buffers on the host and their counterparts on the GPU, with a byte to spare, so that an empty one has an
+// address, too.
 class GpuBuffers {
  public:
   explicit GpuBuffers(RankBuffers host) : host_(std::move(host)) {
@@ -125,7 +125,8 @@ class GpuBuffers {
 
   const RankBuffers& host() const { return host_; }
 
-  // The likes of input and output. The input is in the first memory always, the output where the second is empty.
+  // The counterparts of input and output. The input is in the first memory always, the output where the
+  // second is empty.
   void* input() const { return at(host_.input); }
   void* output() const { return host_.rest.empty() ? at(host_.output) : rest_; }
 
@@ -225,7 +226,7 @@ ncclResult_t call_library(const Collective& collective, const Gpu& gpu, const vo
   }
 }
 
-// Among the processes that share memory with this one: it says which GPU is whose.
+// Among the processes that share memory with this one: it determines the GPU of each.
 int rank_on_host() {
   MPI_Comm host = MPI_COMM_NULL;
   int rank = 0;
@@ -263,7 +264,7 @@ std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Verif
   const StepProgram tables(verified);
   const NcclCalls calls = {ncclGroupStart, ncclGroupEnd,          ncclSend,
                            ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
-  // For all sizes; in place only the buffers differ, and it sees that they overlap.
+  // For all sizes; in place only the buffers differ, and it detects that they overlap.
   NcclAlgorithm algorithm(tables.tables(), in_place_shift(collective.kind), calls);
   const auto make_plan = [&](const BlockShape& shape) {
     return GpuPlan(buffers(collective, transport.rank(), shape, in_place), in_place, gpu.stream,

@@ -1,4 +1,4 @@
-// The runtime's doors that lie behind parts.
+// The functions of the runtime that plugins implement.
 #include "parts/part.h"
 #include "runtime/parts/tables.h"
 
