@@ -40,7 +40,11 @@ py::object python_of(const Value& value, const FieldWords& words) {
     return py::str(kind_of(value));
   else if constexpr (requires { name_of(value); })
     return py::str(name_of(value));
-  else if constexpr (requires { value.has_value(); })
+  else if constexpr (std::is_same_v<Value, std::vector<Cable>>) {
+    py::list ends;
+    for (const Cable& each : value) ends.append(py::make_tuple(each.src, each.dst));
+    return std::move(ends);
+  } else if constexpr (requires { value.has_value(); })
     return value ? python_of(*value, words) : py::none();
   else
     return py::cast(value);
@@ -54,6 +58,7 @@ std::string annotation(const FieldWords& words) {
   if constexpr (std::is_same_v<Value, double>) return "float";
   if constexpr (std::is_same_v<Value, Rate>) return "Optional[Fraction]";
   if constexpr (std::is_same_v<Value, std::vector<int>>) return "List[int]";
+  if constexpr (std::is_same_v<Value, std::vector<Cable>>) return "List[Tuple[int, int]]";
   if constexpr (requires(Value value) { value.has_value(); }) {
     const std::string value = annotation<typename Value::value_type>(words);
     return value.starts_with("Optional") ? value : "Optional[" + value + "]";

@@ -180,6 +180,16 @@ TEST(Engine, RegularMachinesAreExactAtOnce) {
   }
 }
 
+// Or has it not much more over the bound, and fewer steps? The engine leaves such points out (construct/engine.h).
+bool nearly_covered(const std::vector<Point>& points, const Cost& cost, const Rate& bound) {
+  constexpr double kNearer = 0.85;
+  const double least = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
+  return covered(points, cost) || std::ranges::any_of(points, [&](const Point& point) {
+           return point.cost.steps <= cost.steps &&
+                  kNearer * (rate(point.cost) - least) <= rate(cost) - least + 1e-9;
+         });
+}
+
 // As the search asks: first without a bound, then with one and the promise of more, then all. Nothing is lost
 // against asking once with the bound, and no schedule comes twice.
 TEST(Engine, WorkInStagesFindsNoLess) {
@@ -201,7 +211,7 @@ TEST(Engine, WorkInStagesFindsNoLess) {
       }
     }
     for (const Point& point : constructed({.topology = t, .one = one, .bound = bound, .work = kSome}))
-      EXPECT_TRUE(covered(staged, point.cost))
+      EXPECT_TRUE(nearly_covered(staged, point.cost, bound))
           << "trial " << trial << ": " << point.construction << " " << point.cost.steps << " "
           << point.cost.rounds << " " << point.cost.chunks;
     for (std::size_t i = 0; i < staged.size(); ++i)
@@ -214,12 +224,12 @@ TEST(Engine, WorkInStagesFindsNoLess) {
 TEST(Engine, LeavesOutWhatIsBeaten) {
   std::mt19937 random(12);
   int all = 0, left = 0;
-  for (int trial = 0; trial < 6; ++trial) {
+  for (int trial = 0; trial < 3; ++trial) {
     const Topology t = random_machine(random);
     const Collective one = make_collective("allgather", t.ranks, 1);
     const Rate bound = bound_of(t, one);
     const auto asked = [&](double known, int& parts) {
-      Construction construction({.topology = t, .one = one, .bound = bound, .work = kSome});
+      Construction construction({.topology = t, .one = one, .bound = bound, .work = 6 * kSome});
       construction.know_found(known);
       int fewest = std::numeric_limits<int>::max();
       while (construction.advance([&](const Point& point) { fewest = std::min(fewest, point.cost.steps); }))

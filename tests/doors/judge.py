@@ -379,7 +379,19 @@ def is_composition(machine, schedule, pieces, border):
         before = dict(state)
         for c, src, dst, _, *add in sorted(step["sends"], key=len):
             state[c, dst] = before[c, src] | (state[c, dst] if add else 0)
-    return owned is not None and owned > last if border is None else owned is not None and owned <= border and last < border
+    if border is None or owned is None:
+        return owned is not None and owned > last
+    return owned <= border and last < border and gathers(machine, schedule[border:], pieces)
+
+
+def gathers(machine, schedule, pieces):
+    """Do these steps alone bring each chunk from its owner to everybody, each over senders that have it?"""
+    holds = {(c, c // pieces) for c in range(pieces * machine.ranks)}
+    for step in schedule:
+        if any((send[0], send[1]) not in holds for send in step["sends"]):
+            return False
+        holds |= {(send[0], send[2]) for send in step["sends"]}
+    return len(holds) == pieces * machine.ranks**2
 
 
 # ----------------------------------------------------------------------------------------------------------------------------- claims

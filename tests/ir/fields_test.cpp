@@ -103,6 +103,7 @@ Result any_result(Dice& dice) {
     if (claim.any_chunks) claim.chunks = std::min(claim.chunks, kMostPerRate);
     result.points.push_back(dice.any<Point>());
     result.points.back().collective = make_collective("allgather", 5, 2);
+    result.points.back().reduce_scatter_steps = 0;  // their schedules have no steps
   }
   return result;
 }
