@@ -43,7 +43,7 @@ py::object python_of(const Value& value, const FieldWords& words) {
   else if constexpr (std::is_same_v<Value, std::vector<Cable>>) {
     py::list ends;
     for (const Cable& each : value) ends.append(py::make_tuple(each.src, each.dst));
-    return std::move(ends);
+    return ends;
   } else if constexpr (requires { value.has_value(); })
     return value ? python_of(*value, words) : py::none();
   else
