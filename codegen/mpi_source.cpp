@@ -51,7 +51,7 @@ std::string part_of_example(const std::string& comment) {
 
 // What codegen/mpi/tables.h has of programs without an epilogue, and what there is of it for others.
 std::string applied(const Epilogue& epilogue) {
-  if (epilogue.expression.empty()) return part_of_example("// Nothing is applied");
+  if (epilogue.expression.empty()) return part_of_example("// No function is applied");
   return printed_function(epilogue, "Function") +
          "using Tensors = chorale::RankTensors;\n"
          "float applied(float sum, long index, const Tensors& tensors) {\n"
@@ -75,7 +75,7 @@ std::string work_tables(const std::string& prefix, const Program& program) {
 // Of pieces of more bytes than kLong. What codegen/mpi/tables.h has of programs without such a form, and what
 // there is of it for others.
 std::string long_tables(const Program& program, const std::optional<LongMessages>& of_long) {
-  if (!of_long || *of_long->program == program) return part_of_example("// No piece is long");
+  if (!of_long || *of_long->program == program) return part_of_example("// No piece counts as long");
   return fmt::format(
              "// Pieces of more bytes than this are long: their messages that share a port go one after the "
              "other.\n"
