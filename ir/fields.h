@@ -18,14 +18,14 @@
 namespace chorale {
 
 inline constexpr double kMostSeconds = 1e12;
-inline constexpr double kMostNumber = 1'000'000'000;  // so that two can be added in an int
+inline constexpr double kMostOfField = 1'000'000'000;  // so that two can be added in an int
 inline constexpr double kMostFanOut = 1 << 20;
 inline constexpr double kMostChunkCount = 1'000'000;
 
 struct FieldWords {
   std::string_view name = {};
-  double least = 0, most = kMostNumber;  // of numbers
-  std::size_t longest = 200;             // of texts
+  double least = 0, most = kMostOfField;  // of numbers
+  std::size_t longest = 200;              // of texts
   // INT_MAX means any number, or that a schedule does not exist: null in files, None in Python.
   bool or_any = false;
   bool may_lack = false;        // files may leave it out: it is as it was before
