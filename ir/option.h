@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -84,12 +85,12 @@ bool is_default(const OptionRow<Owner>& row, const Owner& owner) {
                          : row.member.get(usual) == row.member.get(owner);
 }
 
-// Requires that there is one.
+// Throws std::logic_error if there is none.
 template <typename Owner>
 const OptionRow<Owner>& row_of(std::span<const OptionRow<Owner>> rows, std::string_view name) {
   for (const OptionRow<Owner>& row : rows)
     if (row.words.name == name) return row;
-  return *rows.end();
+  throw std::logic_error("no option is named " + std::string(name));
 }
 
 std::string_view key_of(const OptionWords&);
