@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <set>
+#include <stdexcept>
 #include <tuple>
 
 #include "codegen/epilogue_source.h"
@@ -42,16 +43,18 @@ std::string table(const std::string& name, const std::string& columns, const Num
   return printed_table(columns, fmt::format("std::array<int, {}>", width), name, contents, width);
 }
 
-// Of codegen/mpi/tables.h, from a comment to the next empty line.
-std::string part_of_example(const std::string& comment) {
+// The paragraph of codegen/mpi/tables.h that has a declaration.
+std::string part_of_example(const std::string& declaration) {
   const std::string example = mpi_tables_source();
-  const std::size_t at = example.find(comment);
-  return example.substr(at, example.find("\n\n", at) + 2 - at);
+  const std::size_t at = example.find(declaration);
+  if (at == std::string::npos) throw std::logic_error("codegen/mpi/tables.h does not have " + declaration);
+  const std::size_t begin = example.rfind("\n\n", at) + 2;
+  return example.substr(begin, example.find("\n\n", at) + 2 - begin);
 }
 
 // What codegen/mpi/tables.h has of programs without an epilogue, and what there is of it for others.
 std::string applied(const Epilogue& epilogue) {
-  if (epilogue.expression.empty()) return part_of_example("// No function is applied");
+  if (epilogue.expression.empty()) return part_of_example("struct Tensors {");
   return printed_function(epilogue, "Function") +
          "using Tensors = chorale::RankTensors;\n"
          "float applied(float sum, long index, const Tensors& tensors) {\n"
@@ -75,7 +78,7 @@ std::string work_tables(const std::string& prefix, const Program& program) {
 // Of pieces of more bytes than kLong. What codegen/mpi/tables.h has of programs without such a form, and what
 // there is of it for others.
 std::string long_tables(const Program& program, const std::optional<LongMessages>& of_long) {
-  if (!of_long || *of_long->program == program) return part_of_example("// No piece counts as long");
+  if (!of_long || *of_long->program == program) return part_of_example("constexpr double kLong =");
   return fmt::format(
              "// Pieces of more bytes than this are long: their messages that share a port go one after the "
              "other.\n"
