@@ -65,7 +65,7 @@ struct Count {
   double slack = 0;
 };
 constexpr int kQuickLevels = 2;
-constexpr int kLastLate = 3;
+constexpr int kLastLate = 3;  // the first level at which exact constructions wait for no packing
 struct Level {
   std::vector<int> exact = {}, times = {};  // counts of what is exact, the latter times those of the bound
   double most_exact = 0;                    // sends of it
