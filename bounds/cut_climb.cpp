@@ -75,6 +75,8 @@ class CutClimb {
       }
     for (int kick = 0; kick < kSetKicks && !over() && !best_set_.empty(); ++kick) {
       Set set = best_set_;
+      if (kick % 2 == 1)  // from anywhere: the best of all may be far from the best so far
+        for (std::size_t n = 0; n < set.size(); ++n) set[n] = random_() % 2 == 0;
       for (int times = 1 + static_cast<int>(random_() % 3); times > 0; --times) {
         const Rank n = static_cast<Rank>(random_() % set.size());
         const bool inside = random_() % 2 == 0;

@@ -46,9 +46,8 @@ double least_paid(const Topology& t, Set set) {
   return solve(program, 10'000).objective;
 }
 
-// No cut is better than the best; the search misses it once, at seed 258: 10/3 are shown of 4.
+// Of the first 2,000 of these the search misses three, of the first 300 none.
 TEST(SetCuts, AreAsGoodAsTheBestOfAll) {
-  int missed = 0;
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
@@ -73,14 +72,11 @@ TEST(SetCuts, AreAsGoodAsTheBestOfAll) {
         sums ? widest_summed_cut(t, classes) : widest_wanted_cut(t, classes);
     ASSERT_EQ(found.has_value(), best > 0);
     if (!found) continue;
-    const double shown = static_cast<double>(found->owed) / static_cast<double>(found->per_round);
-    EXPECT_LE(shown, best * (1 + 1e-6));
-    missed += shown < best * (1 - 1e-6);
+    EXPECT_NEAR(static_cast<double>(found->owed) / static_cast<double>(found->per_round), best, best * 1e-6);
     EXPECT_FALSE(fault(t, collective,
                        {.rounds = rounds_shown(*found),
                         .certificate = {.kind = Certificate::Kind::Weights, .prices = found->prices}}));
   }
-  EXPECT_LE(missed, 1);
 }
 
 // All 56 chunks of the rows enter the first column, over its 8 links; each of its ranks alone wants 7 over 3 links, or
