@@ -54,8 +54,9 @@ std::vector<Rank> ranks_in(const std::string& option, const std::string& text, c
     const std::optional<int> n = number_in(each);
     if (!n || *n >= topology.ranks)
       throw InputError(option,
-                       each.empty() ? "'" + text.substr(0, 40) + "' lacks a rank"
-                                    : fmt::format("'{}' is no rank of {}", each.substr(0, 40), topology.name),
+                       each.empty()
+                           ? "'" + text.substr(0, 40) + "' lacks a rank"
+                           : fmt::format("'{}' is not a rank of {}", each.substr(0, 40), topology.name),
                        fmt::format("use 0 to {}, with commas between", topology.ranks - 1));
     if (std::ranges::find(group, *n) != group.end())
       throw InputError(option, fmt::format("names rank {} twice", *n), "name each rank once");
@@ -177,7 +178,7 @@ Groups groups_named(const std::string& name, const Topology& topology, const Com
   } catch (const InputError&) {  // no machine is called so
   }
   throw InputError(
-      "--groups", "'" + name.substr(0, 60) + "' is no kind of group of " + spec.substr(0, 60),
+      "--groups", "'" + name.substr(0, 60) + "' is not a kind of group of " + spec.substr(0, 60),
       did_you_mean(name, known,
                    known.empty() ? "it has none with a name: give ranks, such as '0,1;2,3'"
                                  : "use one of " + joined(known) + ", or ranks, such as '0,1;2,3'"));
@@ -214,7 +215,7 @@ Rows rows_in(const std::string& text) {
       if (!count || *count > kMostCount)
         throw InputError("--counts",
                          each.empty() ? "'" + row.substr(0, 40) + "' lacks a count"
-                                      : "'" + each.substr(0, 40) + "' is no count of chunks",
+                                      : "'" + each.substr(0, 40) + "' is not a count of chunks",
                          fmt::format("use 0 to {}, with commas between", kMostCount));
       rows.back().push_back(*count);
     }

@@ -39,7 +39,7 @@ void require(const Topology& machine, const CalibrateOptions& options, int proce
                      fmt::format("has {} ranks, and there are {} processes", machine.ranks, processes),
                      fmt::format("use mpirun -n {} chorale calibrate ...", machine.ranks));
   if (options.from <= kShort || options.to <= options.from)
-    throw InputError("calibrate", fmt::format("{} and {} bytes tell no rate", options.from, options.to),
+    throw InputError("calibrate", fmt::format("{} and {} bytes give no rate", options.from, options.to),
                      fmt::format("use two sizes over {}, the smaller one first", kShort));
 }
 
@@ -76,7 +76,8 @@ Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs)
   std::vector<MessageTime> times;
   for (const LinkLog& each : logs) {
     if (std::max(each.src, each.dst) >= machine.ranks || each.src == each.dst)
-      throw InputError("--log", fmt::format("{}-{} are no two ranks of {}", each.src, each.dst, machine.name),
+      throw InputError("--log",
+                       fmt::format("{}-{} are not two ranks of {}", each.src, each.dst, machine.name),
                        fmt::format("use ranks 0 to {}", machine.ranks - 1));
     const TimingLog log = read_timing_log(read_file(each.file), each.file);
     for (std::size_t i = 0; i < log.us.size(); ++i)

@@ -146,7 +146,7 @@ char* chorale_compile(const char* result, int point, const char* target, const c
     const Result read = sound(result);
     Compiled compiled = compile(read.topology, point_of(read, point), target_of(required(target, "target")));
     const std::string where = required(directory, "directory");
-    if (where.empty()) throw InputError("directory", "has no name", "name one: . is the current one");
+    if (where.empty()) throw InputError("directory", "is empty", "name one: . is the current one");
     std::string written;
     for (NamedText& file : compiled.files) {
       file.path = where + "/" + file.path;

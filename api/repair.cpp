@@ -49,7 +49,7 @@ void require_same_question(const Result& old, const Topology& now, const std::ve
     throw InputError("--repair", "the result is of " + name_of(old.collective),
                      "give one of " + name_of(asked));
   if (is_custom(asked) && !gone.empty())
-    throw InputError("--repair", "of a custom collective it is not known which chunks a rank takes along",
+    throw InputError("--repair", "of a custom collective it is not known which chunks belong to a rank",
                      "leave --repair out");
   if (!is_rooted(asked.kind)) return;
   const auto before = std::ranges::lower_bound(gone, old.collective.root) - gone.begin();

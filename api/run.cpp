@@ -188,7 +188,7 @@ std::int64_t elements_of_a_block(const Collective& does, ElementType type, const
     const std::int64_t blocks = chunks / does.chunks_per_block;
     if (bytes % (size * blocks) != 0)
       throw InputError(
-          where, fmt::format("{} bytes of {} are no {}", bytes, to_string(type), counted(blocks, "block")),
+          where, fmt::format("{} bytes of {} are not {}", bytes, to_string(type), counted(blocks, "block")),
           "give whole elements, as many for each block");
     const std::int64_t mine = bytes / (size * blocks);
     if (block && *block != mine)

@@ -143,7 +143,7 @@ Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) 
     return {.failure = "fails: " + folder.complaint()};
   const std::string printed = folder.text("out"), before = fmt::format("best of {}: ", runs_);
   const std::size_t at = printed.find(before);
-  if (at == printed.npos) return {.failure = "says no time: " + folder.complaint()};
+  if (at == printed.npos) return {.failure = "prints no time: " + folder.complaint()};
   const Fingerprints found = fingerprints(printed);
   if (const std::string other = difference(found); !other.empty()) return {.failure = other};
   if (first_.empty()) first_ = found;

@@ -113,14 +113,14 @@ Result classic_result(const Topology& topology, const Point& point,
 void require_question(const Topology& topology, const Collective& collective) {
   if (const std::vector<Fault> wrong = way_faults(topology, 1); !wrong.empty())
     throw InputError("topology " + topology.name, wrong.front().words,
-                     "describe the machine with its switches; its ways are found");
+                     "describe the machine with its switches; routes are found");
   if (collective.ranks != topology.ranks)
     throw InputError(name_of(collective), fmt::format("is of {} ranks", collective.ranks),
                      fmt::format("the machine has {}", topology.ranks));
   if (collective.chunks_per_block != 1)
     throw InputError(name_of(collective),
                      fmt::format("cuts a block into {} chunks", collective.chunks_per_block),
-                     "give it one chunk a block; options cut it into more");
+                     "give it one chunk per block; options cut it into more");
 }
 
 Result frontier(const Topology& machine, const Collective& collective, const FrontierOptions& given) {

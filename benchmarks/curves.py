@@ -108,7 +108,7 @@ def told(machine, collective, curves):
         least = curves["bound"][size]
         others = [f"{name} {curves[name][size] / us:.2f}" for name in ("constructed alone", "composition alone") if name in curves]
         others.append(f"by hand {hand[0] / us:.2f} ({hand[1]})" if hand else "none by hand")
-        print(f"  {readable(size):>8} {us:>12.1f} us  {us / least if least > 0 else 0:>6.3f} times the bound; times ours: {', '.join(others)}", flush=True)
+        print(f"  {readable(size):>8} {us:>12.1f} us  {us / least if least > 0 else 0:>6.3f} x lower bound; times Chorale: {', '.join(others)}", flush=True)
         lost += any(times[size] < us * (1 - 1e-9) for name, times in curves.items() if name != "bound")
     return lost
 

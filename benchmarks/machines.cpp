@@ -307,7 +307,7 @@ const std::vector<std::string>& rows() {
 
 void print_heading(int seconds) {
   fmt::print(
-      "default options and {} s: bound: rounds a chunk that no schedule is under; ratio: achieved over "
+      "default options and {} s: bound: rounds per chunk that no schedule is under; ratio: achieved over "
       "bound; "
       "chunks,\n"
       "rounds and steps: of the point with the fewest steps within 1 % of the best; best s: when its search "
@@ -328,7 +328,7 @@ void print_exact_heading(const Exactly& exactly) {
   fmt::print(
       "exact synthesis, {} conflicts a question and {} s a chunk count: proven points of its frontier as "
       "rounds/chunks in steps,\n"
-      "and in brackets the steps in which as few rounds a chunk were constructed, if those are more; (-): "
+      "and in brackets the steps in which as few rounds per chunk were constructed, if those are more; (-): "
       "never so few\n\n",
       exactly.conflicts, exactly.seconds);
   fmt::print("{:<19} {:<13} {:>5} {:>6} {:>8}  {:<8}  points\n", "machine", "collective", "ranks", "chunks",
@@ -338,7 +338,7 @@ void print_exact_heading(const Exactly& exactly) {
 void print_tally(const Tally& tally) {
   fmt::print(
       "\n{} proven points on {} machines and collectives: {} constructed in as few steps, {} in more (at "
-      "most {} more), {} not\nat their rounds a chunk; better in rate than anything constructed: {}\n",
+      "most {} more), {} not\nat their rounds per chunk; better in rate than anything constructed: {}\n",
       tally.points, tally.machines, tally.as_low, tally.lower, tally.most, tally.alone,
       tally.better == 0 ? "never" : fmt::format("on {}", tally.better));
 }

@@ -78,7 +78,7 @@ def under_mpi(*program, ours, cwd=work):
 
 
 def used(log):
-    return tuple(map(int, re.search(r"(\d+) collectives by algorithms of ours, (\d+) passed on", log).groups()))
+    return tuple(map(int, re.search(r"(\d+) collectives by Chorale's algorithms, (\d+) passed on", log).groups()))
 
 
 def hpcc(ours):

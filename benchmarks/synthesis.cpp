@@ -149,7 +149,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
         }
         if (!result.complete) row += " INCOMPLETE";
         for (const Opening& opening : result.openings)
-          open += fmt::format("  open: {} chunks, {} steps: {} rounds a chunk found, {} not excluded\n",
+          open += fmt::format("  open: {} chunks, {} steps: {} rounds per chunk found, {} not excluded\n",
                               chunks, opening.steps, rate(opening.found), rate(opening.bound));
       }
       fmt::print("{:<12}{:<14}{:7.2f} s {}\n{}", topology_name, collective_name, row_seconds, row, open);

@@ -67,7 +67,7 @@ class PriceCheck {
   // One entry of prices and `timed` false: for any number of steps. Otherwise an entry a step.
   Shown weights(const std::vector<Prices>& prices, bool timed) {
     Shown shown;
-    if (timed && topology_.switches > 0) return {.fault = "prices of steps say nothing of switches"};
+    if (timed && topology_.switches > 0) return {.fault = "prices of steps prove nothing about switches"};
     std::vector<Weights> by_step;
     for (const Prices& p : prices) {
       Weights w;
@@ -118,7 +118,7 @@ class PriceCheck {
   Shown trees(const std::vector<Prices>& prices) {
     Shown shown;
     if (prices.size() != 1) return {.fault = "trees need one entry of prices"};
-    if (topology_.switches > 0) return {.fault = "trees say nothing of switches"};
+    if (topology_.switches > 0) return {.fault = "trees prove nothing about switches"};
     Weights w;
     if (shown.fault = weigh(prices.front(), w, shown.paid_per_round); !shown.fault.empty()) return shown;
     if (shown.paid_per_round == 0) return {.fault = "all prices are zero"};
@@ -139,12 +139,12 @@ class PriceCheck {
   // What a send pays must do for all cuts that it enters, and, between groups, for the crossing as well.
   Shown cuts(const Certificate& certificate, int steps) {
     Shown shown;
-    if (topology_.switches > 0) return {.fault = "cuts in time say nothing of switches"};
+    if (topology_.switches > 0) return {.fault = "cuts in time prove nothing about switches"};
     if (static_cast<int>(certificate.prices.size()) != steps)
       return {.fault = "cuts in time need prices for each step of the claim"};
     for (const SharedLimit& limit : topology_.limits)
       if (limit.abilities.multicast || limit.abilities.reduce)
-        return {.fault = "cuts in time say nothing of limits that count several sends once"};
+        return {.fault = "cuts in time prove nothing about limits that count several sends once"};
     const std::vector<int>& group = certificate.group;
     if (!group.empty() && static_cast<int>(group.size()) != topology_.ranks)
       return {.fault = fmt::format("the partition names groups of {} ranks, there are {}", group.size(),
@@ -391,7 +391,7 @@ std::string misfit(const Topology& topology, const Collective& collective) {
     return fmt::format("the topology has {} ranks, the collective {}", topology.ranks, collective.ranks);
   if (std::string wrong = malformed(topology); !wrong.empty()) return wrong;
   if (topology.underlay && abilities_of(topology).any())
-    return "limits over chosen ways multicast or reduce, which is known of all ways only";
+    return "limits over chosen routes multicast or reduce, which is known of all routes only";
   if (topology.underlay)
     if (std::string wrong = malformed(with_switches(topology)); !wrong.empty()) return wrong;
   const auto is_rank = [&](int n) { return n >= 0 && n < topology.ranks; };
@@ -437,7 +437,7 @@ std::string distance_fault(const Topology& topology, const Collective& collectiv
     return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
   };
   if (!collective.combining && !within(spec.post, n))
-    return fmt::format("rank {} does not want chunk {}", n, c);
+    return fmt::format("rank {} is not a destination of chunk {}", n, c);
   if (collective.combining && !within(spec.pre, n))
     return fmt::format("rank {} does not contribute to chunk {}", n, c);
   const std::vector<int> steps = steps_to_all(topology, collective.combining ? RankSet{n} : spec.pre);
@@ -512,11 +512,11 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
     case Certificate::Kind::Cuts:
       return rounds_fault(shown_by(topology, collective, claim.certificate, claim.steps), claim);
     case Certificate::Kind::Growth:
-      if (claim.any_chunks) return "growth says nothing of other chunk counts";
-      if (topology.underlay) return "growth says nothing of ways that were not chosen";
+      if (claim.any_chunks) return "growth proves nothing about other chunk counts";
+      if (topology.underlay) return "growth proves nothing about routes that were not chosen";
       return growth_fault(topology, collective, claim);
     case Certificate::Kind::Entries:
-      if (claim.any_chunks) return "entries say nothing of other chunk counts";
+      if (claim.any_chunks) return "entries prove nothing about other chunk counts";
       return entries_fault(topology, collective, claim);
     case Certificate::Kind::Refutation:
       return "a refutation is checked by its proof, not here";

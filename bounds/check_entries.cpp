@@ -81,12 +81,13 @@ std::vector<std::int64_t> most_near(const Neighbours& next) {
 }  // namespace
 
 std::string entries_fault(const Topology& asked_topology, const Collective& asked, const Claim& claim) {
-  if (asked_topology.underlay) return "entries say nothing of ways that were not chosen";
-  if (abilities_of(asked_topology).any()) return "entries say nothing of switches that multicast or reduce";
+  if (asked_topology.underlay) return "entries prove nothing about routes that were not chosen";
+  if (abilities_of(asked_topology).any())
+    return "entries prove nothing about switches that multicast or reduce";
   if (claim.rounds == kNoSchedule) return "entries never show that there is no schedule";
   const bool turn = asked.combining;
   if (turn && std::ranges::any_of(asked.chunks, [](const ChunkSpec& c) { return c.post.size() != 1; }))
-    return "entries say nothing about sums with several destinations";
+    return "entries prove nothing about sums with several destinations";
   const Topology topology = turn ? reversed(asked_topology) : asked_topology;
   const Collective collective = turn ? dual(asked) : asked;
   const std::vector<int>& group = claim.certificate.group;

@@ -138,7 +138,7 @@ std::string growth_fault(const Topology& asked_topology, const Collective& asked
   const bool turn = asked.combining;
   if (turn && std::any_of(asked.chunks.begin(), asked.chunks.end(),
                           [](const ChunkSpec& c) { return c.post.size() != 1; }))
-    return "growth says nothing about sums with several destinations";
+    return "growth proves nothing about sums with several destinations";
   const Topology topology = turn ? reversed(asked_topology) : asked_topology;
   const Collective collective = turn ? dual(asked) : asked;
   const Chunk chunk = claim.certificate.chunk;
@@ -170,7 +170,7 @@ std::string growth_fault(const Topology& asked_topology, const Collective& asked
     *rate = std::min(*rate, spread.chunks * spread.ranks);
   Counting counting(spread);
   if (!counting.possible(std::vector<int>(spread.chunks, 0), claim.steps, claim.rounds - 1)) return "";
-  if (counting.gave_up()) return "has too many ways to spread the chunks to be checked";
+  if (counting.gave_up()) return "has too many possible spreads of the chunks to be checked";
   return counted(claim.rounds - 1, "round is", "rounds are") + " not excluded by growth";
 }
 

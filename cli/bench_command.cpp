@@ -68,7 +68,8 @@ Contestant candidate(const std::string& name, const BenchCommand& command, const
     return method == name || method == name + "_" + name_of(collective);
   });
   if (entry == known.end() || entry->collective != collective.kind)
-    throw InputError("algorithm", "'" + name.substr(0, 60) + "' is no way to do " + name_of(collective),
+    throw InputError("algorithm",
+                     "'" + name.substr(0, 60) + "' is not an algorithm for " + name_of(collective),
                      "use mpi, nccl, one of 'chorale classic list', or a result file");
   return {.name = name_of(entry->method),
           .result = classic(machine(fmt::format("full:{}", collective.ranks)),

@@ -119,7 +119,7 @@ Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.question.topology, command.question.changes);
   const Topology bounded = with_switches(topology);  // what prices are of
   const Collective collective = communication(command.question, topology);
-  const std::string heading = fmt::format("{}, {}: {}, {} a block{}\n", topology.name, name_of(collective),
+  const std::string heading = fmt::format("{}, {}: {}, {} per block{}\n", topology.name, name_of(collective),
                                           counted(topology.ranks, "rank"), counted(command.chunks, "chunk"),
                                           under_abilities(topology));
   // The bounds found so far hold, whatever the outcome of the next.

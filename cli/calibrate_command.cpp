@@ -57,7 +57,7 @@ std::string in_words(const Calibration& calibration) {
                         crowd.us_per_byte / crowd.alone);
   for (const CalibratedClass& each : calibration.classes)
     if (!each.alpha_us || !each.beta_us_per_byte)
-      text += fmt::format("nothing tells the {} of {}: as described\n",
+      text += fmt::format("the {} of {} is not measured: as described\n",
                           each.alpha_us           ? "rate"
                           : each.beta_us_per_byte ? "latency"
                                                   : "latency and rate",

@@ -60,7 +60,7 @@ Outcome told(const CheckCommand& command, const CheckReport& report, std::ptrdif
 Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   if (is_ranking(read_file(command.file))) return check_ranking_file(command, supervisor);
   if (std::error_code error; !command.proofs.empty() && !std::filesystem::is_directory(command.proofs, error))
-    throw InputError("--proofs", command.proofs + " is no directory",
+    throw InputError("--proofs", command.proofs + " is not a directory",
                      "check the path, or leave it out, and refutations are done again");
   require_writable_file("--json", command.json);
   const std::atomic<bool>* const stop = supervisor.stop();

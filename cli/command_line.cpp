@@ -80,7 +80,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   CLI::App app("Provably best collective communication algorithms for your machine.", "chorale");
   app.set_version_flag("--version", kVersion);
   app.formatter(std::make_shared<HelpFormatter>());
-  app.footer("'chorale COMMAND --help' says more, with exit codes and examples.");
+  app.footer("'chorale COMMAND --help' has details, exit codes and examples.");
   app.require_subcommand(1);
   topology_options(app, parsed.command);
   search_options(app, parsed.command);
@@ -90,7 +90,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   library_options(app, parsed.command);
   manual_options(app, parsed.command);
   for (CLI::App* command : app.get_subcommands([](CLI::App* each) { return commands_of(*each).empty(); }))
-    command->add_flag("-q,--quiet", parsed.quiet, "Say nothing but errors");
+    command->add_flag("-q,--quiet", parsed.quiet, "Print nothing but errors");
   require_known_commands(app, argc, argv);
   try {
     app.parse(argc, argv);

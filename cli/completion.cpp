@@ -113,7 +113,7 @@ std::string quoted(const std::string& text) {
 }
 
 constexpr const char* kZshFunctions = R"ZSH(
-# Values that are known by name, those that want more after their colon without a blank; and files.
+# Values that are known by name, those that need more after their colon without a space; and files.
 _chorale_offer() {
   local -a offers=(${=_chorale_values[$1]})
   compadd -- ${offers:#*(:|<*>)}
@@ -159,7 +159,7 @@ _chorale() {
     _chorale_offer $key
   fi
 }
-# zsh calls it by its file, or somebody reads that.
+# zsh calls it by its file, or it is read with 'source'.
 if [[ $funcstack[1] == _chorale ]]; then
   _chorale "$@"
 else
@@ -204,7 +204,7 @@ void tabulate(const CommandText& command, const std::vector<std::string>& machin
 }
 
 constexpr const char* kFishFunctions = R"FISH(
-# The words before the cursor that are no options.
+# The words before the cursor that are not options.
 function __chorale_words
     for word in (commandline -opc)[2..-1]
         string match -q -- '-*' $word; or echo $word

@@ -51,7 +51,7 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   if (composition.result.points.empty() && supervisor.stopped() == Stopped::No)
     throw InputError("compose " + command.question.topology,
                      "no division of the machine into equal groups makes this " + name_of(collective),
-                     "use 'chorale frontier', or say how with --outline");
+                     "use 'chorale frontier', or give stages with --outline");
   if (composition.result.points.empty())  // a result of no schedule is none
     return {.exit_code = exit_code_of(supervisor.stopped()),
             .errors = {InputError("compose " + command.question.topology,

@@ -38,16 +38,17 @@ std::string completeness(const Result& result, double seconds) {
   if (impossible(result))
     text += "impossible: no schedule in the space that was searched";
   else if (result.complete)
-    text += fmt::format("complete for {} a block: every point is proven, and nothing was left undecided",
+    text += fmt::format("complete for {} per block: every point is proven, and nothing was left undecided",
                         chunk_counts(result.space));
   else
     text += fmt::format(
         "not complete ({}): {}better points than the unproven ones may exist, and further ones",
         name_of(result.stopped),
-        result.complete_chunks > 0 ? fmt::format("of {} a block none is better than these; of more chunks, ",
-                                                 chunk_counts({.min_chunks = result.space.min_chunks,
-                                                               .max_chunks = result.complete_chunks}))
-                                   : "");
+        result.complete_chunks > 0
+            ? fmt::format(
+                  "of {} per block none is better than these; of more chunks, ",
+                  chunk_counts({.min_chunks = result.space.min_chunks, .max_chunks = result.complete_chunks}))
+            : "");
   return text + fmt::format("; {:.1f} s\n", seconds);
 }
 
@@ -74,7 +75,7 @@ std::string in_words(const RepairNews& news, const Result& result) {
   };
   const Repair& repair = news.repair;
   std::string text =
-      fmt::format("repaired {}: {} of {} sends had lost their way\n", news.file, repair.lost, repair.sends) +
+      fmt::format("repaired {}: {} of {} sends had lost their link\n", news.file, repair.lost, repair.sends) +
       "  old:     " + rate(news.before, repair.before) +
       "  patched: " + (repair.patched ? rate(result.topology, *repair.patched) : "nothing could be\n");
   const auto best = std::ranges::min_element(

@@ -17,7 +17,7 @@ std::string in_words(const std::optional<SharedPath>& path) {
 
 std::string in_words(const Hierarchy& hierarchy) {
   std::vector<std::vector<std::string>> rows = {
-      {"level", "fan-out", "shape", "ports", "each", "latency", "one stream", "way out", "detour"}};
+      {"level", "fan-out", "shape", "ports", "each", "latency", "one stream", "uplink", "detour"}};
   std::vector<std::string> inside;
   std::string hosts;
   for (std::size_t j = 0; j < hierarchy.levels.size(); ++j) {

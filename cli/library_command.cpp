@@ -45,8 +45,8 @@ Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
                                                              : kUndecided,
           .text = fmt::format("{} in {}: {} there before, {} answered now, {} open\n",
                               counted(std::ssize(questions), "question"),
-                              counted(static_cast<long long>(places), "place"), report.there, report.answered,
-                              std::ssize(questions) - report.there - report.answered),
+                              counted(static_cast<long long>(places), "entry", "entries"), report.there,
+                              report.answered, std::ssize(questions) - report.there - report.answered),
           .errors = report.failures};
 }
 
@@ -110,8 +110,9 @@ Outcome show(const LibraryCommand& command) {
     }
   });
   std::sort(rows.begin() + 1, rows.end());
-  Outcome outcome{.text = table(rows, "lllrrrrrl") + fmt::format("{} in {}\n", counted(answers, "answer"),
-                                                                 counted(std::ssize(rows) - 1, "place"))};
+  Outcome outcome{.text = table(rows, "lllrrrrrl") +
+                          fmt::format("{} in {}\n", counted(answers, "answer"),
+                                      counted(std::ssize(rows) - 1, "entry", "entries"))};
   note_unchecked(unchecked, command.file, outcome.notes);
   if (measured.size() > 1) {
     // By entries as above, then by increasing size.
@@ -152,7 +153,7 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
                       : check.undecided > 0 || !away.empty() ? kUndecided
                                                              : kFound;
   outcome.text = fmt::format("{} in {}: {} verified, {} accepted, {} checked, {} made again",
-                             counted(all.answers, "answer"), counted(all.places, "place"),
+                             counted(all.answers, "answer"), counted(all.places, "entry", "entries"),
                              counted(check.schedules, "schedule"), counted(check.bounds, "bound"),
                              counted(check.refutations, "refutation"), counted(all.predicted, "prediction"));
   if (check.undecided > 0)
@@ -160,8 +161,8 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
   if (all.measured > 0) outcome.text += fmt::format("; {} taken as measured", counted(all.measured, "time"));
   outcome.text += cut ? "; not all was checked (" + name_of(supervisor.stopped()) + ")\n" : "\n";
   for (const auto& [machine, number] : away)
-    outcome.notes.push_back(
-        fmt::format("{}: {} not checked: {} is not here", command.file, counted(number, "place"), machine));
+    outcome.notes.push_back(fmt::format("{}: {} not checked: {} is not here", command.file,
+                                        counted(number, "entry", "entries"), machine));
   return outcome;
 }
 
@@ -173,7 +174,7 @@ void keep_times_over(std::optional<MeasuredOver> over, std::vector<std::vector<M
   if (!over && known.size() > 1)
     throw InputError("--over",
                      "is missing: there are times over " + joined({known.begin(), known.end()}, " and "),
-                     "say which decide: --over " + *known.begin());
+                     "choose which decide: --over " + *known.begin());
   if (!over) return;
   for (auto& times : measured)
     std::erase_if(times, [&](const MeasuredTime& time) { return time.over != name_of(*over); });
@@ -237,9 +238,9 @@ Outcome merge(const LibraryCommand& command) {
     for (const char* const ending : {"", "-journal"}) std::filesystem::remove(beside + ending, error);
     throw;
   }
-  Outcome outcome{.text = fmt::format("{}: {} found alike in several files\n",
-                                      counted(report.answers, "answer"), report.alike)};
-  if (report.joined > 0) outcome.text += fmt::format("{} put together of several\n", report.joined);
+  Outcome outcome{.text = fmt::format("{}: {} equal in several files\n", counted(report.answers, "answer"),
+                                      report.alike)};
+  if (report.joined > 0) outcome.text += fmt::format("{} combined from several\n", report.joined);
   for (std::size_t i = 0; i < command.files.size(); ++i)
     outcome.text += fmt::format("{} taken from {}\n", report.taken[i], command.files[i]);
   if (report.unchecked > 0)

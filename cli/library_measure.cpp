@@ -20,12 +20,12 @@ std::string spread(const MeasuredTime& time) {
 std::string in_words(const std::vector<MeasuredRow>& rows, MeasuredOver over) {
   const std::string theirs = over == MeasuredOver::Mpi ? "MPI's" : "NCCL's";
   std::vector<std::vector<std::string>> cells = {
-      {"group", "collective", "block", theirs + " own", "spread", "ours", "spread", "point", "taken"}};
+      {"group", "collective", "block", theirs + " own", "spread", "Chorale", "spread", "point", "taken"}};
   for (const MeasuredRow& row : rows)
     cells.push_back({row.place.group, row.place.collective, format_bytes(static_cast<double>(row.bytes)),
                      row.own ? format_us(row.own->median_us) : "none", row.own ? spread(*row.own) : "",
                      format_us(row.ours.median_us), spread(row.ours), std::to_string(row.ours.point),
-                     row.own && row.own->median_us < row.ours.median_us ? theirs : "ours"});
+                     row.own && row.own->median_us < row.ours.median_us ? theirs : "Chorale"});
   return table(cells, "llrrrrrrl");
 }
 

@@ -24,9 +24,10 @@ void place_options(CLI::App* sub, AnswerPlace& place) {
            place.members = t;
            std::ranges::replace(place.members, ',', ' ');
            if (place.members.find_first_not_of("0123456789 ") != Text::npos)
-             throw InputError("--ranks", "'" + t.substr(0, 60) + "' is no list of ranks", "write 0,8,16,24");
+             throw InputError("--ranks", "'" + t.substr(0, 60) + "' is not a list of ranks",
+                              "write 0,8,16,24");
          },
-         "Of these ranks of the machine, which is made anew")
+         "Of these ranks of the machine, which is built again")
       ->option_text("N,N,...");
   integer(sub, "--root", place.root, 0, kMostRank, "N", "Of a collective that has one (0)");
 }
@@ -60,11 +61,11 @@ void build_options(CLI::App* app, Command& parsed) {
 
 void merge_options(CLI::App* app, Command& parsed) {
   CLI::App* const sub = command(
-      *app, "merge", "Put libraries together; two answers to a question become one, as good as both",
+      *app, "merge", "Merge libraries; two answers to a question become one, as good as both",
       "Better is what is complete, what no schedule of the other one beats, what more is proven of.\n" +
           kPlainExitCodes +
-          "examples:\n  chorale frontier ring:4 allgather --library yours.db\n"
-          "  chorale library merge mine.db yours.db -o all.db");
+          "examples:\n  chorale frontier ring:4 allgather --library other.db\n"
+          "  chorale library merge mine.db other.db -o all.db");
   auto options = std::make_shared<LibraryCommand>();
   options->action = Action::Merge;
   sub->add_option("files", options->files, "Libraries")->required()->option_text("FILE...");
@@ -98,13 +99,13 @@ void export_options(CLI::App* app, Command& parsed) {
       ->option_text("COLLECTIVE...");
   std::vector<std::pair<Text, ExportForm>> forms;
   for (const Named<ExportForm>& each : export_forms()) forms.emplace_back(each.name, each.value);
-  choice(sub, "--as", options->form, forms, "For whom (mscclpp)");
+  choice(sub, "--as", options->form, forms, "The program that reads it (mscclpp)");
   text(sub, "-o,--output", options->output, "DIR", "Where to write; made if it is not there");
   place_options(sub, options->place);
   order_option(sub, options->order);
   options->bytes = {};
   for (std::int64_t size = 1 << 10; size <= 1 << 30; size *= 2) options->bytes.push_back(size);
-  sizes(sub, "--bytes", options->bytes, "Blocks of these sizes are looked at (1K:1G:2)");
+  sizes(sub, "--bytes", options->bytes, "Block sizes to compare at (1K:1G:2)");
   limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] {
     if (options->output.empty()) throw InputError("-o", "is missing", "name the directory to write to");
@@ -142,7 +143,7 @@ void library_options(CLI::App& app, Command& parsed) {
               "130 interrupted\nexample:\n  chorale library verify mine.db");
   auto verified = file_of(verify, Action::Verify);
   conflicts(verify, verified->conflicts);
-  limits(verify, verified->limits, " and say what was checked");
+  limits(verify, verified->limits, " and report what was checked");
   progress(verify, verified->progress);
   verify->final_callback([verified, &parsed] { parsed = *verified; });
 
@@ -161,7 +162,7 @@ void library_options(CLI::App& app, Command& parsed) {
   order_option(select, selected->order);
   sizes(select, "--bytes", selected->bytes,
         "For blocks of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
-  carrier(select, selected->over, "Whose measured times decide, where there are of both");
+  carrier(select, selected->over, "Which measured times decide, if there are both");
   text(select, "--json", selected->json, "FILE",
        "Write the result of the first size's algorithm there, for emit, run and show; - is standard output");
   limits(select, selected->limits, "");
@@ -181,8 +182,9 @@ void library_options(CLI::App& app, Command& parsed) {
   sizes(measure, "--bytes", measured->bytes,
         "Blocks of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
   carrier(measure, measured->over,
-          "What carries the messages; with nccl each process has a GPU of its host, in turn (mpi)");
-  integer(measure, "--rounds", measured->rounds, 1, 10'000, "N", "In each, all take their turn (5)");
+          "What carries the messages; with nccl each process has a GPU of its host, round-robin (mpi)");
+  integer(measure, "--rounds", measured->rounds, 1, 10'000, "N",
+          "Repetitions; each measures all, round-robin (5)");
   integer(measure, "--times", measured->times, 1, 100'000, "N", "Each, in a round (10)");
   duration(measure, "--wait", measured->patience, "Give up when a rank waits longer than T (60)");
   limits(measure, measured->limits, " and keep what was measured");

@@ -82,7 +82,7 @@ void memory_limit(CLI::App* app, Limits& limits) {
          [&](const Text& t) {
            limits.memory = parse_size("--memory-limit", t);
            if (limits.memory == 0)
-             throw InputError("--memory-limit", "0 is no memory", "use one such as 500M, 8G");
+             throw InputError("--memory-limit", "0 leaves no memory", "use one such as 500M, 8G");
          },
          "Stop where more than SIZE (500M, 8G) would be needed, as at the time limit (nine tenths of what "
          "the machine has)")
@@ -102,10 +102,10 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
         ->take_all();
   };
   repeated("--without-link", changes.without_links, "A-B",
-           "Without the links between A and B, named as by 'topology show' (3, switch0); A>B: one way");
+           "Without the links between A and B, named as by 'topology show' (3, switch0); A>B: one direction");
   repeated("--without-rank", changes.without_ranks, "R", "Without rank R; those behind it move up");
   repeated("--degrade", changes.degraded, "A-B=PART",
-           "With so much of a link's bandwidth left, such as 0-1=0.5");
+           "With this fraction of a link's bandwidth left, such as 0-1=0.5");
   app->add_flag_callback(
       "--switches-multicast", [&changes] { changes.switches.multicast = true; },
       "Its switches make copies: one for several ranks comes in once");
@@ -161,13 +161,13 @@ void size_model(CLI::App* app, SizeModel& model) {
   positive(app, "--alpha", model.alpha_us, "US",
            "Microseconds that a step costs (those of the machine's worst link)");
   positive(app, "--beta", model.beta_us_per_byte, "US_PER_BYTE",
-           "Microseconds a byte over one unit of bandwidth (those of the machine's worst link)");
+           "Microseconds per byte over one unit of bandwidth (those of the machine's worst link)");
 }
 
 void progress(CLI::App* app, ShowProgress& target) {
   app->add_flag_callback(
       "--progress", [&] { target = ShowProgress::Always; },
-      "Show progress on standard error even if it is no terminal");
+      "Show progress on standard error even if it is not a terminal");
 }
 
 }  // namespace chorale

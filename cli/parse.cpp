@@ -79,7 +79,7 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   const std::string remedy = fmt::format("use {} to {}", least, most);
   if (error == std::errc::invalid_argument || end != text.data() + text.size())
-    throw InputError(option, shortened(text) + " is not a whole number", remedy);
+    throw InputError(option, shortened(text) + " is not an integer", remedy);
   if (error != std::errc() || number < least || number > most)
     throw InputError(option, shortened(text) + " is out of range", remedy);
   return number;

@@ -34,7 +34,7 @@ int axis_named(const std::string& option, const std::vector<Axis>& axes, const s
     if (axes[i].name == name) return static_cast<int>(i);
     known += (i > 0 ? ", " : "") + axes[i].name;
   }
-  throw InputError(option, "'" + name.substr(0, 60) + "' is no axis", "use one of " + known);
+  throw InputError(option, "'" + name.substr(0, 60) + "' is not an axis", "use one of " + known);
 }
 
 int level_named(const std::string& option, const Hierarchy& hierarchy, const std::string& name) {
@@ -43,7 +43,7 @@ int level_named(const std::string& option, const Hierarchy& hierarchy, const std
     if (hierarchy.levels[j].name == name) return static_cast<int>(j);
     known += (j > 0 ? ", " : "") + hierarchy.levels[j].name;
   }
-  throw InputError(option, "'" + name.substr(0, 60) + "' is no level of " + hierarchy.name,
+  throw InputError(option, "'" + name.substr(0, 60) + "' is not a level of " + hierarchy.name,
                    "use one of " + known);
 }
 
@@ -66,7 +66,7 @@ std::vector<Axis> parse_axes(const std::string& text, bool open) {
     if (sides.size() == 1 && !sides[0].empty())
       throw InputError(
           "--axes", "'" + part.substr(0, 60) + "' has no size",
-          "use name=size, such as data=4, or --job with a template, which says what sizes are for");
+          "use name=size, such as data=4, or --job with a template, which defines what sizes are for");
     if (sides.size() != 2 || sides[0].empty() || sides[0].size() > 40)
       throw InputError("--axes", "'" + part.substr(0, 60) + "' is not an axis",
                        "use name=size, such as data=4,tensor=8");
@@ -129,14 +129,14 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
   for (const std::string& text : command.inside) {
     const std::vector<std::string> sides = parts(text, '=');
     if (sides.size() != 2)
-      throw InputError("--inside", "'" + text.substr(0, 60) + "' is no condition", "use axis=level");
+      throw InputError("--inside", "'" + text.substr(0, 60) + "' is not a condition", "use axis=level");
     conditions.inside.push_back(
         {axis_named("--inside", axes, sides[0]), level_named("--inside", hierarchy, sides[1])});
   }
   for (const std::string& text : command.order) {
     const std::vector<std::string> sides = parts(text, '<');
     if (sides.size() != 2)
-      throw InputError("--order", "'" + text.substr(0, 60) + "' is no condition", "use axis<axis");
+      throw InputError("--order", "'" + text.substr(0, 60) + "' is not a condition", "use axis<axis");
     conditions.order.push_back(
         {axis_named("--order", axes, sides[0]), axis_named("--order", axes, sides[1])});
     if (sides[0] == sides[1])
@@ -145,7 +145,7 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
   for (const std::string& text : command.memory) {
     const std::vector<std::string> sides = parts(text, ':');
     if (sides.size() != 4)
-      throw InputError("--memory", "'" + text.substr(0, 60) + "' is no condition",
+      throw InputError("--memory", "'" + text.substr(0, 60) + "' is not a condition",
                        "use level:axis,...:bytes:room, such as node:tensor:20G:512G");
     conditions.memory.push_back({level_named("--memory", hierarchy, sides[0]),
                                  axes_named("--memory", axes, sides[1]),

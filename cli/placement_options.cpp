@@ -79,12 +79,13 @@ void place_options(CLI::App& app, Command& parsed) {
   sub->add_option("--order", options->order, "The first axis lies nowhere outside of the second")
       ->option_text("AXIS<AXIS ...");
   sub->add_option("--memory", options->memory,
-                  "A unit of the level has room for its different shards of the axes, of so many bytes each")
+                  "A unit of the level has ROOM for its different shards of the axes, of BYTES each")
       ->option_text("LEVEL:AXIS,...:BYTES:ROOM ...");
   text(sub, "--strategy", options->strategy, "TEXT",
-       "A strategy of yours, as strategies are printed: is it valid, and how much slower than the best?");
+       "Compare this strategy, written as strategies are printed: is it valid, and how much slower than the "
+       "best?");
   sub->add_flag("--sat", options->by_sat, "Find the matrices by SAT instead of enumeration");
-  sub->add_flag("--explain", options->explain, "Say for every step how long it takes and which link binds");
+  sub->add_flag("--explain", options->explain, "Print for every step its time and the link that binds");
   limits(sub, options->limits, " and rank what was priced");
   progress(sub, options->progress);
   text(sub, "--json", options->json, "FILE", "Write the ranking there; - is standard output");

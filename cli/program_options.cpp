@@ -36,10 +36,10 @@ void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<R
 }
 
 void accumulation(CLI::App* app, Accumulation& target) {
-  choice<Accumulation>(app, "--accumulate", target,
-                       {{"type", Accumulation::OwnType}, {"float32", Accumulation::Float32}},
-                       "How halves are added: in their own type, rounded after each operation, or in float32 "
-                       "and rounded once, which sends twice the bytes (type)");
+  choice<Accumulation>(
+      app, "--accumulate", target, {{"type", Accumulation::OwnType}, {"float32", Accumulation::Float32}},
+      "How 16-bit floats are added: in their own type, rounded after each operation, or in float32 "
+      "and rounded once, which sends twice the bytes (type)");
 }
 
 // How long a rank or a block waits for another, which is not how long the command may take.
@@ -102,9 +102,9 @@ void emit_options(CLI::App& app, Command& parsed) {
       app, "emit", "Write algorithms for other runtimes",
       "targets: " + descriptions +
           "html (the page of 'show --html', of all points or of one)\n"
-          "Of a point that a target cannot express nothing is written: standard error says why, in a line a "
-          "point, and the "
-          "others are written.\n"
+          "A point that a target cannot express is not written: standard error has a line with the reason, "
+          "and "
+          "the other points are written.\n"
           "exit codes: 0 all written, 2 bad input, or something that the target cannot express, 3 out of "
           "time or "
           "memory, 130 interrupted (nothing is written)\n"
@@ -129,13 +129,12 @@ void emit_options(CLI::App& app, Command& parsed) {
            options->options.epilogue.emplace();
            if (!file.empty()) options->epilogue = file.front();
          },
-         "With the function in FILE on every sum (docs/formats.md, 'An epilogue'), and who applies it; "
-         "without FILE, "
-         "with a place for one of yours (json, dot)")
+         "With the function in FILE on every sum (docs/formats.md, 'An epilogue'), and the "
+         "instructions that apply it; without FILE, with a slot for a function (json, dot)")
       ->expected(0, 1)
       ->option_text("[FILE]");
   sub->add_flag("--in-place", options->options.in_place,
-                "MSCCL++ plans for input and output in the same memory (the other targets say themselves)");
+                "MSCCL++ plans for input and output in the same memory (other targets choose themselves)");
   size(sub, "--min-bytes", options->options.min_bytes,
        "Smallest size for which an MSCCL executor is to choose it (0)");
   size(sub, "--max-bytes", options->options.max_bytes, "Largest such size; 0: any (0)");
@@ -143,7 +142,7 @@ void emit_options(CLI::App& app, Command& parsed) {
   sub->final_callback([sub, options, &parsed] {
     const std::optional<Target> target = options->target;
     only_for(sub, {"--in-place"}, target == Target::Mscclpp,
-             "--target mscclpp; the others say it themselves");
+             "--target mscclpp; the others choose it themselves");
     only_for(sub, {"--channels"}, target == Target::Json || target == Target::Dot, "--target json and dot");
     only_for(sub, {"--epilogue"}, target.has_value(), "targets that are programs");
     only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"},
@@ -154,9 +153,9 @@ void emit_options(CLI::App& app, Command& parsed) {
 
 void judge_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
-      app, "program", "Judge a lowered program, ours or others', and run it",
+      app, "program", "Verify a lowered program, Chorale's or another's, and run it",
       "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
-      "of MSCCL++. Every mode that it claims is refereed: the first two with "
+      "of MSCCL++. Every mode that it claims is verified: the first two with "
       "queues of 1, 2, 4 and 8 messages, a plan for launches in a row.\n"
       "exit codes: 0 right, 1 some element wrong, 2 bad input or a wrong "
       "program, 3 out of time or memory, 4 right only if relaxed signals order data, 130 interrupted\n"
@@ -177,7 +176,7 @@ void judge_options(CLI::App& app, Command& parsed) {
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
   integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
   patience(sub, options->patience, "a block");
-  limits(sub, options->limits, " and say what was judged");
+  limits(sub, options->limits, " and report what was verified");
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations"},
              !options->bytes.empty() && options->topology.empty(),
@@ -189,7 +188,7 @@ void judge_options(CLI::App& app, Command& parsed) {
 void bench_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
-      "ALGORITHM is mpi (the MPI library's own), a hand-written one ('chorale classic list': "
+      "ALGORITHM is mpi (the MPI library's own), a baseline ('chorale classic list': "
       "ring_allreduce, or ring), or a "
       "result file, of which the point that should be fastest is taken for each size, or each with "
       "--all-points.\n"
@@ -210,7 +209,7 @@ void bench_options(CLI::App& app, Command& parsed) {
   integer(sub, "-f,--stepfactor", options->factor, 2, 1024, "N", "Each size is N times the one before (2)");
   integer(sub, "-n,--iters", options->iterations, 1, 1'000'000, "N", "Timed runs (20)");
   integer(sub, "-w,--warmup_iters", options->warmup, 0, 1'000'000, "N", "Runs before them (5)");
-  size(sub, "-i,--stepbytes", options->step, "Each size is so much more than the one before, instead");
+  size(sub, "-i,--stepbytes", options->step, "Bytes added from each size to the next, instead");
   sub->add_option_function<Text>(
          "-c,--check", [options](const Text& t) { options->check = parse_integer("-c", t, 0, 1) == 1; },
          "Check every element (1)")

@@ -40,7 +40,7 @@ Outcome told(const CheckCommand& command, const Ranking& ranking, const RankingR
   }
   std::string text;
   for (const Fault& fault : report.faults) text += fmt::format("{}: {}\n", command.file, fault.words);
-  text += fmt::format("{} and {} judged and priced again", counted(report.placements, "placement"),
+  text += fmt::format("{} and {} verified and priced again", counted(report.placements, "placement"),
                       counted(report.strategies, "strategy", "strategies"));
   if (stopped != Stopped::No)
     text += "; not all was checked (" + name_of(stopped) + ")";

@@ -96,11 +96,11 @@ std::string after_in_words(const Job& job, const Reduction& reduction) {
 
 // What became of the strategy that the user brought.
 std::string own_in_words(const OwnStrategy& own, const ReductionRanking& reduction) {
-  if (!own.fault.empty()) return "     yours is not valid here: " + own.fault + "\n";
+  if (!own.fault.empty()) return "     given strategy: not valid here: " + own.fault + "\n";
   std::string steps;
   for (const PricedInstruction& each : own.priced.instructions)
     steps += fmt::format("{}{} by {}", steps.empty() ? "" : ", ", format_us(each.us), each.binding);
-  return fmt::format("     yours: {}, {} the best ({})\n", format_us(own.priced.us),
+  return fmt::format("     given strategy: {}, {} slowdown vs. best ({})\n", format_us(own.priced.us),
                      gain(own.priced.us, reduction.strategies.front().us), steps);
 }
 
@@ -162,15 +162,16 @@ std::string in_words(const Ranking& ranking, bool explain) {
   for (const Reduction& reduction : job.reductions) {
     std::string over;
     for (int axis : reduction.axes) over += (over.empty() ? "" : " and ") + job.axes[axis].name;
-    text += fmt::format("{}: {} a device, {} {}{}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
-                        format_bytes(reduction.bytes), in_words(reduction.goal), over,
-                        reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times),
-                        overlaps(job) ? after_in_words(job, reduction) : "");
+    text +=
+        fmt::format("{}: {} per device, {} {}{}{}\n", reduction.name.empty() ? "reduction" : reduction.name,
+                    format_bytes(reduction.bytes), in_words(reduction.goal), over,
+                    reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times),
+                    overlaps(job) ? after_in_words(job, reduction) : "");
   }
   const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),
                                 [](const Reduction& each) { return each.goal == Goal::AllReduce; });
   std::vector<std::vector<std::string>> rows = {
-      {"#", "matrix", sums ? "AllReduce" : "undivided", "best", "gain", "behind the first"}};
+      {"#", "matrix", sums ? "AllReduce" : "single collective", "best", "speedup", "slowdown vs. best"}};
   if (overlaps(job)) rows.front().push_back("one by one");
   for (std::size_t m = 0; m < ranking.best.size(); ++m) {
     const RankedMatrix& ranked = ranking.best[m];

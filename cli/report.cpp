@@ -42,7 +42,7 @@ std::string heading(const Result& result) {
   if (!topology.limits.empty())
     text += ", " + counted(static_cast<long long>(topology.limits.size()), "shared limit");
   const Space& space = result.space;
-  if (result.kind == ResultKind::Frontier) text += "; " + chunk_counts(space) + " a block";
+  if (result.kind == ResultKind::Frontier) text += "; " + chunk_counts(space) + " per block";
   if (result.kind == ResultKind::Frontier && space.max_steps != kAnySteps)
     text += fmt::format("; at most {}", counted(space.max_steps, "step"));
   if (space.extra_rounds != kAnyRounds)
@@ -89,7 +89,7 @@ std::string bound_line(const Result& result) {
 
 std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed, std::size_t asked) {
   std::vector<std::vector<std::string>> rows = {
-      {"block", "#", "steps", "rounds/chunk", "construction", "time", "bound", "times the bound"}};
+      {"block", "#", "steps", "rounds/chunk", "construction", "time", "bound", "x lower bound"}};
   for (const SizeRow& each : timed) {
     const Point& point = result.points[each.point];
     rows.push_back({format_bytes(static_cast<double>(each.block_bytes)), std::to_string(each.point),

@@ -42,13 +42,13 @@ void synthesize_options(CLI::App& app, Command& parsed) {
   for (const Named<Engine>& each : engines()) known.emplace_back(each.name, each.value);
   choice<Engine>(
       sub, "--engine", options->search.options.synthesis.engine, known,
-      "sat: ours; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
+      "sat: Chorale's; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
   by_rows(sub, synthesis_rows(), options->asked);
   sub->final_callback([options, &parsed] {
     settle(options->search);
     const SynthesisOptions& how = options->search.options.synthesis;
     if (how.cubes > 0 && how.engine != Engine::Sat)
-      throw InputError("--cubes", "cuts questions of ours only", "drop it, or --engine");
+      throw InputError("--cubes", "cuts questions of --engine sat only", "drop it, or --engine");
     parsed = *options;
   });
 }
@@ -66,15 +66,17 @@ void frontier_options(CLI::App& app, Command& parsed) {
   by_rows(sub, frontier_rows(), options->search.options);
   text(sub, "--library", options->library, "FILE",
        "Take the answer from this library if it has it, else search and keep it there");
-  text(sub, "--repair", options->repair, "OLD",
-       "Begin with a result for the machine before --without-link and the like: its schedules are patched, "
-       "and the old, patched and new rates are said; a block is cut into as many chunks as it was, or more");
+  text(
+      sub, "--repair", options->repair, "OLD",
+      "Begin with a result for the machine before --without-link, --degrade, ...: its schedules are patched, "
+      "and the old, patched and new rates are printed; a block is cut into as many chunks as it was, or "
+      "more");
   size_model(sub, options->model);
-  sizes(
-      sub, "--bytes", options->bytes,
-      "Look for the fastest points for blocks of these sizes, and print for each its time, each link by its "
-      "own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
-      "(1K:1G:32)");
+  sizes(sub, "--bytes", options->bytes,
+        "Search for the fastest points for blocks of these sizes, and print for each its time, each link by "
+        "its "
+        "own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
+        "(1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
     settle(options->search);
@@ -86,8 +88,8 @@ void frontier_options(CLI::App& app, Command& parsed) {
 
 void compose_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
-      app, "compose", "Put schedules of groups together to schedules of the machine",
-      "An outline says stage by stage what groups do, side by side; stages overlap where they can. Levels\n"
+      app, "compose", "Compose schedules of groups to schedules of the machine (hierarchical composition)",
+      "An outline lists, stage by stage, what groups do side by side; stages overlap where they can. Levels\n"
       "are those of 'chorale topology show', or rank and node; LEVEL=FILE takes the schedules of a result.\n"
       "Without one all known outlines are tried. 'chorale frontier' begins with these, too.\n" +
           kPlainExitCodes +
@@ -99,7 +101,7 @@ void compose_options(CLI::App& app, Command& parsed) {
        "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
        "(all known outlines)");
   OptionWords most = row_of(frontier_rows(), "max_chunks").words;
-  most.by_default = "1, or what --min-chunks says";
+  most.by_default = "1, or --min-chunks";
   const OptionRow<FrontierOptions>& least = row_of(frontier_rows(), "min_chunks");
   by_row(sub, most, help_of(most, 1),
          [options](std::int64_t c) { options->max_chunks = static_cast<int>(c); });
@@ -141,7 +143,7 @@ void check_options(CLI::App& app, Command& parsed) {
              std::to_string(PlainEffort{}.conflicts) + "); 0: never")
       ->option_text("N");
   conflicts(sub, options->conflicts);
-  limits(sub, options->limits, " and say what was checked");
+  limits(sub, options->limits, " and report what was checked");
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
   text(sub, "--json", options->json, "FILE",
        "Write what was checked there, and every fault; - is standard output");
@@ -149,11 +151,10 @@ void check_options(CLI::App& app, Command& parsed) {
 }
 
 void show_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "show", "Print a result or a ranking step by step, or as a page to look at",
-              kPlainExitCodes +
-                  "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
-                  "--html f.html\n  chorale show f.json --bytes 1K:1G:32");
+  CLI::App* const sub = command(app, "show", "Print a result or a ranking step by step, or as an HTML report",
+                                kPlainExitCodes +
+                                    "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
+                                    "--html f.html\n  chorale show f.json --bytes 1K:1G:32");
   auto options = std::make_shared<ShowCommand>();
   sub->add_option("result", options->file, "A result file, or a ranking that 'place --json' wrote")
       ->required()
@@ -164,7 +165,7 @@ void show_options(CLI::App& app, Command& parsed) {
   integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
   size_model(sub, options->model);
   sizes(sub, "--bytes", options->bytes,
-        "Tell the fastest point for blocks of these sizes instead, as 'frontier --bytes'");
+        "Print the fastest point for blocks of these sizes instead, as 'frontier --bytes'");
   text(sub, "--json", options->json, "FILE", "Write that there, too");
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {
@@ -177,7 +178,7 @@ void show_options(CLI::App& app, Command& parsed) {
 
 void classic_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
-      app, "classic", "A hand-written algorithm as a result, for comparison",
+      app, "classic", "A baseline (ring, tree, ...) as a result, for comparison",
       kPlainExitCodes +
           "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
   auto options = std::make_shared<ClassicCommand>();

@@ -242,7 +242,7 @@ void Supervisor::aborted(int) {
     return;
   }
   if (supervisor != nullptr && !on_the_watcher()) supervisor->out_of_memory();
-  constexpr char kLine[] = "chorale: error: out of memory; nothing could be told of what was found\n";
+  constexpr char kLine[] = "chorale: error: out of memory; nothing could be printed of what was found\n";
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine, sizeof kLine - 1);
   _exit(kUndecided);
 }
@@ -328,11 +328,12 @@ std::string Supervisor::complaint() const {
                        .what()
                  : InputError("out of memory", "this process gets no more", less).what();
     case Stopped::TimeLimit:
-      return InputError("time limit", "over before there was anything to tell", "raise --time-limit").what();
+      return InputError("time limit", "over before there was anything to report", "raise --time-limit")
+          .what();
     default:
       break;
   }
-  return "interrupted before there was anything to tell";
+  return "interrupted before there was anything to report";
 }
 
 // On the watcher, while the work stands still or goes on in vain.
@@ -364,7 +365,7 @@ void Supervisor::end() {
     complain(error.what());
     code = kBadInput;
   } catch (const std::exception&) {
-    complain("out of memory; nothing could be told of what was found");
+    complain("out of memory; nothing could be printed of what was found");
   }
   _exit(code);
 }

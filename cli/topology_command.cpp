@@ -25,24 +25,24 @@ std::string ways_in_words(const Topology& topology) {
   if (topology.switches == 0) return "";
   const ChosenWays taken = ways_of(topology);
   const auto chosen = [&](const std::string& which) {
-    return fmt::format("ways through its switches: {} of too many, {}; bounds are over all ways\n",
+    return fmt::format("routes through its switches: {} of too many, {}; bounds are over all routes\n",
                        taken.ways.size(), which);
   };
   switch (taken.choice) {
     case WayChoice::All:
       return "";
     case WayChoice::None:
-      return "ways through its switches: too many to be chosen from; commands that need them refuse it\n";
+      return "routes through its switches: too many to be chosen from; commands that need them refuse it\n";
     case WayChoice::Shortest:
       return chosen("the shortest between each two ranks");
     case WayChoice::OneEach:
       return chosen("one between each two ranks");
     case WayChoice::OneHop:
-      return chosen("one between two ranks below one switch, or with the same place below theirs");
+      return chosen("one between two ranks below one switch, or with the same position below theirs");
     case WayChoice::OneDigit:
-      return chosen("one between two ranks whose places differ on one tier of switches");
+      return chosen("one between two ranks whose positions differ on one tier of switches");
     case WayChoice::PowersOfTwo:
-      return chosen("one between two ranks whose places on one tier are a power of two apart");
+      return chosen("one between two ranks whose positions on one tier are a power of two apart");
   }
   return "";
 }

@@ -51,10 +51,10 @@ double number_between(const Text& name, const Text& text, double least, double m
 // How foreign descriptions become a machine of ours.
 void choices_options(CLI::App* app, ImportQuestion& choices) {
   integer(app, "--nodes", choices.nodes, 1, 4096, "N",
-          "Of one file that describes a node: so many of them, joined by their NICs (1)");
+          "Copies of one file that describes a node, joined by their NICs (1)");
   app->add_option_function<Text>(
          "--error", [&](const Text& t) { choices.error = number_between("--error", t, 1e-9, 0.5); },
-         "How far a rate may be off as whole chunks a round (0.05)")
+         "How far a rate may be off as whole chunks per round (0.05)")
       ->option_text("PART");
   app->add_flag("--network-within-nodes", choices.network_within_nodes,
                 "Paths through the network between GPUs of one node, too, beside NVLink or xGMI");
@@ -63,7 +63,7 @@ void choices_options(CLI::App* app, ImportQuestion& choices) {
   app->add_option_function<Text>(
          "--nic-gbits",
          [&](const Text& t) { choices.nic_gbits = number_between("--nic-gbits", t, 1e-3, 1e6); },
-         "Gb/s of NICs whose speed the file does not say (by their kind)")
+         "Gb/s of NICs whose speed the file lacks (by their kind)")
       ->option_text("G");
 }
 
@@ -110,7 +110,7 @@ void import_options(CLI::App* sub, Command& parsed) {
 LinkLog link_log(const Text& value) {
   const std::size_t dash = value.find('-'), equals = value.find('=');
   if (equals == Text::npos || dash > equals || equals + 1 == value.size())
-    throw InputError("--log", "'" + value.substr(0, 60) + "' is no log of two ranks",
+    throw InputError("--log", "'" + value.substr(0, 60) + "' is not a log of two ranks",
                      "use A-B=FILE, such as 0-1=osu_latency.txt");
   return {.src = static_cast<Rank>(parse_integer("--log", value.substr(0, dash), 0, kMostRank)),
           .dst = static_cast<Rank>(
@@ -121,7 +121,7 @@ LinkLog link_log(const Text& value) {
 void calibrate_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "calibrate", "Measure what the links of a machine take, and write that into its description",
-      "Under mpirun, a process a rank: messages between two ranks tell the latency (alpha)\n"
+      "Under mpirun, a process per rank: messages between two ranks give the latency (alpha)\n"
       "and rate (beta) of each class of links; then all links at once, how much slower they\n"
       "are in use. Or what others measured is read: sendrecv_perf of nccl-tests,\n"
       "osu_latency and osu_bw. docs/topologies.md, 'Measured numbers'.\n" +
@@ -143,7 +143,7 @@ void calibrate_options(CLI::App& app, Command& parsed) {
          },
          "Take the times of messages between ranks A and B from there, instead of measuring")
       ->option_text("A-B=FILE ...");
-  size(sub, "--from", options->options.from, "The shorter of the messages that tell the rate (64K)");
+  size(sub, "--from", options->options.from, "The shorter of the messages that give the rate (64K)");
   size(sub, "--to", options->options.to, "The longer one (1M)");
   integer(sub, "--pairs", options->options.pairs, 1, 1'000'000, "N",
           "Pairs of ranks for each class of links, at the most (4)");

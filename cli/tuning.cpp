@@ -17,7 +17,7 @@ namespace {
 
 std::string doing(const TuneProgress& progress) {
   if (progress.to_measure == 0)
-    return fmt::format("{}, {} to look at", counted(progress.candidates, "schedule"), progress.open);
+    return fmt::format("{}, {} to examine", counted(progress.candidates, "schedule"), progress.open);
   const std::string measured =
       fmt::format("{} of {} measured", progress.measured, counted(progress.to_measure, "schedule"));
   return progress.varied == 0

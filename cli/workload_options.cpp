@@ -19,11 +19,10 @@ void workload(CLI::App* app, WorkloadInput& input) {
              input.settings.sizes[each.substr(0, at)] = parse_size("--set", each.substr(at + 1));
            }
          },
-         "Sizes in the place of those that the file gives (64M is 64 * 1024 * 1024)")
+         "Sizes instead of those that the file gives (64M is 64 * 1024 * 1024)")
       ->option_text("NAME=VALUE ...");
-  integer(app, "--ranks", input.settings.ranks, 1, kMostRank, "P",
-          "Ranks of a group (as the file says, or 2)");
-  integer(app, "--groups", input.settings.groups, 1, kMostRank, "G", "Groups (as the file says, or 1)");
+  integer(app, "--ranks", input.settings.ranks, 1, kMostRank, "P", "Ranks of a group (as in the file, or 2)");
+  integer(app, "--groups", input.settings.groups, 1, kMostRank, "G", "Groups (as in the file, or 1)");
 }
 
 void script(CLI::App* app, WorkloadInput& input) {
@@ -85,7 +84,7 @@ void tune_settings(CLI::App* app, TuneSettings& settings) {
   text(app, "--log", settings.log, "FILE",
        "Keep what was priced and measured there; what is there is not measured again");
   integer(app, "--candidates", settings.most_candidates, 0, 10'000'000, "N",
-          "Look at no more than N schedules (10000)");
+          "Examine at most N schedules (10000)");
   rate(app, "--memory-rate", settings.device.bytes_per_us, 1e3, "GB/S", "What memory gives a rank (1400)");
   rate(app, "--product-rate", settings.device.product_flops_per_us, 1e6, "TFLOP/S",
        "Products of matrices (200)");
@@ -97,7 +96,7 @@ void compile_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",
       "What is written runs over MPI, on threads of one process, with all ranks on one GPU,\n"
-      "and with a GPU each over NCCL, as 'make' is told; and is a library for PyTorch.\n"
+      "and with a GPU each over NCCL, by the target of 'make'; and is a library for PyTorch.\n"
       "Collectives are searched on the machine, and each operation takes the point of the frontier\n"
       "that is the fastest at its size.\n"
       "exit codes: 0 done, 1 done, but a schedule failed when it was measured, 2 bad input, 3 done with "

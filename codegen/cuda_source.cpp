@@ -66,7 +66,7 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
          function + printed_promise(promise) +
          (options.owners.empty()
               ? ""
-              : fmt::format("// By chunk: who adds it up and gives it to all.\nconstexpr int "
+              : fmt::format("// By chunk: the rank that adds it up and sends it to all.\nconstexpr int "
                             "kOwners[] = {{{}}};\n\n",
                             fmt::join(options.owners, ", "))) +
          "}  // namespace algorithm\n";

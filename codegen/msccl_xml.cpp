@@ -87,12 +87,12 @@ Fault limit(const FaultPlace& place, std::string words, std::string remedy) {
 
 std::optional<Fault> not_expressible(const Collective& collective, const BlockProgram& program) {
   if (!is_offered(collective.kind))
-    return limit({}, "MSCCL XML has no name for the collective " + name_of(collective), "use --target json");
+    return limit({}, "MSCCL XML has no such collective: " + name_of(collective), "use --target json");
   std::optional<Fault> fault;
   for_each_instruction(program, [&](Rank n, int b, int number, const BlockInstruction& i) {
     const char* const what = i.barrier >= 0                ? "lets blocks meet (a barrier)"
                              : applies(i.does)             ? "applies a function (an epilogue)"
-                             : shape_of(i.does) == nullptr ? "takes or stores so many values"
+                             : shape_of(i.does) == nullptr ? "takes or stores a number of values"
                                                            : nullptr;
     if (what != nullptr && !fault)
       fault = limit({.rank = n, .block = b, .instruction = number},
@@ -115,7 +115,7 @@ std::optional<Fault> beyond_channels(const BlockProgram& program) {
         return limit({.rank = where.first},
                      fmt::format("rank {} has more than {} blocks on channel {}", n, kMostBlocksAChannel,
                                  block.channel),
-                     "use fewer peers a rank");
+                     "use fewer peers per rank");
     }
   return std::nullopt;
 }

@@ -22,7 +22,7 @@ std::string function_name(const Collective& collective) {
 // With the arguments of NCCL's function of that name.
 std::string function(const Collective& collective, const Program& program) {
   const std::string head = fmt::format(
-      "// {} over a communicator of {} ranks{}, `count` elements a block, with NCCL's arguments. Returns "
+      "// {} over a communicator of {} ranks{}, `count` elements per block, with NCCL's arguments. Returns "
       "when all is "
       "enqueued.\nextern \"C\" ncclResult_t {}(const void* send, void* recv, std::size_t count, "
       "ncclDataType_t type{}{}, "

@@ -54,7 +54,8 @@ class Reader {
     const int chunks = number(algo, "nchunksperloop", 1, kMostNumber);
     const int blocks = blocks_of(kind, ranks);
     if (chunks % blocks != 0)
-      throw InputError(file_, fmt::format("nchunksperloop {} is no multiple of the {} ranks", chunks, ranks),
+      throw InputError(file_,
+                       fmt::format("nchunksperloop {} is not a multiple of the {} ranks", chunks, ranks),
                        "check the file");
     const bool rooted = is_rooted(kind) && algo.attribute("root");
     result.collective =
@@ -76,7 +77,7 @@ class Reader {
     for (int n = 0; n < ranks; ++n)
       if (!seen[n])
         throw InputError(file_, fmt::format("gpu {} is missing", n),
-                         "the file says ngpus=" + std::to_string(ranks));
+                         "the file has ngpus=" + std::to_string(ranks));
     // Before the pieces are found, which takes time and memory for each chunk that the file claims to move.
     if (const std::string words = excess(result.program); !words.empty())
       throw InputError(file_, words, "use a smaller program");
@@ -119,7 +120,8 @@ class Reader {
   Slot slot(const pugi::xml_node& step, const char* buffer_key, const char* offset_key) const {
     const std::string buffer = text(step, buffer_key);
     if (buffer != "i" && buffer != "o" && buffer != "s")
-      throw InputError(where(step), fmt::format("{}=\"{}\" is no buffer", buffer_key, buffer.substr(0, 20)),
+      throw InputError(where(step),
+                       fmt::format("{}=\"{}\" is not a buffer", buffer_key, buffer.substr(0, 20)),
                        "use i, o or s");
     return {buffer == "i"   ? Buffer::Input
             : buffer == "o" ? Buffer::Output

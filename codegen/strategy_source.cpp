@@ -145,7 +145,7 @@ std::string megatron_text(const PlacedJob& job) {
   return fmt::format(
       "{} --order {}\n\nMegatron counts ranks in this order, the first dimension fastest. Its rank r has to "
       "be on the device "
-      "that 'rankfile' says:\n  mpirun --rankfile rankfile -n {} ...\nor, by torchrun, whose rank r is "
+      "of 'rankfile':\n  mpirun --rankfile rankfile -n {} ...\nor, by torchrun, whose rank r is "
       "device r, hand it this "
       "permutation: {}\n",
       fmt::join(sizes, " "), fmt::join(order, "-"), job.devices.size(), fmt::join(job.devices, ","));
@@ -156,7 +156,8 @@ std::string read_me(const PlacedJob& job) {
   for (const Axis& axis : job.axes) axes.push_back(fmt::format("{} {}", axis.name, axis.size));
   return fmt::format(
       "{}: {} devices, {} a node; axes {}; matrix {}.\n\n"
-      "Devices are numbered node by node. In the mesh of the axes, the last axis fastest, place i is device "
+      "Devices are numbered node by node. In the mesh of the axes, the last axis fastest, position i is "
+      "device "
       "devices[i].\n\n"
       "strategy_N_mpi.cpp  runs the chosen strategy of communication N (counted from 0) with device r as "
       "process "
@@ -166,7 +167,7 @@ std::string read_me(const PlacedJob& job) {
       "jax_mesh.py         mesh(): a jax.sharding.Mesh\n"
       "torch_mesh.py       mesh(): a torch.distributed DeviceMesh\n"
       "megatron.txt        sizes and --order for Megatron\n"
-      "rankfile            for mpirun --rankfile: process i at place i of the mesh\n",
+      "rankfile            for mpirun --rankfile: process i at position i of the mesh\n",
       job.machine, job.devices.size(), job.node_devices, fmt::join(axes, ", "), job.matrix,
       kMostStrategySends, job.devices.size());
 }

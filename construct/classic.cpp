@@ -203,7 +203,7 @@ Method known_method(const std::string& name) {
     known.push_back(name_of(row.entry.method));
     if (known.back() == name) return row.entry.method;
   }
-  throw InputError("hand-written algorithm", fmt::format("unknown name '{}'", name.substr(0, 60)),
+  throw InputError("baseline", fmt::format("unknown name '{}'", name.substr(0, 60)),
                    did_you_mean(name, known, "use one of " + joined(known)));
 }
 

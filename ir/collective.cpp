@@ -22,7 +22,7 @@ void require_room(const std::string& name, int chunks, int ranks, double bytes) 
   if (bytes > kMostCollectiveBytes)
     throw InputError(
         "collective " + name,
-        fmt::format("{} chunks a block for {} ranks would take {:.0f} MiB", chunks, ranks, bytes / kMiB),
+        fmt::format("{} chunks per block for {} ranks would take {:.0f} MiB", chunks, ranks, bytes / kMiB),
         fmt::format("use fewer: {:.0f} MiB is the most", kMostCollectiveBytes / kMiB));
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 std::string why_not_one_to_one(const char* what, const std::vector<int>& images, std::size_t part,
                                std::size_t whole) {
-  if (images.size() != part) return fmt::format("it says where {} of {} {}s lie", images.size(), part, what);
+  if (images.size() != part) return fmt::format("it lists {} of {} {}s", images.size(), part, what);
   std::vector<int> taken(whole, -1);
   for (std::size_t i = 0; i < images.size(); ++i) {
     if (images[i] < 0 || images[i] >= static_cast<int>(whole))
@@ -40,7 +40,7 @@ class Windows {
   std::string add(const char* buffer, Chunk c, Rank n, int moved) {
     const auto [at, added] = moved_.try_emplace(n, moved);
     if (added || at->second == moved) return "";
-    return fmt::format("in the {} of rank {}, chunk {} is moved by {} places and others by {}", buffer, n, c,
+    return fmt::format("in the {} of rank {}, chunk {} is moved by {} slots and others by {}", buffer, n, c,
                        moved, at->second);
   }
 

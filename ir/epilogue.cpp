@@ -47,7 +47,7 @@ std::string flaw_of(const Expression& expression, std::size_t operands) {
       return "has a conversion to a type that there is none of";
     if (node.op == Op::Random &&
         !(node.constant <= 4294967295.0 && node.constant == std::floor(node.constant)))
-      return "has a stream of random numbers that is no whole number of 32 bits";
+      return "has a stream of random numbers that is not an integer of 32 bits";
     if (depth < arity(node.op)) return "has an operator without its values";
     depth += 1 - arity(node.op);
     if (depth > kDeepestExpression) return "is nested too deeply";

@@ -101,7 +101,7 @@ void ExpressionReader::expect(std::string_view text, const std::string& after) {
 
 std::int64_t ExpressionReader::whole(const std::string& what, std::int64_t least, std::int64_t most) {
   if (now().kind != Token::Kind::Number || now().whole < least || now().whole > most)
-    fail(fmt::format("{}, a whole number from {} to {}", what, least, most));
+    fail(fmt::format("{}, an integer from {} to {}", what, least, most));
   return take().whole;
 }
 

@@ -134,7 +134,7 @@ struct Fields<Claim> {
           {.name = "any_chunks",
            .may_lack = true,
            .unless_default = true,
-           .help = "It is about schedules of any chunk count, and 'rounds' are per so many chunks."}},
+           .help = "It is about schedules of any chunk count, and 'rounds' are per 'chunks'."}},
       Field<Claim, &Claim::steps>{{.name = "steps", .or_any = true, .help = "None: however many."}},
       Field<Claim, &Claim::rounds>{
           {.name = "rounds", .or_any = true, .help = "None: there is no schedule at all."}},

@@ -199,7 +199,7 @@ class Directories {
 constexpr std::size_t kMostFileBytes = std::size_t{1} << 30;
 
 [[noreturn]] void refuse_size(const std::string& path) {
-  throw InputError(path, "has more than 1 GiB", "no file of ours is as large: check the path");
+  throw InputError(path, "has more than 1 GiB", "no file of Chorale is as large: check the path");
 }
 
 }  // namespace

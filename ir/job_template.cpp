@@ -49,7 +49,7 @@ void require_new_name(const JsonReader& json, const std::string& name, const Job
   if (std::ranges::find(known, name, &EpilogueOperand::name) != known.end())
     json.fail("'" + name + "' has a meaning already", "choose another name");
   if (!is_operand_name(name) && name != "x" && name != "index")
-    json.fail("'" + name + "' is no name", "use letters, digits and _, and no function's name");
+    json.fail("'" + name + "' is not a name", "use letters, digits and _, and no function's name");
 }
 
 OpenReduction read_reduction(const JsonReader& json, const JobTemplate& job) {
@@ -112,7 +112,7 @@ JobTemplate job_template_from_json(std::string_view text, const std::string& fil
   if (json.has("memory_bytes")) job.memory_bytes = read_quantity(json["memory_bytes"], job);
   if (json.has("room_bytes")) job.room_bytes = json["room_bytes"].number(1, 1e18);
   if (json.has("room_bytes") && !json.has("memory_bytes"))
-    json["room_bytes"].fail("is there without memory_bytes", "say what a device keeps");
+    json["room_bytes"].fail("is there without memory_bytes", "give what a device keeps");
   if (json.has("compute_us")) job.compute_us = read_quantity(json["compute_us"], job);
   const JsonReader reductions = json["reductions"];
   for (std::size_t i = 0; i < reductions.size(kMostOpenReductions); ++i)

@@ -52,7 +52,7 @@ std::string write(const BlockInstruction& i) {
 Slot read_slot(const JsonReader& json) {
   if (json.size(2) != 2) json.fail("is not a slot", "use [\"i\", 0]; i, o or s");
   const std::string buffer = json.at(0).text();
-  if (buffer != "i" && buffer != "o" && buffer != "s") json.at(0).fail("is no buffer", "use i, o or s");
+  if (buffer != "i" && buffer != "o" && buffer != "s") json.at(0).fail("is not a buffer", "use i, o or s");
   return {buffer == "i"   ? Buffer::Input
           : buffer == "o" ? Buffer::Output
                           : Buffer::Scratch,

@@ -43,13 +43,13 @@ Epilogue read_epilogue_members(const JsonReader& json, const std::string& file) 
     if (each.has("layout")) {
       const std::string layout = each["layout"].text();
       if (layout != "replicated" && layout != "sliced")
-        each["layout"].fail("is no layout", "use replicated or sliced");
+        each["layout"].fail("is not a layout", "use replicated or sliced");
       if (layout == "sliced") operand.layout = OperandLayout::Sliced;
     }
     if (each.has("period")) operand.period = each["period"].integer(0, kMostPeriod);
     epilogue.operands.push_back(std::move(operand));
     if (const std::string what = flaw(epilogue); !what.empty())
-      each.fail("is no operand: the epilogue " + what, "see docs/formats.md");
+      each.fail("is not an operand: the epilogue " + what, "see docs/formats.md");
   }
   epilogue.expression = parse_expression(json["epilogue"].text(kMostExpressionText), epilogue.operands, file);
   return epilogue;

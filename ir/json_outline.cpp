@@ -51,7 +51,7 @@ OutlineStage placed_stage(const JsonReader& json, int ranks) {
 Outline outline_from_json(std::string_view text, const std::string& file, int ranks) {
   const JsonReader json = parse_json(text, file);
   if (!json.has("chorale_ranking"))
-    json.fail("is no ranking of placements", "make one with 'chorale place ... --json FILE'");
+    json.fail("is not a ranking of placements", "make one with 'chorale place ... --json FILE'");
   if (json["best"].size(kMostPlacedItems) == 0)
     json["best"].fail("has no placement", "make the ranking again");
   const JsonReader reductions = json["best"].at(0)["reductions"];

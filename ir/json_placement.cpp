@@ -33,7 +33,7 @@ struct LevelFields : PlainFields {
 Level read_level(const JsonReader& json) {
   const Level level = read_fields<Level>(json, LevelFields());
   if (level.name.empty() || level.name == "root")
-    json["name"].fail("is no name for a level", "choose another");
+    json["name"].fail("is not a name for a level", "choose another");
   const LinkModel& link = level.link;
   const bool ring = link.shape == LinkModel::Shape::Ring;
   if (ring && level.fan_out > kMostInARing)
@@ -61,7 +61,7 @@ Goal read_goal(const JsonReader& json) {
   const std::string text = json.text(40);
   for (const Goal goal : kAllGoals)
     if (text == name(goal)) return goal;
-  json.fail("'" + text + "' is no goal", "use allreduce, reducescatter, allgather, alltoall or shift");
+  json.fail("'" + text + "' is not a goal", "use allreduce, reducescatter, allgather, alltoall or shift");
 }
 
 std::string write_after(const Job& job, const Reduction& reduction) {

@@ -21,7 +21,8 @@ constexpr long long kMostPrograms = 1LL << 60;
 int number_of(const JsonReader& json, const std::vector<std::string>& names, const char* what) {
   const std::string name = json.text();
   const auto at = std::ranges::find(names, name);
-  if (at == names.end()) json.fail(fmt::format("'{}' is no {}", name, what), "make the ranking again");
+  if (at == names.end())
+    json.fail(fmt::format("'{}': there is no such {}", name, what), "make the ranking again");
   return static_cast<int>(at - names.begin());
 }
 

@@ -32,7 +32,7 @@ void check_depth(std::string_view text, const std::string& file) {
       in_string = true;
     } else if (c == '[' || c == '{') {
       if (++depth > kDeepest)
-        throw InputError(file, "is nested deeper than any format of ours", "check the file");
+        throw InputError(file, "is nested deeper than any format of Chorale", "check the file");
     } else if (c == ']' || c == '}') {
       --depth;
     }
@@ -163,7 +163,7 @@ void JsonReader::require_object(std::span<const std::string_view> keys) const {
   for (const auto& [tells, kind] : kTellingKinds)
     if (place_.empty() && json(value_).contains(tells) &&
         std::find(keys.begin(), keys.end(), std::string_view(tells)) == keys.end())
-      fail(fmt::format("is {}, and something else is wanted here", kind), "check the path");
+      fail(fmt::format("is {}, and something else is needed here", kind), "check the path");
   for (const auto& [key, unused] : json(value_).items())
     if (std::find(keys.begin(), keys.end(), key) == keys.end()) {
       std::string known;

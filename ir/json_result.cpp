@@ -62,7 +62,7 @@ std::vector<Cube> read_cubes(const JsonReader& json, const Topology& topology) {
     const JsonReader cube = json.at(i);
     for (std::size_t j = 0; j < cube.size(kMostDecisions); ++j) {
       const JsonReader decision = cube.at(j);
-      if (decision.size(3) != 3) decision.fail("is no decision", "write [chunk, link, step]");
+      if (decision.size(3) != 3) decision.fail("is not a decision", "write [chunk, link, step]");
       const int step = decision.at(2).integer(-kMost, kMost);
       if (step == 0) decision.fail("is of step 0", "the first step is 1");
       cubes[i].decisions.push_back(
@@ -243,14 +243,15 @@ Method read_method(const JsonReader& json) {
   const std::string name = json.text();
   if (name == "routed") return Method::Direct;
   if (const std::optional<Method> method = value_in(methods(), name)) return *method;
-  json.fail("'" + name + "' is no way to find a schedule", "see docs/formats.md for those that there are");
+  json.fail("'" + name + "' is not a method of finding a schedule",
+            "see docs/formats.md for those that there are");
 }
 
 // Words that are shown as they are.
 std::string read_construction(const JsonReader& json) {
   std::string name = json.text();
   if (construction_name(name) != name)
-    json.fail("is no name of a construction", "leave it out, or use letters, digits and '_'");
+    json.fail("is not the name of a construction", "leave it out, or use letters, digits and '_'");
   return name;
 }
 
@@ -334,7 +335,8 @@ CollectiveKind read_kind(const JsonReader& json, const Collective& asked) {
   const std::string name = json.text();
   if (name == name_of(asked)) return asked.kind;
   if (const std::optional<CollectiveKind> kind = kind_named(name)) return *kind;
-  json.fail("'" + name + "' says nothing of " + name_of(asked), "name what was asked for, or a part of it");
+  json.fail("'" + name + "' proves nothing about " + name_of(asked),
+            "name what was asked for, or a part of it");
 }
 
 struct ClaimFields : PlainFields {

@@ -159,7 +159,7 @@ Underlay read_underlay(const JsonReader& json, const Topology& above) {
   Topology machine = read_graph(json["underlay"]);
   for (const auto& [name, ability] : kAbilities)  // of chosen routes it is not known what counts once
     if (!able(machine, ability).empty())
-      json["underlay"][name].fail("is of switches below chosen ways", "leave it out");
+      json["underlay"][name].fail("is of switches below chosen routes", "leave it out");
   if (machine.ranks != above.ranks)
     json["underlay"].fail(fmt::format("has {} ranks, what is above it {}", machine.ranks, above.ranks));
   Underlay underlay{

@@ -24,7 +24,7 @@ std::vector<std::string> words_between(const std::string& text, char separator) 
 int level_in(const std::string& name, const Nesting& nesting, const std::string& where) {
   const auto at = std::ranges::find(nesting.names, name);
   if (at == nesting.names.end())
-    throw InputError(where, "'" + name.substr(0, 60) + "' is no level of this machine",
+    throw InputError(where, "'" + name.substr(0, 60) + "' is not a level of this machine",
                      did_you_mean(name, nesting.names, "use one of " + joined(nesting.names)));
   return static_cast<int>(at - nesting.names.begin());
 }
@@ -34,7 +34,7 @@ OutlineStage stage_in(const std::string& text, const Nesting& nesting, const std
   for (const std::string& word : words_between(text, ' '))
     if (!word.empty()) words.push_back(word);
   if (words.size() != 2)
-    throw InputError(where, "'" + text.substr(0, 60) + "' is no stage",
+    throw InputError(where, "'" + text.substr(0, 60) + "' is not a stage",
                      "use a collective and a level, such as 'allgather " + nesting.names.front() + "'");
   const CollectiveKind kind = known_kind(words[0]);
   const std::size_t equals = words[1].find('=');

@@ -36,7 +36,7 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
        member<O, synthesis, &S::use_bounds>()},
       {{.name = "use_symmetry",
         .option = "--no-symmetry",
-        .help = "Do not look for symmetric schedules first: slower, for comparison",
+        .help = "Do not search for symmetric schedules first: slower, for comparison",
         .kind = OptionKind::Switch},
        member<O, synthesis, &S::use_symmetry>()},
       {{.name = "conflicts",

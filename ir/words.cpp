@@ -77,7 +77,7 @@ std::string fraction(long long numerator, long long denominator) {
 }
 
 std::string rounds_a_chunk(long long rounds, long long chunks) {
-  return fraction(rounds, chunks) + (rounds == chunks ? " round a chunk" : " rounds a chunk");
+  return fraction(rounds, chunks) + (rounds == chunks ? " round per chunk" : " rounds per chunk");
 }
 
 std::string format_bytes(double bytes) {

@@ -15,7 +15,7 @@ std::string joined(const std::vector<std::string>& names, const std::string& sep
 // "7/6 = 1.167", "2".
 std::string fraction(long long numerator, long long denominator);
 
-// "7/6 = 1.167 rounds a chunk", "1 round a chunk".
+// "7/6 = 1.167 rounds per chunk", "1 round per chunk".
 std::string rounds_a_chunk(long long rounds, long long chunks);
 
 // Binary units (1 KiB = 1024 bytes), three significant digits.

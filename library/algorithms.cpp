@@ -42,7 +42,7 @@ std::uintmax_t readable_bytes(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) return 0;  // read_file reports the error
   if (!std::filesystem::is_regular_file(file, error))
-    throw InputError(file, "is no plain file", "name a result file, or a directory of them");
+    throw InputError(file, "is not a plain file", "name a result file, or a directory of them");
   const std::uintmax_t bytes = std::filesystem::file_size(file, error);
   return error ? 0 : bytes;
 }
@@ -112,7 +112,7 @@ Algorithms::Algorithms(const std::string& path, std::string over, const std::str
   if (fixed_order_) hash("order: fixed\n", fingerprint_);  // ranks with another one would choose otherwise
   if (!order.empty() && order != "fixed" && order != "agreed") {
     complaints_.push_back("CHORALE_ORDER: '" + shown(order.substr(0, 60)) +
-                          "' is no order of sums: no algorithms are loaded; use fixed or agreed");
+                          "' is not an order of sums: no algorithms are loaded; use fixed or agreed");
     return;
   }
   try {
@@ -120,7 +120,7 @@ Algorithms::Algorithms(const std::string& path, std::string over, const std::str
   } catch (const std::exception&) {
     loaded_.clear();
     size_ = 0;
-    complaints_.assign(1, "there is not enough memory to look for algorithms");
+    complaints_.assign(1, "there is not enough memory to search for algorithms");
   }
 }
 
@@ -186,7 +186,7 @@ void Algorithms::read_library(const std::string& file) {
       hash(fmt::format("{}\n", fmt::join(each.hosts, " ")), fingerprint);
       if (each.hosts.empty()) continue;
       if (std::ssize(each.hosts) != loaded->result.topology.ranks)
-        throw InputError(file, "an answer has a place with other ranks than it has", "build another");
+        throw InputError(file, "an answer has an entry with other ranks than it has", "build another");
       if (std::ranges::find(loaded->hosts, each.hosts) == loaded->hosts.end())
         loaded->hosts.push_back(each.hosts);
     }

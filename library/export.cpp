@@ -171,7 +171,7 @@ std::span<const Named<ExportForm>> export_forms() {
 Exported exported(AnswerFile& file, const std::string& name, const ExportQuestion& question,
                   const Taker& taker, const Printers& printers) {
   if (question.place.group.find('/') != std::string::npos)
-    throw InputError(name, "the group '" + question.place.group + "' is no part of the name of a file",
+    throw InputError(name, "the group '" + question.place.group + "' is not a part of the name of a file",
                      "name a level without '/'");
   Exported all;
   std::string rows =

@@ -34,13 +34,14 @@ std::vector<RankGroup> groups_named(const std::string& name, const std::string& 
     for (Rank a = 0; a < whole.ranks; ++a)
       for (Rank b = a + 1; b < whole.ranks; ++b)
         if (is_pair(whole, a, b)) groups.push_back({a, b});
-    if (groups.empty()) refuse("no two ranks of " + spec + " are linked both ways", "leave pairs out");
+    if (groups.empty())
+      refuse("no two ranks of " + spec + " are linked in both directions", "leave pairs out");
     return groups;
   }
   const Nesting nested = machines.levels(spec);
   const auto level = std::ranges::find(nested.names, name);
   if (level == nested.names.end())
-    refuse("'" + name + "' is no group of " + spec,
+    refuse("'" + name + "' is not a group of " + spec,
            fmt::format("use one of all, pairs, {}", fmt::join(nested.names, ", ")));
   return groups_at(nested, {static_cast<int>(level - nested.names.begin())});
 }

@@ -123,7 +123,7 @@ std::string misfit(const MeasuredTime& time, const Result& result) {
 
 AnswerPlace seen_by(const StoredAnswer& stored, AnswerPlace place) {
   if (place.hosts.empty()) return place;
-  const std::string file = "a place of the library";
+  const std::string file = "an entry of the library";
   const Renumbering answer = renumbering_from_json(stored.numbering, file),
                     group = renumbering_from_json(place.numbering, file);
   if (answer.ranks.size() != group.ranks.size() || place.hosts.size() != group.ranks.size())

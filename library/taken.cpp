@@ -101,7 +101,7 @@ LibraryQuestion Taker::question_of_ranks(const AnswerPlace& asked) const {
   std::istringstream words(asked.members);
   for (Rank n = 0; words >> n;) {
     if (n < 0 || n >= whole.ranks || std::ranges::find(members, n) != members.end())
-      throw InputError("--ranks", fmt::format("{} is no further rank of {}", n, asked.machine),
+      throw InputError("--ranks", fmt::format("{} is not a further rank of {}", n, asked.machine),
                        fmt::format("use each of 0 to {} once at most", whole.ranks - 1));
     members.push_back(n);
   }
@@ -232,7 +232,7 @@ LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& lim
     if (is_away(place.machine))
       report.away.push_back(place.machine);
     else if (const std::string wrong = place_fault(stored, result, place); !wrong.empty())
-      fail(fmt::format("place {}, {}: {}", place.machine, place.group, wrong));
+      fail(fmt::format("entry {}, {}: {}", place.machine, place.group, wrong));
   // Times are simulated, which requires sound schedules.
   if (report.check.faults.empty())
     for (const std::string& wrong : prediction_faults(stored, result)) fail(wrong);
@@ -266,7 +266,7 @@ std::vector<TakenAnswer> Taker::all_at(AnswerFile& file, const std::string& name
     throw InputError(name,
                      fmt::format("has {} kinds of {} of {}: {}", members.size(), asked.group, asked.machine,
                                  joined(members, " and ")),
-                     "say of which ranks: --ranks " + members.front());
+                     "name the ranks: --ranks " + members.front());
   }
   const auto order_of = [](const TakenAnswer& each) -> const SumOrder& {
     return each.result.collective.order;

@@ -24,12 +24,12 @@ const group_of = p => p.group === 'all' ? 'all ranks' : `${p.group}${p.group ===
 // Of times over several libraries those over the first are compared.
 const compared = p => p.measured.filter(m => m.over === p.measured[0].over);
 const own = (p, n) => compared(p).filter(m => m.point < 0 && m.bytes === n);
-const ours = (p, n) => compared(p).filter(m => m.point >= 0 && m.bytes === n);
+const of_points = (p, n) => compared(p).filter(m => m.point >= 0 && m.bytes === n);
 const least = list => list.reduce((best, m) => best === undefined || m.median_us < best.median_us ? m : best, undefined);
 
 // The measured choice is another point than the predicted one, or a point takes twice or half what was predicted.
 function disagreement(p, row) {
-  const best = least(ours(p, row.bytes)), same = ours(p, row.bytes).find(m => m.point === row.point), words = [];
+  const best = least(of_points(p, row.bytes)), same = of_points(p, row.bytes).find(m => m.point === row.point), words = [];
   if (best && best.point !== row.point)
     words.push(`point ${best.point} was the fastest, ${time(best.median_us)}; point ${row.point} was predicted to be`);
   if (same && (same.median_us > 2 * row.us || same.median_us < row.us / 2))
@@ -119,7 +119,7 @@ function show() {
   $('chosen').textContent = `${name_of(p)} on ${p.machine}, ${group_of(p)}`;
   $('where').textContent = `${counted(p.ranks, 'rank')}; ${counted(p.points.length, 'point')}; ` + (p.complete ? 'proven: nothing is better in what was searched' : `not all was searched: ${p.stopped}`);
   $('times').replaceChildren(...p.rows.map(row => {
-    const line = element('tr', undefined, row.bytes === sizes[size] ? 'chosen' : ''), same = ours(p, row.bytes).find(m => m.point === row.point);
+    const line = element('tr', undefined, row.bytes === sizes[size] ? 'chosen' : ''), same = of_points(p, row.bytes).find(m => m.point === row.point);
     line.append(element('td', bytes(row.bytes), 'n'), element('td', row.point, 'n'), element('td', p.points[row.point].origin), element('td', time(row.us), 'n'),
                 element('td', time(row.least_us), 'n'), element('td', same ? time(same.median_us) : '', 'n'),
                 element('td', time((least(own(p, row.bytes)) || {}).median_us), 'n'));
@@ -133,14 +133,14 @@ function show() {
 
 $('title').textContent = data.library;
 const measured = places.reduce((sum, p) => sum + p.measured.length, 0);
-$('summary').textContent = `${counted(data.answers, 'answer')} in ${counted(places.length, 'place')}; ${counted(places.filter(p => p.complete).length, 'place')} proven; ` +
+$('summary').textContent = `${counted(data.answers, 'answer')} in ${counted(places.length, 'entry', 'entries')}; ${counted(places.filter(p => p.complete).length, 'entry', 'entries')} proven; ` +
   (measured ? `${counted(measured, 'time')} measured` : 'nothing measured');
 $('legend').textContent = measured ? 'Underlined: measurement and prediction disagree.' : '';
 addEventListener('resize', () => places[place] && draw(places[place]));
-listen([[['ArrowUp'], 'the place before', () => choose(place - 1, size)],
-        [['ArrowDown'], 'the next place', () => choose(place + 1, size)],
+listen([[['ArrowUp'], 'the previous entry', () => choose(place - 1, size)],
+        [['ArrowDown'], 'the next entry', () => choose(place + 1, size)],
         [['ArrowLeft'], 'the next smaller size', () => choose(place, size - 1)],
         [['ArrowRight'], 'the next larger size', () => choose(place, size + 1)],
-        [['Home'], 'the first place', () => choose(0, size)],
-        [['End'], 'the last place', () => choose(places.length - 1, size)]]);
+        [['Home'], 'the first entry', () => choose(0, size)],
+        [['End'], 'the last entry', () => choose(places.length - 1, size)]]);
 show();

@@ -98,7 +98,7 @@ function draw_machine() {
     const width = 1.5 + 3.5 * (widest > 1 ? (w.bandwidth - 1) / (widest - 1) : 0);
     const line = make('path', {d: path_of(w), class: 'wire', 'stroke-width': width.toFixed(1)}, under);
     make('title', {}, line, `${w.from.name} ${w.there ? w.back ? '\u2194' : '\u2192' : '\u2190'} ${w.to.name}, ` +
-                            `${w.bandwidth} a round`);
+                            `${w.bandwidth} per round`);
     lines.push(line);
     arrows.push(w.there && w.back ? null : draw_arrow(w, under));
     if (w.wraps && w.length > 1.5)  // shorter ones have no room for a number

@@ -40,7 +40,7 @@ function ordersText(matrix) {
 
 function showMatrices() {
   $('head').replaceChildren(element('tr'));
-  for (const [text, n] of [['#', 1], [data.job.axes.map(a => a.name).join(', ')], ['best', 1], ['AllReduce', 1], ['gain', 1]])
+  for (const [text, n] of [['#', 1], [data.job.axes.map(a => a.name).join(', ')], ['best', 1], ['AllReduce', 1], ['speedup', 1]])
     $('head').firstChild.append(element('th', text, n ? 'n' : ''));
   const slowest = Math.max(...data.best.map(m => m.us), 1e-9);
   $('matrices').replaceChildren(...data.best.map((m, i) => {

@@ -131,11 +131,11 @@ function say_what_it_is() {
   $('summary').textContent = `${counted(machine.ranks, 'rank')}, ${counted(machine.links.length, 'link')}${limits}` +
       `${picture.shape ? `: ${picture.shape}` : ''}. ${data.summary}`;
   const has = kind => nodes.some(node => node.kind === kind);
-  $('legend').textContent = (data.points.length ? 'Green round a rank: how much of what it wants is there. A dot is a chunk, ' +
+  $('legend').textContent = (data.points.length ? 'Green around a rank: the part of its output that has arrived. A dot is a chunk, ' +
       'coloured by where it comes from (of a sum: where it goes to); a rim: it is added to what is there. ' : '') +
       (has('switch') || has('nic') ? 'Grey: ' + [has('switch') ? 'switches' : '', has('nic') ? 'NICs (the small squares)' : '']
                                                     .filter(Boolean).join(' and ') + '. ' : '') +
-      (wires.some(w => w.wraps) ? 'Wires that end in the open go round to the other side.' : '');
+      (wires.some(w => w.wraps) ? 'Links with an open end wrap around.' : '');
 }
 
 say_what_it_is();

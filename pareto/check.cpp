@@ -165,9 +165,9 @@ class Checker {
     const bool part = has_families() && (claim.collective == CollectiveKind::ReduceScatter ||
                                          claim.collective == CollectiveKind::Allgather);
     if (claim.collective != result_.collective.kind && !part)
-      return fail(
-          at, Kind::Claim,
-          "is about " + name_of(claim.collective) + ", which says nothing of " + name_of(result_.collective));
+      return fail(at, Kind::Claim,
+                  "is about " + name_of(claim.collective) + ", which proves nothing about " +
+                      name_of(result_.collective));
     const Collective* const collective = named(claim.collective, claim.any_chunks ? 1 : claim.chunks, at);
     if (collective == nullptr) return;
     if (claim.certificate.kind == Certificate::Kind::Refutation)
@@ -184,7 +184,7 @@ class Checker {
   void check_refutation(const Claim& claim, const Collective& collective, const FaultPlace& at) {
     const bool all_rounds = claim.rounds == kNoSchedule;
     if (result_.topology.underlay)
-      return fail(at, Kind::Claim, "a refutation says nothing of ways that were not chosen");
+      return fail(at, Kind::Claim, "a refutation proves nothing about routes that were not chosen");
     // Refuted is one round less, and the budget of a formula has at least one.
     if (claim.steps == kAnySteps || claim.steps < 1 || claim.rounds < 2)
       return fail(at, Kind::Claim, "a refutation is of a number of steps and rounds");
@@ -281,7 +281,7 @@ class Checker {
     }
     const Schedule schedule = plain.schedule(answer.model);
     if (const auto wrong = violations(result_.topology, asked, schedule, 1); !wrong.empty())
-      throw std::logic_error("the plain formula has a model that is no schedule: " + wrong.front().words);
+      throw std::logic_error("the plain formula has a model that is not a schedule: " + wrong.front().words);
     fail(at, Kind::Claim,
          fmt::format("there is a schedule of {} and {}", counted(std::ssize(schedule.steps), "step"),
                      counted(total_rounds(schedule), "round")));

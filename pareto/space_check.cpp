@@ -76,7 +76,7 @@ class SpaceCheck {
       // A claim about any chunk count implies nothing for more steps, and this for these.
       if (!claim.any_chunks && claim.rounds != kNoSchedule && claim.rounds <= claim.steps) continue;
       if (claim.steps > kMostSteps) {
-        fail(fmt::format("claims[{}]", i), "is about more steps than are looked at");
+        fail(fmt::format("claims[{}]", i), "is about more steps than are examined");
         return false;
       }
       last = std::max<long long>(last, claim.steps + 1);
@@ -87,7 +87,7 @@ class SpaceCheck {
     if (result_.space.extra_rounds != kAnyRounds) last = std::max(last, 2 * rounds);
     if (result_.space.max_steps != kAnySteps) last = std::min<long long>(last, result_.space.max_steps);
     if (last > 4 * kMostSteps) {
-      fail("claims", "leave open more steps than are looked at");
+      fail("claims", "leave open more steps than are examined");
       return false;
     }
     last_step_ = static_cast<int>(last);
@@ -274,7 +274,7 @@ class SpaceCheck {
     const Rate bound = rates[p.cost.steps], is = rate(p.cost.rounds, p.cost.chunks);
     if (less(is, bound)) return fail_point(i, "is better than the claims leave possible");
     if (p.bound != bound)
-      return fail_point(i, fmt::format("states a bound of {}/{} rounds a chunk, the claims show {}/{}",
+      return fail_point(i, fmt::format("states a bound of {}/{} rounds per chunk, the claims show {}/{}",
                                        p.bound.rounds, p.bound.chunks, bound.rounds, bound.chunks));
     const bool proven = is == bound && (p.cost.steps == 0 || less(is, rates[p.cost.steps - 1]));
     if (p.proven && !proven) return fail_point(i, "is called proven, but the claims do not show it");
@@ -357,7 +357,7 @@ class SpaceCheck {
     if (result_.complete && stopped != Stopped::No)
       fail("stopped", "the result is complete, so nothing stopped it");
     if (!result_.complete && stopped == Stopped::No && result_.kind == ResultKind::Frontier)
-      fail("stopped", "the result is not complete, and nothing is said to have stopped it");
+      fail("stopped", "the result is not complete, and 'stopped' has no reason");
     if (stopped == Stopped::TimeLimit && !result_.limits.time_ms) fail("stopped", "there was no time limit");
     if (stopped == Stopped::ConflictLimit && !result_.limits.conflicts)
       fail("stopped", "there was no conflict limit");
@@ -367,7 +367,7 @@ class SpaceCheck {
         });
     if (result_.kind == ResultKind::Algorithm &&
         ((result_.points.size() != 1 && !composed) || stopped != Stopped::No))
-      fail("kind", "a hand-written algorithm is one point, and no search that could be stopped");
+      fail("kind", "a baseline is one point, and not a search that could be stopped");
   }
 
   const Result& result_;

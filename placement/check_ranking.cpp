@@ -82,7 +82,7 @@ class Placement {
     }
     if (!same(us, ranked_.us)) refuse("takes {} us by its strategies, not {}", us, ranked_.us);
     if (!same(allreduce_us, ranked_.allreduce_us))
-      refuse("takes {} us undivided, not {}", allreduce_us, ranked_.allreduce_us);
+      refuse("takes {} us as a single collective, not {}", allreduce_us, ranked_.allreduce_us);
   }
 
  private:
@@ -136,7 +136,7 @@ class Placement {
     const double whole =
         iteration(ranking_.hierarchy, ranking_.job, ranked_.matrix, options_.algorithm, doings_).us;
     if (!same(whole, ranked_.allreduce_us))
-      refuse("takes {} us undivided, not {}", whole, ranked_.allreduce_us);
+      refuse("takes {} us as a single collective, not {}", whole, ranked_.allreduce_us);
   }
 
   // How neighbouring levels are joined so that these names and sizes come out.
@@ -160,7 +160,7 @@ class Placement {
     if (reduction.exchange.has_value() != truth.exchange.has_value() ||
         (truth.exchange && !same(*reduction.exchange, {truth.exchange->us, truth.exchange->latency_us,
                                                        truth.exchange->binding, reduction.exchange->rings})))
-      return refuse("is not the one step that it says");
+      return refuse("is not the one step that it states");
     if (truth.strategies.empty() != reduction.strategies.empty())
       return refuse("{}",
                     truth.strategies.empty() ? "has strategies where there are none" : "has no strategy");
@@ -170,7 +170,7 @@ class Placement {
       stated.exchange = truth.exchange;
       stated.from_us = truth.from_us;
       stated.to_us = truth.to_us;
-      if (stated != truth) refuse("says more than that it has no strategy");
+      if (stated != truth) refuse("states more than that it has no strategy");
       return;
     }
     const SynthesisHierarchy whole = synthesis_hierarchy(
@@ -267,7 +267,7 @@ class Placement {
     };
     if (own.levels != truth.levels || !same(own.priced.us, truth.priced.us) ||
         !std::ranges::equal(own.priced.instructions, truth.priced.instructions, alike))
-      refuse("the user's strategy takes {} us, or its instructions others than it says", truth.priced.us);
+      refuse("the user's strategy takes {} us, or its instructions others than it states", truth.priced.us);
   }
 
   const Ranking& ranking_;

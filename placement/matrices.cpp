@@ -20,7 +20,7 @@ constexpr std::size_t kMostMatrices = 1'000'000;
 constexpr long long kMostVisits = 200'000'000;  // about a second
 
 [[noreturn]] void refuse_too_many() {
-  throw InputError("axes", fmt::format("there are over {} ways to place them", kMostMatrices),
+  throw InputError("axes", fmt::format("there are over {} placements", kMostMatrices),
                    "join some axes, or keep some inside a level (--inside)");
 }
 

@@ -458,7 +458,7 @@ MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI
   const auto known_type = element_type(type);
   const auto known_op = reduce_op(op);
   if (!known_op) return pass(comm, call, "its operation is not sum, prod, min or max");
-  if (!known_type) return pass(comm, call, "its type is none of ours");
+  if (!known_type) return pass(comm, call, "its type is not supported");
   call.type = *known_type;
   call.op = *known_op;
   return plan(comm, call);

@@ -1,4 +1,4 @@
-// MPI's collectives by algorithms of ours, where there is one for the communicator's size; else MPI's own, by
+// MPI's collectives by Chorale's algorithms, where there is one for the communicator's size; else MPI's own, by
 // its profiling interface. What libchorale-mpi and the preload library share.
 //
 // All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI

@@ -50,7 +50,7 @@ class Preload {
   void summary() {
     const std::lock_guard lock(mutex_);
     if (log_ && rank_in(MPI_COMM_WORLD) == 0)
-      std::fprintf(stderr, "chorale: %ld collectives by algorithms of ours, %ld passed on to MPI\n", used_,
+      std::fprintf(stderr, "chorale: %ld collectives by Chorale's algorithms, %ld passed on to MPI\n", used_,
                    passed_);
   }
 

@@ -84,7 +84,7 @@ NcclCollectives::NcclCollectives(const NcclFunctions& nccl, const NcclSettings& 
 
 NcclCollectives::~NcclCollectives() {
   if (settings_.log && speaks_)
-    std::fprintf(stderr, "chorale: %ld collectives by algorithms of ours, %ld passed on to NCCL\n", used_,
+    std::fprintf(stderr, "chorale: %ld collectives by Chorale's algorithms, %ld passed on to NCCL\n", used_,
                  passed_);
 }
 
@@ -211,7 +211,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
   if (!StreamMemory::available())
     why = "the device has no memory pools";
   else if (!is_known(call.type) || (call.op && !is_summable(call.type)))
-    why = "its type is none of ours";
+    why = "its type is not supported";
   else if (call.op && (*call.op < ncclSum || *call.op > ncclAvg))
     why = "its operation is not sum, prod, min, max or avg";
   else if (call.count > static_cast<std::size_t>(std::numeric_limits<std::int64_t>::max() / 8 / mine.ranks))

@@ -32,7 +32,7 @@ py::object exception_type(const char* name);
 template <typename Value>
 std::string kind_of() {
   if constexpr (std::is_same_v<Value, bool>) return "True or False";
-  if constexpr (std::is_integral_v<Value>) return "a whole number";
+  if constexpr (std::is_integral_v<Value>) return "an integer";
   if constexpr (std::is_floating_point_v<Value>) return "a number";
   if constexpr (std::is_same_v<Value, std::string>) return "a text";
   return "a list of texts";

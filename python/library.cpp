@@ -42,7 +42,7 @@ py::dict job_of(const LibraryQuestion& question) {
 
 Verdict verdict_of(const std::string& word) {
   if (const std::optional<Verdict> verdict = value_in(verdicts(), word)) return *verdict;
-  throw InputError("the answer to a cube", "'" + word + "' is no verdict", "use sat, unsat or unknown");
+  throw InputError("the answer to a cube", "'" + word + "' is not a verdict", "use sat, unsat or unknown");
 }
 
 // Plain values, which any process can be sent: a decision is (chunk, link, step), with the step below zero

@@ -119,7 +119,8 @@ void bind_machines(py::module_& module) {
                ", bandwidth=" + std::to_string(link.bandwidth) + ")";
       });
   py::class_<SharedLimit> limit(
-      module, "SharedLimit", "Links, by their numbers, that together move at most so many chunks per round.");
+      module, "SharedLimit",
+      "Links, by their numbers, that together move at most 'bandwidth' chunks per round.");
   bind_fields(limit);
   limit
       .def(py::init(
@@ -160,7 +161,8 @@ void bind_machines(py::module_& module) {
           "reduce", [](const Topology& topology) { return switches_that(topology, &Abilities::reduce); })
       .def(
           "with_switches", [](const Topology& topology) { return with_switches(topology); },
-          "The machine with its switches, where the links are some ways through them; itself elsewhere.")
+          "The machine with its switches, if the links are routes through them; otherwise the machine "
+          "itself.")
       .def(
           "__eq__", [](const Topology& a, const Topology& b) { return a == b; }, py::is_operator())
       .def("__repr__", [](const Topology& topology) {
@@ -188,12 +190,14 @@ void bind_machines(py::module_& module) {
 }
 
 void bind_collectives(py::module_& module) {
-  py::class_<ChunkSpec>(module, "Chunk", "Which ranks have it before and want it after, and where.")
+  py::class_<ChunkSpec>(module, "Chunk",
+                        "Sources (pre) and destinations (post) of a chunk, and its slots in their buffers.")
       .def_property_readonly("pre", [](const ChunkSpec& chunk) { return listed(chunk.pre); })
       .def_property_readonly("post", [](const ChunkSpec& chunk) { return listed(chunk.post); })
       .def_readonly("input", &ChunkSpec::input)
       .def_readonly("output", &ChunkSpec::output);
-  py::class_<Collective>(module, "Collective", "Who has which chunk before, and who wants it after.")
+  py::class_<Collective>(module, "Collective",
+                         "The chunks of a collective, with the sources and destinations of each.")
       .def_static(
           "from_json",
           [](const std::string& text, int ranks, const std::string& name) {
@@ -233,7 +237,7 @@ void bind_points(py::module_& module) {
         return "Send(chunk=" + std::to_string(send.chunk) + ", link=" + std::to_string(send.link) +
                (send.reduce ? ", reduce=True)" : ")");
       });
-  py::class_<Step>(module, "Step", "Sends that are under way together, for so many rounds.")
+  py::class_<Step>(module, "Step", "Sends that are in transit together, and the rounds that they take.")
       .def_readonly("rounds", &Step::rounds)
       .def_readonly("sends", &Step::sends);
   py::class_<Point> point(module, "Point",
@@ -242,7 +246,7 @@ void bind_points(py::module_& module) {
   point
       .def_property_readonly(
           "rate", [](const Point& point) { return fraction(point.cost.rounds, point.cost.chunks); },
-          "Rounds a chunk.")
+          "Rounds per chunk.")
       .def_readonly("collective", &Point::collective)
       .def_property_readonly("schedule", [](const Point& point) { return point.schedule.steps; })
       .def("__repr__", [](const Point& point) {
@@ -284,7 +288,7 @@ void bind_results(py::module_& module) {
             return sound_result(text, name);
           },
           py::arg("text"), py::arg("name") = "result",
-          "Reads a result. Every schedule is refereed; claims are believed: check() them.")
+          "Reads a result. Every schedule is verified; claims are believed: check() them.")
       .def(
           "to_json",
           [](const Result& result) {
@@ -310,7 +314,7 @@ void bind_results(py::module_& module) {
                        ? py::object(py::none())
                        : py::object(py::int_(std::max(0, result.complete_chunks)));
           },
-          "No schedule of so many chunks a block and fewer is better than the points; None: of any number.")
+          "No schedule of at most this many chunks per block is better than the points; None: of any number.")
       .def_property_readonly(
           "stopped", [](const Result& result) { return name_of(result.stopped); },
           "Why not all was decided; '' if all was.")
@@ -326,7 +330,7 @@ void bind_results(py::module_& module) {
             const Rate rate = rate_bound(result);
             return rate.rounds == 0 ? py::none() : fraction(rate);
           },
-          "Rounds a chunk that no schedule has fewer of, however it cuts blocks.")
+          "Lower bound on rounds per chunk, for any number of chunks.")
       .def_property_readonly(
           "best_sizes", [](const Result& result) { return best_sizes_in_words(result); },
           "By point, the sizes of a block at which it is the best, in words.")
@@ -364,7 +368,7 @@ void bind_results(py::module_& module) {
                              })
       .def_property_readonly(
           "ok", [](const CheckReport& report) { return report.faults.empty(); },
-          "Nothing is wrong; 'undecided' says whether something was left open.")
+          "True if there is no fault; 'undecided' has what was left open.")
       .def_readonly("schedules", &CheckReport::schedules)
       .def_readonly("bounds", &CheckReport::bounds)
       .def_readonly("refutations", &CheckReport::refutations)

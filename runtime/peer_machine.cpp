@@ -90,7 +90,7 @@ void check(const PeerProgram& program, const PeerRunOptions& options, Accumulati
     throw InputError("run", fmt::format("{} threads", options.threads), "use 1 to 1024");
   if (accumulation == Accumulation::Float32 && program.in_place)
     throw InputError(program.name,
-                     "input and output are in one memory, where float32 sums of halves have no room",
+                     "input and output are in one memory, where float32 sums of 16-bit floats have no room",
                      "leave out --accumulate");
 }
 

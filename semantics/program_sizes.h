@@ -33,7 +33,7 @@ std::vector<Fault> size_faults(const Collective& collective, const Program& prog
     faults.push_back({.kind = Fault::Kind::Size, .place = {.rank = n}, .words = std::move(words)});
   };
   if (program.chunks_per_block != collective.chunks_per_block || program.chunks_per_block < 1)
-    wrong(-1, fmt::format("the program has {} a block, the collective {}",
+    wrong(-1, fmt::format("the program has {} per block, the collective {}",
                           counted(program.chunks_per_block, "chunk"), collective.chunks_per_block));
   const std::vector<int> inputs = input_chunks(collective), outputs = output_chunks(collective);
   for (Rank n = 0; n < collective.ranks; ++n) {

@@ -170,7 +170,7 @@ std::optional<Fault> ReductionState::apply(StrategyOperation operation, const De
 
 std::optional<Fault> fault(int devices, const LoweredStrategy& strategy, const DeviceGroups& reduced) {
   if (devices < 1 || devices > kMostRefereedDevices)
-    return Fault{.kind = Kind::Size, .words = fmt::format("{} devices cannot be refereed", devices)};
+    return Fault{.kind = Kind::Size, .words = fmt::format("{} devices cannot be verified", devices)};
   if (std::optional<Fault> problem = malformed(devices, reduced)) {
     problem->words = "the goal: " + problem->words;
     return problem;

@@ -99,9 +99,9 @@ class BlockReferee final : SymbolicMachine {
         complain(Kind::Form, here, "is not in its own memory");
       if (!does_nothing(i.does) && (operands(i.does) == 0 || (i.does.to.empty() && !i.does.sends)))
         complain(Kind::Form, here, "moves from nowhere, or to nowhere");
-      if (i.does.sends && block.send_to < 0) complain(Kind::Form, here, "the block has nobody to send to");
+      if (i.does.sends && block.send_to < 0) complain(Kind::Form, here, "the block has no peer to send to");
       if (i.does.takes && block.recv_from < 0)
-        complain(Kind::Form, here, "the block has nobody to receive from");
+        complain(Kind::Form, here, "the block has no peer to receive from");
       if (i.barrier >= 0) {
         meetings_[{n, i.barrier}].push_back({b, number});
         if (!does_nothing(i.does)) complain(Kind::Form, here, "does more than to wait");
@@ -119,7 +119,7 @@ class BlockReferee final : SymbolicMachine {
     for (const auto& [barrier, meeting] : meetings_) {
       if (meeting.size() == 1)
         say(Kind::Match, {.rank = barrier.first, .block = meeting.front().block},
-            "rank {}: nobody else has barrier {} of block {}", barrier.first, barrier.second,
+            "rank {}: no other block has barrier {} of block {}", barrier.first, barrier.second,
             meeting.front().block);
       for (std::size_t k = 1; k < meeting.size(); ++k)
         if (meeting[k].block == meeting[k - 1].block)

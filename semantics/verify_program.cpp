@@ -103,7 +103,7 @@ class ProgramReferee final : SymbolicMachine {
       for (const std::vector<DataPlace>* others : {&op.from, &op.to})
         for (const DataPlace& other : *others)
           if (found_.empty() && from != other && where(n, from.slot) == where(n, other.slot))
-            return complain(Kind::Race, at, "both lie in one place");
+            return complain(Kind::Race, at, "both lie in one slot");
   }
 
   // epoch() relies on this: it takes the instructions of a block from where the last epoch ended as far as

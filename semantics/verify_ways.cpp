@@ -19,7 +19,7 @@ class WayCheck : FaultList {
 
   std::vector<Fault> run() {
     if (below_.ways.size() != topology_.links.size())
-      say(Kind::Form, {}, "the topology has {} links and {} ways", topology_.links.size(),
+      say(Kind::Form, {}, "the topology has {} links and {} routes", topology_.links.size(),
           below_.ways.size());
     require_form();
     if (!found_.empty()) return std::move(found_);
@@ -44,7 +44,7 @@ class WayCheck : FaultList {
     for (const auto* limits : {&topology_.limits, &below_.limits})
       for (const SharedLimit& limit : *limits)
         if (limit.abilities.any())
-          say(Kind::Form, {}, "the limit '{}' multicasts or reduces, which is known of all ways only",
+          say(Kind::Form, {}, "the limit '{}' multicasts or reduces, which is known of all routes only",
               limit.name);
   }
 
@@ -52,24 +52,24 @@ class WayCheck : FaultList {
     const Link& link = topology_.links[l];
     const std::vector<LinkId>& way = below_.ways[l];
     const auto wrong = [&](const std::string& what) { say(Kind::Form, {.link = l}, "link {}: {}", l, what); };
-    if (way.empty()) return wrong("its way is empty");
+    if (way.empty()) return wrong("its route is empty");
     Node at = link.src;
     double alpha = 0, beta = 0;
     for (std::size_t i = 0; i < way.size(); ++i) {
       const Link& wire = below_.links[way[i]];
-      if (wire.src != at) return wrong("its way has a gap");
-      if (i > 0 && at < topology_.ranks) return wrong("its way leads through a rank");
-      if (std::count(way.begin(), way.end(), way[i]) > 1) return wrong("its way goes in a circle");
-      if (link.bandwidth > wire.bandwidth) return wrong("is wider than its way");
+      if (wire.src != at) return wrong("its route has a gap");
+      if (i > 0 && at < topology_.ranks) return wrong("its route leads through a rank");
+      if (std::count(way.begin(), way.end(), way[i]) > 1) return wrong("its route has a cycle");
+      if (link.bandwidth > wire.bandwidth) return wrong("is wider than its route");
       at = wire.dst;
       alpha += wire.alpha_us;
       beta = std::max(beta, wire.beta_us_per_byte);
     }
-    if (at != link.dst || at >= topology_.ranks) return wrong("its way ends elsewhere");
+    if (at != link.dst || at >= topology_.ranks) return wrong("its route ends elsewhere");
     // Files have numbers with few digits.
     const auto differ = [](double a, double b) { return std::abs(a - b) > 1e-9 * std::max(a, b); };
     if (differ(alpha, link.alpha_us) || differ(beta, link.beta_us_per_byte))
-      wrong("its alpha or beta is not that of its way");
+      wrong("its alpha or beta is not that of its route");
   }
 
   void check_widths() {
@@ -87,7 +87,7 @@ class WayCheck : FaultList {
       for (LinkId wire : limit.links) together.insert(together.end(), users[wire].begin(), users[wire].end());
       std::sort(together.begin(), together.end());
       if (std::adjacent_find(together.begin(), together.end()) != together.end())
-        say(Kind::Bandwidth, {}, "a way passes the limit '{}' of the machine below twice", limit.name);
+        say(Kind::Bandwidth, {}, "a route passes the limit '{}' of the underlay twice", limit.name);
       check_width(together, limit.bandwidth, fmt::format("the limit '{}' of the machine below", limit.name));
     }
   }

@@ -217,8 +217,8 @@ class WorkloadMachine {
     for (const std::vector<double>& of_rank : given->second)
       for (double x : of_rank)
         if (!same_number(rounded(input.op->type.element, x), x))
-          throw std::logic_error(
-              fmt::format("input {}: {} is no {}", input.op->name, x, short_name(input.op->type.element)));
+          throw std::logic_error(fmt::format("input {}: {} is not of type {}", input.op->name, x,
+                                             short_name(input.op->type.element)));
     Memory& memory = memories_[input.memory];
     memory.contents = given->second;
     for (std::vector<char>& of_rank : memory.written) std::ranges::fill(of_rank, 1);

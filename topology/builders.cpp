@@ -209,7 +209,7 @@ const std::vector<CatalogueEntry>& topology_catalogue() {
 
 Topology named_topology(const std::string& spec) {
   if (spec.size() > 100)
-    throw InputError("topology " + spec.substr(0, 60) + "...", "is no machine",
+    throw InputError("topology " + spec.substr(0, 60) + "...", "is not a machine",
                      "see 'chorale topology list'");
   Topology t;
   if (spec == "dgx1")

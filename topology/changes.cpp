@@ -28,7 +28,7 @@ Node node_named(const Topology& t, const std::string& option, const std::string&
   const bool is_switch = name.starts_with("switch");
   const auto number = number_in(is_switch ? name.substr(6) : name);
   if (!number || *number >= (is_switch ? t.switches : t.ranks))
-    throw InputError(option, fmt::format("'{}' is no rank or switch of {}", name.substr(0, 40), t.name),
+    throw InputError(option, fmt::format("'{}' is not a rank or switch of {}", name.substr(0, 40), t.name),
                      fmt::format("use 0 to {}{}", t.ranks - 1,
                                  t.switches > 0 ? fmt::format(", switch0 to switch{}", t.switches - 1) : ""));
   return is_switch ? t.ranks + *number : *number;
@@ -39,7 +39,7 @@ std::vector<LinkId> links_named(const Topology& t, const std::string& option, co
   const std::size_t at = text.find_first_of("->");
   if (at == std::string::npos)
     throw InputError(option, "'" + text.substr(0, 60) + "' names no link",
-                     "use A-B for both ways, A>B for one");
+                     "use A-B for both directions, A>B for one");
   const Node a = node_named(t, option, text.substr(0, at)), b = node_named(t, option, text.substr(at + 1));
   const bool both = text[at] == '-';
   std::vector<LinkId> result;
@@ -66,7 +66,7 @@ Part part_in(const std::string& text) {
       const double above = std::round(part * below);
       if (above >= 1 && std::abs(above / below - part) < 1e-6) return {static_cast<int>(above), below};
     }
-  throw InputError("--degrade", fmt::format("'{}' is no part of a bandwidth", text.substr(0, 40)),
+  throw InputError("--degrade", fmt::format("'{}' is not a fraction of a bandwidth", text.substr(0, 40)),
                    "use what is left of it, between 0 and 1 in thousandths, such as 0.5");
 }
 
@@ -74,7 +74,7 @@ Part part_in(const std::string& text) {
 void scale(Topology& t, int times) {
   const auto enlarged = [&](int& bandwidth) {
     if (bandwidth * static_cast<long long>(times) > kMostChunksOfLink)
-      throw InputError("--degrade", "makes bandwidths over 1000000 chunks a round",
+      throw InputError("--degrade", "makes bandwidths over 1000000 chunks per round",
                        "use a simpler part, such as 0.5");
     bandwidth *= times;
   };
@@ -88,7 +88,7 @@ void scale(Topology& t, int times) {
 void degrade(Topology& t, const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos)
-    throw InputError("--degrade", "'" + text.substr(0, 60) + "' says no part", "use A-B=0.5");
+    throw InputError("--degrade", "'" + text.substr(0, 60) + "' has no fraction", "use A-B=0.5");
   const std::vector<LinkId> links = links_named(t, "--degrade", text.substr(0, equals));
   const Part part = part_in(text.substr(equals + 1));
   int times = 1;
@@ -168,7 +168,7 @@ Topology changed(const Topology& given, const MachineChanges& changes) {
   for (const std::string& each : changes.without_ranks) {
     const auto number = number_in(each);
     if (!number || *number >= t.ranks)
-      throw InputError("--without-rank", fmt::format("'{}' is no rank of {}", each.substr(0, 40), t.name),
+      throw InputError("--without-rank", fmt::format("'{}' is not a rank of {}", each.substr(0, 40), t.name),
                        fmt::format("use 0 to {}", t.ranks - 1));
     nodes[*number] = true;
   }

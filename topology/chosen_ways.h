@@ -15,7 +15,7 @@ enum class WayChoice {
   Shortest,    // all of the fewest hops
   OneEach,     // for each two ranks one
   OneHop,      // one for two ranks below one switch, and for two that have the same place below theirs
-  OneDigit,    // one for two ranks whose places differ on one tier of switches alone
+  OneDigit,    // one for two ranks whose positions differ on one tier of switches alone
   PowersOfTwo  // of these, places that are a power of two apart
 };
 struct ChosenWays {

@@ -74,7 +74,7 @@ std::string to_dot(const Topology& t, const Hierarchy* levels) {
   }
   std::string legend;
   for (const SharedLimit& limit : t.limits)
-    legend += fmt::format("{}: {} links, {} a round{}\\l", escaped(limit.name), limit.links.size(),
+    legend += fmt::format("{}: {} links, {} per round{}\\l", escaped(limit.name), limit.links.size(),
                           limit.bandwidth, limit.abilities.any() ? ", may " + in_words(limit.abilities) : "");
   if (!legend.empty()) text += fmt::format("  label=\"{}\";\n", legend);
   return text + "}\n";

@@ -412,7 +412,7 @@ Levels levels_of(const Topology& graph) {
   if (search.rates().parallel) return {.why_none = "has several links between the same two ranks"};
   if (const auto why = unlike(search.rates())) return {.why_none = *why};
   if (std::optional<Hierarchy> found = search.find()) return {.hierarchy = std::move(found)};
-  if (search.gave_up()) return {.why_none = "is divided in no way that was found in a moment"};
+  if (search.gave_up()) return {.why_none = "has no division that was found in a moment"};
   if (const auto why = slower(search.rates())) return {.why_none = *why};
   return {.why_none =
               fmt::format("is not {} divided into equal groups of equal groups: its links and limits differ",

@@ -135,7 +135,7 @@ const std::vector<CatalogueEntry>& hierarchy_catalogue() {
 
 Hierarchy named_hierarchy(const std::string& spec) {
   if (spec.size() > 100)
-    throw InputError("hierarchy " + spec.substr(0, 60) + "...", "is no machine",
+    throw InputError("hierarchy " + spec.substr(0, 60) + "...", "is not a machine",
                      "see 'chorale hierarchy list'");
   const std::size_t colon = spec.find(':');
   const std::string kind = spec.substr(0, colon),

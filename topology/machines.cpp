@@ -60,7 +60,7 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& change
   if (machine.levels && !changes.any()) return {.hierarchy = std::move(machine.levels)};
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
   if (graph.switches > 0 && ways_of(graph).choice != WayChoice::All)
-    return {.why_none = "has too many ways through its switches to tell"};
+    return {.why_none = "has too many routes through its switches to decide"};
   return levels_of(flatten(graph));
 }
 

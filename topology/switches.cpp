@@ -133,14 +133,14 @@ Topology flatten(const Topology& topology) {
   if (topology.switches == 0) return topology;
   const ChosenWays taken = ways_of(topology);
   if (taken.choice == WayChoice::None)
-    throw InputError("topology " + topology.name, "has too many ways through its switches",
+    throw InputError("topology " + topology.name, "has too many routes through its switches",
                      "describe switches that act as one by one switch");
   // Proofs are then about the wires below, where partitions count every send.
   if (taken.choice != WayChoice::All && abilities_of(topology).any())
-    throw InputError(
-        "topology " + topology.name,
-        "has switches that multicast or reduce, and too many ways through them to tell what counts once",
-        "leave these abilities out, or describe switches that act as one by one switch");
+    throw InputError("topology " + topology.name,
+                     "has switches that multicast or reduce, and too many routes through them to determine "
+                     "what counts once",
+                     "leave these abilities out, or describe switches that act as one by one switch");
   return flat_over(topology, taken);
 }
 

@@ -59,7 +59,7 @@ std::string describe(const Topology& t) {
       "{}: {}, {}, {}, {}; {}\n", t.name, counted(t.ranks, "rank"), counted(t.switches, "switch", "switches"),
       counted(std::ssize(t.links), "link"), counted(std::ssize(t.limits), "shared limit"),
       connected ? "diameter " + counted(diameter, "hop") : "NOT connected");
-  text += fmt::format("alpha {} us a step, beta {} us per byte of a round\n", step_alpha_us(t),
+  text += fmt::format("alpha {} us per step, beta {} us per byte of a round\n", step_alpha_us(t),
                       round_beta_us_per_byte(t));
   for (Node n = 0; n < t.ranks + t.switches; ++n) {
     int out = 0, in = 0;
@@ -75,7 +75,7 @@ std::string describe(const Topology& t) {
                         n < t.ranks || t.abilities.empty() ? "" : also("; may ", t.abilities[n - t.ranks]));
   }
   for (const SharedLimit& limit : t.limits)
-    text += fmt::format("  limit '{}': {} together move {} a round{}\n", limit.name,
+    text += fmt::format("  limit '{}': {} together move {} per round{}\n", limit.name,
                         counted(std::ssize(limit.links), "link"), counted(limit.bandwidth, "chunk"),
                         also(", may ", limit.abilities));
   return text;

@@ -138,7 +138,7 @@ TensorType send_type(const Typing& typing) {
   if (result.first_group > result.last_group)
     typing.fail(fmt::format("{} is sent to GROUP {} 1, and there is none", typing.shown_operand(0),
                             shift > 0 ? '+' : '-'),
-                last == 0 ? "declare two groups" : "send the other way, or declare more groups");
+                last == 0 ? "declare two groups" : "send in the other direction, or declare more groups");
   return result;
 }
 

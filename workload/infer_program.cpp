@@ -205,7 +205,7 @@ class ProgramCheck {
               "update by a pointwise operation, AllReduce, AllGather, Broadcast or Send");
     const Operation* const input = find(result_, operation.updates);
     if (input == nullptr || input->kind != Input)
-      fail_at(operation, fmt::format("updates '{}', which is no tensor from outside", operation.updates),
+      fail_at(operation, fmt::format("updates '{}', which is not a tensor from outside", operation.updates),
               "declare it as a Tensor before");
     if (const auto other = updates_.find(operation.updates); other != updates_.end())
       fail_at(operation, fmt::format("updates {}, which {} updates, too", operation.updates, other->second),

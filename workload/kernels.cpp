@@ -51,7 +51,7 @@ class KernelCheck {
     if (each.reduction != first.reduction || each.type.element != first.type.element ||
         each.type.scope != first.type.scope || each.type.first_group != first.type.first_group ||
         each.type.last_group != first.type.last_group)
-      return fault(index, fmt::format("and {} are no sums of one message", first.name),
+      return fault(index, fmt::format("and {} are not sums of one message", first.name),
                    "reduction, element type and groups have to be the same");
     if (member(each.operands[0]) != nullptr)
       fault(index, fmt::format("reads {}, which comes with the same message", each.operands[0]),
@@ -82,7 +82,7 @@ class KernelCheck {
       case Kind::Rank:
       case Kind::Group:
       case Kind::Ranks:
-        return fault(index, "is no computation", "a kernel consists of operations");
+        return fault(index, "is not a computation", "a kernel consists of operations");
       default:
         return;
     }
@@ -97,8 +97,8 @@ class KernelCheck {
     const Operation &first = at(found[0]), &second = at(found[1]);
     if (found.size() > 2 || first.kind != Kind::ReduceScatter || second.kind != Kind::AllGather)
       return fault(found.back(),
-                   fmt::format("({}) and {} ({}) are no fused collective", to_string(at(found.back()).kind),
-                               first.name, to_string(first.kind)),
+                   fmt::format("({}) and {} ({}) are not a fused collective",
+                               to_string(at(found.back()).kind), first.name, to_string(first.kind)),
                    "of two, only ReduceScatter and AllGather can be in one kernel; make several");
     if (first.type.element != second.type.element)
       fault(found[1],
@@ -331,7 +331,7 @@ std::vector<Fault> overlap_faults(const Workload& workload, const std::vector<Un
              !passes_rows(workload, members, k) && !passes_rows(workload, members, k - 1))
       faults.push_back(
           {.place = {.instruction = second.operations[0]},
-           .words = fmt::format("{} and {} are no pair that can be overlapped", first.name, second.name),
+           .words = fmt::format("{} and {} are not a pair that can be overlapped", first.name, second.name),
            .remedy =
                "pairs are MatMul or Convolution with a collective, AllGather or AllToAll with them, "
                "ReduceScatter with Send, Send with AllGather, and MatMuls with what is computed between "

@@ -17,7 +17,7 @@ Term WorkloadParser::name() {
   if (!in_operator_) return operand_term(operand(token));
   const auto parameter = std::ranges::find(parameters_, token.text);
   if (parameter == parameters_.end())
-    fail_at(token, fmt::format("{} is no parameter of the operator", shown_token(token)),
+    fail_at(token, fmt::format("{} is not a parameter of the operator", shown_token(token)),
             "operators see their parameters only: give it one more");
   return operand_term(fmt::format("%{}", parameter - parameters_.begin()));
 }

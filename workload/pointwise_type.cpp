@@ -160,7 +160,7 @@ void fail_unless_same(const Typing& typing, std::size_t a, std::size_t b, int di
   const std::string both = fmt::format("{} and {}", typing.shown_operand(a), typing.shown_operand(b));
   if (first.layout.kind == LayoutKind::Rooted)
     typing.fail(fmt::format("{} lie on two ranks", both), "Broadcast one of them");
-  typing.fail(fmt::format("{} have other slices", both), "AllGather one of them, or slice both alike");
+  typing.fail(fmt::format("{} have other slices", both), "AllGather one of them, or slice both equally");
 }
 
 // A slice of an operand that is broadcast along the sliced side, or along any if it is flat, is not that of

@@ -26,7 +26,7 @@ void require_real_and_same(const Typing& typing) {
         fmt::format("{} and {} have elements of two types", typing.shown_operand(0), typing.shown_operand(1)),
         "Cast one of them");
   if (a.element == ElementType::Int32)
-    typing.fail(fmt::format("{} has whole numbers, which libraries do not multiply", typing.shown_operand(0)),
+    typing.fail(fmt::format("{} has integers, which libraries do not multiply", typing.shown_operand(0)),
                 "Cast both to fp32 or fp64");
 }
 

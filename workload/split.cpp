@@ -21,8 +21,7 @@ Workload split(const Workload& workload, const std::string& name, SplitPolicy po
                      fmt::format("{} leaves no {}", scatters ? "ReduceScatter" : "Reduce", to_string(layout)),
                      scatters ? "Sliced(flat), or Sliced of a dimension" : "Rooted of a rank");
   if (scatters && sum.type.shape.empty())
-    throw InputError(where, "it is a scalar, of which there are no slices",
-                     "Rooted(0) makes it Reduce and Broadcast");
+    throw InputError(where, "it is a scalar, which has no slices", "Rooted(0) makes it Reduce and Broadcast");
 
   Workload result = workload;
   const auto at = result.operations.begin() + place(workload, name);

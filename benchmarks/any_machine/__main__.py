@@ -431,7 +431,7 @@ def main():
         for case in some:
             bound, argument = bounds.least(case.machine, case.question)
             print(
-                f"{case.name} {case.collective}: {bound} = {float(bound):.6g} rounds a chunk ({argument}), "
+                f"{case.name} {case.collective}: {bound} = {float(bound):.6g} rounds per chunk ({argument}), "
                 f"{bounds.least_steps(case.machine, case.question)} steps"
             )
         if not some:

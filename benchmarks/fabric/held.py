@@ -77,5 +77,5 @@ class Held:
             checks = {run[key][1] for each in runs.values() for run in each}
             median = {ours: statistics.median(run[key][0] for run in each) for ours, each in runs.items()}
             rows[key] = (median[False], median[True], len(checks) == 1)
-        used = re.search(r"(\d+) collectives by algorithms of ours, (\d+) passed on", log)
+        used = re.search(r"(\d+) collectives by Chorale's algorithms, (\d+) passed on", log)
         return rows, tuple(map(int, used.groups())) if used else (0, 0)

@@ -26,7 +26,7 @@ inline long number(const char* text) {
   const long value = std::strtol(text, &end, 10);
   const long unit = *end == 'K' ? 1l << 10 : *end == 'M' ? 1l << 20 : *end == 'G' ? 1l << 30 : 1;
   if (end == text || value < 0 || (*end != '\0' && end[1] != '\0') || (*end != '\0' && unit == 1)) {
-    std::fprintf(stderr, "'%s' is no number: use 4096, 64K, 1M\n", text);
+    std::fprintf(stderr, "'%s' is not a number: use 4096, 64K, 1M\n", text);
     std::exit(2);
   }
   return value * unit;

@@ -173,7 +173,7 @@ int main(int argc, char** argv) {
   MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
   if (rank == 0)
     std::printf(
-        "%s: %ld elements a block, best of %d: %.1f us%s, %ld wrong, %ld slots with ranks that differ%s\n",
+        "%s: %ld elements per block, best of %d: %.1f us%s, %ld wrong, %ld slots with ranks that differ%s\n",
         kName, n, iterations, 1e6 * best, is_long(n) ? " with ports serialized" : "", wrong, differ,
         kAgreed ? "" : ", as they may");
   MPI_Finalize();

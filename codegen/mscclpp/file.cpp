@@ -88,7 +88,8 @@ class Parser {
 
   static Buffer buffer(const JsonReader& json) {
     const std::string type = json.text();
-    if (type != "i" && type != "o" && type != "s") json.fail("'" + type + "' is no buffer", "use i, o or s");
+    if (type != "i" && type != "o" && type != "s")
+      json.fail("'" + type + "' is not a buffer", "use i, o or s");
     return type == "i" ? Buffer::Input : type == "o" ? Buffer::Output : Buffer::Scratch;
   }
 
@@ -97,7 +98,7 @@ class Parser {
     if (type == "port")
       json.fail("port channels need a proxy, and are not understood", "use memory channels");
     if (type != "memory" && type != "switch")
-      json.fail("'" + type + "' is no type of channels", "use memory or switch");
+      json.fail("'" + type + "' is not a type of channels", "use memory or switch");
     return type;
   }
 
@@ -217,7 +218,7 @@ class Parser {
     } else if (op.name == "pws" || op.name == "pwsf" || op.name == "flush") {
       fail("is for port channels, which need a proxy", "use put, signal and wait");
     } else if (op.name != "nop") {
-      fail("is no operation that is understood here");
+      fail("is not an operation that is understood here");
     }
     return op;
   }

@@ -36,19 +36,20 @@ long long reused_room(const std::vector<Gpu>& gpus, const std::string& file) {
   if (!in_pipeline) return 0;
   if (outside)
     throw InputError(outside->where,
-                     outside->name + ": uses scratch in which units of a pipeline take turns");
+                     outside->name + ": uses scratch that units of a pipeline use alternately");
   long long room = 0;
   for (const Gpu& gpu : gpus) {
     if (gpu.scratch == 0) continue;
     long long chunk = (kReusedScratch + gpu.scratch - 1) / gpu.scratch;
     chunk = (chunk + kAlignment - 1) / kAlignment * kAlignment;
     if (room != 0 && chunk != room)
-      throw InputError(file, "units take turns in scratch, and ranks have different numbers of its chunks");
+      throw InputError(file, "units alternate in scratch, and ranks have different numbers of its chunks");
     room = chunk;
   }
   for_all_operations(gpus, [&](const Operation& op, const Operation*) {
     if (op.name == "pipeline" && room % op.unit_bytes != 0)
-      throw InputError(op.where, fmt::format("a scratch chunk of {} bytes is no multiple of the unit", room),
+      throw InputError(op.where,
+                       fmt::format("a scratch chunk of {} bytes is not a multiple of the unit", room),
                        "choose a power of two");
   });
   return room;

@@ -38,8 +38,7 @@ PeerOptions peers_for_mscclpp(const MscclppOptions& options) {
 
 void require_mscclpp_name(const Collective& collective, const std::string& program) {
   if (!is_offered(collective.kind))
-    throw InputError(program, "MSCCL++ has no name for the collective " + name_of(collective),
-                     "use another target");
+    throw InputError(program, "MSCCL++ has no such collective: " + name_of(collective), "use another target");
 }
 
 std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppOptions& options) {

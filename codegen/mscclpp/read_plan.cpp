@@ -31,7 +31,7 @@ constexpr int kMostInstructions = 1 << 20;
 CollectiveKind known_collective(const JsonReader& json) {
   const std::string name = json.text();
   if (const std::optional<CollectiveKind> kind = kind_named(name); kind && is_offered(*kind)) return *kind;
-  throw InputError(json.where(), "'" + name + "' is no collective that is known here",
+  throw InputError(json.where(), "'" + name + "' is not a collective that is known here",
                    fmt::format("known are {}", fmt::join(collective_names(), ", ")));
 }
 
@@ -232,7 +232,7 @@ class Translator {
     if (end.times == 0) end = {.rank = rank_, .block = program_block_, .where = op.where};
     if (end.rank != rank_ || end.block != program_block_)
       throw InputError(op.where,
-                       fmt::format("{}: rank {}, thread block {} does that at the same place", op.name,
+                       fmt::format("{}: rank {}, thread block {} does that at the same offset", op.name,
                                    end.rank, end.block),
                        "let one thread block do it");
     ++end.times;
@@ -329,8 +329,8 @@ class Translator {
           const int id = packet(place.ranks[0], stretch);
           raise(op, place.ranks[0], id, false);
           if (raised_.at({place.ranks[0], id}).times > 1)
-            throw InputError(op.where, op.name + ": stores packets twice at one place in a launch",
-                             "their flags are the same: give them other places");
+            throw InputError(op.where, op.name + ": stores packets twice at one offset in a launch",
+                             "their flags are the same: give them other offsets");
         }
   }
 

@@ -52,7 +52,7 @@ class PlanWriter {
 
   WrittenPlan written() {
     if (program_.double_scratch)
-      refuse(FaultPlace{}, "takes turns in two halves of scratch, which plain stores do not know");
+      refuse(FaultPlace{}, "alternates between two halves of scratch, which plain stores do not know");
     for (rank_ = 0; rank_ < ranks(); ++rank_)
       for (const PeerBlock& block : program_.ranks[rank_].blocks) {
         result_.gpus[rank_].blocks.emplace_back();

@@ -30,7 +30,7 @@ std::string printed_top(const WorkloadPlaces& places) {
   return fmt::format(
       "// The workload {0}, made by chorale: a class over a transport (runtime/exchange/mpi.h or "
       "workload_threads.h).\n"
-      "// Wants -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math (Makefile).\n#pragma once\n\n"
+      "// Needs -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math (Makefile).\n#pragma once\n\n"
       "#include <algorithm>\n#include <cstdint>\n#include <memory>\n#include <stdexcept>\n#include <string>\n"
       "#include <vector>\n\n#include \"runtime/exchange/device.h\"\n#include "
       "\"runtime/exchange/exchange.h\"\n"
@@ -53,7 +53,7 @@ std::string printed_sizes(const WorkloadPlaces& places) {
 
 std::string printed_tensors(const WorkloadPlaces& places) {
   std::string text =
-      "// What a rank gives: scalars, and where its parts of tensors lie (row-major; elements_NAME says how "
+      "// What a rank gives: scalars, and where its parts of tensors lie (row-major; elements_NAME has how "
       "many), none of\n"
       "// them in the memory of another. Those that are not const are changed.\nstruct Tensors {\n";
   for (const Operation& op : places.workload().operations) {

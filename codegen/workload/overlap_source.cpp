@@ -87,7 +87,7 @@ std::string StepPrinter::sent_by_tiles(const Stage& made, const Stage& sent) {
   for (const int i : made.loop) tiled_[workload_.operations[i].name] = {name, ""};
   const LoopText text = loop_text(made);
   return fmt::format(
-      "    // {}, {}: a tile is on its way while the next one is computed\n    {{\n{}      for (int tile = "
+      "    // {}, {}: a tile is in transit while the next one is computed\n    {{\n{}      for (int tile = "
       "0; "
       "tile < {}; ++tile) {{\n{}{}      }}\n      transport_.finish();\n{}    }}\n",
       names_of(workload_, made), op.name, text.made, name, text.run, send(op), text.after);
@@ -222,8 +222,10 @@ std::string StepPrinter::turns(const Stage& first, const std::vector<Stage>& pro
   const std::string work = worker(products, 0, &there, &back, tiles),
                     comes = step(first, "worker.arrivals()"), leaves = step(last, "worker.demands()");
   return fmt::format(
-      "{}      worker.start();\n      for (int turn = 0; turn <= {}; ++turn) {{\n      if (const int tile = "
-      "turn; tile < {}) {{\n{}      }}\n      if (const int tile = turn - 1; tile >= 0) {{\n{}      }}\n     "
+      "{}      worker.start();\n      for (int round = 0; round <= {}; ++round) {{\n      if (const int tile "
+      "= "
+      "round; tile < {}) {{\n{}      }}\n      if (const int tile = round - 1; tile >= 0) {{\n{}      }}\n   "
+      "  "
       " "
       "}}\n",
       work, tiles, tiles, comes, leaves);

@@ -111,7 +111,7 @@ bool WorkloadPlaces::is_scattered(const std::string& name) const {
 void WorkloadPlaces::require_together(const std::string& name, const std::string& reader) const {
   if (is_scattered(name))
     throw InputError(workload_.name,
-                     fmt::format("{} is scattered, and {} wants it in one piece", home(name), reader),
+                     fmt::format("{} is scattered, and {} needs it in one piece", home(name), reader),
                      "let a pointwise operation read it, or a collective");
 }
 std::string WorkloadPlaces::first_of(const std::string& name) const {

@@ -125,7 +125,7 @@ class SqliteFile : public AnswerFile {
     };
     const bool told = is_made(kTables[0]);
     const Rows version = told ? rows("SELECT value FROM about WHERE what = 'chorale_library'", {}) : Rows();
-    if (version.size() != 1) throw InputError(path, "is no library of chorale", "build another");
+    if (version.size() != 1) throw InputError(path, "is not a library of chorale", "build another");
     if (version[0][0] != std::to_string(kVersion))
       throw InputError(
           path, fmt::format("is a library of form {}, and this chorale has form {}", version[0][0], kVersion),
@@ -200,7 +200,7 @@ class SqliteFile : public AnswerFile {
                                "FROM places WHERE key = ? ORDER BY 1, 2, 3, 4, 5, 7",
                                {key})) {
       const std::optional<std::vector<int>> hosts = numbers_in(row[5]);
-      if (!hosts) damaged("has a place whose hosts are no numbers");
+      if (!hosts) damaged("has an entry whose hosts are not numbers");
       stored.places.push_back({.machine = row[0],
                                .group = row[1],
                                .collective = row[2],
@@ -237,13 +237,13 @@ class SqliteFile : public AnswerFile {
   template <typename Number>
   Number number(const std::string& text) const {
     const std::optional<Number> number = number_in<Number>(text);
-    if (!number) damaged("has '" + text.substr(0, 40) + "' where a number is wanted");
+    if (!number) damaged("has '" + text.substr(0, 40) + "' where a number is needed");
     return *number;
   }
 
   void require(bool well) const {
     if (!well)
-      throw InputError(path_, fmt::format("SQLite says: {}", sqlite3_errmsg(file_.get())),
+      throw InputError(path_, fmt::format("SQLite: {}", sqlite3_errmsg(file_.get())),
                        "check the path, and the space there");
   }
 

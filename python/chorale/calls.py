@@ -91,8 +91,8 @@ class Compiled(NamedTuple):
 
 def machine(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
             degraded: Iterable[str] = ()) -> Topology:
-    """A machine by name (machines() lists them) or from a JSON file, its switches removed: each way through them becomes a
-    link. Changes are as the command line has them: without_links=["0-1"], without_ranks=["5"], degraded=["0-1=0.5"]."""
+    """A machine by name (machines() lists them) or from a JSON file, its switches removed: each route through them becomes
+    a link. Changes are as the command line has them: without_links=["0-1"], without_ranks=["5"], degraded=["0-1=0.5"]."""
     return _chorale.machine(os.fspath(name), **_changes(without_links, without_ranks, degraded))
 
 
@@ -121,7 +121,7 @@ def communication(name: File, machine: Machine, root: Optional[int] = None, orde
 def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0,
                     network_within_nodes: bool = False) -> Imported:
     """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim (docs/topologies.md).
-    Several files are nodes; `nodes` joins so many of one. With `network_within_nodes` GPUs of one node also have paths through the
+    Several files are nodes; `nodes` is the number of copies of one. With `network_within_nodes` GPUs of one node also have paths through the
     network to each other, beside NVLink or xGMI."""
     texts = [(os.fspath(file), _text(file)) for file in files]
     read, report, details = _chorale.import_machine(texts, nodes, error, instance, nic_gbits, network_within_nodes)
@@ -138,8 +138,8 @@ def discover(*, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbi
 
 
 def judge(program: File) -> Judged:
-    """What is wrong with a lowered program, whoever wrote it: a file of MSCCL's XML, an execution plan of MSCCL++, or a block program
-    in JSON (docs/formats.md)."""
+    """Verifies a lowered program, Chorale's or another's: a file of MSCCL's XML, an execution plan of MSCCL++, or
+    a block program in JSON (docs/formats.md)."""
     name, collective, ranks, instructions, modes = _chorale.judge(_text(program), os.fspath(program))
     return Judged(name, collective, ranks, instructions, {mode: fault for mode, (fault, _) in modes.items()},
                   {mode: depth for mode, (_, depth) in modes.items()})
@@ -148,7 +148,7 @@ def judge(program: File) -> Judged:
 @_with_options("frontier")
 def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None, progress: Listener = None,
              **options: Unpack[FrontierOptions]) -> Result:
-    """Every schedule that no other beats in steps and in rounds a chunk, with the claims that prove it.
+    """Every schedule that no other beats in steps and in rounds per chunk, with the claims that prove it.
 
     A block is cut into min_chunks to max_chunks chunks (as many as pay, if max_chunks is not given). `k`: at most steps + k
     rounds. `time_limit` is in seconds, `conflicts` of each question to a solver; a question that takes more is cut into `cubes`
@@ -157,7 +157,7 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     (`doing`, `points`, `seconds`), at most twenty times a second and at least once; what it raises ends the search and is
     raised here.
 
-    A limit leaves what was found, marked unproven, and `Result.stopped` says why. Ctrl-C raises chorale.Interrupted, a
+    A limit leaves what was found, marked unproven, and `Result.stopped` has the reason. Ctrl-C raises chorale.Interrupted, a
     KeyboardInterrupt that has what was found in its `result` (in a notebook: sys.last_value.result)."""
     there = _machine(machine)
     with _listening(progress) as listener:
@@ -175,13 +175,13 @@ def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = Non
 
 
 def classic(name: str, machine: Machine, *, chunks: int = 0, root: Optional[int] = None) -> Result:
-    """A hand-written algorithm (classics() lists them) as a result of one point, with the bounds of its collective. `chunks`:
-    pieces of a block; 0: the fewest that use all links which it wants to use at once."""
+    """A baseline (ring, tree, ...; classics() lists them) as a result of one point, with the bounds of its
+    collective. `chunks`: pieces of a block; 0: the fewest that use all links which it needs at once."""
     return _chorale.classic(name, _machine(machine), chunks, root)
 
 
 def classics() -> Dict[str, str]:
-    """The hand-written algorithms by name."""
+    """The baselines by name."""
     return dict(_chorale.classics())
 
 
@@ -199,7 +199,7 @@ def check(result: Union[Result, File], *, proofs: File = "", conflicts: Optional
 
 
 def read_result(file: File) -> Result:
-    """A result from a file. Every schedule in it is refereed, claims are believed; check() believes nothing."""
+    """A result from a file. Every schedule in it is verified, claims are believed; check() believes nothing."""
     return _chorale.read_result(os.fspath(file))
 
 
@@ -332,7 +332,7 @@ def _job(job: Union[Mapping[str, Any], File, None], axes: Optional[Mapping[str, 
 
 
 def _sized(template: Dict[str, Any], sizes: Mapping[str, int]) -> Dict[str, Any]:
-    """The template with these sizes of axes said."""
+    """The template with these sizes of axes."""
     rows = [dict(row) for row in template.get("axes", [])]
     for name, size in sizes.items():
         row = rows[_numbers("axes", [row.get("name", "") for row in rows])(name)]
@@ -352,7 +352,7 @@ def _numbers(what: str, names: List[str]) -> Callable[[str], int]:
 
 
 class _listening:
-    """A function for the search to tell, or None. The line on standard error is wiped away in the end."""
+    """A listener for the search, or None. The line on standard error is wiped away in the end."""
 
     def __init__(self, progress: Listener) -> None:
         self.wants, self.width = progress, 0

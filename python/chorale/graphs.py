@@ -13,8 +13,8 @@ ABILITIES = ("multicast", "reduce")
 
 def from_networkx(graph: Any, name: str = "") -> Topology:
     """A machine of a graph. Nodes are ranks in the order of the graph; those with switch=True are switches, and come after
-    them; with multicast=True and reduce=True they can do that. Edges are links, of an undirected graph both ways, with
-    `bandwidth` (chunks a round), `alpha_us` and `beta_us_per_byte` where given. graph.graph["limits"] may list shared limits:
+    them; with multicast=True and reduce=True they can do that. Edges are links, of an undirected graph in both
+    directions, with `bandwidth` (chunks per round), `alpha_us` and `beta_us_per_byte` where given. graph.graph["limits"] may list shared limits:
     {"name", "bandwidth", "links": [(u, v), ...], "multicast", "reduce"}, of a multigraph (u, v, key). The numbers of the
     nodes: list(graph), ranks first."""
     needed("networkx", "from_networkx()")
@@ -31,7 +31,7 @@ def from_networkx(graph: Any, name: str = "") -> Topology:
             try:
                 links.append(Link(number[ends[0]], number[ends[1]], **numbers))
             except TypeError as error:
-                raise InputError(f"edge {ends}: {numbers} are no numbers of a link; bandwidth is a whole number") from error
+                raise InputError(f"edge {ends}: {numbers} are not numbers of a link; bandwidth is an integer") from error
     limits = []
     for row in graph.graph.get("limits", ()):
         missing = [way for way in row["links"] if tuple(way) not in ids]
@@ -44,8 +44,8 @@ def from_networkx(graph: Any, name: str = "") -> Topology:
 
 
 def to_networkx(topology: Topology) -> Any:
-    """A DiGraph with what from_networkx() reads; a MultiDiGraph where links are parallel. Of a machine whose links are some
-    ways through its switches, the machine with its switches."""
+    """A DiGraph with what from_networkx() reads; a MultiDiGraph where links are parallel. If the links are routes through
+    switches, it is of the machine with its switches."""
     networkx = needed("networkx", "to_networkx()")
     topology = topology.with_switches()
     ends = [(link.src, link.dst) for link in topology.links]

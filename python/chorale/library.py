@@ -48,8 +48,8 @@ class Verified(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """How many answers there are, how many of them several files had alike, by file those that were taken from it, and how many
-    were put together of several."""
+    """How many answers there are, how many were equal in several files, by file those that were taken from it, and how many
+    were combined from several."""
 
     answers: int
     alike: int
@@ -85,7 +85,7 @@ class Library:
 
     def select(self, machine: str, collective: str, bytes: int, *, group: str = "all", root: int = 0, ranks: Iterable[int] = (),
                order: str = "") -> Chosen:
-        """The algorithm that should be fastest for blocks of so many bytes; `machine` as it was named when the library was built.
+        """The algorithm that should be fastest for blocks of `bytes` bytes; `machine` as it was named when the library was built.
         With `ranks` of these ranks of it, whatever group they are. With `order` only what was searched with sums in that order:
         "agreed", or "fixed", which gives the same bits for each size."""
         best: Optional[Chosen] = None
@@ -148,7 +148,7 @@ def _job(job: Dict[str, Any]) -> Any:
 
 
 def processes(jobs: int) -> Callable[[], concurrent.futures.Executor]:
-    """So many processes of this machine. They import the program that asks for them, so a script does that under
+    """`jobs` processes of this machine. They import the program that asks for them, so a script does that under
     `if __name__ == "__main__":`, as with all of multiprocessing."""
     return lambda: concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
 
@@ -157,7 +157,7 @@ def build(spec: File, file: File, executor: Optional[Executor] = None, *, retrie
           tell: Optional[Callable[[int, int], Any]] = None) -> Built:
     """Answers what the file `spec` asks for (docs/formats.md) and `file` has not. Workers of the executor search, and this process
     alone writes, each answer when it is there; without an executor it is one thread. An executor that breaks when a worker dies, as that of processes does, is to be given
-    as a function that makes one: it is made anew, and what was not answered is asked again, up to `retries` times a question.
+    as a function that makes one: it is made again, and what was not answered is asked again, up to `retries` times per question.
     `tell` is called with how many are answered, of how many."""
     if executor is None:
         executor = lambda: concurrent.futures.ThreadPoolExecutor(1)  # noqa: E731

@@ -1,5 +1,5 @@
 """Optimizers of data parallel training that reduce gradients, update, and gather parameters in one call: each rank keeps the
-state of its slice only. In the place of DistributedDataParallel and an optimizer:
+state of its slice only. Instead of DistributedDataParallel and an optimizer:
 
     model = ...                                            # not wrapped; parameters become those of rank 0
     optimizer = chorale.optim.FusedAdam(model.parameters(), lr=1e-3)
@@ -141,7 +141,7 @@ class _Fused(torch.optim.Optimizer):
         dist.broadcast(flat, workload.global_rank(self.group, 0), group=self.group)
 
     def part(self, count):
-        """This rank's slice of so many elements."""
+        """This rank's slice of this number of elements."""
         at = self.rank * (count // self.ranks) + min(self.rank, count % self.ranks)
         return slice(at, at + count // self.ranks + (self.rank < count % self.ranks))
 
@@ -188,7 +188,7 @@ class _Fused(torch.optim.Optimizer):
             told[0], fault = 1, error
         dist.all_reduce(told, dist.ReduceOp.MAX, group=self.group)
         if told[0]:
-            raise fault or RuntimeError("another rank refuses its parameters or gradients, and says why")
+            raise fault or RuntimeError("another rank refuses its parameters or gradients, and prints the reason")
         has, at = told.tolist(), 1
         used = []
         for rows in self.rows:
@@ -257,8 +257,8 @@ class _Fused(torch.optim.Optimizer):
 
     @torch.no_grad()
     def state_dict(self):
-        """As that of torch.optim.Adam, whole, whatever the number of ranks; called by all of them. `rows` says which
-        parameters are updated by one call, so that a resumed run sums in the same order."""
+        """As that of torch.optim.Adam, whole, whatever the number of ranks; called by all of them. `rows` has the
+        parameters that are updated by one call, so that a resumed run sums in the same order."""
         if dist.get_backend(self.group) == "gloo":
             try:
                 dist.monitored_barrier(self.group, PATIENCE)
@@ -297,7 +297,7 @@ class _Fused(torch.optim.Optimizer):
         self.state.clear()
 
     def refuse(self, state_dict):
-        """What is not a state of ours, before anything is changed."""
+        """What is not a state of these optimizers, before anything is changed."""
         def need(so, what):
             if not so:
                 raise ValueError(f"load_state_dict: {what}; give what state_dict() of a {type(self).__name__} gave")

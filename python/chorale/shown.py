@@ -49,7 +49,7 @@ def to_dataframe(self: Result) -> Any:
 
 
 def plot(self: Result, bytes: Optional[List[int]] = None, ax: Any = None) -> Any:
-    """A drawing of matplotlib: the points by steps and rounds a chunk; with sizes in bytes the least time of each, and what no
+    """A drawing of matplotlib: the points by steps and rounds per chunk; with sizes in bytes the least time of each, and what no
     schedule is faster than. The axes that were drawn on."""
     ax = ax if ax is not None else needed("matplotlib.pyplot", "plot()").subplots()[1]
     ax.set_title(f"{self.topology.name}, {self.collective.name}")
@@ -65,7 +65,7 @@ def plot(self: Result, bytes: Optional[List[int]] = None, ax: Any = None) -> Any
                 ax.plot([point.steps for point in points], [float(point.rate) for point in points], marker, label=label)
         if self.rate_bound is not None:
             ax.axhline(float(self.rate_bound), linestyle="--", label="none has fewer")
-        ax.set(xlabel="steps", ylabel="rounds a chunk")
+        ax.set(xlabel="steps", ylabel="rounds per chunk")
         ax.xaxis.get_major_locator().set_params(integer=True)
     ax.legend()
     return ax

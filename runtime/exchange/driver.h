@@ -347,7 +347,7 @@ inline std::int64_t driver_integer(const std::string& option, const std::string&
   char* end = nullptr;
   const long long number = std::strtoll(text.c_str(), &end, 10);
   require(!text.empty() && *end == 0 && number >= 0 && number < 1LL << 40,
-          option + ": '" + text + "' is no integer of 0 to 2^40 - 1");
+          option + ": '" + text + "' is not an integer of 0 to 2^40 - 1");
   return number;
 }
 
@@ -386,14 +386,14 @@ DriverOptions driver_options(int argc, char** argv) {
       options.sizes[word.substr(0, at)] = driver_integer(word.substr(0, at), word.substr(at + 1));
     else
       throw std::invalid_argument(
-          word + " is no option: [SIZE=VALUE ...] [--runs N] [--seed N] [--in FOLDER] [--out FOLDER]");
+          word + " is not an option: [SIZE=VALUE ...] [--runs N] [--seed N] [--in FOLDER] [--out FOLDER]");
   }
   typename Workload::Sizes sizes;
   for (const auto& given : options.sizes) {
     bool known = false;
     Workload::sizes(sizes,
                     [&](const std::string& each, std::int64_t&) { known = known || each == given.first; });
-    require(known, given.first + " is no size of " + Workload::kName);
+    require(known, given.first + " is not a size of " + Workload::kName);
   }
   return options;
 }

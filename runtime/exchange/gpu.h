@@ -460,7 +460,7 @@ class GpuTileWorker {
   void wait_for(std::int64_t begin, std::int64_t count) {
     std::size_t last = 0;
     tiles_.for_each_tile(begin, count, [&](int tile) {
-      if (!tiles_.is_made(tile)) throw std::logic_error("a tile is wanted before what it is made of");
+      if (!tiles_.is_made(tile)) throw std::logic_error("a tile is needed before its operands");
       last = std::max(last, place_[static_cast<std::size_t>(tile)]);
     });
     if (last <= waited_) return;  // those before it in the stream are made, too

@@ -112,7 +112,7 @@ TEST(Door, QuestionsThatDoNotFitAreRefused) {
               ThrowsMessage<InputError>(HasSubstr("has no root")));
 }
 
-// Of a ring of four, both ways: an Allgather takes 2 steps (the farthest block is two hops away) and 3/2 rounds a chunk
+// Of a ring of four, both ways: an Allgather takes 2 steps (the farthest block is two hops away) and 3/2 rounds per chunk
 // (three blocks arrive over two links).
 TEST(Door, BoundsAreToldAsTheyAreKnown) {
   const Topology ring = machine("ring:4");

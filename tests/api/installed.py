@@ -158,7 +158,7 @@ int main(void) {
   assert(found && chorale_best(found, 0) == -1 && chorale_best(found, 1024) == 0);
   assert(!chorale_compile(found, 7, "mpi", ".") && strstr(chorale_last_error(), "no point 7"));
   assert(!chorale_compile(found, 0, "mpl", ".") && strstr(chorale_last_error(), "did you mean 'mpi'?"));
-  assert(!chorale_compile(found, 0, "mpi", "") && strstr(chorale_last_error(), "directory: has no name"));
+  assert(!chorale_compile(found, 0, "mpi", "") && strstr(chorale_last_error(), "directory: is empty"));
   char* const page = chorale_page(found);
   assert(page && strncmp(page, "<!DOCTYPE html>", 15) == 0);
   /* A schedule that lacks what it needs, and a text that is cut. */

@@ -66,7 +66,7 @@ for row in rows:
     assert len(row) == 14 and row[3:6] == ["float", "avg", "2"] and row[9] == row[13] == "0", row
 assert any(line.startswith("# Out of bounds values : 0 OK") for line in text), text
 assert sum(line.startswith("# Avg bus bandwidth") for line in text) == 2, text
-for arguments, words in [(["allreduce", "nonsense"], "no way to do"), (["allreduce", "f.json"], "has no allreduce for 3 ranks"),
+for arguments, words in [(["allreduce", "nonsense"], "is not an algorithm for"), (["allreduce", "f.json"], "has no allreduce for 3 ranks"),
                          (["allreduce", "mpi", "--type", "half"], "has no type float16"), (["allreduce", "-b", "2K", "-e", "1K"], "-b"),
                          (["nonsense"], "nonsense")]:
     said = [line for line in bench(3, *arguments, code=2).stderr.splitlines() if line.startswith("chorale: ")]

@@ -50,7 +50,7 @@ run("check", "d.json")
 
 refusals = {
     "allgather gpu": "do not make this allgather",
-    "allgather socket": "is no level of this machine",
+    "allgather socket": "is not a level of this machine",
     "allgather gpu=c.json, allgather cpu": "no schedule that was given is of this collective",
     "sort gpu": "sort",
 }
@@ -68,13 +68,13 @@ strategy = json.loads((work / "p.json").read_text())["best"][0]["reductions"][0]
 assert text.count(", ".join(f"{i['operation'].lower()} {i['slice']}" for i in strategy)) > 0, text
 for command in (["run", "p.json"], ["emit", "p.json"]):
     assert "is a ranking of placements, not a result" in run(*command, code=2)
-assert "is no ranking of placements" in run("compose", "rack:1x1x2x4", "allreduce", "--outline", "c.json", code=2)
+assert "is not a ranking of placements" in run("compose", "rack:1x1x2x4", "allreduce", "--outline", "c.json", code=2)
 
 # A link fails: what is left of the old result is patched, and is where the search begins.
 run("frontier", "ring:4", "allgather", "--max-chunks", "2", "--json", "old.json")
 text = run("frontier", "ring:4", "allgather", "--max-chunks", "2", "--without-link", "0-1", "--repair", "old.json",
            "--json", "new.json")
-for words in ("sends had lost their way", "  old:     3/2 = 1.5 rounds a chunk", "  patched: ", "  now:     3 rounds a chunk"):
+for words in ("sends had lost their link", "  old:     3/2 = 1.5 rounds per chunk", "  patched: ", "  now:     3 rounds per chunk"):
     assert words in text, text
 run("check", "new.json")
 assert json.loads((work / "new.json").read_text())["complete"]

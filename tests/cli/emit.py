@@ -197,7 +197,7 @@ text = (work / "ring.json.msccl-xml/ring_4_allreduce_0.xml").read_text()
 assert 'inplace="1"' in text and 'outofplace="1"' in text
 (work / "pairs.json").write_text('{"collective": "pairs", "chunks": [{"pre": [0], "post": [1]}, {"pre": [1], "post": [0]}]}')
 run(chorale, "synthesize", "full:2", "./pairs.json", "--json", "custom.json")
-assert "has no name for the collective pairs" in run(chorale, "emit", "custom.json", "--target", "msccl-xml", code=2)
+assert "has no such collective: pairs" in run(chorale, "emit", "custom.json", "--target", "msccl-xml", code=2)
 
 # What it performs is in the file, whatever its root and whether or not it has a name.
 def names(work_file):
@@ -227,7 +227,7 @@ for machine, collective in [("full:2", "./pairs.json"), ("ring:4", "./sums.json"
 # What a target cannot express is said on standard error: one line if nothing is written, otherwise one for each point that is not.
 refused = subprocess.run([chorale, "emit", "custom.json", "--target", "msccl-xml", "-o", "none"], capture_output=True, text=True, cwd=work)
 assert refused.returncode == 2 and refused.stdout == "" and refused.stderr.count("\n") == 1, refused
-assert re.match(r"chorale: error: custom.json: none of its 2 points on the frontier can be written; point 0: .* has no name for the collective down; use --target json\n", refused.stderr), refused
+assert re.match(r"chorale: error: custom.json: none of its 2 points on the frontier can be written; point 0: .* has no such collective: down; use --target json\n", refused.stderr), refused
 assert not (work / "none").exists()
 run(chorale, "frontier", "ring:6", "allreduce", "--max-chunks", "6", "--json", "longer.json")
 for quiet in [[], ["-q"]]:

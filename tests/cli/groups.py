@@ -158,7 +158,7 @@ text = run("bounds", "torus:4x4", "allgather", "--groups", "column")
 assert "3/2" in text, text
 
 # What cannot be asked, and what to do.
-for question, words in ((["--group", "0,9"], "'9' is no rank of ring:4"), (["--group", "0,x"], "no rank"), (["--group", "1,1"], "rank 1 twice"),
+for question, words in ((["--group", "0,9"], "'9' is not a rank of ring:4"), (["--group", "0,x"], "no rank"), (["--group", "1,1"], "rank 1 twice"),
                         (["--group", "0,,1"], "lacks a rank"), (["--group", "0,-1"], "no rank"), (["--group", ""], "names nothing"), (["--groups", "0,1;1,2"], "rank 1 is in two groups"),
                         (["--groups", "0,1;"], "lacks a rank"), (["--groups", "row"], "no kind of group"), (["--group", "0,1", "--groups", "0;1"], "one of them"),
                         (["--counts", "1,1,1,1"], "use allgatherv"), (["--group", "0,1", "--root", "1"], "has no root")):

@@ -51,7 +51,7 @@ expect(report["machine"] == machine and machine["ranks"] == 3 and len(report["na
 expect(any("--nodes" in line for line in report["assumed"]), report["assumed"])
 # A row of three: an end receives both foreign chunks over its one link, whose two NVLinks are one unit.
 bound = runs("bounds", "./node.json", "allgather")
-expect("any chunk count:   2 rounds a chunk at least" in bound.stdout, bound.stdout, bound.stderr)
+expect("any chunk count:   2 rounds per chunk at least" in bound.stdout, bound.stdout, bound.stderr)
 expect(runs("topology", "import", "node.xml", "-o", "-").stdout == (work / "node.json").read_text(), "-o -")
 
 done = runs("topology", "import", "node.xml", "node.xml", "-o", "two.json")
@@ -85,10 +85,10 @@ for command in [["topology", "show", "ring:4"], ["bounds", "ring:4", "allgather"
                 ["hierarchy", "show", "ring:4"],
                 ["place", "ring:4", "--axes", "data=4", "--reduce", "data", "--bytes", "1M"]]:
     expect("no link 0-2" in refused(command, *command, "--without-link", "0-2"), command)
-    expect("is no rank" in refused(command, *command, "--without-rank", "7"), command)
+    expect("is not a rank" in refused(command, *command, "--without-rank", "7"), command)
     expect("no part" in refused(command, *command, "--degrade", "0-1=2"), command)
 bound = runs("bounds", "ring:4", "allgather", "--without-link", "0-1")
-expect("ring:4 without link 0-1" in bound.stdout and "3 rounds a chunk at least" in bound.stdout, bound.stdout)
+expect("ring:4 without link 0-1" in bound.stdout and "3 rounds per chunk at least" in bound.stdout, bound.stdout)
 done = runs("frontier", "ring:8", "allreduce", "--without-rank", "3", "--without-link", "0-1", "--conflicts", "0")
 expect("no path from rank 0 to rank 1" in done.stderr and done.returncode == 2, done)  # a ring cut twice is in two parts
 done = runs("frontier", "ring:4", "allgather", "--without-rank", "3", "--json", "line.json")

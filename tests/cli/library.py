@@ -100,7 +100,7 @@ nodes = {**spec, "machines": ["dgx-a100:2"], "groups": ["all", "node", "rank"], 
 began = time.monotonic()
 text = run("library", "build", "small.json", "-o", "whole.db", "--jobs", 2)
 took = time.monotonic() - began
-assert "7 questions in 12 places: 0 there before, 7 answered now, 0 open" in text, text
+assert "7 questions in 12 entries: 0 there before, 7 answered now, 0 open" in text, text
 assert "7 there before, 0 answered now" in run("library", "build", "small.json", "-o", "whole.db")
 whole, places = contents("whole.db")
 assert len(whole) == 7 and len(places) == 12 + 2 * 7
@@ -119,7 +119,7 @@ for order in ("fixed", "agreed"):
     assert says == order == "agreed" or order == "fixed" and says.startswith("(("), (order, says)
 run("library", "select", "orders.db", "torus:2x3", "allreduce", "--bytes", "1K")
 text = run("library", "show", "orders.db")
-assert "2 answers in 2 places" in text and text.count("allreduce, fixed order") == 1, text
+assert "2 answers in 2 entries" in text and text.count("allreduce, fixed order") == 1, text
 run("library", "select", "orders.db", "torus:2x3", "allreduce", "--ranks", "1,0,2,4,3,5", "--order", "agreed")
 run("library", "select", "orders.db", "torus:2x3", "allreduce", "--ranks", "0,1,2,3,4,5", "--order", "fixed")
 run("library", "verify", "orders.db")
@@ -142,7 +142,7 @@ assert len(contents("grows.db")[0]) == 2
 
 # The nodes of a machine, and its rails, are alike: one answer each.
 text = run("library", "build", "nodes.json", "-o", "nodes.db", "--jobs", 2)
-assert "3 questions in 3 places" in text, text
+assert "3 questions in 3 entries" in text, text
 # Where ranks sit is known where levels are outside of a node: two nodes of eight, one of them, one rank of each.
 with sqlite3.connect(work / "nodes.db") as file:
     assert dict(file.execute("SELECT grp, hosts FROM places")) == {
@@ -176,10 +176,10 @@ assert contents("whole.db") == (whole, places)
 text = run("library", "build", "pairs.json", "-o", "pairs.db", "--jobs", 2)
 kinds = sorted({line.split("  allgather")[0].split("pairs ")[1] for line in run("library", "show", "pairs.db").splitlines() if "allgather" in line})
 assert kinds[:2] == ["0 1", "0 8"] and all(len(kind.split()) == 2 for kind in kinds), kinds
-refused("say of which ranks: --ranks 0,1", "library", "select", "pairs.db", "dgx-a100:2", "allgather", "--group", "pairs")
+refused("name the ranks: --ranks 0,1", "library", "select", "pairs.db", "dgx-a100:2", "allgather", "--group", "pairs")
 rows = [run("library", "select", "pairs.db", "dgx-a100:2", "broadcast", "--root", 1, "--ranks", pair, "--json", "pair.json") for pair in ("0,1", "5,3", "2,10")]
 assert rows[0] == rows[1] != rows[2] and "verified" in run("check", "pair.json"), rows
-refused("is no further rank", "library", "select", "pairs.db", "dgx-a100:2", "allgather", "--ranks", "3,3")
+refused("is not a further rank", "library", "select", "pairs.db", "dgx-a100:2", "allgather", "--ranks", "3,3")
 
 # Killed at random moments, and resumed. Nothing stays in the temporary folder.
 kills, temporary = 0, work / "temporary"
@@ -230,7 +230,7 @@ assert [each.wait() for each in both] == [0, 0]
 assert contents("both.db") == (whole, places)
 
 # Nothing in the file is believed.
-assert "7 answers in 12 places: " in run("library", "verify", "whole.db")
+assert "7 answers in 12 entries: " in run("library", "verify", "whole.db")
 
 
 def changed(name, change):
@@ -258,7 +258,7 @@ assert "less.db: " in text, text
 text = run("library", "verify", changed("exchanged.db", exchanged), code=2)
 assert text.count("an answer is to another question than it is stored for") == 2, text
 refused("damaged", "library", "verify", changed("cut.db", lambda file: file.execute("UPDATE answers SET answer = substr(answer, 1, 20)")))
-refused("is no library", "library", "show", changed("other.db", lambda file: file.execute("DELETE FROM about")))
+refused("is not a library", "library", "show", changed("other.db", lambda file: file.execute("DELETE FROM about")))
 for command in (["show", "older.db"], ["build", "small.json", "-o", "older.db"]):
     refused("is a library of form 2, and this chorale has form 3", "library", *command[:1], *[changed(word, lambda file: file.execute(
         "UPDATE about SET value = '2'")) if word == "older.db" else word for word in command[1:]])
@@ -304,7 +304,7 @@ def worse(file):
 changed("worse.db", worse)
 for one, other, taken in [("worse.db", "whole.db", (0, 1)), ("whole.db", "worse.db", (1, 0))]:
     text = run("library", "merge", one, other, "-o", "merged.db")
-    assert without_notes(text) == ["7 answers: 6 found alike in several files", f"{taken[0]} taken from {one}", f"{taken[1]} taken from {other}"], text
+    assert without_notes(text) == ["7 answers: 6 equal in several files", f"{taken[0]} taken from {one}", f"{taken[1]} taken from {other}"], text
     merged, its_places = contents("merged.db")
     assert its_places == places
     assert merged == whole
@@ -343,15 +343,15 @@ for first, second in [(slice(0, 0), slice(None)), (slice(None), slice(0, 0)), (s
     changed("one.db", halves(0, first))
     changed("two.db", halves(-1, second))
     text = run("library", "merge", "one.db", "two.db", "-o", "merged.db")
-    assert without_notes(text) == ["7 answers: 6 found alike in several files", "1 put together of several", "0 taken from one.db", "0 taken from two.db"], text
+    assert without_notes(text) == ["7 answers: 6 equal in several files", "1 combined from several", "0 taken from one.db", "0 taken from two.db"], text
     merged, its_places = contents("merged.db")
-    assert its_places == places and "7 answers in 12 places: " in run("library", "verify", "merged.db")
+    assert its_places == places and "7 answers in 12 entries: " in run("library", "verify", "merged.db")
     ordered = lambda answers: {key: {**answer, "claims": sorted(map(json.dumps, strongest(answer["claims"])))} for key, answer in answers.items()}
     assert ordered(merged) == ordered(whole)
     with sqlite3.connect(work / "merged.db") as file:
         assert sorted(file.execute("SELECT point, median_us FROM measured")) == [(0, 9), (1, 10)]
 text = run("library", "merge", "whole.db", "weak.db", "grows.db", "-o", "merged.db")
-assert f"{7 + len(questions) + 2} answers: 0 found alike" in text, text
+assert f"{7 + len(questions) + 2} answers: 0 equal" in text, text
 run("library", "verify", "merged.db")
 refused("another question than it is stored for", "library", "merge", "exchanged.db", "-o", "x.db")
 refused("is one of the libraries", "library", "merge", "whole.db", "weak.db", "-o", "weak.db")
@@ -438,8 +438,8 @@ refused("-o", "library", "export", "whole.db", "torus:2x3", "allgather", "-o", "
 # What is asked wrongly.
 refused("there is no such library", "library", "show", "nowhere.db")
 (work / "empty.db").write_bytes(b"")
-refused("empty.db: is no library of chorale", "library", "show", "empty.db")
-refused("SQLite says", "library", "show", "a.json")
+refused("empty.db: is not a library of chorale", "library", "show", "empty.db")
+refused("SQLite: ", "library", "show", "a.json")
 refused("-o: is missing", "library", "build", "small.json")
 refused("it has that for all with root 0", "library", "select", "whole.db", "torus:2x3", "allreduce", "--root", 1)
 refused("drop it, or --repair", "frontier", "ring:4", "allgather", "--library", "x.db", "--repair", "t.json")

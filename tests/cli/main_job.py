@@ -22,7 +22,7 @@ def run(*command, code=0):
     return done.stdout
 
 
-# DGX-1 Allgather: the costs of Cai et al. 2021, table 4, and the bound of 7/6 rounds a chunk reached.
+# DGX-1 Allgather: the costs of Cai et al. 2021, table 4, and the bound of 7/6 rounds per chunk reached.
 text = run(chorale, "frontier", "dgx1", "allgather", "--max-chunks", "6", "--json", "ag.json")
 assert "complete" in text and "7/6" in text, text
 result = json.loads((work / "ag.json").read_text())
@@ -36,10 +36,10 @@ assert f"{len(result['points'])} schedules verified" in run(chorale, "check", "a
 # At each size the fastest point, and how far from the bound: 7/6 rounds of 1 MiB at 25 GB/s, and three steps.
 text = run(chorale, "show", "ag.json", "--bytes", "1K,1M", "--json", "sizes.json")
 rows = json.loads((work / "sizes.json").read_text())["rows"]
-assert [row["block_bytes"] for row in rows] == [1024, 1 << 20] and "times the bound" in text, (rows, text)
+assert [row["block_bytes"] for row in rows] == [1024, 1 << 20] and "x lower bound" in text, (rows, text)
 assert [result["points"][row["point"]]["steps"] for row in rows] == [2, 3] and "step 1" not in text, (rows, text)
 assert all(row["us"] >= row["least_us"] > 0 for row in rows) and abs(rows[1]["least_us"] - (3 * 0.7 + 7 / 6 * 2**20 * 4e-5)) < 1e-6, rows
-assert "times the bound" in run(chorale, "frontier", "ring:4", "allgather", "--bytes", "1K:1M:32")
+assert "x lower bound" in run(chorale, "frontier", "ring:4", "allgather", "--bytes", "1K:1M:32")
 assert "--bytes" in subprocess.run([chorale, "show", "ag.json", "--json", "x"], capture_output=True, text=True, cwd=work).stderr
 
 # The page holds the result and loads nothing.

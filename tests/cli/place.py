@@ -258,7 +258,7 @@ assert abs(hop[-1]["us"] - (5 + 16 * 8000 / 8e3)) < 1e-6, hop[-1]  # 16 GPUs sen
 everyone = ranking("a100:4", "--axes", "a=64", "--reduce", "a", "--bytes", "64000", "--goal", "alltoall")["best"][0]
 assert abs(everyone["us"] - (5 + 16 * 48 * 1000 / 8e3)) < 1e-6, everyone
 assert "stages" in run("place", "h100:128", "--job", str(examples / "gpt3-175b.json"), "--top", "1")
-assert "is no goal" in run("place", "a100:4", "--job", "bad.json", code=2)
+assert "is not a goal" in run("place", "a100:4", "--job", "bad.json", code=2)
 assert "is on both sides" in run("place", "a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "1G", "--order", "a<a", code=2)
 
 
@@ -330,7 +330,7 @@ assert totals == sorted(totals)
 assert [axis["size"] for axis in chosen["job"]["axes"]] == chosen["sizes"][0]["sizes"]
 alone = ranking("a100:4", "--job", template, "--axes", "tensor=8,data", "--devices", "32")
 assert [each["sizes"] for each in alone["sizes"]] == [[4, 8, 1]], alone["sizes"]
-for words, said in ((("--axes", "tensor=128"), "more than the template's 64"), (("--axes", "experts"), "is no axis"),
+for words, said in ((("--axes", "tensor=128"), "more than the template's 64"), (("--axes", "experts"), "is not an axis"),
                     (("--devices", "24"), "do not fill whole units"), (("--reduce", "data"), "excludes --reduce"),
                     (("--axes", "data=3"), "no sizes multiply to 64 devices")):
     assert said in run("place", "a100:4", "--job", template, *words, code=2), words
@@ -344,6 +344,6 @@ for text, slower in (("(node, InsideGroup, ReduceScatter); (node, Parallel(root)
     assert math.isclose(sum(each["us"] for each in first["own"]["instructions"]), first["own"]["us"])
 partial = "(node, InsideGroup, Reduce); (node, Master(root), AllReduce)"
 assert "fault" in ranking(*flat, "--strategy", partial)["best"][0]["reductions"][0]["own"]
-assert "yours is not valid here" in run("place", *flat, "--strategy", partial)
+assert "given strategy: not valid here" in run("place", *flat, "--strategy", partial)
 assert "has no form" in run("place", *flat, "--strategy", "(node, Inside, AllReduce)", code=2)
 print(f"{checked} strategies run, all right")

@@ -151,7 +151,7 @@ for name, script in {"plain": "", "fused": FUSED}.items():
             sums = dict(re.findall(r"^(\w+): (\w+)$", text, re.M))
             assert {"p", "m", "v"} <= set(sums), text
             assert results.setdefault(n, sums) == sums, f"{name}, {start}, {n} elements: {sums}, not {results[n]}"
-assert "is no size of adam" in run("./adam_threads", "M=3", code=2, cwd=work / "plain")
+assert "is not a size of adam" in run("./adam_threads", "M=3", code=2, cwd=work / "plain")
 for wrong in ("N=-1", "N=", "N=1K", "--runs=1"):
     assert run("./adam_threads", wrong, code=2, cwd=work / "plain").count("\n") == 1
 

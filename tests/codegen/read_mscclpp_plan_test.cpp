@@ -319,12 +319,12 @@ TEST(ReadMscclppPlan, what_cannot_be_understood_is_refused_with_its_place) {
   const auto op = [&](const Json& op) { return refused([&](Json& plan) { ops(plan, 1)[3] = op; }); };
   const Json put = mailboxes()["gpus"][0]["threadblocks"][0]["ops"][3];
   EXPECT_EQ(op({{"name", "fly"}}),
-            "plan: gpus[1].threadblocks[0].ops[3]: fly: is no operation that is understood here");
+            "plan: gpus[1].threadblocks[0].ops[3]: fly: is not an operation that is understood here");
   EXPECT_THAT(op({{"name", "pwsf"}}), HasSubstr("need a proxy"));
   EXPECT_THAT(op({{"name", "flush"}}), HasSubstr("need a proxy"));
   EXPECT_THAT(op(move("put", {local("i", 0)}, {remote(0, 0)}, "port")), HasSubstr("need a proxy"));
   EXPECT_THAT(op(move("put", {local("i", 0)}, {remote(1, 0)})), HasSubstr("buffer_id: 1 is out of range"));
-  EXPECT_THAT(op(move("put", {local("x", 0)}, {remote(0, 0)})), HasSubstr("'x' is no buffer"));
+  EXPECT_THAT(op(move("put", {local("x", 0)}, {remote(0, 0)})), HasSubstr("'x' is not a buffer"));
   EXPECT_THAT(op(move("put", {local("i", 0)}, {remote(0, 0, 2)})), HasSubstr("1 chunks and 2 chunks"));
   EXPECT_THAT(op(move("put", {local("i", 0), local("i", 0)}, {remote(0, 0)})),
               HasSubstr("2 sources, 1 dest"));
@@ -342,7 +342,7 @@ TEST(ReadMscclppPlan, what_cannot_be_understood_is_refused_with_its_place) {
               HasSubstr("more channels than the executor"));
   EXPECT_THAT(refused([](Json& p) { p["gpus"][0].erase("channels"); }), HasSubstr("'channels' is missing"));
   EXPECT_THAT(refused([](Json& p) { p.erase("protocol"); }), HasSubstr("'protocol' is missing"));
-  EXPECT_THAT(refused([](Json& p) { p["collective"] = "sendrecv"; }), HasSubstr("is no collective"));
+  EXPECT_THAT(refused([](Json& p) { p["collective"] = "sendrecv"; }), HasSubstr("is not a collective"));
   EXPECT_THAT(refused([](Json& p) { p["gpus"][1]["id"] = 0; }), HasSubstr("not in order"));
   EXPECT_THAT(refused([](Json& p) { p["gpus"][1]["channels"][0]["connected_to"] = Json::array({1}); }),
               HasSubstr("channel to the rank itself"));

@@ -308,7 +308,7 @@ TEST(Barriers, TwoBlocksThatMeetInAnotherOrderHang) {
             "depth 1");
   EXPECT_EQ(violations(c, program(1, 1), {.depth = 1}).front().words, "rank 0: block 1 has barrier 1 twice");
   EXPECT_EQ(violations(c, program(1, 3), {.depth = 1}).front().words,
-            "rank 0: nobody else has barrier 2 of block 0");
+            "rank 0: no other block has barrier 2 of block 0");
 }
 
 // The function alone, on a slot and those after it.

@@ -364,7 +364,7 @@ TEST(EmittedWorkload, SaysWhatIsWrongWithItsSizes) {
               testing::HasSubstr("w: there: T must be divisible by the 3 ranks"));
   EXPECT_NE(code, 0);
   EXPECT_THAT(emitted.run("H=0", code), testing::HasSubstr("w: size H must be at least 1"));
-  EXPECT_THAT(emitted.run("X=3", code), testing::HasSubstr("X is no size of moe"));
+  EXPECT_THAT(emitted.run("X=3", code), testing::HasSubstr("X is not a size of moe"));
 }
 
 // A view is read in the memory of its tensor, from its first element on and so many: by loops that reduce it,

@@ -120,7 +120,7 @@ TEST(Classic, ThePipelineOfATreeStartsAChunkAStep) {
 }
 
 // With many chunks, each rank of the two trees sends 2 parts of every chunk down and up in its inner tree,
-// and the leaf's part in the other: 4 sends for two chunks, that is 2 rounds a chunk on a hub, near the bound
+// and the leaf's part in the other: 4 sends for two chunks, that is 2 rounds per chunk on a hub, near the bound
 // 2(n-1)/n. The single tree needs 3: its inner ranks receive from two children and from above.
 TEST(Classic, TwoTreesUseTheBandwidthThatOneLeaves) {
   const auto rate = [](const std::string& name) {

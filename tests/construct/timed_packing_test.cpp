@@ -131,7 +131,7 @@ TEST(TimedPacking, LeavesAndSpinesAtTheBoundInTwoSteps) {
   ADD_FAILURE() << "nothing in two steps";
 }
 // Two boxes of eight ranks, each behind a wire of one unit. All eight chunks of a box come over the wire of
-// the other at least once, so eight rounds a chunk are needed, and more in three steps, since in the last one
+// the other at least once, so eight rounds per chunk are needed, and more in three steps, since in the last one
 // what comes in is spread no more.
 TEST(TimedPacking, BoxesBehindOneWire) {
   const Topology box = load_topology("dgx1");

@@ -53,7 +53,7 @@ class Exhaustive:
         return min(s + e for s, e in enumerate(excess) if steps is None or s <= steps)
 
     def frontier(self, machine, asked, space, direct_only=False):
-        """All best (steps, rounds a chunk as a pair) of a judge.Space, smallest first; None if unknown."""
+        """All best (steps, rounds per chunk as a pair) of a judge.Space, smallest first; None if unknown."""
         found = []
 
         def add(*parts, pieces):

@@ -426,7 +426,7 @@ def least_rounds(prices, machine, chunks, steps):
         nodes = machine.ranks + machine.switches
         far = [0 if n in sources else NEVER for n in range(nodes)]
         if machine.switches and len(costs) > 1:
-            raise Fault("prices of steps say nothing of switches")
+            raise Fault("prices of steps prove nothing about switches")
         anyway = machine.switches or steps is None
         for cost in costs if len(costs) > 1 else itertools.repeat(costs[0], nodes if anyway else steps):
             old = list(far)
@@ -720,7 +720,7 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
             raise Fault("the distance is less")
     elif shows in ("weights", "partition", "trees", "cuts", "entries"):
         if shows != "cuts" and machine.switches and steps == len(certificate["prices"]):
-            verdict.undecided.append(f"{where}: prices of steps say nothing of switches, and these may be of all steps")
+            verdict.undecided.append(f"{where}: prices of steps prove nothing about switches, and these may be of all steps")
         shown = {"weights": weights_show, "partition": partition_shows, "trees": trees_show, "cuts": cuts_show, "entries": entries_show}[shows](claim, machine, chunks)
         if shown == NEVER and claim["rounds"] is not None:
             verdict.undecided.append(f"{where}: more is true")
@@ -857,7 +857,7 @@ def families(result, ranks, space, zero, counts=None):
 
 
 def as_good(p, steps, rounds, chunks):
-    """Is point p no worse in steps and in rounds a chunk?"""
+    """Is point p no worse in steps and in rounds per chunk?"""
     return p["steps"] <= steps and p["rounds"] * chunks <= rounds * p["chunks"]
 
 
@@ -885,7 +885,7 @@ def room_for_better(p, families_, space):
 
 
 def least_rates(families_, space, most_steps):
-    """By most steps, 0 to these: the fewest rounds a chunk that no claim excludes; NEVER if all is excluded."""
+    """By most steps, 0 to these: the fewest rounds per chunk that no claim excludes; NEVER if all is excluded."""
     least = [NEVER]
     for steps in range(most_steps + 1):
         for family in families_ if space.steps is None or steps <= space.steps else []:
@@ -921,7 +921,7 @@ def judge_bound(p, families_, space):
 
 
 def best_rates(points, most_steps):
-    """By most steps, 0 to these: the fewest rounds a chunk of a point."""
+    """By most steps, 0 to these: the fewest rounds per chunk of a point."""
     rates = [(p["steps"], fractions.Fraction(p["rounds"], p["chunks"])) for p in points]
     starts = sorted({0, *(steps for steps, _ in rates if steps <= most_steps), most_steps + 1})
     return [best for start, end in itertools.pairwise(starts) for best in

@@ -160,7 +160,7 @@ for machine, ranks in (("full:8", 8), ("dgx1", 8), ("ring:4", 4)):
     _, out, log = run("mpirun", "--oversubscribe", "-n", ranks, "-x", f"LD_PRELOAD={preload}", "-x", "CHORALE_LOG", "-x", "CHORALE_ALGORITHMS", "./replica_bits",
                       env={"CHORALE_LOG": "1", "CHORALE_ALGORITHMS": str(work / f"{ranks}{machine[:3]}.db")})
     differing = re.findall(r"most elements that differ in bits from rank 0's: (\d+)", out)
-    ours = sum(map(int, re.findall(r"(\d+) collectives by algorithms of ours", log)))
+    ours = sum(map(int, re.findall(r"(\d+) collectives by Chorale's algorithms", log)))
     assert differing == ["0"] * 4 and ours >= 4, (machine, out, log)
     say("replica_bits.c", f"under the preload with a library of {machine}: 0 differ, {ours} collectives were ours")
 

@@ -72,7 +72,7 @@ TEST(JobTemplate, RefusesWhatIsNone) {
     return text.replace(at, from.size(), to);
   };
   const std::vector<std::pair<std::string, std::string>> wrong = {
-      {changed(R"("name": "data"})", R"("name": "max"})"), "is no name"},
+      {changed(R"("name": "data"})", R"("name": "max"})"), "is not a name"},
       {changed(R"("name": "tensor")", R"("name": "data")"), "has a meaning already"},
       {changed(R"("is": 6)", R"("is": "held")"), "'held' is not an operand"},
       {changed("100 / tensor", "100 / tensor +"), "expected a value"},

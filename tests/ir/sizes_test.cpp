@@ -52,7 +52,7 @@ TEST(Sizes, OfACollective) {
   EXPECT_THAT(refusal([] { make_collective("broadcast", 1, 16777216); }), HasSubstr("1280 MiB"));
   EXPECT_THAT(
       refusal([] { collective_from_json(R"({"collective":"alltoall","chunks":1000000})", "c.json", 4096); }),
-      AllOf(HasSubstr("c.json: collective"), HasSubstr("1000000 chunks a block for 4096 ranks")));
+      AllOf(HasSubstr("c.json: collective"), HasSubstr("1000000 chunks per block for 4096 ranks")));
   const Collective pairs = make_collective("alltoall", 100, 1);
   EXPECT_EQ(pairs.chunks.size(), 10'000u);
   // 10,000 chunks, each with one rank before and one after, in 100 buffers of 100 positions twice.
@@ -76,7 +76,7 @@ TEST(Sizes, OfAProgramsCollective) {
 TEST(Sizes, OfWhatACollectiveIsCutInto) {
   Collective one{.custom_name = "one", .ranks = 2, .chunks = {{.pre = {0}, .post = {1}}}};
   EXPECT_THAT(refusal([&] { refined(one, 1'000'000'000); }),
-              HasSubstr("1000000000 chunks a block for 2 ranks"));
+              HasSubstr("1000000000 chunks per block for 2 ranks"));
   one.chunks_per_block = 1'000'000;
   EXPECT_THAT(refusal([&] { refined(one, 5); }), HasSubstr("5 chunks of 1000000 in a block"));
 }
@@ -273,7 +273,7 @@ TEST(Sizes, OfPlacements) {
     hierarchy.levels.push_back({.name = "l" + std::to_string(i), .fan_out = 8});
     axes.push_back({"a" + std::to_string(i), 8});
   }
-  EXPECT_THAT(refusal([&] { all_matrices(hierarchy, axes, {}); }), HasSubstr("over 1000000 ways"));
+  EXPECT_THAT(refusal([&] { all_matrices(hierarchy, axes, {}); }), HasSubstr("over 1000000 placements"));
   // Axes that stay inside the last level have one way each there, if that is large enough.
   Conditions conditions;
   hierarchy.levels.back().fan_out = 8 << 18;

@@ -26,7 +26,7 @@ def replaced(algorithms, **more):
 
 
 def used(log):
-    return tuple(map(int, re.search(r"(\d+) collectives by algorithms of ours, (\d+) passed on", log).groups()))
+    return tuple(map(int, re.search(r"(\d+) collectives by Chorale's algorithms, (\d+) passed on", log).groups()))
 
 
 (work / "four").mkdir()

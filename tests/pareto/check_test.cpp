@@ -99,7 +99,7 @@ TEST(CheckResult, NamesTheClaimThatIsTooLarge) {
   ASSERT_FALSE(faults.empty());
   EXPECT_EQ(faults[0].place, FaultPlace{.claim = last});
   EXPECT_THAT(faults[0].words, testing::StartsWith("claims[" + std::to_string(last) +
-                                                   "]: collective broadcast: 1000000000 chunks a block"));
+                                                   "]: collective broadcast: 1000000000 chunks per block"));
 }
 
 // How much is looked at grows as the file does: with a collective made anew for each claim, every point compared

@@ -36,7 +36,7 @@ void expect_sound(const Result& result) {
   EXPECT_EQ(report.schedules, static_cast<int>(result.points.size()));
 }
 
-// Cai et al. 2021, table 4: latency-optimal in 2 steps, bandwidth-optimal at 7/6 rounds a chunk.
+// Cai et al. 2021, table 4: latency-optimal in 2 steps, bandwidth-optimal at 7/6 rounds per chunk.
 TEST(SearchFrontier, Dgx1Allgather) {
   const Result result = search("dgx1", "allgather", {.max_chunks = 6});
   expect_sound(result);
@@ -56,7 +56,7 @@ TEST(SearchFrontier, AllReduceTakesTheBestOfItsFamilies) {
   expect_sound(ring);
   // Directly, everything at once; in 2 + 2 steps of a quarter of the data: half the rounds.
   EXPECT_EQ(frontier(ring), (Costs{{2, 2, 1}, {4, 4, 4}}));
-  // The composed points of 4 chunks a block have 16 chunks a vector and 3/2 rounds a chunk, as has a tree.
+  // The composed points of 4 chunks a block have 16 chunks a vector and 3/2 rounds per chunk, as has a tree.
   const Result line = search("line:4", "allreduce", {.min_chunks = 4, .max_chunks = 4});
   expect_sound(line);
   EXPECT_EQ(frontier(line), (Costs{{3, 12, 4}, {4, 8, 4}, {6, 6, 4}}));

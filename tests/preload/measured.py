@@ -68,7 +68,7 @@ over = ["select", "two.db", "full:2", "allreduce", "--bytes", "3000"]
 file.execute("INSERT INTO measured SELECT key, 'nccl', point, bytes, 7, 7, 7, 1 FROM measured WHERE point = -1")
 file.execute("INSERT INTO measured SELECT key, 'nccl', point, bytes, 9, 9, 9, 1 FROM measured WHERE point >= 0 AND over = 'mpi'")
 file.commit()
-assert "there are times over mpi and nccl; say which decide: --over mpi" in run(chorale, "library", *over, code=2)
+assert "there are times over mpi and nccl; choose which decide: --over mpi" in run(chorale, "library", *over, code=2)
 text = run(chorale, "library", *over, "--over", "nccl")
 assert re.search(r"9 us\s+measured; NCCL.s own took 7 us", text), text
 assert "NCCL" not in run(chorale, "library", *over, "--over", "mpi")
@@ -90,7 +90,7 @@ for own in (0.05, 1e9):
     file.commit()
     text = mpirun(2, "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x", "CHORALE_ALGORITHMS=two.db", "./program")
     assert all(line in text for line in plain.splitlines()), text
-    used[own] = int(re.search(r"(\d+) collectives by algorithms of ours", text)[1])
+    used[own] = int(re.search(r"(\d+) collectives by Chorale's algorithms", text)[1])
     faster = "MPI_Allreduce, 2 ranks, blocks of 7 int32: passed on to MPI: its own was measured to be faster: 0.05 us against" in text
     assert faster == (own < 1), text
     assert ("took 0.05 us" in run(chorale, "library", "select", "two.db", "full:2", "allreduce", "--bytes", "3000")) == (own < 1)

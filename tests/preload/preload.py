@@ -40,7 +40,7 @@ def algorithms(folder, machine):
 
 
 def used(log):
-    return tuple(map(int, re.search(r"(\d+) collectives by algorithms of ours, (\d+) passed on", log).groups()))
+    return tuple(map(int, re.search(r"(\d+) collectives by Chorale's algorithms, (\d+) passed on", log).groups()))
 
 
 run(mpicc, "-O1", "-std=c11", source, "-o", "program")

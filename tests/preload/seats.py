@@ -35,7 +35,7 @@ def on(hosts, algorithms="two.db"):
     said = {}
     for call, ranks, root, what in re.findall(r"chorale: (MPI_\w+), (\d+) ranks, blocks of \d+ \w+(?:, root (\d+))?: (.*)", log):
         said.setdefault((call, int(ranks), int(root or 0)), set()).add(re.sub(r", point \d+$", "", what))
-    return said, tuple(map(int, re.search(r"(\d+) collectives by algorithms of ours, (\d+) passed on", log).groups()))
+    return said, tuple(map(int, re.search(r"(\d+) collectives by Chorale's algorithms, (\d+) passed on", log).groups()))
 
 
 link = {"fan_out": 2, "bandwidth_gbs": 10}

@@ -35,7 +35,7 @@ def with_ours(*program, algorithms, ranks=4, order=""):
 
 
 def used(log):
-    return tuple(map(int, re.search(r"(\d+) collectives by algorithms of ours, (\d+) passed on", log).groups()))
+    return tuple(map(int, re.search(r"(\d+) collectives by Chorale's algorithms, (\d+) passed on", log).groups()))
 
 
 four = work / "four"
@@ -67,7 +67,7 @@ run(chorale, "frontier", "full:4", "allreduce", "--order", "fixed", "--json", st
 text, log = with_ours("./program", algorithms={0: f"{four}; CHORALE_ORDER=fixed", 1: f"{four}; CHORALE_ORDER=fixed", 2: four, 3: four})
 assert text == plain and "ranks 0 and 2 of 4 have loaded different" in log and used(log)[0] == 0, log
 text, log = with_ours("./program", algorithms=four, order="Fixed")
-assert text == plain and used(log)[0] == 0 and log.count("CHORALE_ORDER: 'Fixed' is no order of sums: no algorithms are loaded; use fixed or agreed") == 1, log
+assert text == plain and used(log)[0] == 0 and log.count("CHORALE_ORDER: 'Fixed' is not an order of sums: no algorithms are loaded; use fixed or agreed") == 1, log
 for order in ("agreed", "fixed"):
     text, log = with_ours("./program", algorithms=four, order=order)
     assert text == plain and used(log)[0] > 100, log
@@ -80,7 +80,7 @@ os.mkfifo(work / "pipe.json")
 start = time.monotonic()
 text, log = with_ours("./program", algorithms=f"huge.json:pipe.json:/dev/zero:{four}")
 assert text == plain and used(log)[0] > 100, log
-assert "huge.json: is not loaded: 3 GiB" in log and "pipe.json: is no plain file" in log and "/dev/zero: is no plain file" in log, log
+assert "huge.json: is not loaded: 3 GiB" in log and "pipe.json: is not a plain file" in log and "/dev/zero: is not a plain file" in log, log
 assert time.monotonic() - start < 60, f"{time.monotonic() - start} s"
 
 # One rank has too little memory, for loading or for a call.

@@ -298,7 +298,7 @@ class Errors(unittest.TestCase):
                 (lambda: chorale.frontier(ring, "broadcast", root=4), "root 4"),
                 (lambda: chorale.frontier(ring, "allgather", root=1), "has no root"),
                 (lambda: chorale.frontier(ring, chorale.communication("allgather", "ring:5")), "is of 5 ranks"),
-                (lambda: chorale.communication("allgather", ring, group=[0, 4]), "'4' is no rank of ring:4"),
+                (lambda: chorale.communication("allgather", ring, group=[0, 4]), "'4' is not a rank of ring:4"),
                 (lambda: chorale.communication("allgather", ring, group=[]), "a list is empty"),
                 (lambda: chorale.communication("allgather", ring, groups=[[0, 1], [1]]), "rank 1 is in two groups"),
                 (lambda: chorale.communication("allgatherv", ring, counts=[1, 2]), "2 counts"),
@@ -357,13 +357,13 @@ class Errors(unittest.TestCase):
             chorale.frontier("ring:4", "allgather", chunks=2)
         with self.assertRaises(AttributeError):
             chorale.machine("ring:4").ranks = 5
-        number, truth = "is not a whole number", "is not True or False"
+        number, truth = "is not an integer", "is not True or False"
         for words, call in [(f"{name}: {value!r} {what}", functools.partial(chorale.frontier, "ring:4", "allgather", **{name: value})) for name, value, what in [
                 ("min_chunks", "a", number), ("max_chunks", 1.5, number), ("k", "1", number), ("max_steps", [2], number), ("conflicts", 1.5, number), ("jobs", "2", number),
                 ("cubes", "2", number), ("seed", "x", number), ("time_limit", "5", "is not a number"), ("use_bounds", "no", truth), ("use_symmetry", 0, truth)]] + [
-                ("chunks: 'a' is not a whole number", lambda: chorale.synthesize("ring:4", "allgather", chunks="a")),
-                ("rounds: 2.5 is not a whole number", lambda: chorale.synthesize("ring:4", "allgather", rounds=2.5)),
-                ("channels: '1' is not a whole number", lambda: chorale.compile(chorale.frontier("ring:4", "allgather"), "mpi", channels="1")),
+                ("chunks: 'a' is not an integer", lambda: chorale.synthesize("ring:4", "allgather", chunks="a")),
+                ("rounds: 2.5 is not an integer", lambda: chorale.synthesize("ring:4", "allgather", rounds=2.5)),
+                ("channels: '1' is not an integer", lambda: chorale.compile(chorale.frontier("ring:4", "allgather"), "mpi", channels="1")),
                 ("without_ranks: ", lambda: chorale.machine("ring:4", without_ranks=3)),
                 ("axes: ", lambda: chorale.place("a100:1", axes="d", reduce="d", bytes=1)),
                 ("chunks: ", lambda: chorale.bounds("ring:4", "allgather", chunks="1")),
@@ -503,7 +503,7 @@ class WithOthers(unittest.TestCase):
         self.assertEqual((again, again.multicast, again.reduce, again.limits[0].multicast, again.limits[0].reduce),
                          (able, [1], [0, 1], True, False))
         graph = networkx.Graph([(0, 1, {"bandwidth": 1.5})])
-        with self.assertRaisesRegex(chorale.InputError, "whole number"):
+        with self.assertRaisesRegex(chorale.InputError, "integer"):
             chorale.Topology.from_networkx(graph)
 
     def test_tables(self):

@@ -15,7 +15,7 @@ target_include_directories(mpi_program PRIVATE ${PROJECT_SOURCE_DIR})
 target_link_libraries(mpi_program PRIVATE MPI::MPI_CXX chorale_warnings)
 add_test(NAME codegen.mpi_program COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe -n 2 $<TARGET_FILE:mpi_program> 1001 3)
 set_tests_properties(codegen.mpi_program PROPERTIES
-  TIMEOUT 300 PASS_REGULAR_EXPRESSION "1001 elements a block, best of 3: .* us, 0 wrong"
+  TIMEOUT 300 PASS_REGULAR_EXPRESSION "1001 elements per block, best of 3: .* us, 0 wrong"
   ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;ASAN_OPTIONS=detect_leaks=0")
 
 foreach(ranks 1 2 5 8)

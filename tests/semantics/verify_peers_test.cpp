@@ -282,7 +282,7 @@ TEST(VerifyPeers, form_is_checked_first) {
     return found.empty() ? Fault{} : found.front();
   };
   EXPECT_THAT(fault([](auto& p) { p.ranks.pop_back(); }), says(Kind::Size, "for 2 ranks, the program for 1"));
-  EXPECT_THAT(fault([](auto& p) { p.chunks_per_block = 2; }), says(Kind::Size, "2 chunks a block"));
+  EXPECT_THAT(fault([](auto& p) { p.chunks_per_block = 2; }), says(Kind::Size, "2 chunks per block"));
   EXPECT_THAT(fault([](auto& p) { p.ranks[1].input_chunks = 2; }),
               says(Kind::Size, "the input has 2 chunks"));
   EXPECT_THAT(fault([](auto& p) { p.ranks[1].output_chunks = 1; }),

@@ -88,7 +88,8 @@ TEST(VerifyProgram, Sizes) {
     EXPECT_THAT(faults(change), Contains(says(kind, words)));
   };
   expect([](Program& p, List&) { p.ranks.clear(); }, Kind::Size, "the program for 0");
-  expect([](Program& p, List&) { p.chunks_per_block = 1; }, Kind::Size, "1 chunk a block, the collective 2");
+  expect([](Program& p, List&) { p.chunks_per_block = 1; }, Kind::Size,
+         "1 chunk per block, the collective 2");
   expect([](Program& p, List&) { p.ranks[1].input_chunks = 3; }, Kind::Size,
          "rank 1: the input has 3 chunks");
   expect([](Program& p, List&) { p.ranks[1].output_chunks = 3; }, Kind::Size,

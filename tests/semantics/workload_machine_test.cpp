@@ -480,7 +480,7 @@ TEST(Inputs, AreWhatTheirTypesSay) {
       [&] {
         interpret(w, {.tensors = {{"x", {{0.1}, {0.1}}}}});
       },
-      ThrowsMessage<std::logic_error>(HasSubstr("0.1 is no fp16")));
+      ThrowsMessage<std::logic_error>(HasSubstr("0.1 is not of type fp16")));
   EXPECT_THROW(interpret(w, {.tensors = {{"x", {{1}, {2}}}}}), std::logic_error);
   EXPECT_THROW(interpret(w, {.tensors = {{"x", {{1}}}}}), std::logic_error);
 }

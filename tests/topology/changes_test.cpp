@@ -95,15 +95,15 @@ TEST(Changes, RefusesInOneLine) {
   EXPECT_THAT(refusal("ring:4", {.without_links = {"0-2"}}), HasSubstr("ring:4 has no link 0-2"));
   EXPECT_THAT(refusal("ring:4", {.without_links = {"0"}}), HasSubstr("'0' names no link"));
   EXPECT_THAT(refusal("ring:4", {.without_links = {"0-9"}}),
-              HasSubstr("'9' is no rank or switch of ring:4; use 0 to 3"));
+              HasSubstr("'9' is not a rank or switch of ring:4; use 0 to 3"));
   EXPECT_THAT(refusal("ring:4", {.without_links = {"0-switch1"}}),
-              HasSubstr("'switch1' is no rank or switch"));
-  EXPECT_THAT(refusal("ring:4", {.without_ranks = {"4"}}), HasSubstr("'4' is no rank of ring:4"));
+              HasSubstr("'switch1' is not a rank or switch"));
+  EXPECT_THAT(refusal("ring:4", {.without_ranks = {"4"}}), HasSubstr("'4' is not a rank of ring:4"));
   EXPECT_THAT(refusal("ring:2", {.without_ranks = {"0", "1"}}), HasSubstr("leaves no rank"));
-  EXPECT_THAT(refusal("ring:4", {.degraded = {"0-1"}}), HasSubstr("says no part"));
+  EXPECT_THAT(refusal("ring:4", {.degraded = {"0-1"}}), HasSubstr("has no fraction"));
   for (const char* part : {"0", "1", "-1", "nan", "2", "1e-9", "", "half"})
     EXPECT_THAT(refusal("ring:4", {.degraded = {"0-1=" + std::string(part)}}),
-                HasSubstr("is no part of a bandwidth"));
+                HasSubstr("is not a fraction of a bandwidth"));
 }
 
 }  // namespace

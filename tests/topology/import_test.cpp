@@ -196,11 +196,11 @@ TEST(Instances, CompleteASkeleton) {
   for (int i = 0; i < 8; ++i)
     gpus += "<pci busid=\"" + std::to_string(i) +
             "\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\"/>";
-  EXPECT_THAT(refusal(nccl(gpus)), HasSubstr("say --instance TYPE"));
+  EXPECT_THAT(refusal(nccl(gpus)), HasSubstr("use --instance TYPE"));
   EXPECT_THAT(refusal(nccl(gpus), {.choices = {.instance = "pdp-11"}}), HasSubstr("'pdp-11' is not known"));
   const Import named = import_of(nccl(gpus), {.choices = {.instance = "azure-ndv5"}});
   EXPECT_DOUBLE_EQ(named.unit_gbs, 18 * 20.6);
-  EXPECT_THAT(named.assumed, Contains(HasSubstr("taken for azure-ndv5 (as was said)")));
+  EXPECT_THAT(named.assumed, Contains(HasSubstr("taken for azure-ndv5 (as specified)")));
   EXPECT_DOUBLE_EQ(imported({{"ndv4-topo.xml", nccl(gpus)}}).unit_gbs, 240);
 }
 
@@ -252,10 +252,10 @@ TEST(NvidiaSmi, PciByItsClasses) {
 TEST(NvidiaSmi, RefusesInOneLine) {
   EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tNV2\n"), HasSubstr("has rows for 1 of 2 devices"));
   EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tNV2\nGPU1\tNV3\t X \n"),
-              HasSubstr("a.file:2: says another way to GPU1"));
+              HasSubstr("a.file:2: lists another connection to GPU1"));
   EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tNV-2\nGPU1\tNV2\t X \n"), HasSubstr("a.file:2: "));
   EXPECT_THAT(refusal("\tGPU0\tGPU1\nGPU0\t X \tWIFI\nGPU1\tNV2\t X \n"),
-              HasSubstr("'WIFI' is no cell of GPU1"));
+              HasSubstr("'WIFI' is not a cell of GPU1"));
 }
 
 TEST(HwlocXml, MatrixOfNvlinks) {
@@ -394,7 +394,7 @@ TEST(Import, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refusal("hello"), HasSubstr("is of no known format"));
   EXPECT_THAT(refusal("{}"), HasSubstr("is of no known format"));
   EXPECT_THAT(refusal("<a/>"), HasSubstr("is of no known format"));
-  EXPECT_THAT(refusal(R"({"topology":"x","ranks":2})"), HasSubstr("is a machine of ours already"));
+  EXPECT_THAT(refusal(R"({"topology":"x","ranks":2})"), HasSubstr("is a machine of Chorale already"));
   EXPECT_THAT(refusal(R"({"intranode_sketch":{}})"), HasSubstr("is a sketch of TACCL"));
 }
 

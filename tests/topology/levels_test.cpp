@@ -263,7 +263,7 @@ TEST(Levels, HaveTheNumbersOfTheGraph) {
 TEST(Levels, WhatCouldTakeHoursIsGivenUp) {
   Topology t = named_topology("full:360");
   t.limits.push_back({.name = "odd", .links = {0, 1}, .bandwidth = 1});
-  EXPECT_EQ(levels_of(t).why_none, "is divided in no way that was found in a moment");
+  EXPECT_EQ(levels_of(t).why_none, "has no division that was found in a moment");
 }
 
 TEST(Levels, WhatHasNoneSaysWhy) {

@@ -58,8 +58,8 @@ TEST(TimingLog, SaysWhereAndWhatIsWrong) {
     }
     return "";
   };
-  EXPECT_THAT(refusal(""), HasSubstr("x.log: is no log that is known"));
-  EXPECT_THAT(refusal("1 2\n3 4\n"), HasSubstr("is no log that is known"));
+  EXPECT_THAT(refusal(""), HasSubstr("x.log: is not a known log"));
+  EXPECT_THAT(refusal("1 2\n3 4\n"), HasSubstr("is not a known log"));
   EXPECT_THAT(refusal("# OSU MPI Allreduce Latency Test v7\n8 1\n"),
               HasSubstr("x.log:1: is of another test"));
   EXPECT_THAT(refusal("# OSU MPI Bi-Directional Bandwidth Test\n"), HasSubstr("x.log:1: is of another test"));
@@ -68,8 +68,8 @@ TEST(TimingLog, SaysWhereAndWhatIsWrong) {
   EXPECT_THAT(refusal("# OSU MPI Latency Test\n# Size\n"), HasSubstr("x.log: has no times in it"));
   EXPECT_THAT(refusal("# OSU MPI Latency Test\n8\n"), HasSubstr("x.log:2: ends before its time"));
   EXPECT_THAT(refusal("# OSU MPI Latency Test\n8 0\n"), HasSubstr("x.log:2: has a time or rate of 0"));
-  EXPECT_THAT(refusal("# OSU MPI Latency Test\n8 -1\n"), HasSubstr("x.log:2: '-1' is no number"));
-  EXPECT_THAT(refusal("# OSU MPI Latency Test\n8 nan\n"), HasSubstr("'nan' is no number"));
+  EXPECT_THAT(refusal("# OSU MPI Latency Test\n8 -1\n"), HasSubstr("x.log:2: '-1' is not a number"));
+  EXPECT_THAT(refusal("# OSU MPI Latency Test\n8 nan\n"), HasSubstr("'nan' is not a number"));
   EXPECT_THAT(refusal("# OSU MPI Latency Test\n1e300 2\n"), HasSubstr("more than 10^15 bytes"));
   EXPECT_THAT(refusal(nccl_tests.substr(0, nccl_tests.find("10.50"))), HasSubstr("ends before its time"));
 }

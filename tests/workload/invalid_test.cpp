@@ -60,10 +60,10 @@ TEST(Invalid, Types) {
        "counted from the last side; sides have to be the same, or 1, or not there"},
       {"x = Slice(a, 0) + Slice(a, 1)\nreturn x",
        "w:16:1: x: x_1 (fp16[4, N] Sliced(0)) and x_2 (fp16[4, N] Sliced(1)) have other slices; AllGather "
-       "one of them, or slice both alike"},
+       "one of them, or slice both equally"},
       {"x = Slice(a, flat) + s\nreturn x",
        "w:16:1: x: x_1 (fp16[4, N] Sliced(flat)) and s (fp32[N] Sliced(0)) have other slices; AllGather one "
-       "of them, or slice both alike"},
+       "of them, or slice both equally"},
       {"x = q + u\nreturn x",
        "w:16:1: x: no group has all of its operands; declare them for the same groups, or Send one to where "
        "the others are"},
@@ -126,10 +126,12 @@ TEST(Invalid, Types) {
        "w:16:5: x: Send takes a tensor of groups, and not p (fp32[N] Replicated); declare what it is made of "
        "with GROUP"},
       {"x = Send(u, GROUP + 1)\nreturn x",
-       "w:16:5: x: u (fp32[N] Local GROUP) is sent to GROUP + 1, and there is none; send the other way, or "
+       "w:16:5: x: u (fp32[N] Local GROUP) is sent to GROUP + 1, and there is none; send in the other "
+       "direction, or "
        "declare more groups"},
       {"x = Send(q, GROUP - 1)\nreturn x",
-       "w:16:5: x: q (fp32[N] Replicated GROUP) is sent to GROUP - 1, and there is none; send the other way, "
+       "w:16:5: x: q (fp32[N] Replicated GROUP) is sent to GROUP - 1, and there is none; send in the other "
+       "direction, "
        "or declare more groups"},
       {"x = MatMul(a, b)\nreturn x",
        "w:16:5: x: no rank can compute its part of a (fp16[4, N] Replicated) by b (fp16[N, 3] Sliced(0)) "
@@ -154,7 +156,7 @@ TEST(Invalid, Types) {
        "w:16:5: x: a (fp16[4, N] Replicated) and x_1 (fp32[N, 3] Replicated) have elements of two types; "
        "Cast one of them"},
       {"Tensor l(int32, [N, N], Replicated)\nx = MatMul(l, l)\nreturn x",
-       "w:17:5: x: l (int32[N, N] Replicated) has whole numbers, which libraries do not multiply; Cast both "
+       "w:17:5: x: l (int32[N, N] Replicated) has integers, which libraries do not multiply; Cast both "
        "to fp32 or fp64"},
       {"Tensor j(fp32, [2, 3, 5], Replicated)\nTensor l(fp32, [3, 5, 3], Replicated)\nx = MatMul(j, "
        "l)\nreturn x",
@@ -168,7 +170,7 @@ TEST(Invalid, Types) {
        "w:16:5: x: i (fp32[1, 2, 5, 5] Replicated) with a (fp16[4, N] Replicated): both have four sides; "
        "images are [N, C, H, W], windows [O, C, h, w]"},
       {"x = Convolution(i, i, stride = 0)\nreturn x",
-       "w:16:32: found '0', expected the stride, a whole number from 1 to 1048576; see docs/workloads.md, "
+       "w:16:32: found '0', expected the stride, an integer from 1 to 1048576; see docs/workloads.md, "
        "'Grammar'"},
       {"Tensor j(fp32, [1, 2, 9, 9], Replicated)\nx = Convolution(i, j, padding = 1)\nreturn x",
        "w:17:5: x: its window, 9 long, is longer than what it is moved over, 7 with the padding; pad more"},
@@ -203,7 +205,7 @@ TEST(Invalid, Programs) {
       {"p_ = Update(p, p + 1)\nx = Update(p, c * g)\nreturn p_",
        "w:17:5: x: updates p, which p_ updates, too; update a tensor once"},
       {"x = p + 1\ny = Update(x, x + 1)\nreturn y",
-       "w:17:5: y: updates 'x', which is no tensor from outside; declare it as a Tensor before"},
+       "w:17:5: y: updates 'x', which is not a tensor from outside; declare it as a Tensor before"},
       {"x = Update(p, Cast(fp16, p))\nreturn x",
        "w:16:5: x: is fp16[N] Replicated, and p, which it updates, is fp32[N] Replicated; shape and element "
        "type have to be the same; Cast changes the type"},
@@ -255,10 +257,11 @@ TEST(Invalid, Programs) {
        "w:16:8: kernel f: y gathers fp16, and x scatters fp32; a fused AllReduce sends elements of one type: "
        "Cast before, or make two kernels"},
       {"kernel f {\n  x = Reduce(\"+\", g, 1)\n  y = Broadcast(x)\n}\nreturn y",
-       "w:16:8: kernel f: y (Broadcast) and x (Reduce) are no fused collective; of two, only ReduceScatter "
+       "w:16:8: kernel f: y (Broadcast) and x (Reduce) are not a fused collective; of two, only "
+       "ReduceScatter "
        "and AllGather can be in one kernel; make several"},
       {"kernel f {\n  x = ReduceScatter(\"+\", g)\n  y = Reduce(\"+\", g, 0)\n}\nreturn x, y",
-       "w:16:8: kernel f: y (Reduce) and x (ReduceScatter) are no fused collective; of two, only "
+       "w:16:8: kernel f: y (Reduce) and x (ReduceScatter) are not a fused collective; of two, only "
        "ReduceScatter and AllGather can be in one kernel; make several"},
       {"kernel f {\n  x = s + 1\n  y = p + 1\n}\nreturn x, y",
        "w:16:8: kernel f: y is fp32[N] Replicated, and the kernel goes over fp32[N] Sliced(0); shape, layout "
@@ -280,12 +283,14 @@ TEST(Invalid, Programs) {
       {"overlap o {\n  x = AllReduce(\"+\", g)\n  y = AllReduce(\"max\", g)\n}\nreturn x, y",
        "w:16:9: overlap o: y does not read what x makes; overlap a producer with its consumer"},
       {"overlap o {\n  x = AllReduce(\"+\", g)\n  y = x + 1\n}\nreturn x, y",
-       "w:16:9: overlap o: x and y are no pair that can be overlapped; pairs are MatMul or Convolution with "
+       "w:16:9: overlap o: x and y are not a pair that can be overlapped; pairs are MatMul or Convolution "
+       "with "
        "a collective, AllGather or AllToAll with them, ReduceScatter with Send, Send with AllGather, and "
        "MatMuls with what is computed between them, row by row"},
       {"Tensor l(fp16, [3, N], Local GROUP)\noverlap o {\n  x = MatMul(l, k)\n  y = Send(x, GROUP + "
        "1)\n}\nreturn y",
-       "w:17:9: overlap o: x and y are no pair that can be overlapped; pairs are MatMul or Convolution with "
+       "w:17:9: overlap o: x and y are not a pair that can be overlapped; pairs are MatMul or Convolution "
+       "with "
        "a collective, AllGather or AllToAll with them, ReduceScatter with Send, Send with AllGather, and "
        "MatMuls with what is computed between them, row by row"},
   };
@@ -304,23 +309,23 @@ TEST(Invalid, Texts) {
       {"workload 3", "w:1:10: found '3', expected a name for the program; see docs/workloads.md, 'Grammar'"},
       {"workload kernel", "w:1:10: the name 'kernel' is a word of the language; choose another one"},
       {"workload w ranks 0",
-       "w:1:18: found '0', expected how many ranks, a whole number from 1 to 4096; see docs/workloads.md, "
+       "w:1:18: found '0', expected how many ranks, an integer from 1 to 4096; see docs/workloads.md, "
        "'Grammar'"},
       {"workload w ranks 4097",
-       "w:1:18: found '4097', expected how many ranks, a whole number from 1 to 4096; see docs/workloads.md, "
+       "w:1:18: found '4097', expected how many ranks, an integer from 1 to 4096; see docs/workloads.md, "
        "'Grammar'"},
       {"workload w ranks 64 groups 65", "w:1:1: 64 ranks in each of 65 groups; there are 1 to 4096 in all"},
       {"workload w size N = 3 ranks 4",
        "w:1:23: found 'ranks', expected a statement; ranks and groups stand right after the program's name"},
       {"workload w size N = 0",
-       "w:1:21: found '0', expected a number or a size, a whole number from 1 to 4611686018427387904; see "
+       "w:1:21: found '0', expected a number or a size, an integer from 1 to 4611686018427387904; see "
        "docs/workloads.md, 'Grammar'"},
       {"workload w size N = 2^70",
-       "w:1:23: found '70', expected the exponent, a whole number from 0 to 62; see docs/workloads.md, "
+       "w:1:23: found '70', expected the exponent, an integer from 0 to 62; see docs/workloads.md, "
        "'Grammar'"},
       {"workload w size N = 2^62 * 4", "w:1:28: the product is too large; 4611686018427387904 is the most"},
       {"workload w size N = 1.5",
-       "w:1:21: found '1.5', expected a number or a size, a whole number from 1 to 4611686018427387904; see "
+       "w:1:21: found '1.5', expected a number or a size, an integer from 1 to 4611686018427387904; see "
        "docs/workloads.md, 'Grammar'"},
       {"workload w size N = M", "w:1:21: there is no size 'M'; write \"size NAME = NUMBER\" before"},
       {"workload w size N = 2^50", "w:1:17: the size N is 1125899906842624; sizes are 1 to 281474976710656"},
@@ -336,7 +341,7 @@ TEST(Invalid, Texts) {
       {"workload w Tensor x(fp32, [3 4], Local)",
        "w:1:30: found '4', expected ',' or ']' after a side; see docs/workloads.md, 'Grammar'"},
       {"workload w Tensor x(fp32, [0], Local)",
-       "w:1:28: found '0', expected a number or a size, a whole number from 1 to 4611686018427387904; see "
+       "w:1:28: found '0', expected a number or a size, an integer from 1 to 4611686018427387904; see "
        "docs/workloads.md, 'Grammar'"},
       {"workload w Tensor x(fp32, [2^40, 2^40], Local)",
        "w:1:19: x: [1099511627776, 1099511627776] are too many elements; 281474976710656 are the most"},
@@ -352,9 +357,9 @@ TEST(Invalid, Texts) {
        "w:1:19: x: Rooted(2) names rank 2, and the ranks are 0 to 1; choose a layout that the tensor can "
        "have"},
       {"workload w Tensor x(fp32, [3], Local GROUP 1)",
-       "w:1:44: found '1', expected a group, a whole number from 0 to 0; see docs/workloads.md, 'Grammar'"},
+       "w:1:44: found '1', expected a group, an integer from 0 to 0; see docs/workloads.md, 'Grammar'"},
       {"workload w groups 3 Tensor x(fp32, [3], Local GROUP 2..1)",
-       "w:1:56: found '1', expected the last group, a whole number from 2 to 2; see docs/workloads.md, "
+       "w:1:56: found '1', expected the last group, an integer from 2 to 2; see docs/workloads.md, "
        "'Grammar'"},
       {"workload w Tensor x(fp32, [3, 2], Local) scattered",
        "w:1:19: x: is scattered, and has the shape [3, 2]; scattered tensors are a list, with one side for "
@@ -388,7 +393,7 @@ TEST(Invalid, Texts) {
        "w:1:51: found '1', expected GROUP + 1 or GROUP - 1; tensors are sent to the same rank of the next "
        "group, or the one before"},
       {"workload w Tensor g(fp32, [3], Local) x = Random(1.5)",
-       "w:1:50: found '1.5', expected the number of a stream, a whole number from 0 to 4294967295; see "
+       "w:1:50: found '1.5', expected the number of a stream, an integer from 0 to 4294967295; see "
        "docs/workloads.md, 'Grammar'"},
       {"workload w Tensor g(fp32, [3], Local) x = Convolution(g, g, dilation = 2)",
        "w:1:61: found 'dilation', expected stride or padding; see docs/workloads.md, 'Grammar'"},
@@ -407,7 +412,8 @@ TEST(Invalid, Texts) {
       {"workload w kernel k { kernel l { } }",
        "w:1:23: found 'kernel', expected an operation, NAME = ..., or '}'; see docs/workloads.md, 'Grammar'"},
       {"workload w op f(x) = y",
-       "w:1:22: 'y' is no parameter of the operator; operators see their parameters only: give it one more"},
+       "w:1:22: 'y' is not a parameter of the operator; operators see their parameters only: give it one "
+       "more"},
       {"workload w op f(x, x) = x", "w:1:20: 'x' is a parameter already; choose another name"},
       {"workload w op f(x) = AllReduce(\"+\", x)",
        "w:1:22: 'AllReduce' is not pointwise; operators of one's own have arithmetic and functions of "

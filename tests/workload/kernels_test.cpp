@@ -153,9 +153,9 @@ TEST(Kernels, SumNoScalarsInOneMessageThatAreNotAlike) {
   const std::string fused = "fuse(k; x, y)";
   EXPECT_EQ(said("x = AllReduce(\"+\", a)\ny = AllReduce(\"+\", b)", fused), "");
   EXPECT_THAT(said("x = AllReduce(\"+\", a)\ny = AllReduce(\"max\", b)", fused),
-              testing::HasSubstr("y and x are no sums of one message"));
+              testing::HasSubstr("y and x are not sums of one message"));
   EXPECT_THAT(said("x = AllReduce(\"+\", a)\ny = AllReduce(\"+\", c)", fused),
-              testing::HasSubstr("y and x are no sums of one message"));
+              testing::HasSubstr("y and x are not sums of one message"));
   EXPECT_THAT(said("x = AllReduce(\"+\", a)\ny = AllReduce(\"+\", t)", fused),
               testing::HasSubstr("y is an AllReduce, which hands nothing over"));
   EXPECT_THAT(said("x = AllReduce(\"+\", a)\nz = a + x\ny = AllReduce(\"+\", z)", fused),
@@ -203,7 +203,7 @@ TEST(Overlaps, LetRowsThroughSeveralProducts) {
   back = AllToAll(down)
 })"),
             "");
-  const std::string none = "are no pair that can be overlapped";
+  const std::string none = "are not a pair that can be overlapped";
   // What is computed last is read by nobody in it.
   EXPECT_THAT(refusal("overlap o {\nthere = AllToAll(x)\nup = MatMul(there, w1)\nback = ReLU(up)\n}"),
               testing::HasSubstr("up and back " + none));

@@ -39,7 +39,7 @@ TEST(SplitErrors, SayWhatIsWrongWithTheParts) {
   EXPECT_REFUSAL(kSgd, "split(avg, rs, Rooted(4))", "split avg: ");
   EXPECT_REFUSAL(
       "workload w\nScalar x(fp32)\nTensor l(fp32, [], Local)\ns = AllReduce(\"+\", l)\ny = s * x\nreturn y\n",
-      "split(s, part)", "split s: it is a scalar, of which there are no slices; Rooted(0)");
+      "split(s, part)", "split s: it is a scalar, which has no slices; Rooted(0)");
 }
 
 TEST(SplitErrors, SayThatAPolicyLeavesAnotherLayout) {
@@ -171,7 +171,7 @@ TEST(FuseErrors, SayWhatAKernelMayConsistOf) {
 
 TEST(OverlapErrors, SayThePair) {
   EXPECT_REFUSAL(kAttention, "overlap(ol; sum, d)",
-                 "overlap ol: sum and d are no pair that can be overlapped");
+                 "overlap ol: sum and d are not a pair that can be overlapped");
   EXPECT_REFUSAL(kAttention, "overlap(ol; layer, out)",
                  "overlap ol: sum, d would have to come before and after them");
   EXPECT_REFUSAL(kAttention, "overlap(ol; layer)", "two operations or more");

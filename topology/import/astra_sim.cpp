@@ -142,7 +142,7 @@ std::vector<Dimension> dimensions_of(std::string_view text, const std::string& f
   for (std::size_t i = 0; i < count; ++i) {
     const double npus = yaml.number("npus_count", i, 1, kMostRanks);
     if (npus != std::floor(npus))
-      throw InputError(file + ": npus_count", "is no whole number", "use whole numbers");
+      throw InputError(file + ": npus_count", "is not an integer", "use integers");
     result.push_back({yaml.list("topology")[i], static_cast<int>(npus),
                       yaml.number("bandwidth", i, 1e-6, 1e6), yaml.number("latency", i, 0, 1e12)});
   }
@@ -215,7 +215,8 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
   wiring.read.push_back(
       fmt::format("{}: ASTRA-sim's analytical network: {}, the innermost first", file, joined(words)));
   wiring.assumed.push_back(
-      "each dimension's rate is that of one link, each way, in GB of 2^30 bytes; a rank has links in every "
+      "each dimension's rate is that of one link, per direction, in GB of 2^30 bytes; a rank has links in "
+      "every "
       "dimension");
   return wiring;
 }

@@ -73,7 +73,8 @@ RateFit fitted(std::span<const double> gbs, double error) {
       for (const Units& part : parts) fits.push_back(within(gbs, part));
       return *std::ranges::min_element(fits, {}, &RateFit::worst);
     }
-  throw InputError("--error", "no whole numbers of chunks have the ratios of the machine's rates up to this",
+  throw InputError("--error",
+                   "no integer numbers of chunks have the ratios of the machine's rates up to this",
                    "allow more, such as 0.05");
 }
 

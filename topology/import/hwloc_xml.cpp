@@ -63,8 +63,8 @@ class HwlocReader {
     if (nics_ > 0)
       host_.assumed.push_back(
           choices_.nic_gbits > 0
-              ? fmt::format("NICs are taken for {} Gb/s, as was said", choices_.nic_gbits)
-              : "hwloc does not say how fast NICs are: each is taken for its device's usual speed, or "
+              ? fmt::format("NICs are taken for {} Gb/s, as specified", choices_.nic_gbits)
+              : "hwloc does not report how fast NICs are: each is taken for its device's usual speed, or "
                 "else its PCI link's");
     return std::move(host_);
   }

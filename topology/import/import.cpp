@@ -30,7 +30,7 @@ enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, Msccl, Taccl, Teccl, Ast
 
 Format json_format(const JsonReader& json) {
   const auto is_not_one = [&](const char* what, const char* remedy) { json.fail(what, remedy); };
-  if (!json.is_object()) is_not_one("is no machine", "give an object");
+  if (!json.is_object()) is_not_one("is not a machine", "give an object");
   if (json.has("msccl_type")) return Format::Msccl;
   if (json.has("TopologyParams")) return Format::Teccl;
   if (json.has("npus_count")) return Format::Astra;
@@ -39,7 +39,7 @@ Format json_format(const JsonReader& json) {
     is_not_one("is a sketch of TACCL, not a machine", "give the topology file");
   if (json.has("7-Flows")) is_not_one("is a schedule of TE-CCL, not a machine", "give its input file");
   if (json.has("ranks") || json.has("hierarchy"))
-    is_not_one("is a machine of ours already", "name it in the place of a machine");
+    is_not_one("is a machine of Chorale already", "name it instead of a machine");
   is_not_one("is of no known format", ("known are " + known_formats()).c_str());
   return Format::Msccl;
 }
@@ -162,9 +162,10 @@ Import from_wiring(Wiring described, const ImportOptions& options) {
 Import from_msccl(const NamedText& file) {
   Import import{.machine = read_msccl_topology(file.text, file.path)};
   for (Rank n = 0; n < import.machine.ranks; ++n) import.names.push_back(fmt::format("rank {}", n));
-  import.read.push_back(fmt::format("{}: topology of msccl-tools, in chunks a round", file.path));
+  import.read.push_back(fmt::format("{}: topology of msccl-tools, in chunks per round", file.path));
   say_what_switches_do(import);
-  import.assumed.push_back("latencies and rates are ours: 1 us a step, 25 GB/s for one chunk a round");
+  import.assumed.push_back(
+      "latencies and rates are Chorale's defaults: 1 us per step, 25 GB/s for one chunk per round");
   return import;
 }
 
@@ -194,7 +195,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
     const Format format = format_of(file);
     if (format == Format::NcclGraphs)
       passed_over.push_back(
-          file.path + ": <graphs> is ignored: rings and trees that NCCL chose are no part of the machine");
+          file.path + ": <graphs> is ignored: rings and trees that NCCL chose are not part of the machine");
     else
       machines.push_back({&file, format});
   }

@@ -68,7 +68,7 @@ std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton,
   const std::string file = lowered(host.file);
   if (!named.empty()) {
     for (const Instance& each : kInstances)
-      if (named == each.name) return {&each, "as was said"};
+      if (named == each.name) return {&each, "as specified"};
     throw InputError("--instance", "'" + named.substr(0, 60) + "' is not known", "use one of " + names());
   }
   for (const Instance& each : kInstances)
@@ -81,7 +81,7 @@ std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton,
       fitting.push_back(&each);
   if (fitting.size() == 1) return {fitting.front(), "by its GPUs and NICs"};
   throw InputError(host.file, "shows PCI only, and not what joins its GPUs",
-                   "say --instance TYPE, one of " + names());
+                   "use --instance TYPE, one of " + names());
 }
 
 void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpus) {
@@ -126,7 +126,7 @@ Host completed(PciSkeleton skeleton, const std::string& named) {
     throw InputError(host.file,
                      fmt::format("has {}, and {} has {}", counted(std::ssize(gpus), "GPU"), instance->name,
                                  instance->gpus),
-                     "say --instance TYPE, one of " + names());
+                     "use --instance TYPE, one of " + names());
   join_gpus(host, *instance, gpus);
   const std::string joint =
       instance->joint == Joint::NvSwitch ? fmt::format("{} NVLinks to one NVSwitch each", instance->nvlinks)

@@ -15,7 +15,7 @@ std::string live_hwloc_xml() {
                      .function = "chorale_hwloc_part",
                      .remedy = "install libhwloc-dev and build again, or import a file"};
   const std::string text = loaded<HwlocPart>(part).live_machine();
-  if (text.empty()) throw InputError("hwloc", "does not say what this machine is", "import a file");
+  if (text.empty()) throw InputError("hwloc", "does not report what this machine is", "import a file");
   return text;
 }
 

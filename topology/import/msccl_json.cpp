@@ -24,7 +24,7 @@ std::vector<Rank> ranks_in(const JsonReader& json, int ranks) {
 Topology read_msccl_topology(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   if (!json.has("msccl_type") || json["msccl_type"].text() != "topology")
-    json.fail("is no topology of msccl-tools", "give one with \"msccl_type\": \"topology\"");
+    json.fail("is not a topology of msccl-tools", "give one with \"msccl_type\": \"topology\"");
   Topology machine{.name = json.has("name") ? json["name"].text() : ""};
   const JsonReader links = json["links"];
   machine.ranks = static_cast<int>(links.size(kMostRanks));
@@ -33,7 +33,7 @@ Topology read_msccl_topology(std::string_view text, const std::string& file) {
     const JsonReader row = links.at(dst);
     if (static_cast<int>(row.size(kMostRanks)) != machine.ranks)
       row.fail(fmt::format("has {} columns", row.size(kMostRanks)),
-               fmt::format("use {}, one a rank", machine.ranks));
+               fmt::format("use {}, one per rank", machine.ranks));
     for (Rank src = 0; src < machine.ranks; ++src) {
       const int bandwidth = row.at(src).integer(0, kMostChunksARound);
       if (bandwidth > 0 && src == dst) row.at(src).fail("is a link from a rank to itself", "use 0");

@@ -45,13 +45,13 @@ class NcclReader {
 
   Host read() {
     if (root_.name() != "system")
-      root_.fail("is no topology of NCCL", "give a file that NCCL_TOPO_DUMP_FILE names");
+      root_.fail("is not a topology of NCCL", "give a file that NCCL_TOPO_DUMP_FILE names");
     for (const XmlElement& child : root_.children()) {
       if (child.name() == "cpu")
         read_cpu(child);
       else if (child.name() == "graphs")
         host_.read.emplace_back(
-            "<graphs> is ignored: rings and trees that NCCL chose are no part of the machine");
+            "<graphs> is ignored: rings and trees that NCCL chose are not part of the machine");
       else
         child.fail("is not known in <system>", "only <cpu> is");
     }
@@ -237,8 +237,8 @@ class NcclReader {
     });
     if (one_way > 0)
       host_.assumed.push_back(
-          fmt::format("{} between GPUs are not the same both ways, and are kept as they are listed",
-                      counted(one_way, "way")));
+          fmt::format("{} between GPUs are not the same in both directions, and are kept as they are listed",
+                      counted(one_way, "link")));
     if (assumed_links_ > 0)
       host_.assumed.push_back(fmt::format("{} without a speed or width {} taken for 8 GT/s and x16",
                                           counted(assumed_links_, "PCI link"),
@@ -255,7 +255,7 @@ class NcclReader {
       host_.read.push_back(fmt::format("{} <{}> ignored", count, name));
     if (hosts_.size() > 1)
       host_.assumed.push_back(fmt::format("the CPUs of {} hosts are taken for one node's", hosts_.size()));
-    host_.read.push_back("rates are what NCCL and RCCL reckon with, below the line rate");
+    host_.read.push_back("rates are those that NCCL and RCCL use, below the line rate");
   }
 
   const XmlElement root_;

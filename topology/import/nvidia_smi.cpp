@@ -152,14 +152,15 @@ class SmiReader {
       const bool last = device.cells.size() + 1 == names_.size();
       const bool whole = cell && cell->second == words[w].size();
       if (!cell || (!whole && !last))
-        fail(i + 1, fmt::format("'{}' is no cell of {}", words[w].substr(0, 40), names_[device.cells.size()]),
+        fail(i + 1,
+             fmt::format("'{}' is not a cell of {}", words[w].substr(0, 40), names_[device.cells.size()]),
              "cells are X, NV1 and so on, PIX, PXB, PHB, NODE, SYS");
       device.cells.push_back(cell->first);
       const bool too_many = cell->first.way == Way::Nvlink && cell->first.nvlinks > kMostNvlinks;
       if (last && (!whole || too_many)) device.glued = words[w];
       if (!last && too_many)
         fail(i + 1,
-             fmt::format("'{}' is no cell: a GPU has no more than {} NVLinks", words[w].substr(0, 40),
+             fmt::format("'{}' is not a cell: a GPU has at most {} NVLinks", words[w].substr(0, 40),
                          kMostNvlinks),
              "give what nvidia-smi printed");
     }
@@ -211,7 +212,7 @@ class SmiReader {
                "X is for the diagonal");
         if (cell != devices_[b].cells[a])
           fail(devices_[a].line,
-               fmt::format("says another way to {} than {} says back", names_[b], names_[b]),
+               fmt::format("lists another connection to {} than {} lists back", names_[b], names_[b]),
                "give what nvidia-smi printed");
         if (cell.way == Way::Nvlink && (!devices_[a].gpu || !devices_[b].gpu || cell.nvlinks < 1))
           fail(devices_[a].line, fmt::format("has NVLinks to {}, which is not for {}", names_[b], names_[a]),
@@ -312,7 +313,7 @@ class SmiReader {
     if (gpu_parts.size() < devices_.size())
       host_.assumed.push_back(
           fmt::format("NICs are taken for {} Gb/s each{}", net * 8,
-                      choices_.nic_gbits > 0 ? ", as was said" : "; --nic-gbits says another"));
+                      choices_.nic_gbits > 0 ? ", as specified" : "; --nic-gbits sets another"));
   }
 
   // GPU0 and GPU1 with CPUs 0-31: the columns after the matrix.

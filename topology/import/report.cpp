@@ -32,10 +32,10 @@ std::string fit_in_words(const Import& import) {
   double worst = 0;
   for (const FittedRate& rate : import.rates) worst = std::max(worst, std::abs(rate.error));
   std::string text =
-      fmt::format("fitted: a chunk a round is {:.6g} GB/s; no rate is off by more than {:.2f} %\n",
+      fmt::format("fitted: a chunk per round is {:.6g} GB/s; no rate is off by more than {:.2f} %\n",
                   import.unit_gbs, 100 * worst);
   for (const FittedRate& rate : import.rates)
-    text += fmt::format("  {:>10.6g} GB/s, {}: {} a round, {}\n", rate.gbs, counted(rate.links, "link"),
+    text += fmt::format("  {:>10.6g} GB/s, {}: {} per round, {}\n", rate.gbs, counted(rate.links, "link"),
                         counted(rate.bandwidth, "chunk"), percent(rate.error));
   return text;
 }

@@ -44,7 +44,7 @@ class TacclReader {
     bytes_ = bytes_in_name(name);
     if (bytes_ == 0) {
       bytes_ = kMegabyte;
-      wiring_.assumed.push_back("its times are taken for chunks of 1 MB; the name says no size");
+      wiring_.assumed.push_back("its times are taken for chunks of 1 MB; the name has no size");
     }
     wiring_.read.push_back(fmt::format("{}: TACCL's profile {}: {} a node, times for chunks of {}", file_,
                                        name, counted(gpus_, "GPU"), format_bytes(bytes_)));

@@ -35,7 +35,7 @@ class LogReader {
         row(line);
     }
     if (kind_ == LogKind::Unknown)
-      throw InputError(file_, "is no log that is known", "give one of sendrecv_perf, osu_latency or osu_bw");
+      throw InputError(file_, "is not a known log", "give one of sendrecv_perf, osu_latency or osu_bw");
     if (log_.bytes.empty()) throw InputError(file_, "has no times in it", "give the log of a whole run");
     log_.kind = kind_ == LogKind::Nccl      ? "nccl-tests"
                 : kind_ == LogKind::Latency ? "OSU's latency"
@@ -61,7 +61,7 @@ class LogReader {
       kind_ = what == "Latency" ? LogKind::Latency : LogKind::Bandwidth;
     } else if (has("_perf") && !has("sendrecv_perf")) {
       fail("is of another collective: " + shown(line).substr(0, 60),
-           "give a log of sendrecv_perf: others tell of no single link");
+           "give a log of sendrecv_perf: others measure no single link");
     } else if (has("redop") && has("busbw")) {
       kind_ = LogKind::Nccl;
     }
@@ -71,7 +71,8 @@ class LogReader {
     double value = 0;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value) || value < 0)
-      fail("'" + shown(word).substr(0, 40) + "' is no number that is wanted here", "give the log as it was");
+      fail("'" + shown(word).substr(0, 40) + "' is not a number of the expected kind",
+           "give the log as it was");
     return value;
   }
 

@@ -230,7 +230,7 @@ void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nod
       wiring.lines.push_back({network, port.in, port.gbs, port.alpha_us});
     }
     wiring.assumed.push_back(fmt::format("GPUs of one node may also use the network between them{}",
-                                         within_nodes ? "" : ": for so many NICs it is one switch"));
+                                         within_nodes ? "" : ": for this many NICs it is one switch"));
     return;
   }
   std::vector<int> into;
