@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Random input at every door of the program, with every option that limits at its smallest, for as long as is asked; every answer is judged.
+"""Random input at every door of the program, with every option that limits at its smallest, for as long as is
+asked; every answer is verified.
 
 Usage: attack.py [--seconds N | --cases N | --case N] [--seed S] [--only DOOR] [--jobs J] [--chorale PROGRAM] [--exhaustive PROGRAM] [--results DIR]
                  [--faults DIR]
 
-doors: tiny (against exhaustive search), frontier, synthesize, forge (forged results against tests/doors/judge.py), lower, interrupt, place,
-order (sums agreed, fixed, along a random tree and free, against exhaustive search and each other), ways (chosen through switches, against all ways),
-abilities (switches that multicast and reduce, against exhaustive search), library (built, verified, taken from and forged, against the judge),
-compile (random tensor programs, against the interpreter)
-Machines, communications and options are those of tests/doors/random_input.py. A case follows from seed and number alone: --case does one again.
-With --results a line is added to DIR/attack.log. Faults are printed with what reproduces them, and kept in --faults DIR.
-Exit code 1: something was wrong.
+doors: tiny (against exhaustive search), frontier, synthesize, forge (forged results against
+tests/doors/judge.py), lower, interrupt, place, order (sums agreed, fixed, along a random tree and free,
+against exhaustive search and each other), ways (chosen through switches, against all ways), abilities
+(switches that multicast and reduce, against exhaustive search), library (built, verified, taken from and
+forged, against the verifier), compile (random tensor programs, against the interpreter) Machines,
+communications and options are those of tests/doors/random_input.py. A case follows from seed and number
+alone: --case does one again. With --results a line is added to DIR/attack.log. Faults are printed with what
+reproduces them, and kept in --faults DIR. Exit code 1: something was wrong.
 """
 import argparse
 import collections
@@ -97,7 +99,7 @@ def shrink(case, kind, options_, folder, truth, seconds=10):
 
 
 def work(first, options_, results):
-    """Does every J-th case and says what came out."""
+    """Does every J-th case and reports what came out."""
     signal.signal(signal.SIGINT, lambda *_: None)  # not ignored: programs that it starts would ignore it, too
     signal.signal(signal.SIGALRM, alarm)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="attack_", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
-"""Emits every schedule of every result in a directory as CUDA, compiles and links it with nvcc for sm_80 and sm_90, and says how
-many registers the kernels take and how many bytes they spill. Needs nvcc, NCCL and MPI, and no GPU.
+"""Emits every schedule of every result in a directory as CUDA, compiles and links it with nvcc for sm_80 and
+sm_90, and reports how many registers the kernels take and how many bytes they spill. Needs nvcc, NCCL and
+MPI, and no GPU.
 
 Usage: compile.py STATE --results DIR [--minutes M] [--programs gpu peers multimem nccl] [--elements TYPE ...] [--chunks C]
                   [--architectures sm_80 sm_90]
 
-DIR is what `synthesis --grid --results DIR` wrote. Programs gpu (virtual ranks, out of place), peers (a process a GPU, in place)
-and multimem (for sm_90, where that was emitted) are those of target cuda, as the Makefile beside them builds them, with elements of
---elements (float); nccl is the file of target nccl, with all types. With --chunks only results of so many chunks are taken.
-STATE keeps what is done: interrupted, or out of its minutes, the script goes on from there. Exit code 1 if anything did not compile,
-2 without nvcc, 3 if something is left to do.
+DIR is what `synthesis --grid --results DIR` wrote. Programs gpu (virtual ranks, out of place), peers (a
+process a GPU, in place) and multimem (for sm_90, where that was emitted) are those of target cuda, as the
+Makefile beside them builds them, with elements of --elements (float); nccl is the file of target nccl, with
+all types. With --chunks only results of this many chunks are taken. STATE keeps what is done: interrupted, or
+out of its minutes, the script goes on from there. Exit code 1 if anything did not compile, 2 without nvcc, 3
+if something is left to do.
 """
 import argparse
 import collections
@@ -41,7 +43,7 @@ if shutil.which("nvcc") is None:
 
 
 def kernels(text):
-    """What ptxas says: (architecture, registers, spilled bytes) of each kernel."""
+    """What ptxas states: (architecture, registers, spilled bytes) of each kernel."""
     for part in text.split("Compiling entry function '")[1:]:
         spilled = re.search(r"(\d+) bytes spill stores, (\d+) bytes spill loads", part)
         yield (re.search(r"' for '(sm_\d+)'", part)[1], int(re.search(r"Used (\d+) registers", part)[1]),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compiles the examples, as they are and in the schedules of the paper, as CUDA for sm_80 and sm_90, and says how many registers
-their kernels take and how many bytes they spill. Needs nvcc, and no GPU.
+"""Compiles the examples, as they are and in the schedules of the paper, as CUDA for sm_80 and sm_90, and
+reports how many registers their kernels take and how many bytes they spill. Needs nvcc, and no GPU.
 
 Usage: compile_workloads.py [NAME ...] [--architectures sm_80 sm_90]. Exit code 1 if anything did not compile or spills,
 2 without nvcc.
@@ -44,7 +44,8 @@ if shutil.which("nvcc") is None:
 
 
 def kernels(text):
-    """What ptxas says: (architecture, is it a launch of all ranks, registers, spilled bytes, stack) of each kernel."""
+    """What ptxas states: (architecture, is it a launch of all ranks, registers, spilled bytes, stack) of each
+    kernel."""
     for part in text.split("Compiling entry function '")[1:]:
         frame = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", part)
         yield (re.search(r"' for '(sm_\d+)'", part)[1], "fused_kernel" in part.split("'")[0],

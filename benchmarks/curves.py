@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""1 KB to 1 GB on whole machines, by simulated time: what 'frontier' finds, what was constructed alone, composition alone, the best
-hand-written algorithm of each size, and the bound.
+"""1 KB to 1 GB on whole machines, by simulated time: what 'frontier' finds, what was constructed alone,
+composition alone, the best baseline of each size, and the bound.
 
 Usage: curves.py CHORALE [--machines dgx1 torus:4x4] [--collectives allgather allreduce] [--bytes 1K:1G:32] [--max-chunks 4]
                  [--time-limit 20] [--plot FILE.svg]
 
-A line a size: microseconds of ours, its distance from the larger of the bounds on latency and rate, and how many times as long the
-others take, with the name of the best hand-written one. A size is one of the largest buffer of a rank. --plot draws them all (needs
-python3-matplotlib). Exit code 1: something else than the bound was faster than ours.
+A line a size: microseconds of ours, its distance from the larger of the bounds on latency and rate, and how
+many times as long the others take, with the name of the best hand-written one. A size is one of the largest
+buffer of a rank. --plot draws them all (needs python3-matplotlib). Exit code 1: something else than the bound
+was faster than ours.
 """
 import argparse
 import importlib.util

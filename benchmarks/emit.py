@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Emits every schedule of every result in a directory for other runtimes, and checks what was written: MSCCL XML is read back
-and refereed by `chorale program`, MSCCL++ plans run in the simulator of tests/cli/mscclpp.py.
+"""Emits every schedule of every result in a directory for other runtimes, and checks what was written: MSCCL
+XML is read back and verified by `chorale program`, MSCCL++ plans run in the simulator of
+tests/cli/mscclpp.py.
 
 Usage: benchmarks/emit.py DIRECTORY, where DIRECTORY is what `synthesis --results` wrote. Exit code 1 if anything was wrong.
 """

@@ -3,11 +3,11 @@
 
 Usage: fuzz.py [--inputs N | --seconds S] [--log FILE] [READER ...]
 
-Needs the fuzz preset: cmake --preset fuzz && cmake --build --preset fuzz (clang with libFuzzer's runtime; Debian:
-apt-get install clang libclang-rt-14-dev). Prints a row a reader: inputs, inputs a second, findings (crashes, words
-of a sanitizer, over two minutes, over 2 GiB), the slowest input, and edges of the program that were reached. What was
-found is kept in build/fuzz/findings; what reached something new in build/fuzz/corpus, where the next run goes on.
-Exit code 1 if there are findings.
+Needs the fuzz preset: cmake --preset fuzz && cmake --build --preset fuzz (clang with libFuzzer's runtime;
+Debian: apt-get install clang libclang-rt-14-dev). Prints a row a reader: inputs, inputs a second, findings
+(crashes, words of a sanitizer, over two minutes, over 2 GiB), the slowest input, and edges of the program
+that were reached. What was found is kept in build/fuzz/findings; what reached something new in
+build/fuzz/corpus, where the next run goes on. Exit code 1 if there are findings.
 """
 import argparse
 import os
@@ -58,8 +58,8 @@ def run(reader):
              f"-seed={options.seed + found}", f"-dict={root / 'tests/fuzz/keys.dict'}", "-max_len=6000", "-timeout=120",
              "-rss_limit_mb=2048", "-print_final_stats=1", "-verbosity=1", f"-artifact_prefix={findings}/"],
             capture_output=True, text=True, errors="replace", cwd=build,
-            # Short stacks of allocations, little memory kept back, none given back to the system after each: up to five
-            # and again two times as many inputs a second.
+            # Short stacks of allocations, little memory kept back, none given back to the system after each:
+            # up to five and again two times as many inputs a second.
             env={"ASAN_OPTIONS": "malloc_context_size=4:quarantine_size_mb=16:allocator_release_to_os_interval_ms=-1", **os.environ,
                  "LSAN_OPTIONS": f"suppressions={root / 'tests/leaks.supp'}:print_suppressions=0"})
         (findings / "last.log").write_text(done.stderr)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A library for a cluster: how long it takes, how large it is, what it costs to ask for it again; and that a build that is killed at
-random moments and resumed comes to the same answers.
+"""A library for a cluster: how long it takes, how large it is, what it costs to ask for it again; and that a
+build that is killed at random moments and resumed comes to the same answers.
 
 Usage: library.py [--machine NAME] [--jobs N] [--chunks N] [--conflicts N] [--kills N] [--seed S] [--chorale PROGRAM] [--keep FILE]
 
-All collectives on the whole machine, each node and each rail, with times predicted from 1 KiB to 1 GiB; then a smaller library,
-killed by SIGKILL as often as is said. Exit code 1: answers differ, or one is not verified. What it prints is kept in
-benchmarks/results/library.log.
+All collectives on the whole machine, each node and each rail, with times predicted from 1 KiB to 1 GiB; then
+a smaller library, killed by SIGKILL as often as is reported. Exit code 1: answers differ, or one is not
+verified. What it prints is kept in benchmarks/results/library.log.
 """
 import argparse
 import json

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What a limit costs on machines of 16 to 4,096 ranks: wall and CPU seconds of the command, the seconds that it prints, the memory
-that it had, its exit code, whether the file that it promised is whole, and, of a frontier, what it found: the least rounds per chunk,
-and how far the bound of any chunk count is below. Limits are seconds, sizes (300M: --memory-limit) or seconds until a Ctrl-C (^3).
-Without a limit (-) the command is interrupted after --patience seconds, which the line says (>).
+"""What a limit costs on machines of 16 to 4,096 ranks: wall and CPU seconds of the command, the seconds that
+it prints, the memory that it had, its exit code, whether the file that it promised is whole, and, of a
+frontier, what it found: the least rounds per chunk, and how far the bound of any chunk count is below.
+Limits are seconds, sizes (300M: --memory-limit) or seconds until a Ctrl-C (^3). Without a limit (-) the
+command is interrupted after --patience seconds, which the line states (>).
 
 Usage: limits.py CHORALE [--commands NAME...] [--limits 1 3 10 300M ^3] [--patience 30] [--machines NAME...] [--collectives NAME...]
 
-Exit code 1 where a command took more seconds than its limit and the one that it is promised, as many more of CPU as the kernel's clock
-may miss and its threads take in it, printed other seconds than it took, ended with another code than 0, 3 or (by Ctrl-C) 130, or left
-a part of a file.
+Exit code 1 where a command took more seconds than its limit and the one that it is promised, as many more of
+CPU as the kernel's clock may miss and its threads take in it, printed other seconds than it took, ended with
+another code than 0, 3 or (by Ctrl-C) 130, or left a part of a file.
 """
 import argparse
 import json

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How far the frontiers of machines that nobody named are from what no schedule can beat, at sizes between
-those at which latency decides and those at which bandwidth does: time of the fastest point over the bound.
+"""How far the frontiers of machines without names are from what no schedule can beat, at sizes between those
+at which latency decides and those at which bandwidth does: time of the fastest point over the bound.
 
 usage: benchmarks/middle.py run LOG [options]   asks what LOG does not have yet (a line of JSON per question),
                                                 and reports
@@ -31,7 +31,7 @@ SIZES = {"4K": 4 << 10, "64K": 64 << 10, "512K": 512 << 10, "4M": 4 << 20}
 
 
 def sampled(families, count):
-    """So many machines, drawn evenly over the families, always the same."""
+    """This many machines, drawn evenly over the families, always the same."""
     spec = importlib.util.spec_from_file_location("any_machine", HERE / "any_machine" / "__main__.py")
     any_machine = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(any_machine)

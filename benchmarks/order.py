@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""The price of agreement and of a fixed order: AllReduce frontiers of nine machines, in three orders of their sums.
+"""The price of agreement and of a fixed order: AllReduce frontiers of nine machines, in three orders of their
+sums.
 
     benchmarks/order.py build/release/bin/chorale [--max-chunks C] [--conflicts N] [--seconds S]
 
-A cell is "steps: rounds per chunk" of each point, with * where it is proven; the last line of a machine says which tree was fixed.
+A cell is "steps: rounds per chunk" of each point, with * where it is proven; the last line of a machine
+reports which tree was fixed.
 """
 import argparse
 import json

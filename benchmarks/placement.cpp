@@ -54,7 +54,7 @@ void factorings(int n, int factors, std::vector<int>& so_far, std::vector<std::v
 }
 
 // Levels of the hierarchy over which the reduction's strategies are written, without its root. How many
-// programs there are depends on nothing else, which is the rule that the counts are held against: 3 for one
+// programs there are depends on nothing else, which is the rule that the counts are compared with: 3 for one
 // level, 47 for two.
 int nontrivial_levels(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
                       const ParallelismMatrix& matrix, const std::vector<int>& reduced) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""What a measured library does for programs that know nothing of us, on 4 ranks of this machine: hpcc (Debian's) and a program of
-mpi4py, with MPI's own collectives and preloaded, in turn; results, share of collectives replaced, times. With --tests mpi4py's own
-tests of its collectives, from the folder test/ of its sources, with its default threads.
+"""What a measured library does for programs that know nothing of us, on 4 ranks of this machine: hpcc
+(Debian's) and a program of mpi4py, with MPI's own collectives and preloaded, in turn; results, share of
+collectives replaced, times. With --tests mpi4py's own tests of its collectives, from the folder test/ of
+its sources, with its default threads.
 
 Usage: preload.py CHORALE LIBRARY [--turns N] [--tests FOLDER]
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What Python costs: the size of the wheel, and CPU seconds of a frontier from Python and from the command line, interleaved, medians.
+"""What Python costs: the size of the wheel, and CPU seconds of a frontier from Python and from the command
+line, interleaved, medians.
 
 Usage: benchmarks/python_cost.py BUILD [--runs 5]      (with the package on the path, such as PYTHONPATH=BUILD/python)
 """
@@ -56,7 +57,8 @@ for question in QUESTIONS:
     medians = [statistics.median(taken) for taken in times.values()]
     print(f"{' '.join(map(str, question)):<32} {points.pop():>6} {medians[0]:>12.3f} {medians[1]:>8.3f}")
 
-# What a wheel has: the extension, libchorale and what that loads, stripped as pip has them stripped, and the texts.
+# What a wheel has: the extension, libchorale and what that loads, stripped as pip has them stripped, and the
+# texts.
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_wheel_"))
 files = [*build.glob("python/chorale/_chorale*.so"), *(build / f"lib/{name}.so" for name in ("libchorale", "libchorale-clp", "libchorale-crypto", "libchorale-sqlite", "libchorale-z3"))]
 texts = [path for path in (build / "python/chorale").iterdir() if path.suffix in (".py", ".pyi", ".typed")]

@@ -3,10 +3,11 @@
 
 Usage: readme.py CHORALE [--figure FILE.svg] [--machine dgx-a100:2] [--time-limit 5m]
 
-Prints an AllReduce of 1 KiB to 1 GiB: time and bus bandwidth (as nccl-tests defines it) of what 'frontier' finds, of the two
-algorithms that NCCL builds for it (rings over all NICs, double binary trees), and of the bound; --figure draws the table. Then
-Alltoall on a torus of 512 ranks, and on a torus of 4x4x8 ranks, plain and twisted: the links that wrap around in the first two
-dimensions also advance by 4 in the third. All times of the table are by the alpha-beta model, those of searches are wall seconds.
+Prints an AllReduce of 1 KiB to 1 GiB: time and bus bandwidth (as nccl-tests defines it) of what 'frontier'
+finds, of the two algorithms that NCCL builds for it (rings over all NICs, double binary trees), and of the
+bound; --figure draws the table. Then Alltoall on a torus of 512 ranks, and on a torus of 4x4x8 ranks, plain
+and twisted: the links that wrap around in the first two dimensions also advance by 4 in the third. All times
+of the table are by the alpha-beta model, those of searches are wall seconds.
 """
 import argparse
 import json
@@ -60,7 +61,7 @@ def shown(size):
     return f"{size >> 10 * unit} {['B', 'KiB', 'MiB', 'GiB'][unit]}"
 
 
-# -- AllReduce over message size -------------------------------------------------------------------------------------------
+# -- AllReduce over message size ---------------------------------------------------------------------------
 limit = ["--time-limit", options.time_limit] if options.time_limit else []
 run("frontier", options.machine, "allreduce", "--bytes", "1K:1G:4", *limit, "--json", "ours.json")
 ours = times("ours.json")
@@ -83,7 +84,7 @@ for a, b, c in zip(ours, rings, trees):
     cells = "  ".join(f"{us:9.1f} {bus(size, us):6.1f}" for us in row[1:])
     print(f"{shown(size):>8}  {cells}  {min(row[2], row[3]) / row[1]:5.2f}x")
 
-# -- Alltoall ----------------------------------------------------------------------------------------------------------------
+# -- Alltoall -----------------------------------------------------------------------------------------------
 print()
 for name, machine in (("plain", twisted(4, 4, 8, 0)), ("twisted", twisted(4, 4, 8, 4))):
     (pathlib.Path(work.name) / f"{name}.json").write_text(json.dumps(machine))
@@ -100,7 +101,7 @@ for machine, chunks in (("plain.json", []), ("twisted.json", ["--max-chunks", "1
           f"{seconds} s; at least {least} rounds per chunk for any chunk count")
 print(f"twisted over plain: {found['plain.json'] / found['twisted.json']:.2f}x")
 
-# -- the figure ----------------------------------------------------------------------------------------------------------------
+# -- the figure ---------------------------------------------------------------------------------------------
 WIDTH, HEIGHT, TOP, PANEL = 890, 330, 44, 340
 CURVES = [("Chorale", "#0b62a4", "", 1), ("NCCL's rings (baseline)", "#c8501e", "6 3", 2),
           ("NCCL's double binary trees (baseline)", "#7a7a22", "2 3", 3), ("bound: no schedule is beyond", "#555555", "9 4 2 4", 4)]

@@ -5,13 +5,12 @@ alpha-beta fluid model.
 usage: benchmarks/simgrid.py [--chorale build/release/bin/chorale] [--seconds 10] [--max-chunks 8] [--most 1]
                              [--collective NAME] [MACHINE ...]
 
-Needs libsimgrid-dev and a C++ compiler; says so and does nothing where they are missing. A machine is a
-name or a file; without any: two nodes of ../shared/data/topology/H100-topology.xml as they are imported
-(left out, loudly, where that is missing), dgx2:2, mi250:2 and dgx-a100:4. The platform has a link of
-SimGrid for each link and each shared limit of the result, and a route over these for each link: parallel
-links join hosts of their own. A rank sends all messages of a step, each a transfer by itself, and begins
-the next step when all that it sent and receives is there. Exit code 1 where a prediction is off by more
-than --most percent.
+Needs libsimgrid-dev and a C++ compiler; reports it and does nothing where they are missing. A machine is a
+name or a file; without any: two nodes of ../shared/data/topology/H100-topology.xml as they are imported (left
+out, loudly, where that is missing), dgx2:2, mi250:2 and dgx-a100:4. The platform has a link of SimGrid for
+each link and each shared limit of the result, and a route over these for each link: parallel links join hosts
+of their own. A rank sends all messages of a step, each a transfer by itself, and begins the next step when
+all that it sent and receives is there. Exit code 1 where a prediction is off by more than --most percent.
 """
 import argparse
 import collections
@@ -166,7 +165,7 @@ def replayed(replay, folder, result, point, block_bytes):
 
 
 def predicted(chorale, folder, result, number):
-    """What `show --bytes` says of a result that has this point alone."""
+    """What `show --bytes` states of a result that has this point alone."""
     alone = dict(result, points=[result["points"][number]], openings=[], complete=False)
     (folder / "alone.json").write_text(json.dumps(alone))
     run(chorale, "show", folder / "alone.json", "--bytes", ",".join(map(str, SIZES)),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What a start costs: CPU time of a command from exec to exit, the libraries that are loaded and the relocations that are done.
+"""What a start costs: CPU time of a command from exec to exit, the libraries that are loaded and the
+relocations that are done.
 
 Usage: start.py [--starts N] CHORALE [OLDER_CHORALE ...]
 Programs take turns, so that other work harms all alike.

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""The big sweep: hand-written algorithms for 2 to 16 ranks and every schedule of a directory of results, on threads and under
-mpirun, from 1 byte to 64 MB, all types and operations, in and out of place, every element checked. Prints counts, and a line for each failure.
-The transport `kernel` is the source of the CUDA kernel on threads, up to 1 MB.
+"""The big sweep: baselines for 2 to 16 ranks and every schedule of a directory of results, on threads and
+under mpirun, from 1 byte to 64 MB, all types and operations, in and out of place, every element checked.
+Prints counts, and a line for each failure. The transport `kernel` is the source of the CUDA kernel on
+threads, up to 1 MB.
 
 Usage: sweep.py STATE [--results DIR] [--minutes M] [--ranks N ...] [--sizes quick|all] [--transports threads mpi kernel]
 
-STATE is a file of what is done: interrupted, or out of its minutes, the sweep goes on from there when it is run again. With
---results DIR (of `synthesis --grid --results DIR`) the schedules there are swept as well. Exit code 1 if anything was wrong, 3 if
-something is left to do.
+STATE is a file of what is done: interrupted, or out of its minutes, the sweep goes on from there when it is
+run again. With --results DIR (of `synthesis --grid --results DIR`) the schedules there are swept as well.
+Exit code 1 if anything was wrong, 3 if something is left to do.
 """
 import argparse
 import collections
@@ -43,7 +44,8 @@ BLOCKS = {"allreduce": 1, "broadcast": 1, "reduce": 1}  # of the largest buffer;
 
 
 def sizes_and_types(key, collective, ranks, blocks_in_memory, transport):
-    """What a result is run with: arguments of `chorale run`. But for ALL, types and operations rotate from result to result."""
+    """What a result is run with: arguments of `chorale run`. But for ALL, types and operations rotate from
+    result to result."""
     turn = sum(map(ord, key))
     kind, other, op = TYPES[turn % 10], TYPES[(turn + 3) % 10], OPS[turn % 5]
     largest = min((LARGEST if transport != "kernel" else 1 << 20) // BLOCKS.get(collective, ranks), int(MEMORY / blocks_in_memory))
@@ -97,8 +99,8 @@ def blocks_in_memory(result, point):
 
 
 def works():
-    """What there is to do: key, result file or none, hand-written algorithm or how many schedules, collective, ranks,
-    and the blocks that all ranks hold at once."""
+    """What there is to do: key, result file or none, baseline or how many schedules, collective, ranks, and
+    the blocks that all ranks hold at once."""
     listed = subprocess.run([options.chorale, "classic", "list"], capture_output=True, text=True, check=True,
                             env={**os.environ, "COLUMNS": "1000"}).stdout
     for line in listed.splitlines()[1:]:
@@ -118,7 +120,7 @@ def works():
 
 
 def sweep(key, path, what, collective, ranks, blocks_in_memory, transport, folder):
-    """Runs, wrong elements and what was said of the commands that failed."""
+    """Runs, wrong elements and what was reported of the commands that failed."""
     if path is None:
         path = folder / "classic.json"
         made = subprocess.run([options.chorale, "classic", what, f"full:{ranks}", "--json", path], capture_output=True, text=True)

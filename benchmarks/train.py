@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Training with chorale.optim against DistributedDataParallel with PyTorch's own Adam, and a plain LAMB: a small transformer that learns to
-continue the text of docs/, and a small convolutional network that tells patterns apart. For each: losses of both, how far they are apart,
-what state a rank keeps, milliseconds of a step, and of its optimizer (with the reduction of gradients, which DDP does while it
-differentiates). Training amplifies rounding: so DDP is run again from parameters of which each is moved to the next number, and ours
-is to be no further from it than that is. Started without a rank, it starts itself as so many processes over gloo.
+"""Training with chorale.optim against DistributedDataParallel with PyTorch's own Adam, and a plain LAMB: a
+small transformer that learns to continue the text of docs/, and a small convolutional network that
+distinguishes patterns. For each: losses of both, how far they are apart, what state a rank keeps,
+milliseconds of a step, and of its optimizer (with the reduction of gradients, which DDP does while it
+differentiates). Training amplifies rounding: so DDP is run again from parameters of which each is moved to
+the next number, and ours is to be no further from it than that is. Started without a rank, it starts
+itself as this many processes over gloo.
 
 Usage: train.py CHORALE [--steps 200] [--ranks 2]
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How many lines have to be believed: of each row of the table in docs/trust.md, the files that do the checking.
+"""How many lines have to be believed: of each row of the table in docs/trust.md, the files that do the
+checking.
 
 Usage: trusted.py
 Lines of code are those that are neither blank nor a comment alone. A header counts with its .cpp.

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""A whole wheel of the Python package: made by pip as from a source tree (everything is compiled), what it weighs; then in a fresh
-environment, with what the package can use and with Jupyter's nbclient from PyPI: a frontier is searched, checked and run, a library
-built by processes, and the notebooks executed by a kernel of Jupyter.
+"""A whole wheel of the Python package: made by pip as from a source tree (everything is compiled), what it
+weighs; then in a fresh environment, with what the package can use and with Jupyter's nbclient from PyPI: a
+frontier is searched, checked and run, a library built by processes, and the notebooks executed by a kernel
+of Jupyter.
 
 Usage: benchmarks/wheel.py [--wheel FILE] [--program FILE] [--keep DIR]
   --wheel    take this one instead of making one

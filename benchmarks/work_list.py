@@ -1,7 +1,8 @@
-"""Long work in parts: what is done stands in a file, a line of JSON a part, and is not done again. For the scripts beside this one.
+"""Long work in parts: what is done stands in a file, a line of JSON a part, and is not done again. For the
+scripts beside this one.
 
-An entry has the part's key, its seconds, the commit, and what the work gave: among it `failed`, a list of words, and `wrong`, a
-number. A part that failed or was wrong is done again the next time.
+An entry has the part's key, its seconds, the commit, and what the work gave: among it `failed`, a list of
+words, and `wrong`, a number. A part that failed or was wrong is done again the next time.
 """
 import json
 import os
@@ -47,7 +48,7 @@ class WorkList:
         return f"machine: {cpu}, {os.cpu_count()} hardware threads, {platform.system()} {platform.machine()}; commit {commits}"
 
     def exit_code(self):
-        """1 something was wrong, 3 something is left, else 0; says so."""
+        """1 something was wrong, 3 something is left, else 0; reports it."""
         for entry in filter(bad, self.entries.values()):
             print(f"FAILED {entry['key']}: {entry['wrong']} wrong; " + "; ".join(entry["failed"]).replace("\n", " "))
         if self.left:

@@ -1,5 +1,5 @@
-"""Every schedule of every example, run: see workloads.py. A dozen schedules of an example are compiled as one program, since the
-headers take most of the time, and one start of it runs them all in all sizes."""
+"""Every schedule of every example, run: see workloads.py. A dozen schedules of an example are compiled as one
+program, since the headers take most of the time, and one start of it runs them all in all sizes."""
 import hashlib
 import json
 import pathlib

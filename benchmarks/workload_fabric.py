@@ -1,5 +1,5 @@
-"""Optimizers over an emulated fabric: see workloads.py. Schedules as the paper has them, as processes of MPI in network namespaces
-joined by shaped links (benchmarks/fabric), interleaved."""
+"""Optimizers over an emulated fabric: see workloads.py. Schedules as the paper has them, as processes of MPI
+in network namespaces joined by shaped links (benchmarks/fabric), interleaved."""
 import json
 import pathlib
 import re

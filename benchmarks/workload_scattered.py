@@ -8,7 +8,8 @@ from workload_fabric import SCRIPTS
 
 PAPER = {"adam": 1.02, "lamb": 1.01}
 
-# A list of lengths is laid out tensor by tensor, each an allocation of its own; one length is a tensor that is no list.
+# A list of lengths is laid out tensor by tensor, each an allocation of its own; one length is a tensor that
+# is not a list.
 MAIN = """
 #include <chrono>
 #include <cstdio>
@@ -86,7 +87,8 @@ int main(int argc, char** argv) {{
 
 
 def bert(layers=24, hidden=1024, vocabulary=30522, places=512, types=2):
-    """Lengths of all tensors of parameters of BERT as it is trained, with both heads; of BERT-large by default."""
+    """Lengths of all tensors of parameters of BERT as it is trained, with both heads; of BERT-large by
+    default."""
     norm = [hidden, hidden]
 
     def linear(inputs, outputs):

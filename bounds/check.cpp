@@ -341,7 +341,7 @@ class PriceCheck {
     return cost;
   }
 
-  // How often a chunk crosses between groups at least (docs/bounds.md). A copy enters each group that wants
+  // How often a chunk crosses between groups at least (docs/bounds.md). A copy enters each group that needs
   // it and has it not. Of a sum, joining p groups of contributors takes p - 1 crossings and telling q groups
   // takes q - 1 more; one more where the group that first knows all cannot be both.
   std::int64_t crossings(const ChunkSpec& spec, const std::vector<int>& group) const {
@@ -473,7 +473,7 @@ Shown shown_by(const Topology& given, const Collective& collective, const Certif
 }
 
 // The certificate shows rounds * K >= D; the claim holds if that excludes one round less. Of any chunk count,
-// D is that of one chunk a block, and every chunk more owes as much again.
+// D is that of one chunk per block, and every chunk more owes as much again.
 std::string rounds_fault(const Shown& shown, const Claim& claim) {
   const int rounds = claim.rounds;
   if (!shown.fault.empty()) return shown.fault;

@@ -12,8 +12,8 @@
 
 namespace chorale {
 
-// What is wrong with the claim about this collective (its name and chunks must match the claim's; one chunk a
-// block where the claim is about any chunk count); none if the certificate shows it. Refutations are not
+// What is wrong with the claim about this collective (its name and chunks must match the claim's; one chunk
+// per block where the claim is about any chunk count); none if the certificate shows it. Refutations are not
 // checked here (pareto/check.h) and are a fault.
 std::optional<Fault> fault(const Topology&, const Collective&, const Claim&);
 

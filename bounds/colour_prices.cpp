@@ -41,7 +41,7 @@ class ColourPrices {
  public:
   ColourPrices(const Topology& topology, const std::vector<ChunkClass>& classes)
       : topology_(topology), limits_of_(topology.links.size()), leaving_(topology.ranks) {
-    // What a rank has weighs more in its tag than what it wants: ranks that differ in one of them rarely have
+    // What a rank has weighs more in its tag than what it needs: ranks that differ in one of them rarely have
     // the same tag.
     std::vector<std::int64_t> tags(topology.ranks, 0);
     for (const ChunkClass& c : classes) {
@@ -120,7 +120,7 @@ class ColourPrices {
       cheapest_paths(bundle.from, cost, over, order);
       std::vector<double> carried(topology_.ranks, 0);
       for (const auto& [d, count] : bundle.to) carried[d] += static_cast<double>(count * bundle.times);
-      // Farthest first: when a rank is processed, all that goes through it has been added to what it wants
+      // Farthest first: when a rank is processed, all that goes through it has been added to what it needs
       // itself, and its one link towards the source carries the sum. So a tree is walked once, whatever the
       // number of destinations.
       for (auto n = order.rbegin(); n != order.rend(); ++n) {
@@ -165,7 +165,7 @@ class ColourPrices {
   std::vector<double> next(const std::vector<double>& use, double& at_most) {
     uses_.push_back(use);
     // maximise `shown` such that a round pays at most 1, and each set of paths met pays at least that. Made
-    // anew in each iteration: it has at most 61 rows and 65 columns.
+    // again in each iteration: it has at most 61 rows and 65 columns.
     LinearProgram program;
     const int colours = static_cast<int>(budget_.size());
     for (int g = 0; g < colours; ++g) program.add_column(0);

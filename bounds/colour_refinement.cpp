@@ -1,6 +1,6 @@
 // Rows and columns exchange hashes of what they meet, in rounds, until no colour splits. The hash of a
 // multiset is the sum of its members' hashes, so no round sorts anything but to count the colours.
-// Automorphisms are what one would want, but they have to be searched for; this is linear in the program a
+// Automorphisms are what one would need, but they have to be searched for; this is linear in the program a
 // round, and for linear programs just as good.
 //
 // Invariant: a colour has the one before it hashed in, so a round can only split colours. Therefore equally

@@ -1,6 +1,6 @@
 // Searches for sets of ranks that many chunks must enter, relative to the capacity of the links into them: a
 // chunk that starts outside, and is wanted by some rank inside, enters once. cuts.h has the best set before
-// one rank, which is the best of all if every rank wants all that it lacks; where some ranks want a chunk,
+// one rank, which is the best of all if every rank needs all that it lacks; where some ranks need a chunk,
 // others another one, the best is a set before several.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace chorale {
 std::optional<PriceBound> widest_wanted_cut(const Topology&, const std::vector<ChunkClass>&,
                                             const std::atomic<bool>* stop = nullptr);
 
-// The same of sums: a chunk enters where a rank inside wants it and a rank outside contributes to it.
+// The same of sums: a chunk enters where a rank inside needs it and a rank outside contributes to it.
 std::optional<PriceBound> widest_summed_cut(const Topology&, const std::vector<ChunkClass>&,
                                             const std::atomic<bool>* stop = nullptr);
 

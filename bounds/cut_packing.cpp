@@ -63,7 +63,7 @@ class CutPacking {
     for (int turn = 0; turn < kCutTurns && affords(); ++turn) {
       std::vector<double> between(inner_.size());
       for (std::size_t i = 0; i < between.size(); ++i) between[i] = (inner_[i] + outer_[i]) / 2;
-      // Some pairs alone may have shown that all flows: then all are tested, and it begins anew.
+      // Some pairs alone may have shown that all flows: then all are tested, and it begins again.
       const bool near = rounds(outer_) >= kNear * rounds(inner_);
       if (near && !add_cuts(outer_, rows_.front().size())) break;
       if (near) {

@@ -112,7 +112,7 @@ class CutNetwork {
   Prices prices_ = {};
 };
 
-// What each rank wants, over what its links carry: where Newton's method starts. Limits are ignored, so it
+// What each rank needs, over what its links carry: where Newton's method starts. Limits are ignored, so it
 // starts lower, and still from a bound.
 Rank tightest_entry(const Topology& topology, const std::vector<ChunkClass>& classes, std::int64_t& owed,
                     std::int64_t& per_round) {

@@ -111,7 +111,7 @@ std::vector<ChunkClass> wanted_classes(const Collective& collective) {
     const RankSet shared = std::move(wanted);
     for (Chunk c : each.chunks) lacking.chunks[c].post = shared;
   }
-  // Once more, since classes that differ only in ranks that both have and want the chunk are one now.
+  // Once more, since classes that differ only in ranks that both have and need the chunk are one now.
   std::vector<ChunkClass> classes = chunk_classes(lacking);
   std::erase_if(classes, [](const ChunkClass& each) { return each.post.empty(); });
   return classes;

@@ -28,8 +28,8 @@ struct PriceBound {
   std::int64_t per_round = 1;
 };
 
-// The classes of a collective that does not combine, with post reduced to the ranks that want a chunk and
-// lack it; chunks that no rank wants are left out. By pre, then post.
+// The classes of a collective that does not combine, with post reduced to the ranks that need a chunk and
+// lack it; chunks that no rank needs are left out. By pre, then post.
 std::vector<ChunkClass> wanted_classes(const Collective&);
 
 bool stronger(const PriceBound&, const PriceBound&);

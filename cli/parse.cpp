@@ -1,6 +1,6 @@
-// Numbers, units and ranges as people type them. Nothing may overflow: a number is held against the most that
-// is allowed, divided by its unit, before it is multiplied, and a geometric range grows from at most 2^40 by
-// at most 10^6 at a time, to less than 2^63.
+// Numbers, units and ranges as people type them. Nothing may overflow: a number is compared with the most
+// that is allowed, divided by its unit, before it is multiplied, and a geometric range grows from at most
+// 2^40 by at most 10^6 at a time, to less than 2^63.
 #include "cli/parse.h"
 
 #include <fmt/format.h>

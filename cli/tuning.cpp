@@ -64,7 +64,7 @@ TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const
   ProgressLine& line = supervisor.progress();
   if (line.wanted())
     question.progress = [&line](const TuneProgress& progress) { line.show(doing(progress)); };
-  // All that an earlier run has measured is recorded before anything is measured anew, so the file loses
+  // All that an earlier run has measured is recorded before anything is measured again, so the file loses
   // nothing whenever it is written from then on.
   std::string log;
   if (!settings.log.empty()) {

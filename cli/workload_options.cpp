@@ -124,7 +124,7 @@ void compile_options(CLI::App& app, Command& parsed) {
              {"--measure", "--variations", "--transport", "--runs", "--log", "--candidates", "--memory-rate",
               "--product-rate", "--compute-rate", "--launch"},
              options->tunes, "--tune");
-    // What is written for one of them is measured there, if nothing else is said.
+    // What is written for one of them is measured there, unless specified otherwise.
     if (sub->count("--transport") == 0 &&
         (options->carrier == WorkloadCarrier::Mpi || options->carrier == WorkloadCarrier::Cuda))
       options->tune.transport = options->carrier;

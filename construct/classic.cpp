@@ -50,7 +50,7 @@ struct Row {
   Trees trees = Trees::None;
 };
 
-// The sum of a block ends where the Allgather wants the block to begin, since it is the same plan.
+// The sum of a block ends where the Allgather needs the block to begin, since it is the same plan.
 Plan scatter_then_gather(const Plan& gather) {
   return backwards(gather, true) + gather;
 }
@@ -311,7 +311,7 @@ std::vector<Tree> trees_for(Trees kind, const Topology& topology, const Order& o
 }
 
 // A ring sends a chunk over each of its links in every step. So a ring whose links carry w chunks per round
-// wants w of them, and rings side by side want one each, as trees do.
+// needs w of them, and rings side by side want one each, as trees do.
 int fewest_chunks(const Row& row, const Topology& topology, const Request& request) {
   if (row.rings == Rings::One) return std::max(1, ring_width(topology, request.rings[0].order));
   if (row.rings == Rings::Many) return static_cast<int>(request.rings.size());

@@ -15,8 +15,8 @@ const std::vector<ClassicEntry>& classic_catalogue();
 
 struct ClassicOptions {
   // Pieces that each block is cut into: of a ReduceScatter + Allgather, what one rank owns in between (so an
-  // AllReduce of that kind has ranks * chunks of them); of trees, the whole vector, sent as a pipeline.
-  // 0: the fewest that use all links which the algorithm wants to use at once.
+  // AllReduce of that kind has ranks * chunks of them); of trees, the whole vector, sent as a pipeline. 0:
+  // the fewest that use all links which the algorithm needs to use at once.
   int chunks = 0;
   // [position] -> rank in the ring, tree or cube; empty: 0, 1, 2, ... A single ring takes the widest ring of
   // the machine if 0, 1, 2, ... is not a ring.

@@ -78,7 +78,7 @@ class DisjointTrees {
     std::ranges::fill(flow_, 0);
     enters_.assign(trees_.size(), -1);
     --room_[link];
-    trees_[tree].has[to] = true;  // it wants nothing any more
+    trees_[tree].has[to] = true;  // it needs nothing any more
     bool enough = true;
     for (int i = 0; i < std::ssize(trees_) && enough; ++i)
       if (!trees_[i].has[to]) enough = augment(i, to);

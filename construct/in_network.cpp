@@ -118,7 +118,7 @@ std::optional<Schedule> in_one_step(DirectSends& sends, const Collective& collec
   return Schedule{.steps = {std::move(step)}};
 }
 
-// Chunks go in waves in the order of their numbers, and round-robin to the ranks that want them, so that each
+// Chunks go in waves in the order of their numbers, and round-robin to the ranks that need them, so that each
 // wave has equally many of each owner.
 std::optional<Schedule> by_owners(DirectSends& sends, const Collective& collective, int waves) {
   const int chunks = static_cast<int>(collective.chunks.size());

@@ -1,4 +1,4 @@
-// Whole chunks on trees, such that no link or shared limit is overfull: a schedule without its steps.
+// Whole chunks on trees, such that no link or shared limit is overloaded: a schedule without its steps.
 #pragma once
 
 #include <random>
@@ -21,7 +21,7 @@ struct ChunkPacking {
 // That the fullest link or shared limit needs.
 long long needed_rounds(const Network&, const ChunkPacking&);
 
-// Rounds a fractional packing to integral chunks and repairs what does not fit: chunks over an overfull bin
+// Rounds a fractional packing to integral chunks and repairs what does not fit: chunks over an overloaded bin
 // are grown again, at prices that rise with what the bin has been over before (negotiated congestion;
 // PathFinder, McMurchie and Ebeling 1995).
 class Rounding {

@@ -1,8 +1,8 @@
 // Slots of a period are classes: a send may take any, and goes in the first step of that class after what it
 // waits for. So a choice of classes decides only how long one copy takes, never whether copies fit beside
-// each other. First fit, in the order in which jobs wait for each other; then overfull pairs of class and bin
-// are negotiated, more expensive in each iteration; then what waits long moves to earlier classes that have
-// room. Greedy slots by time, without negotiation, gave 119 rounds for 88 on six full boxes with NICs.
+// each other. First fit, in the order in which jobs wait for each other; then overloaded pairs of class and
+// bin are negotiated, more expensive in each iteration; then what waits long moves to earlier classes that
+// have room. Greedy slots by time, without negotiation, gave 119 rounds for 88 on six full boxes with NICs.
 //
 // A job is due in step copy * slots + slot. In each step all that is due goes, which fits; the step is as
 // wide as that needs, and holes take what is due later, within two latencies. So the pipe fills and empties

@@ -59,7 +59,7 @@ class PlanFilling {
   }
 
   // The ranks that will hold least get the next copy, counting what this step has given them already. False
-  // where a chunk has fewer ranks left that want it than the plan gives it to.
+  // where a chunk has fewer ranks left that need it than the plan gives it to.
   bool choose_receivers(const std::vector<int>& copies, std::vector<Delivery>& deliveries) {
     std::vector<int> will_hold = held_;
     std::vector<Chunk> chunks(copies.size());

@@ -1,5 +1,5 @@
 // A schedule of copies is, for each chunk, a forest that grows from its sources. Where an edge is lost, what
-// hangs below it keeps together and is attached anew: along the path from what still stands that is the
+// hangs below it keeps together and is attached again: along the path from what still stands that is the
 // shortest by the load of links (construct/load.h), all kept edges counted first. An edge keeps its step, or
 // goes in the one after that of the edge above it; then all is retimed (construct/retiming.h), which closes
 // the gaps.

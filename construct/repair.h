@@ -29,7 +29,7 @@ struct Patched {
 // The intact sends of the old schedule are kept; a rank that no longer receives a chunk gets it from the
 // nearest holder, over links that are not full; and all is put in steps again, as it was and as early as
 // possible. Each result is verified. Empty if a destination cannot be reached any more, or when stopped. Of a
-// sum for several ranks each chunk must go up a tree and down a tree; a chunk that does not is planned anew.
+// sum for several ranks each chunk must go up a tree and down a tree; a chunk that does not is planned again.
 // `now.collective` is of the old one's kind and chunks, on the remaining ranks.
 Patched patched(const Task& before, const Schedule&, const MovedParts&, const Task& now,
                 const std::atomic<bool>* stop = nullptr);

@@ -5,7 +5,7 @@
 // the fewest steps.
 //
 // A chunk goes only to ranks on its routes (construct/routes.h): either by the route's own links, or, where
-// Holders::Any, over any link from any rank that has it by then, which is how one that many ranks want grows
+// Holders::Any, over any link from any rank that has it by then, which is how one that many ranks need grows
 // as fast as links allow (compare TACOS, Won et al.). Which send comes first: the one with the longest path
 // still ahead; then the chunk that fewer ranks have; then the nearest rank by number, which on machines where
 // all is linked with all makes the sends of a step a shift, hence all ports equally full.

@@ -214,7 +214,7 @@ SumPlan plan_for(TreeShape choice, const Collective& sums, const std::vector<con
     if (p.carried || (choice == TreeShape::Linked && p.linked)) {
       plan.push_back(p.carried ? *p.carried : *p.linked);
     } else if (p.roots.empty()) {
-      plan.push_back({});  // no rank wants it
+      plan.push_back({});  // no rank needs it
     } else {
       const Rank root = std::ranges::min(p.roots, {}, [&](const Places::Root& r) {
                           return choice == TreeShape::Spread ? std::tuple(used[r.rank], r.steps, r.rank)

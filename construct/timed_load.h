@@ -50,7 +50,7 @@ class TimedLoad {
   void negotiate(std::vector<int> rounds);
   long long overflow() const;  // what is over, in all
   bool overfull(const TimedSends&) const;
-  // After an iteration: overfull resources become more expensive, by the permanent and the present price.
+  // After an iteration: overloaded resources become more expensive, by the permanent and the present price.
   void raise();
   // From the step that can best spare a round to the one that lacks most.
   void move_round();

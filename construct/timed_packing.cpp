@@ -52,7 +52,7 @@ constexpr long long kMostWorkOfRepair = 1'000'000;  // of an attempt to take rou
 constexpr long long kMostWorkAtOnce = 10'000'000;
 constexpr int kPatience = 14;     // iterations without less that is over
 constexpr int kMostFailures = 4;  // to take one round away
-constexpr unsigned kOthers = 8;   // one in kOthers is regrown though nothing is overfull
+constexpr unsigned kOthers = 8;   // one in kOthers is regrown though nothing is overloaded
 constexpr std::size_t kMostTreesCompared = 64;
 constexpr std::size_t kMostChunks = 40'000;
 constexpr int kTimesFewest = 3, kMoreSteps = 8;  // numbers of steps that are tried

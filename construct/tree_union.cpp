@@ -5,7 +5,7 @@
 // rounds are found from below by matroid union: where trees do not fit, the partition shows by how much. They
 // are made for as few chunks as have the same rate, made low (low_trees.h), and used again for the others:
 // rounds that it takes to fill and to empty them are twice their height. Where that would be too many trees,
-// as few rounds as fewer of them make do with: mesh:32x32 would want 1984 for a part in 33 less.
+// as few rounds as fewer of them make do with: mesh:32x32 would need 1984 for a part in 33 less.
 //
 // The root of a tree is its middle: random roots lost. What the engine packs at prices needs more rounds
 // where trees are many and all links are full: mesh:16x16 1.27 of the bound, and 1.03 from here.

@@ -28,8 +28,8 @@ std::pair<Tree, Tree> two_trees(const std::vector<Rank>& order);
 // the one that is linked with other nodes first.
 Tree chained_tree(const std::vector<int>& node_parent, const std::vector<std::vector<Rank>>& chains);
 
-// Pipelined, one chunk a step over each edge; chunk i uses trees[i % trees.size()]. All ranks' contributions
-// go up and are added; from the root, the sum goes down while later chunks still go up.
+// Pipelined, one chunk per step over each edge; chunk i uses trees[i % trees.size()]. All ranks'
+// contributions go up and are added; from the root, the sum goes down while later chunks still go up.
 Plan tree_allreduce(const std::vector<Tree>& trees, int chunks);
 Plan tree_broadcast(const Tree&, int chunks);
 

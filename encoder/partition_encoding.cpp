@@ -61,8 +61,8 @@ PartitionEncoding::PartitionEncoding(const Instance& instance, std::span<const i
   }
 }
 
-// A send may be true without its chunk arriving anew ((4) is one-directional, and no clause forces a chunk to
-// arrive once); tidy drops those.
+// A send may be true without its chunk arriving again ((4) is one-directional, and no clause forces a chunk
+// to arrive once); tidy drops those.
 Schedule PartitionEncoding::decode(const Assignment& model) const {
   Schedule schedule;
   schedule.steps.resize(steps_);

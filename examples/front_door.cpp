@@ -1,4 +1,5 @@
-// The algorithms for a machine: found, the fastest for a size taken, run on real data, and written as an MPI program.
+// The algorithms for a machine: found, the fastest for a size taken, run on real data, and written as an MPI
+// program.
 //
 //   front_door [MACHINE [BYTES [DIRECTORY]]]
 #include <chorale/chorale.h>
@@ -19,7 +20,7 @@ int main(int argc, char** argv) try {
     if (point.on_frontier)
       std::printf("%d steps, %d rounds, %d chunks: %s\n", point.cost.steps, point.cost.rounds,
                   point.cost.chunks, proven_by(found, point).c_str());
-  if (!check(found).faults.empty()) return 1;  // as if it were somebody else's: nothing in it is believed
+  if (!check(found).faults.empty()) return 1;  // as if it were another program's: nothing in it is believed
 
   const auto best = select({&found, 1}, call_of(found.collective, bytes));
   if (!best) return 1;

@@ -1,12 +1,12 @@
-// A communication: which rank holds which chunk before, which ranks want it after, and where it lies in their
+// A communication: which rank holds which chunk before, which ranks need it after, and where it lies in their
 // buffers.
 //
 // A collective that combines (Reduce, ReduceScatter, AllReduce) starts with one *contribution* to chunk c at
-// each rank of pre(c); each rank of post(c) wants the sum of all contributions, each counted once. One that
-// does not combine starts with copies of c at pre(c); each rank of post(c) wants a copy.
+// each rank of pre(c); each rank of post(c) needs the sum of all contributions, each counted once. One that
+// does not combine starts with copies of c at pre(c); each rank of post(c) needs a copy.
 //
 // Positions are counted in chunks. Every rank of pre(c) has chunk c at `input` of its input buffer; every
-// rank of post(c) wants it at `output` of its output buffer. Several chunks of a non-combining collective may
+// rank of post(c) needs it at `output` of its output buffer. Several chunks of a non-combining collective may
 // share an output position: the rank adds them up locally when they have arrived (AllReduce by gathering
 // everything).
 #pragma once

@@ -2,7 +2,7 @@
 //
 // A row defines the holders of a block before and its receivers after: the root, each rank a block of its
 // own, or all ranks the same block. There is a block for each pair (s, d): s ranges over the ranks if each
-// holds a block of its own before, d if each wants a block of its own after, and is 0 otherwise. Block (s, d)
+// holds a block of its own before, d if each needs a block of its own after, and is 0 otherwise. Block (s, d)
 // is block d of the input buffers of its holders and block s of the output buffers of its receivers. The row
 // thus also defines whether there is a root, whether blocks are summed (several holders of one block before),
 // how many blocks a buffer has, and where the input lies if it shares memory with the output.

@@ -2,7 +2,7 @@
 // lookup per number, and a composition by two. Steps stay as they are. Rounds do not: they are counted again
 // on the whole machine, whose links may be slower and whose shared limits may contain further links.
 //
-// Only positions of what a rank contributes, or wants, in both collectives are compared: a chunk that it has
+// Only positions of what a rank contributes, or needs, in both collectives are compared: a chunk that it has
 // in the sub-machine alone is in transit in the whole machine, and has no slot in its buffers there.
 #include "ir/embedding.h"
 

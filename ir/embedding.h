@@ -30,7 +30,7 @@ struct Task {
 
 // Why this is not an embedding; empty if it is one. An embedding is one-to-one and in range; a link of the
 // part connects the same ranks in the whole; and buffers are windows: what a rank contributes to both the
-// part and the whole lies in both inputs at positions that differ by one constant, and likewise what it wants
+// part and the whole lies in both inputs at positions that differ by one constant, and likewise what it needs
 // of both in the outputs. Links of the whole may be slower: sends that do not fit a round take more rounds.
 std::string why_no_embedding(const Embedding&, const Task& part, const Task& whole);
 

@@ -36,7 +36,7 @@ inline constexpr int kExpressionOperators = static_cast<int>(ExpressionOperator:
 
 struct ExpressionNode {
   ExpressionOperator op = ExpressionOperator::Constant;
-  double constant = 0;  // of Constant: not negative; of Random: which of the streams, a whole number
+  double constant = 0;  // of Constant: not negative; of Random: which of the streams, an integer
   int operand = -1;     // of Operand: which; of Convert: the number of an ElementType (ir/elements.h)
   bool operator==(const ExpressionNode&) const = default;
 };

@@ -43,7 +43,7 @@ struct JobTemplate {
   std::string name = {};
   std::vector<OpenAxis> axes = {};
   std::vector<NamedQuantity> numbers = {};
-  std::vector<Quantity> whole = {};    // what has to be a whole number: "layers / pipeline"
+  std::vector<Quantity> whole = {};    // what has to be an integer: "layers / pipeline"
   std::vector<Quantity> require = {};  // what may not be 0: "tensor <= heads"
   Quantity memory_bytes = {};          // that a device keeps; no formula: nothing
   double room_bytes = 0;               // that it has for it; 0: no limit

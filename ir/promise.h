@@ -7,7 +7,7 @@
 // locally. A chunk of a collective that combines is the sum of its contributions, one from each rank of
 // pre(c); else it is the one original, which every rank of pre(c) promises to hold.
 //
-// Takes a number for each chunk that a rank wants and each input slot; sums are made when they are asked for.
+// Takes a number for each chunk that a rank needs and each input slot; sums are made when they are asked for.
 #pragma once
 
 #include <optional>
@@ -68,7 +68,7 @@ class Promise {
   std::vector<int> first_ = {};          // by rank, and one more: its first input slot
   std::vector<int> place_ = {};          // by input slot; empty: each is its own
   std::vector<std::size_t> begin_ = {};  // by rank, and one more: where it begins in
-  std::vector<Chunk> chunks_ = {};       // what it wants, by output slot
+  std::vector<Chunk> chunks_ = {};       // what it needs, by output slot
 };
 
 }  // namespace chorale

@@ -178,7 +178,7 @@ CombinationTree restricted(const CombinationTree& tree, const std::vector<int>& 
 CombinationTree renumbered(const CombinationTree& tree, const std::vector<int>& ranks) {
   CombinationTree result = tree;
   for (int n = 0; n < tree.leaves; ++n) result.parent[ranks[n]] = tree.parent[n];
-  return TreeParser(to_string(result), tree.leaves, "").parse();  // pairs are numbered anew
+  return TreeParser(to_string(result), tree.leaves, "").parse();  // pairs are numbered again
 }
 
 SumOrder parse_sum_order(std::string_view text, int ranks, const std::string& where) {

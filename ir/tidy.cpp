@@ -26,7 +26,7 @@ void keep_first_arrivals(const Topology& topology, const Collective& collective,
     });
 }
 
-// Backwards: a value is needed if its rank wants it at the end, adds to it or sends it on; what arrives for a
+// Backwards: a value is needed if its rank needs it at the end, adds to it or sends it on; what arrives for a
 // value that is not needed is dropped. Three walks over a step, in this order: what arrives is needed after
 // the step; what it replaces is not needed before; what is sent is, also at a rank where it is replaced in
 // the same step, since sends read first.
@@ -44,7 +44,7 @@ void keep_needed(const Topology& topology, const Collective& collective, Schedul
   }
 }
 
-// Backwards: a copy is useful if its receiver wants the chunk or sends it on usefully.
+// Backwards: a copy is useful if its receiver needs the chunk or sends it on usefully.
 void keep_useful(const Topology& topology, const Collective& collective, Schedule& schedule) {
   std::vector<bool> useful(collective.chunks.size() * topology.ranks, false);
   for (std::size_t c = 0; c < collective.chunks.size(); ++c)

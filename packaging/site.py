@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The documentation as a site: the pages of docs/, what the Python package says of itself, a page for each command, a gallery of pages
-that Chorale makes, the schemas. Made by mkdocs (Debian: mkdocs) without a network; --strict, so that a link into nothing ends it.
+"""The documentation as a site: the pages of docs/, what the Python package states of itself, a page for each
+command, a gallery of pages that Chorale makes, the schemas. Made by mkdocs (Debian: mkdocs) without a
+network; --strict, so that a link into nothing ends it.
 
 Usage: packaging/site.py CHORALE OUT      (a folder, made anew: OUT/site/index.html)
 """
@@ -33,7 +34,8 @@ left = set()
 
 
 def moved(page, text):
-    """The text of a page of the tree, with its links as they are here: what is no page of the site stays a name."""
+    """The text of a page of the tree, with its links as they are here: what is no page of the site stays a
+    name."""
     def link(match):
         words, target, anchor = match[1], match[2], match[3] or ""
         if "://" in target:
@@ -64,7 +66,7 @@ for figure in (source / "docs").glob("*.svg"):
     shutil.copy(figure, pages / figure.name)
 shutil.copytree(source / "docs/schemas", pages / "schemas")
 
-# -- commands -----------------------------------------------------------------------------------------------------------
+# -- commands -----------------------------------------------------------------------------------------------
 def commands(path=()):
     text = run(*path, "--help")
     below = re.findall(r"^  ([a-z]+) ", text.split("Subcommands:\n")[1].split("\n\n")[0], re.M) if "Subcommands:\n" in text else []
@@ -77,7 +79,7 @@ def commands(path=()):
                                    "".join(f"## {name}\n\n```text\n{text}```\n\n" for name, text in commands()))
 
 
-# -- Python, from its docstrings -----------------------------------------------------------------------------------------
+# -- Python, from its docstrings ---------------------------------------------------------------------------
 def members(file):
     for node in ast.parse(file.read_text()).body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
@@ -105,7 +107,7 @@ for file in ("calls.py", "errors.py", "graphs.py", "shown.py", "optim.py", "work
         said.append(f"## {module}.{node.name}\n\n```text\n{head}\n```\n\n{words}\n")
 (pages / "python-calls.md").write_text("\n".join(said))
 
-# -- the gallery ---------------------------------------------------------------------------------------------------------
+# -- the gallery --------------------------------------------------------------------------------------------
 GALLERY = [
     ("dgx1", "All best Allgathers of a DGX-1", [["frontier", "dgx1", "allgather", "--max-chunks", "6", "--json", "r.json"], ["show", "r.json", "--html"]]),
     ("torus", "AllReduce on a torus", [["frontier", "torus:3x3", "allreduce", "--conflicts", "500", "--json", "r.json"], ["show", "r.json", "--html"]]),
@@ -126,7 +128,7 @@ for name, title, steps in GALLERY:
 for file in out.glob("r.json"):
     file.unlink()
 
-# -- the site ------------------------------------------------------------------------------------------------------------
+# -- the site -----------------------------------------------------------------------------------------------
 named = {page for _, group in NAVIGATION for page in group}
 there = {page.name for page in pages.glob("*.md")}
 assert named == there, f"in the navigation and not there, or the other way round: {sorted(named ^ there)}"

@@ -50,7 +50,7 @@ json topology_of(const Topology& t) {
           {"picture", picture_json(t)}};
 }
 
-// How many of the chunks that each rank wants are complete there; before the first step and after each.
+// How many of the chunks that each rank needs are complete there; before the first step and after each.
 json progress_of(const Topology& t, const Point& point) {
   State state(t, point.collective);
   json all = json::array();

@@ -12,7 +12,7 @@ constexpr double kHop = 1.6;  // units
 
 }  // namespace
 
-// Each sweep moves every node to the mean of where the others want it, nearer ones counting more.
+// Each sweep moves every node to the mean of where the others need it, nearer ones counting more.
 void lessen_stress(std::vector<Spot>& spots, const Graph& g) {
   const int nodes = static_cast<int>(spots.size());
   std::vector<std::vector<double>> distance(nodes);

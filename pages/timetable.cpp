@@ -5,7 +5,7 @@
 // round where that has room, and so on along a path of sends in these two rounds, which never comes back.
 // First fit alone loses there: dgx2 with 15 full rounds. Machines with more limits per link (trees of
 // switches) have no such theorem; where no such exchange is found, the send goes where it drives out sends
-// that were seldom hard to place, and these are placed anew (ejection; Nagata, Braysy 2009, for vehicle
+// that were seldom hard to place, and these are placed again (ejection; Nagata, Braysy 2009, for vehicle
 // routes).
 #include "pages/timetable.h"
 

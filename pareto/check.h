@@ -17,7 +17,7 @@ Formula formula_of_the_search(const Topology&, const Collective&, const Claim&);
 
 // A refutation is first tried from the plain formula; where that exceeds the limits, the refutation of the
 // search's formula is checked. `progress`, if any, is called with what has been checked so far, after every
-// point and claim. Tests give a wrong formula in the place of the search's.
+// point and claim. Tests give a wrong formula instead of the search's.
 CheckReport check_result(const Result&, const std::string& proof_dir, const SolveLimits&,
                          const std::function<void(const CheckReport&)>& progress = {},
                          const PlainEffort& = {}, const RefutedFormula& = formula_of_the_search);

@@ -173,7 +173,7 @@ void Findings::keep_phase(std::vector<SharedPoint>& kept, const SharedPoint& poi
 }
 
 // ReduceScatter, then Allgather: chunk d*c+i is summed up at rank d and spread from there. Null where that is
-// no sum. Gathered alone, vectors are added up locally.
+// not a sum. Gathered alone, vectors are added up locally.
 SharedPoint Findings::made(const Composition& of) const {
   const auto [at, fresh] = made_.try_emplace({of.scatter.get(), of.gather.get()});
   if (!fresh) return at->second;

@@ -47,7 +47,7 @@ Formula with_cube(Formula, const InstanceEncoding&, const Cube&);
 
 // The collective of that one chunk.
 Collective only(const Collective&, Chunk);
-// A budget of `steps` steps with so many rounds that one chunk never waits for a link.
+// A budget of `steps` steps with this many rounds that one chunk never waits for a link.
 Budget ample(const Topology&, int steps);
 
 // A formula of more clauses is not built: about 700 MB.

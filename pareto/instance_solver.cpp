@@ -314,7 +314,7 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
   limited_ = true;
   if (size(one, budget) > effort.size) return Verdict::Unknown;
   // A formula made for a horizon answers for every budget inside it, under assumptions, and its solver keeps
-  // what it has learnt. Only a budget beyond it makes both anew.
+  // what it has learnt. Only a budget beyond it makes both again.
   if (budget.steps > one.horizon.steps || budget.rounds > one.horizon.rounds) {
     one.horizon = budget;
     one.encoding.emplace(solved_.topology, collective_of(one), budget,

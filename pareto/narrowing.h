@@ -15,7 +15,7 @@ namespace chorale {
 struct Narrowing {
   // Carried to themselves by these.
   std::vector<Automorphism> symmetry = {};
-  // Every send brings its chunk nearer to the one rank that wants it.
+  // Every send brings its chunk nearer to the one rank that needs it.
   bool nearer = false;
   // Chunks that start and end at the same ranks go together, `together` at a time: a schedule of the first of
   // each, repeated `together` times.

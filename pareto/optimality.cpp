@@ -158,7 +158,7 @@ std::vector<Left> left_of(const Result& result, int count) {
 }
 
 // What messages alone show of an AllReduce holds for those that gather, too. A refutation is of schedules
-// with one value a rank.
+// with one value per rank.
 std::vector<Left> left_of_any(const Result& result) {
   std::vector<const Claim*> direct, gathered;
   for (const Claim& claim : result.claims) {

@@ -21,7 +21,7 @@ struct Iteration {
   std::vector<TimeSpan> spans = {};  // by reduction
 };
 
-// One for each of the job's reductions. They begin as Reduction::after says, and share paths as
+// One for each of the job's reductions. They begin as Reduction::after states, and share paths as
 // cost/overlap.h has it.
 Iteration iteration(const Hierarchy&, const Job&, const ParallelismMatrix&, Algorithm,
                     const std::vector<ReductionSteps>&);

@@ -180,7 +180,7 @@ Explored explore(const Explorer& explorer) {
   return found;
 }
 
-// The states that lead to the goal, numbered anew in the same order; -1 for the others.
+// The states that lead to the goal, numbered again in the same order; -1 for the others.
 std::vector<int> numbers_of_useful(const Explored& all) {
   std::vector<std::vector<int>> into(all.edges.size());
   for (int from = 0; from < static_cast<int>(all.edges.size()); ++from)

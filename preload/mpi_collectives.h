@@ -1,5 +1,5 @@
-// MPI's collectives by Chorale's algorithms, where there is one for the communicator's size; else MPI's own, by
-// its profiling interface. What libchorale-mpi and the preload library share.
+// MPI's collectives by Chorale's algorithms, where there is one for the communicator's size; else MPI's own,
+// by its profiling interface. What libchorale-mpi and the preload library share.
 //
 // All ranks decide alike: by the communicator's size, the bytes, the type and the operation, which MPI
 // requires to be the same everywhere, and by data that the ranks of the communicator have exchanged: at its

@@ -300,7 +300,7 @@ void PlainFormula::numbered() {
   for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c) {
     const ChunkSpec& spec = collective_.chunks[c];
     // The one rank at which arrivals are compared, the same for all chunks of these ends. None: all ranks
-    // that want such a chunk have it, and there is nothing to order.
+    // that need such a chunk have it, and there is nothing to order.
     const auto at = std::ranges::find_if(
         spec.post, [&](Rank n) { return collective_.combining || !std::ranges::count(spec.pre, n); });
     if (at == spec.post.end()) continue;

@@ -75,7 +75,7 @@ std::uint64_t ReductionState::rows(int device) const {
 }
 
 // The rules of one group, by family: sums, AllGather, Broadcast. Words are made only where a fault is wanted;
-// allows() wants none.
+// allows() needs none.
 bool ReductionState::breaks(StrategyOperation operation, const std::vector<int>& group, Fault* fault) const {
   const auto broken = [&]<typename... Arguments>(Kind kind, int device, int chunk,
                                                  fmt::format_string<Arguments...> text,

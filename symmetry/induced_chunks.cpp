@@ -1,4 +1,4 @@
-// Chunks that the same ranks have and want are one class, and its members can be exchanged freely. So a
+// Chunks that the same ranks have and need are one class, and its members can be exchanged freely. So a
 // symmetry is one of the collective if it carries classes to classes of the same size; members go by their
 // numbers, which makes the chunks of a product the product of the chunks.
 //
@@ -43,7 +43,7 @@ std::optional<std::vector<Chunk>> induced_chunks(const Collective& collective,
   return result;
 }
 
-// A role is to have a chunk that a number of ranks want, or to want one that a number of ranks have; even and
+// A role is to have a chunk that a number of ranks need, or to need one that a number of ranks have; even and
 // odd numbers distinguish the two.
 std::vector<int> rank_colours(const Collective& collective) {
   std::vector<std::vector<int>> roles(collective.ranks);

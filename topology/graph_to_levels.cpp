@@ -259,7 +259,7 @@ class RateReader {
     const Rates::Line& line = *rates_.find(0, below);
     model.latency_us = line.alpha_us;
     const double all = first(j, model.shape == Shape::Switch ? Kind::PortOut : Kind::Forward);
-    // A port is as fast as one link if a whole number of these makes what a child sends in all.
+    // A port is as fast as one link if an integer of these makes what a child sends in all.
     const double ports = std::round(all / line.gbs);
     const bool split = model.shape == Shape::Switch && ports <= kMostPorts && same(ports * line.gbs, all);
     model.bandwidth_gbs = split ? line.gbs : all;

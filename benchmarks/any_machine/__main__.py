@@ -1,5 +1,5 @@
-"""How far the program is from what no schedule can beat, on machines that nobody named: 200 random ones of
-twelve families, and questions about groups inside a machine, uneven counts, and several collectives at once.
+"""How far the program is from what no schedule can beat, on machines without names: 200 random ones of twelve
+families, and questions about groups inside a machine, uneven counts, and several collectives at once.
 Default options and a time limit.
 
 usage: python3 benchmarks/any_machine machines DIR        writes all machines and questions as files
@@ -8,9 +8,9 @@ usage: python3 benchmarks/any_machine machines DIR        writes all machines an
        python3 benchmarks/any_machine report LOG          the tables alone
        python3 benchmarks/any_machine bound NAME          bounds of one machine or question
 
-One process at a time; CPU seconds are the child's by wait4, peak memory is what /proc has said last. Bounds are computed here
-(bounds.py says how), not by the program. Exit code 1 where an answer is below its bound, which is a fault
-of the bound or of the schedule; the result is then kept beside LOG as NAME.COLLECTIVE.json.
+One process at a time; CPU seconds are the child's by wait4, peak memory is what /proc has stated last. Bounds
+are computed here (bounds.py reports how), not by the program. Exit code 1 where an answer is below its bound,
+which is a fault of the bound or of the schedule; the result is then kept beside LOG as NAME.COLLECTIVE.json.
 """
 
 import argparse
@@ -74,7 +74,7 @@ def cases(folder, collectives):
 
 
 def sampled(found, count):
-    """So many machines, from each family a share as large as its part of all, and at least one of each
+    """This many machines, from each family a share as large as its part of all, and at least one of each
     while they last."""
     by_family = collections.defaultdict(list)
     for case in found:
@@ -91,8 +91,8 @@ def sampled(found, count):
 
 
 class Watch(threading.Thread):
-    """Peak memory of a process while it runs (wait4 has Python's own, from before exec); and Ctrl-C once it has
-    taken so many CPU seconds: a limit that other work on the machine does not change."""
+    """Peak memory of a process while it runs (wait4 has Python's own, from before exec); and Ctrl-C once it
+    has taken this many CPU seconds: a limit that other work on the machine does not change."""
 
     def __init__(self, process, seconds):
         super().__init__(daemon=True)

@@ -1,6 +1,6 @@
 """Lower bounds on rounds per chunk, whatever the schedule and however many chunks a block is cut into, by
 code that shares nothing with the program's. A bound is an exact fraction; where prices come from floating
-point, they are rounded to whole numbers first and what they show is then summed up exactly.
+point, they are rounded to integers first and what they show is then summed up exactly.
 
     least(machine, question)   (a Fraction, which of the arguments below gave it)
 
@@ -13,9 +13,9 @@ ranks: switches hold nothing, so each may be counted on either side. For chunks 
 a source that has an arc of x w(n) to every rank n with w(n) blocks; where it does not carry x times all
 blocks, its cut gives a smaller x, until none does (Dinkelbach). Without switches and limits, packings of
 trees attain this rate (Edmonds), so no better bound is true. Where several ranks share a limit it is weaker
-than a partition whose blocks pay for it once: on cluster22 Allgather needs 19/8,
-which `chorale bounds` proves, and cuts show 2. The same holds for the sums below. Where there are several sets of
-destinations, S is searched by adding and removing ranks.
+than a partition whose blocks pay for it once: on cluster22 Allgather needs 19/8, which `chorale bounds`
+proves, and cuts show 2. The same holds for the sums below. Where there are several sets of destinations, S is
+searched by adding and removing ranks.
 
 *Mirror.* A schedule of a sum with one destination, reversed in time and over reversed links, is one of
 copies and has the same rounds. So ReduceScatter and Reduce are asked as Allgather and Broadcast of the
@@ -28,17 +28,17 @@ flow, so the bound is the rate of arbitrarily many chunks. They are found by mov
 the softened worst congestion is least; any iterate is a bound, so an early end is only weaker.
 
 *Partition* (sums for several ranks: AllReduce). Part the ranks into blocks, of which p have a rank that
-contributes, and q one that wants the sum; each chunk crosses between blocks at least (p - 1) + (q - 1)
-times, and once more if no block does both: until some block knows of all p, p - 1 joinings are needed, and
-each other block that wants the sum is entered once more. All crossings leave some block, so
-((p - 1) + (q - 1)) C <= R sum of c(block). Over all partitions of all ranks the best for an AllReduce is
-found exactly: a minimum of sum (c(block) - x) is a Dilworth truncation, whose greedy algorithm is a minimum
-cut a rank. The same for what enters blocks. Each found partition is evaluated anew by its own cuts, so a
-mistake of that search would weaken the bound and not falsify it. A relaxation: crossings out of different
-blocks are counted by themselves, and what needs both many crossings and one narrow cut is not seen. Rank sets
-between a contributor and one that wants the sum count once (cut). In groups inside a machine, ranks that take
-no part belong to blocks, too, since they may add up; the best of those partitions is NP-hard (Steiner trees),
-so blocks are sought by moving ranks.
+contributes, and q one that needs the sum; each chunk crosses between blocks at least (p - 1) + (q - 1) times,
+and once more if no block does both: until some block knows of all p, p - 1 joinings are needed, and each
+other block that needs the sum is entered once more. All crossings leave some block, so ((p - 1) + (q - 1)) C
+<= R sum of c(block). Over all partitions of all ranks the best for an AllReduce is found exactly: a minimum
+of sum (c(block) - x) is a Dilworth truncation, whose greedy algorithm is a minimum cut a rank. The same for
+what enters blocks. Each found partition is evaluated again by its own cuts, so a mistake of that search would
+weaken the bound and not falsify it. A relaxation: crossings out of different blocks are counted by
+themselves, and what needs both many crossings and one narrow cut is not seen. Rank sets between a contributor
+and one that needs the sum count once (cut). In groups inside a machine, ranks that take no part belong to
+blocks, too, since they may add up; the best of those partitions is NP-hard (Steiner trees), so blocks are
+sought by moving ranks.
 """
 
 import collections
@@ -59,7 +59,7 @@ MOVES = 400  # cuts that a search by moving ranks may ask for
 
 
 def demands(question, ranks):
-    """(is it sums?, blocks by (ranks before, ranks after)) of a name, or of what a collective's file says.
+    """(is it sums?, blocks by (ranks before, ranks after)) of a name, or of what a collective's file states.
     Roots are rank 0."""
     every, one = frozenset(range(ranks)), [frozenset([n]) for n in range(ranks)]
     if isinstance(question, dict):
@@ -91,8 +91,8 @@ def least(machine, question):
 
 
 def least_steps(machine, question):
-    """The diameter, as far as this question goes: the most hops from the nearest rank that has a chunk to
-    one that wants it, or from any that contributes to a sum."""
+    """The diameter, as far as this question goes: the most hops from the nearest rank that has a chunk to one
+    that needs it, or from any that contributes to a sum."""
     net = networks.Network(machine)
     sums, blocks = demands(question, net.ranks)
     hops = [net.hops(n) for n in range(net.ranks)]

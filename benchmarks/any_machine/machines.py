@@ -1,5 +1,5 @@
-"""200 machines that nobody named, of 8 to 64 ranks, in families as real ones look, and questions about parts
-of machines.
+"""200 machines without names, of 8 to 64 ranks, in families as real ones look, and questions about parts of
+machines.
 
     made()        {name: (family, machine as its file says it)}
     questions()   {name: (family, name of a machine, collective as its file says it)}

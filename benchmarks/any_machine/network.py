@@ -79,8 +79,8 @@ class Network:
 
 
 class Flow:
-    """Maximum flows by Dinic's algorithm. Arcs are (from, to, capacity), in whole numbers; arc i is at 2i,
-    its reverse at 2i + 1."""
+    """Maximum flows by Dinic's algorithm. Arcs are (from, to, capacity), in integers; arc i is at 2i, its
+    reverse at 2i + 1."""
 
     def __init__(self, nodes, arcs):
         self.to, self.left, self.out = [], [], [[] for _ in range(nodes)]

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Machines laid out as network namespaces joined by shaped links, a process of Open MPI a rank: what the model predicts, held against
-what they take.
+"""Machines laid out as network namespaces joined by shaped links, a process of Open MPI a rank: what the
+model predicts, compared with what they take.
 
-Ranks come before all other work on this machine and sleep while they wait, so that others disturb little. A row whose median is more
-than 1.1 times its shortest is unsteady: measured again, up to --repeats times, then marked.
+Ranks come before all other work on this machine and sleep while they wait, so that others disturb little. A
+row whose median is more than 1.1 times its shortest is unsteady: measured again, up to --repeats times, then
+marked.
 
   check    each machine carries what it says: bytes stay on their links, both ways at once, nothing is lost; alpha and beta
   predict  every point of our frontiers and every hand-written algorithm: predicted and measured time
@@ -17,8 +18,9 @@ Usage: python3 benchmarks/fabric CHORALE [check] [predict] [compare] [library] [
        [--conflicts 1000]
        python3 benchmarks/fabric clean
 
-Machines: ring4, ring8, ring8slow, two4, dgx1l, star8, mesh2x4, mesh2x4cut, a file of docs/formats.md, or what 'chorale topology list' has.
-Only root can; without, and where the kernel lacks something, it says what and exits with 77.
+Machines: ring4, ring8, ring8slow, two4, dgx1l, star8, mesh2x4, mesh2x4cut, a file of docs/formats.md, or what
+'chorale topology list' has. Only root can; without, and where the kernel lacks something, it reports what and
+exits with 77.
 """
 import argparse
 import json
@@ -73,7 +75,8 @@ class Study:
     # ---- what it carries
 
     def steadily(self, what, unsteady):
-        """what(), again while unsteady(result), a number, is not 0; the best result, with the processors that others used meanwhile."""
+        """what(), again while unsteady(result), a number, is not 0; the best result, with the processors that
+        others used meanwhile."""
         best = None
         for _ in range(self.arguments.repeats):
             with Load() as load:
@@ -89,7 +92,8 @@ class Study:
         return {(int(a), int(b), int(size)): float(median) for a, b, size, _, median in map(str.split, text.splitlines())}
 
     def everyone(self):
-        """Transfers that load all links both ways at once: over each link, or through switches to the next rank and the one before."""
+        """Transfers that load all links in both directions at once: over each link, or through switches to
+        the next rank and the one before."""
         if self.machine.switches:
             n = self.machine.ranks
             return [(i, (i + 1) % n, 1) for i in range(n)]
@@ -153,7 +157,8 @@ class Study:
         return path
 
     def files(self, collective):
-        """name -> result file: our frontier, hand-written algorithms on the machine's links, and those that have to be routed."""
+        """name -> result file: our frontier, baselines on the machine's links, and those that have to be
+        routed."""
         chorale, work = self.arguments.chorale, self.network.work
         found = {}
         machine = self.calibrated()

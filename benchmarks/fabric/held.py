@@ -1,13 +1,13 @@
-"""A measured library on a machine that stands: built for it, measured on it, and preloaded into a program of mpi4py, which is run with
-and without it in turn."""
+"""A measured library on a machine that stands: built for it, measured on it, and preloaded into a program of
+mpi4py, which is run with and without it in turn."""
 import json
 import re
 import statistics
 import subprocess
 
 COLLECTIVES = ["allgather", "allreduce", "alltoall", "reducescatter", "broadcast", "reduce"]
-# Times of each call, since ranks leave a collective at different times: from a barrier until the last has it. Checks are of all that was
-# received.
+# Times of each call, since ranks leave a collective at different times: from a barrier until the last has it.
+# Checks are of all that was received.
 PROGRAM = """
 import json, sys, time
 from array import array
@@ -58,14 +58,15 @@ class Held:
                                     "--times", 1], seconds=1500)
 
     def program(self, sizes, ours):
-        """(collective, bytes) -> (us, check), and what the preloaded library said."""
+        """(collective, bytes) -> (us, check), and what the preloaded library stated."""
         (self.network.work / "program.py").write_text(PROGRAM)
         words = ["env", f"LD_PRELOAD={self.network.work}/idle.so:{self.preload}", "CHORALE_LOG=1", f"CHORALE_ALGORITHMS={self.network.work}/held.db"] if ours else []
         out, log = self.network.mpirun_said([*words, "/usr/bin/python3", "program.py", ",".join(COLLECTIVES), ",".join(map(str, sizes))], seconds=600)
         return {(name, size): (us, check) for name, size, us, check in json.loads(out)}, log
 
     def compared(self, sizes, turns):
-        """(collective, bytes) -> (median of MPI's own, of ours, results the same), and (by ours, passed on)."""
+        """(collective, bytes) -> (median of MPI's own, of ours, results the same), and (by ours, passed
+        on)."""
         runs, log = {True: [], False: []}, ""
         for turn in range(turns):
             for ours in (turn % 2 == 0, turn % 2 != 0):

@@ -1,12 +1,13 @@
 """What makes a machine out of network namespaces, as a list of commands, and nothing is executed here.
 
-A rank is a namespace, a switch is one that forwards, a link is a veth pair with a shaper at each end. A rank has ONE address, on a
-bridge without ports (Open MPI ignores loopback), and links are unnumbered: so Open MPI has no choice of interface, the kernel's
-routes decide. Beside these a management bridge in a namespace of its own, in which mpirun runs: nothing is ever put into the
-namespace of this machine.
+A rank is a namespace, a switch is one that forwards, a link is a veth pair with a shaper at each end. A rank
+has ONE address, on a bridge without ports (Open MPI ignores loopback), and links are unnumbered: so Open MPI
+has no choice of interface, the kernel's routes decide. Beside these a management bridge in a namespace of its
+own, in which mpirun runs: nothing is ever put into the namespace of this machine.
 
-Shapers: packets under 128 bytes pass by, since acknowledgements that wait behind data make a link half duplex; the rest goes
-through an htb class with a burst of one packet, as what is given away at once is missing in the time of each message."""
+Shapers: packets under 128 bytes pass by, since acknowledgements that wait behind data make a link half
+duplex; the rest goes through an htb class with a burst of one packet, as what is given away at once is
+missing in the time of each message."""
 import dataclasses
 
 from machine import next_hops

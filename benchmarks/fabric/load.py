@@ -25,8 +25,9 @@ def _stolen():
 
 
 def foreign_seconds():
-    """Of all processes that are neither this one nor started by it, nor the kernel's own threads; a process that ends hands its time
-    to its parent, so that differences of this number miss few. And what other machines on this hardware took."""
+    """Of all processes that are neither this one nor started by it, nor the kernel's own threads; a process
+    that ends hands its time to its parent, so that differences of this number miss few. And what other
+    machines on this hardware took."""
     processes = _processes()
     total = 0.0
     for pid, (parent, seconds) in processes.items():

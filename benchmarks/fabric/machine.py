@@ -1,5 +1,5 @@
-"""Machines that can be laid out: nodes, directed links with capacities, the routes between ranks, and what a schedule takes there
-by the alpha-beta model."""
+"""Machines that can be laid out: nodes, directed links with capacities, the routes between ranks, and what a
+schedule takes there by the alpha-beta model."""
 import collections
 import dataclasses
 import json
@@ -30,7 +30,8 @@ class Machine:
 
 
 def from_text(text, unit=40):
-    """A machine of docs/formats.md. Shared limits have no wire that they could be laid out on; switches do."""
+    """A machine of docs/formats.md. Shared limits have no wire that they could be laid out on; switches
+    do."""
     if text.get("limits"):
         raise Refused(f"{text['topology']}: shared limits cannot be laid out as links; give a file in which they are switches")
     capacity = collections.defaultdict(int)
@@ -47,7 +48,7 @@ def from_text(text, unit=40):
 
 
 def described(name, ranks, links, switches=0, unit=40):
-    """links: (a, b, units), both ways."""
+    """links: (a, b, units), in both directions."""
     text = {"topology": name, "ranks": ranks, "switches": switches,
             "links": [{"src": a, "dst": b, "bandwidth": units, "both_ways": True} for a, b, units in links]}
     return from_text(text, unit)
@@ -140,8 +141,8 @@ def fullest(machine, transfers):
 
 
 def predicted_us(machine, result, point, block_bytes, alpha_us, beta_us):
-    """steps x alpha + the bytes of the fullest link of each step x beta. The links of a result are rank to rank; where the machine
-    has no such link, a transfer is on all those that it is routed over."""
+    """steps x alpha + the bytes of the fullest link of each step x beta. The links of a result are rank to
+    rank; where the machine has no such link, a transfer is on all those that it is routed over."""
     links = result["topology"]["links"]
     chosen = result["points"][point]
     chunk = block_bytes / chosen["chunks"]

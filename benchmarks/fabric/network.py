@@ -1,4 +1,5 @@
-"""A machine that stands: made of network namespaces, MPI run in it, its counters read, taken down whatever happens."""
+"""A machine that stands: made of network namespaces, MPI run in it, its counters read, taken down whatever
+happens."""
 import contextlib
 import json
 import os
@@ -14,8 +15,9 @@ import layout
 from machine import Refused
 
 NAME = re.compile(r"^chf(\d+)-")
-# Everything is eager, since an announcement and its answer wait behind bulk, and no put is emulated: with Open MPI's defaults links
-# are half duplex. One address, so one link a pair. Ranks sleep while they wait (idle.c).
+# Everything is eager, since an announcement and its answer wait behind bulk, and no put is emulated: with
+# Open MPI's defaults links are half duplex. One address, so one link a pair. Ranks sleep while they wait
+# (idle.c).
 MPI = {"oob_tcp_if_include": "mg0", "pml": "ob1", "btl": "tcp,self", "btl_tcp_if_include": "10.99.0.0/16", "btl_tcp_flags": "1",
        "btl_tcp_eager_limit": "20000000", "btl_tcp_rndv_eager_limit": "20000000", "btl_tcp_max_send_size": "20100000",
        "mpi_yield_when_idle": "1", "opal_event_include": "epoll"}
@@ -127,8 +129,9 @@ class Network:
         self.running = None
 
     def mpirun(self, command, settings=None, seconds=300, cwd=None, ranks=None):
-        """The standard output of `command`, a process a rank, each in its own namespace. Ranks come before all other work: they need
-        little of the processors, and that at once. What hangs is ended after `seconds`."""
+        """The standard output of `command`, a process a rank, each in its own namespace. Ranks come before
+        all other work: they need little of the processors, and that at once. What hangs is ended after
+        `seconds`."""
         return self.mpirun_said(command, settings, seconds, cwd, ranks)[0]
 
     def mpirun_said(self, command, settings=None, seconds=300, cwd=None, ranks=None):

@@ -5,8 +5,8 @@
     result                                  # in a notebook: the page
     outputs = result.run(inputs)            # on numpy arrays, the ranks as threads
 
-docs/python.md has the rest. chorale.workload and chorale.optim (tensor programs as operators of PyTorch, and optimizers made
-of them) need PyTorch and the program `chorale`, and nothing of the extension.
+docs/python.md has the rest. chorale.workload and chorale.optim (tensor programs as operators of PyTorch, and
+optimizers made of them) need PyTorch and the program `chorale`, and nothing of the extension.
 """
 
 try:

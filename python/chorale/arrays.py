@@ -21,7 +21,8 @@ def run(result: Result, arrays: Sequence[Any], point: int, op: str) -> List[Any]
     dtype = types.pop() if types else np.dtype("float32")
     if dtype.name not in TYPES or not dtype.isnative:
         raise InputError(f"arrays: elements of type {dtype} are not known; use one of {', '.join(TYPES)}")
-    # Bytes of their own order; a type that Python's buffers have no letter for (bfloat16) travels as bytes, too.
+    # Bytes of their own order; a type that Python's buffers have no letter for (bfloat16) travels as bytes,
+    # too.
     inputs = [np.ascontiguousarray(np.zeros(0, dtype) if array is None else array.astype(dtype, copy=False)).reshape(-1).view(np.uint8)
               for array in given]
     outputs = [np.frombuffer(each, dtype) for each in _chorale.run(result, point, dtype.name, op, inputs)]

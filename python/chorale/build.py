@@ -1,5 +1,6 @@
-"""python -m chorale.build SPEC -o FILE [--jobs N | --scheduler tcp://... | --mpi]: builds a library (docs/libraries.md) by processes of
-this machine, by the workers of a Dask cluster, or by the ranks of MPI. Exit codes as of `chorale library build`."""
+"""python -m chorale.build SPEC -o FILE [--jobs N | --scheduler tcp://... | --mpi]: builds a library
+(docs/libraries.md) by processes of this machine, by the workers of a Dask cluster, or by the ranks of MPI.
+Exit codes as of `chorale library build`."""
 
 import argparse
 import sys

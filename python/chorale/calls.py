@@ -1,5 +1,6 @@
-"""The calls of the package. A machine is a Topology or a name ("dgx1") or a JSON file; a collective is a Collective or a name
-or a file. None of them prints, and all that take long leave other Python threads running."""
+"""The calls of the package. A machine is a Topology or a name ("dgx1") or a JSON file; a collective is a
+Collective or a name or a file. None of them prints, and all that take long leave other Python threads
+running."""
 
 from __future__ import annotations
 
@@ -30,7 +31,8 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 
 
 def _with_options(call: str) -> Callable[[Call], Call]:
-    """Shows the options of a call in its signature and in its help: names, defaults and sentences are those of the search."""
+    """Shows the options of a call in its signature and in its help: names, defaults and sentences are those
+    of the search."""
 
     def shown(function: Call) -> Call:
         known = _chorale.options(call)
@@ -53,8 +55,8 @@ class Imported(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A lowered program: what it is, and for each mode that it is for, "in place" or "out of place", what is wrong with it ("" if
-    nothing is) and the messages that its queues need."""
+    """A lowered program: what it is, and for each mode that it is for, "in place" or "out of place", what is
+    wrong with it ("" if nothing is) and the messages that its queues need."""
 
     name: str
     collective: str
@@ -91,8 +93,9 @@ class Compiled(NamedTuple):
 
 def machine(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
             degraded: Iterable[str] = ()) -> Topology:
-    """A machine by name (machines() lists them) or from a JSON file, its switches removed: each route through them becomes
-    a link. Changes are as the command line has them: without_links=["0-1"], without_ranks=["5"], degraded=["0-1=0.5"]."""
+    """A machine by name (machines() lists them) or from a JSON file, its switches removed: each route through
+    them becomes a link. Changes are as the command line has them: without_links=["0-1"],
+    without_ranks=["5"], degraded=["0-1=0.5"]."""
     return _chorale.machine(os.fspath(name), **_changes(without_links, without_ranks, degraded))
 
 
@@ -109,28 +112,31 @@ def collectives() -> List[str]:
 def communication(name: File, machine: Machine, root: Optional[int] = None, order: str = "", *,
                   group: Optional[Iterable[int]] = None, groups: Union[str, Iterable[Iterable[int]]] = "",
                   counts: Union[File, Iterable[int], Iterable[Iterable[int]]] = "") -> Collective:
-    """A collective of a machine's ranks, by name (collectives() lists them) or from a JSON file; `root` for those that have one.
+    """A collective of a machine's ranks, by name (collectives() lists them) or from a JSON file; `root` for
+    those that have one.
 
-    Of those with names, `group` is between these ranks only, numbered as they come, and `groups` are several at once: lists of
-    ranks, or a name ("row", "column", "boxes", "rails", a level of the machine). "allgatherv", "reducescatterv", "gatherv" and
-    "scatterv" take `counts`, the chunks of each rank, and "alltoallv" a list for each source. `root` counts within its group."""
+    Of those with names, `group` is between these ranks only, numbered as they come, and `groups` are several
+    at once: lists of ranks, or a name ("row", "column", "boxes", "rails", a level of the machine).
+    "allgatherv", "reducescatterv", "gatherv" and "scatterv" take `counts`, the chunks of each rank, and
+    "alltoallv" a list for each source. `root` counts within its group."""
     return _chorale.communication(os.fspath(name), _machine(machine), root, order, _lists("group", group),
                                   _lists("groups", groups), _lists("counts", counts))
 
 
 def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0,
                     network_within_nodes: bool = False) -> Imported:
-    """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim (docs/topologies.md).
-    Several files are nodes; `nodes` is the number of copies of one. With `network_within_nodes` GPUs of one node also have paths through the
-    network to each other, beside NVLink or xGMI."""
+    """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim
+    (docs/topologies.md). Several files are nodes; `nodes` is the number of copies of one. With
+    `network_within_nodes` GPUs of one node also have paths through the network to each other, beside
+    NVLink or xGMI."""
     texts = [(os.fspath(file), _text(file)) for file in files]
     read, report, details = _chorale.import_machine(texts, nodes, error, instance, nic_gbits, network_within_nodes)
     return Imported(read, report, json.loads(details))
 
 
 def discover(*, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0, network_within_nodes: bool = False) -> Imported:
-    """The machine that this process is on: by files of NCCL, if the environment names one, by nvidia-smi, or by hwloc. Numbers as of
-    import_topology."""
+    """The machine that this process is on: by files of NCCL, if the environment names one, by nvidia-smi, or
+    by hwloc. Numbers as of import_topology."""
     named = [os.environ.get("NCCL_TOPO_DUMP_FILE", ""), os.environ.get("NCCL_TOPO_FILE", ""), "/var/run/nvidia-topologyd/virtualTopology.xml"]
     files = [file for file in named if os.path.isfile(file)]
     found, report, details = _chorale.discover_machine(files, nodes, error, instance, nic_gbits, network_within_nodes)
@@ -138,8 +144,8 @@ def discover(*, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbi
 
 
 def judge(program: File) -> Judged:
-    """Verifies a lowered program, Chorale's or another's: a file of MSCCL's XML, an execution plan of MSCCL++, or
-    a block program in JSON (docs/formats.md)."""
+    """Verifies a lowered program, Chorale's or another's: a file of MSCCL's XML, an execution plan of
+    MSCCL++, or a block program in JSON (docs/formats.md)."""
     name, collective, ranks, instructions, modes = _chorale.judge(_text(program), os.fspath(program))
     return Judged(name, collective, ranks, instructions, {mode: fault for mode, (fault, _) in modes.items()},
                   {mode: depth for mode, (_, depth) in modes.items()})
@@ -150,15 +156,16 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
              **options: Unpack[FrontierOptions]) -> Result:
     """Every schedule that no other beats in steps and in rounds per chunk, with the claims that prove it.
 
-    A block is cut into min_chunks to max_chunks chunks (as many as pay, if max_chunks is not given). `k`: at most steps + k
-    rounds. `time_limit` is in seconds, `conflicts` of each question to a solver; a question that takes more is cut into `cubes`
-    parts, each asked for as many, `jobs` side by side. `proofs`: a folder for formulas and proofs.
-    `progress`: True for a line on standard error, or a function that is called, in this thread, with what the search does
-    (`doing`, `points`, `seconds`), at most twenty times a second and at least once; what it raises ends the search and is
-    raised here.
+    A block is cut into min_chunks to max_chunks chunks (as many as pay, if max_chunks is not given). `k`: at
+    most steps + k rounds. `time_limit` is in seconds, `conflicts` of each question to a solver; a question
+    that takes more is cut into `cubes` parts, each asked for as many, `jobs` side by side. `proofs`: a folder
+    for formulas and proofs. `progress`: True for a line on standard error, or a function that is called, in
+    this thread, with what the search does (`doing`, `points`, `seconds`), at most twenty times a second and
+    at least once; what it raises ends the search and is raised here.
 
-    A limit leaves what was found, marked unproven, and `Result.stopped` has the reason. Ctrl-C raises chorale.Interrupted, a
-    KeyboardInterrupt that has what was found in its `result` (in a notebook: sys.last_value.result)."""
+    A limit leaves what was found, marked unproven, and `Result.stopped` has the reason. Ctrl-C raises
+    chorale.Interrupted, a KeyboardInterrupt that has what was found in its `result` (in a notebook:
+    sys.last_value.result)."""
     there = _machine(machine)
     with _listening(progress) as listener:
         return _chorale.frontier(there, _collective(collective, there, root), listener, **_with_folder(options))
@@ -167,8 +174,8 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
 @_with_options("synthesize")
 def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = None, progress: Listener = None,
                **options: Unpack[SynthesisOptions]) -> Synthesis:
-    """One question instead of all: a schedule within a budget, or the proof that there is none. What is not given is taken as
-    low as possible, first the steps, then the rounds. The rest is as in frontier()."""
+    """One question instead of all: a schedule within a budget, or the proof that there is none. What is not
+    given is taken as low as possible, first the steps, then the rounds. The rest is as in frontier()."""
     there = _machine(machine)
     with _listening(progress) as listener:
         return Synthesis(*_chorale.synthesize(there, _collective(collective, there, root), listener, **_with_folder(options)))
@@ -186,29 +193,34 @@ def classics() -> Dict[str, str]:
 
 
 def bounds(machine: Machine, collective: Asked, *, root: Optional[int] = None, chunks: int = 1, steps: Optional[int] = None) -> Bounds:
-    """What no schedule can beat, with a certificate for each claim; `rounds_within` is about at most `steps` steps."""
+    """What no schedule can beat, with a certificate for each claim; `rounds_within` is about at most `steps`
+    steps."""
     there = _machine(machine)
     return _chorale.bounds(there, _collective(collective, there, root), chunks, steps)
 
 
 def check(result: Union[Result, File], *, proofs: File = "", conflicts: Optional[int] = None, time_limit: Optional[float] = None) -> CheckReport:
-    """Verifies a result, or a file of one, from nothing: every schedule, certificate and refutation. Nothing in it is believed."""
+    """Verifies a result, or a file of one, from nothing: every schedule, certificate and refutation. Nothing
+    in it is believed."""
     if isinstance(result, Result):
         return _chorale.check(result, os.fspath(proofs), conflicts, time_limit)
     return _chorale.check_file(os.fspath(result), os.fspath(proofs), conflicts, time_limit)
 
 
 def read_result(file: File) -> Result:
-    """A result from a file. Every schedule in it is verified, claims are believed; check() believes nothing."""
+    """A result from a file. Every schedule in it is verified, claims are believed; check() believes
+    nothing."""
     return _chorale.read_result(os.fspath(file))
 
 
 def run(result: Result, arrays: Sequence[Any], *, point: int = 0, op: str = "sum") -> List[Any]:
-    """Runs a point on numpy arrays, the ranks as threads: the inputs of all ranks in, the outputs of all ranks out.
+    """Runs a point on numpy arrays, the ranks as threads: the inputs of all ranks in, the outputs of all
+    ranks out.
 
-    Elements lie in an array block after block: of Allgather a rank gives its block and gets all of them, of ReduceScatter it
-    gives a block for each rank and gets its own, of AllReduce it gives and gets the vector. Ranks without an input give
-    None (or nothing), ranks without an output get an empty array. An output of the size of its rank's input has its shape."""
+    Elements lie in an array block after block: of Allgather a rank gives its block and gets all of them, of
+    ReduceScatter it gives a block for each rank and gets its own, of AllReduce it gives and gets the vector.
+    Ranks without an input give None (or nothing), ranks without an output get an empty array. An output of
+    the size of its rank's input has its shape."""
     from chorale import arrays as with_numpy
 
     return with_numpy.run(result, arrays, point, op)
@@ -216,8 +228,8 @@ def run(result: Result, arrays: Sequence[Any], *, point: int = 0, op: str = "sum
 
 def measure(result: Result, bytes: Iterable[int], *, point: int = 0, type: str = "float32", op: str = "sum",
             iterations: int = 20) -> List[_chorale.RunRow]:
-    """Times of a point on test data, the ranks as threads: a row for each size of a block. Every element is checked
-    (`wrong` is 0)."""
+    """Times of a point on test data, the ranks as threads: a row for each size of a block. Every element is
+    checked (`wrong` is 0)."""
     return _chorale.measure(result, point, list(bytes), type, op, iterations)
 
 
@@ -246,11 +258,12 @@ def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File,
           by_sat: bool = False, synthesis: str = "reduction") -> Ranking:
     """Where the parallel axes of a job go, best first, and how to reduce over them.
 
-    Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template axes={"tensor": 8} fixes sizes, and
-    the others are chosen), or axes={"data": 4, "tensor": 8}, what is reduced over, and
-    how many bytes each device contributes. Conditions: inside=[("tensor", "node")], order=[("inner", "outer")],
-    memory=[("node", ["tensor"], bytes of a shard, room)]. `synthesis` is the hierarchy over which strategies are written
-    (docs/placement.md). Ctrl-C raises chorale.Interrupted with what was priced."""
+    Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template
+    axes={"tensor": 8} fixes sizes, and the others are chosen), or axes={"data": 4, "tensor": 8}, what is
+    reduced over, and how many bytes each device contributes. Conditions: inside=[("tensor", "node")],
+    order=[("inner", "outer")], memory=[("node", ["tensor"], bytes of a shard, room)]. `synthesis` is the
+    hierarchy over which strategies are written (docs/placement.md). Ctrl-C raises chorale.Interrupted with
+    what was priced."""
     levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(os.fspath(hierarchy), **_changes((), (), ()))
     asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
     for option, value, known in (("algorithm", algorithm, ("ring", "tree", "auto")), ("rules", rules, ("paper", "full")),

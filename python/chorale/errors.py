@@ -14,8 +14,8 @@ class Hang(RuntimeError):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C while something was searched or checked. `result` is what was found until then: of a search a Result whose
-    `stopped` is 'interrupted', which is sound; what it has not shown is not marked as proven."""
+    """Ctrl-C while something was searched or checked. `result` is what was found until then: of a search a
+    Result whose `stopped` is 'interrupted', which is sound; what it has not shown is not marked as proven."""
 
     def __init__(self, result: Any = None) -> None:
         super().__init__("interrupted; .result is what was found until then")

@@ -12,11 +12,12 @@ ABILITIES = ("multicast", "reduce")
 
 
 def from_networkx(graph: Any, name: str = "") -> Topology:
-    """A machine of a graph. Nodes are ranks in the order of the graph; those with switch=True are switches, and come after
-    them; with multicast=True and reduce=True they can do that. Edges are links, of an undirected graph in both
-    directions, with `bandwidth` (chunks per round), `alpha_us` and `beta_us_per_byte` where given. graph.graph["limits"] may list shared limits:
-    {"name", "bandwidth", "links": [(u, v), ...], "multicast", "reduce"}, of a multigraph (u, v, key). The numbers of the
-    nodes: list(graph), ranks first."""
+    """A machine of a graph. Nodes are ranks in the order of the graph; those with switch=True are switches,
+    and come after them; with multicast=True and reduce=True they can do that. Edges are links, of an
+    undirected graph in both directions, with `bandwidth` (chunks per round), `alpha_us` and
+    `beta_us_per_byte` where given. graph.graph["limits"] may list shared limits: {"name", "bandwidth",
+    "links": [(u, v), ...], "multicast", "reduce"}, of a multigraph (u, v, key). The numbers of the nodes:
+    list(graph), ranks first."""
     needed("networkx", "from_networkx()")
     nodes = [node for node, data in graph.nodes(data=True) if not data.get("switch")]
     ranks = len(nodes)
@@ -44,8 +45,8 @@ def from_networkx(graph: Any, name: str = "") -> Topology:
 
 
 def to_networkx(topology: Topology) -> Any:
-    """A DiGraph with what from_networkx() reads; a MultiDiGraph where links are parallel. If the links are routes through
-    switches, it is of the machine with its switches."""
+    """A DiGraph with what from_networkx() reads; a MultiDiGraph where links are parallel. If the links are
+    routes through switches, it is of the machine with its switches."""
     networkx = needed("networkx", "to_networkx()")
     topology = topology.with_switches()
     ends = [(link.src, link.dst) for link in topology.links]

@@ -1,5 +1,5 @@
-"""Libraries: answers for many machines, groups and collectives in one file, which the command line reads and writes, too
-(docs/libraries.md)."""
+"""Libraries: answers for many machines, groups and collectives in one file, which the command line reads and
+writes, too (docs/libraries.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ Executor = Union[concurrent.futures.Executor, Callable[[], concurrent.futures.Ex
 
 
 class Chosen(NamedTuple):
-    """The algorithm that should be fastest at a size: a point of a result, and the time that it should take."""
+    """The algorithm that should be fastest at a size: a point of a result, and the time that it should
+    take."""
 
     result: Result
     point: int
@@ -32,8 +33,9 @@ class Chosen(NamedTuple):
 
 
 class Verified(NamedTuple):
-    """What of a library was checked again; `faults` is empty if all is well. `predicted` times were made again, those `measured` are taken
-    as they are, and `away` has the files of machines that are not here, so that places in them were not checked."""
+    """What of a library was checked again; `faults` is empty if all is well. `predicted` times were made
+    again, those `measured` are taken as they are, and `away` has the files of machines that are not here,
+    so that places in them were not checked."""
 
     answers: int
     schedules: int
@@ -48,8 +50,8 @@ class Verified(NamedTuple):
 
 
 class Merged(NamedTuple):
-    """How many answers there are, how many were equal in several files, by file those that were taken from it, and how many
-    were combined from several."""
+    """How many answers there are, how many were equal in several files, by file those that were taken from
+    it, and how many were combined from several."""
 
     answers: int
     alike: int
@@ -78,16 +80,18 @@ class Library:
 
     def find(self, machine: Machine, collective: Asked, *, root: Optional[int] = None,
              **options: Unpack[FrontierOptions]) -> Optional[Result]:
-        """What frontier() would be asked with these arguments, if it was; with the numbers that the machine's ranks have here."""
+        """What frontier() would be asked with these arguments, if it was; with the numbers that the machine's
+        ranks have here."""
         there = _machine(machine)
         question = _chorale.library_question(there, _collective(collective, there, root), **options)
         return self._file.find(question)
 
     def select(self, machine: str, collective: str, bytes: int, *, group: str = "all", root: int = 0, ranks: Iterable[int] = (),
                order: str = "") -> Chosen:
-        """The algorithm that should be fastest for blocks of `bytes` bytes; `machine` as it was named when the library was built.
-        With `ranks` of these ranks of it, whatever group they are. With `order` only what was searched with sums in that order:
-        "agreed", or "fixed", which gives the same bits for each size."""
+        """The algorithm that should be fastest for blocks of `bytes` bytes; `machine` as it was named when
+        the library was built. With `ranks` of these ranks of it, whatever group they are. With `order`
+        only what was searched with sums in that order: "agreed", or "fixed", which gives the same bits for
+        each size."""
         best: Optional[Chosen] = None
         for result in self._file.results_at(machine, collective, group, root, " ".join(map(str, ranks)), order):
             if result.points:
@@ -126,8 +130,8 @@ Hard = Dict[str, Any]  # a question that was cut: what it is, its cubes, and, by
 
 
 def answer(job: Dict[str, Any], cut: Sequence[Hard] = ()) -> Union[str, List[Hard]]:
-    """What a worker does: one search, from plain values to the text of a result; or to the questions that it met, are hard, and have no
-    answer in `cut` yet."""
+    """What a worker does: one search, from plain values to the text of a result; or to the questions that it
+    met, are hard, and have no answer in `cut` yet."""
     there, asked = _job(job)
     if not asked["cubes"]:
         return _chorale.frontier(*there, None, **asked).to_json()
@@ -136,7 +140,8 @@ def answer(job: Dict[str, Any], cut: Sequence[Hard] = ()) -> Union[str, List[Har
 
 
 def cube(job: Dict[str, Any], hard: Hard, number: int) -> Any:
-    """What a worker does, too: one cube of a hard question of that search, to its verdict, a schedule, and conflicts."""
+    """What a worker does, too: one cube of a hard question of that search, to its verdict, a schedule, and
+    conflicts."""
     there, asked = _job(job)
     return _chorale.cube_answered(*there, hard, number, **asked)
 
@@ -148,17 +153,18 @@ def _job(job: Dict[str, Any]) -> Any:
 
 
 def processes(jobs: int) -> Callable[[], concurrent.futures.Executor]:
-    """`jobs` processes of this machine. They import the program that asks for them, so a script does that under
-    `if __name__ == "__main__":`, as with all of multiprocessing."""
+    """`jobs` processes of this machine. They import the program that asks for them, so a script does that
+    under `if __name__ == "__main__":`, as with all of multiprocessing."""
     return lambda: concurrent.futures.ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
 
 
 def build(spec: File, file: File, executor: Optional[Executor] = None, *, retries: int = 3,
           tell: Optional[Callable[[int, int], Any]] = None) -> Built:
-    """Answers what the file `spec` asks for (docs/formats.md) and `file` has not. Workers of the executor search, and this process
-    alone writes, each answer when it is there; without an executor it is one thread. An executor that breaks when a worker dies, as that of processes does, is to be given
-    as a function that makes one: it is made again, and what was not answered is asked again, up to `retries` times per question.
-    `tell` is called with how many are answered, of how many."""
+    """Answers what the file `spec` asks for (docs/formats.md) and `file` has not. Workers of the executor
+    search, and this process alone writes, each answer when it is there; without an executor it is one
+    thread. An executor that breaks when a worker dies, as that of processes does, is to be given as a
+    function that makes one: it is made again, and what was not answered is asked again, up to `retries`
+    times per question. `tell` is called with how many are answered, of how many."""
     if executor is None:
         executor = lambda: concurrent.futures.ThreadPoolExecutor(1)  # noqa: E731
     questions = _chorale.library_questions(_text(spec), os.fspath(spec))
@@ -180,8 +186,9 @@ def build(spec: File, file: File, executor: Optional[Executor] = None, *, retrie
 
 
 class _Work:
-    """What is to be done, as tasks: (question,), a search, and (question, hard question, cube). A search that comes back with hard
-    questions is asked again when all their cubes are answered, and then with these answers."""
+    """What is to be done, as tasks: (question,), a search, and (question, hard question, cube). A search that
+    comes back with hard questions is asked again when all their cubes are answered, and then with these
+    answers."""
 
     def __init__(self, questions: Sequence[Any], library: Library, there: int, retries: int, tell: Optional[Callable[[int, int], Any]]) -> None:
         self.questions, self.library, self.there, self.retries, self.tell = questions, library, there, retries, tell
@@ -195,7 +202,8 @@ class _Work:
         self.waiting.append((i,))
 
     def go_on(self, executor: concurrent.futures.Executor) -> bool:
-        """Until nothing is left, or the executor is broken: then True, and what was not answered is waiting."""
+        """Until nothing is left, or the executor is broken: then True, and what was not answered is
+        waiting."""
         running: Dict[concurrent.futures.Future[Any], Any] = {}
         broken = False
         while running or (self.waiting and not broken):
@@ -228,8 +236,8 @@ class _Work:
         return broken
 
     def _call_off_after(self, task: Any, running: Dict[concurrent.futures.Future[Any], Any], executor: concurrent.futures.Executor) -> None:
-        """Of a question the first cube with a schedule is taken, so those after it need no answer. Dask's futures are left to end, since it
-        logs errors where they are cancelled."""
+        """Of a question the first cube with a schedule is taken, so those after it need no answer. Dask's
+        futures are left to end, since it logs errors where they are cancelled."""
         ours = isinstance(executor, (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor))
         if len(task) < 3 or self.cut[task[0]][task[1]]["answers"][task[2]][0] != "sat":
             return

@@ -1,15 +1,17 @@
-"""Optimizers of data parallel training that reduce gradients, update, and gather parameters in one call: each rank keeps the
-state of its slice only. Instead of DistributedDataParallel and an optimizer:
+"""Optimizers of data parallel training that reduce gradients, update, and gather parameters in one call: each
+rank keeps the state of its slice only. Instead of DistributedDataParallel and an optimizer:
 
     model = ...                                            # not wrapped; parameters become those of rank 0
     optimizer = chorale.optim.FusedAdam(model.parameters(), lr=1e-3)
     loss = ...; loss.backward(); optimizer.step(); optimizer.zero_grad()
 
-Between backward() and step() p.grad is the gradient of this rank's part of the batch. optimizer.clip_grad_norm_() clips by the
-norm of the average over all ranks; step() raises where something else, such as torch.nn.utils.clip_grad_norm_, has changed
-gradients in place. The constructor, step(), clip_grad_norm_(), state_dict() and add_param_group() are called by all ranks.
+Between backward() and step() p.grad is the gradient of this rank's part of the batch.
+optimizer.clip_grad_norm_() clips by the norm of the average over all ranks; step() raises where something
+else, such as torch.nn.utils.clip_grad_norm_, has changed gradients in place. The constructor, step(),
+clip_grad_norm_(), state_dict() and add_param_group() are called by all ranks.
 
-Programs and schedules are python/chorale/programs; `machine` is where the ranks are ('chorale topology list').
+Programs and schedules are python/chorale/programs; `machine` is where the ranks are ('chorale topology
+list').
 """
 
 import datetime
@@ -28,9 +30,9 @@ PATIENCE = datetime.timedelta(minutes=2)       # how long state_dict() waits for
 
 
 class _Row:
-    """Parameters that one call of the program updates: all of them have taken equally many steps. They are views of one tensor,
-    `flat`, and their gradients of another, `grads`. Autograd adds to gradients through hooks that note the version of `grads`,
-    so that other changes are seen."""
+    """Parameters that one call of the program updates: all of them have taken equally many steps. They are
+    views of one tensor, `flat`, and their gradients of another, `grads`. Autograd adds to gradients
+    through hooks that note the version of `grads`, so that other changes are seen."""
 
     def __init__(self, owner, params, steps, m, v):
         self.owner, self.params, self.steps, self.m, self.v = weakref.ref(owner), params, steps, m, v
@@ -70,7 +72,8 @@ class _Row:
             p.grad = view  # the next backward pass adds to it where it is
 
     def take(self):
-        """Parameters are views again where load_state_dict(assign=True) or .data = ... has put them elsewhere."""
+        """Parameters are views again where load_state_dict(assign=True) or .data = ... has put them
+        elsewhere."""
         for p, view, _ in self.places:
             if p.dtype != torch.float32 or p.device.type != "cpu":
                 raise ValueError(f"parameters are float32 on the CPU, and one of {list(p.shape)} is {p.dtype} on {p.device}: "
@@ -177,8 +180,8 @@ class _Fused(torch.optim.Optimizer):
 
     @torch.no_grad()
     def collect(self):
-        """Takes gradients; for each row of each group, which of its parameters have one on some rank. What is wrong on one rank
-        is raised on all, so that none waits."""
+        """Takes gradients; for each row of each group, which of its parameters have one on some rank. What is
+        wrong on one rank is raised on all, so that none waits."""
         every = [row for rows in self.rows for row in rows]
         told, fault = torch.tensor([0, *(p.grad is not None for row in every for p in row.params)], dtype=torch.uint8), None
         try:
@@ -227,8 +230,9 @@ class _Fused(torch.optim.Optimizer):
 
     @torch.no_grad()
     def clip_grad_norm_(self, max_norm, norm_type=2.0, error_if_nonfinite=False):
-        """As torch.nn.utils.clip_grad_norm_ on gradients that are averaged over the ranks, of all groups together; gives their
-        norm. The next step() uses clipped gradients; p.grad stays as it is. Called by all ranks."""
+        """As torch.nn.utils.clip_grad_norm_ on gradients that are averaged over the ranks, of all groups
+        together; gives their norm. The next step() uses clipped gradients; p.grad stays as it is. Called
+        by all ranks."""
         norm_type = float(norm_type)
         if not norm_type > 0:
             raise ValueError(f"norm_type is positive, and not {norm_type}")
@@ -257,8 +261,8 @@ class _Fused(torch.optim.Optimizer):
 
     @torch.no_grad()
     def state_dict(self):
-        """As that of torch.optim.Adam, whole, whatever the number of ranks; called by all of them. `rows` has the
-        parameters that are updated by one call, so that a resumed run sums in the same order."""
+        """As that of torch.optim.Adam, whole, whatever the number of ranks; called by all of them. `rows` has
+        the parameters that are updated by one call, so that a resumed run sums in the same order."""
         if dist.get_backend(self.group) == "gloo":
             try:
                 dist.monitored_barrier(self.group, PATIENCE)
@@ -322,8 +326,8 @@ class _Fused(torch.optim.Optimizer):
 
 
 class FusedAdam(_Fused):
-    """Adam, as torch.optim.Adam over gradients that DistributedDataParallel has averaged. A parameter that has a gradient on no
-    rank is left alone, and so is its state."""
+    """Adam, as torch.optim.Adam over gradients that DistributedDataParallel has averaged. A parameter that
+    has a gradient on no rank is left alone, and so is its state."""
 
     program = "adam"
 

@@ -23,7 +23,8 @@ def _repr_html_(self: Any) -> str:
 
 
 def best(self: Result, bytes: int) -> _chorale.SizeRow:
-    """What should be fastest for blocks of that size, each link by its own numbers, and what no schedule is faster than."""
+    """What should be fastest for blocks of that size, each link by its own numbers, and what no schedule is
+    faster than."""
     return self.by_size([bytes])[0]
 
 
@@ -49,8 +50,8 @@ def to_dataframe(self: Result) -> Any:
 
 
 def plot(self: Result, bytes: Optional[List[int]] = None, ax: Any = None) -> Any:
-    """A drawing of matplotlib: the points by steps and rounds per chunk; with sizes in bytes the least time of each, and what no
-    schedule is faster than. The axes that were drawn on."""
+    """A drawing of matplotlib: the points by steps and rounds per chunk; with sizes in bytes the least time
+    of each, and what no schedule is faster than. The axes that were drawn on."""
     ax = ax if ax is not None else needed("matplotlib.pyplot", "plot()").subplots()[1]
     ax.set_title(f"{self.topology.name}, {self.collective.name}")
     if bytes is not None:
@@ -77,7 +78,8 @@ def best_placements(self: Ranking) -> List[Dict[str, Any]]:
 
 
 def files(self: Ranking) -> calls.Compiled:
-    """The best placement as files: an MPI program, groups, meshes for JAX and PyTorch, Megatron's order, a rank file."""
+    """The best placement as files: an MPI program, groups, meshes for JAX and PyTorch, Megatron's order, a
+    rank file."""
     return calls.Compiled("", _chorale.emit_placement(self))
 
 

@@ -3,10 +3,11 @@
     adam = chorale.workload.load("adam.chorale", machine="ring:4", apply="split(avg, rs); ...")
     adam(g=gradients, p=parameters, m=m, v=v, lr=1e-3)           # or torch.ops.chorale.adam(...)
 
-`chorale compile` writes the program as C++ with a C interface, the compiler makes a library of it, and what it
-sends goes over torch.distributed, whatever its backend is for tensors of CPUs (gloo, MPI). With device="cuda" tensors are on the
-current GPU, nvcc compiles, and what is sent goes over NCCL, by a communicator of the library's own. Nothing of PyTorch's own C++
-is needed, so a library fits every version from 1.13 on.
+`chorale compile` writes the program as C++ with a C interface, the compiler makes a library of it, and what
+it sends goes over torch.distributed, whatever its backend is for tensors of CPUs (gloo, MPI). With
+device="cuda" tensors are on the current GPU, nvcc compiles, and what is sent goes over NCCL, by a
+communicator of the library's own. Nothing of PyTorch's own C++ is needed, so a library fits every version
+from 1.13 on.
 """
 
 import ctypes
@@ -85,8 +86,9 @@ def require_device(device):
 
 
 def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, compiler=None, device="cpu", order="agreed"):
-    """The folder with the library, made if it is not there. Ranks that share the folder may call this at the same time. `order` is
-    that of sums, as of `chorale compile --order`: "fixed" gives the same bits in each run and for each size."""
+    """The folder with the library, made if it is not there. Ranks that share the folder may call this at the
+    same time. `order` is that of sums, as of `chorale compile --order`: "fixed" gives the same bits in
+    each run and for each size."""
     require_device(device)
     text = pathlib.Path(file).read_text()
     asked = json.dumps([text, machine, ranks, groups, apply, sorted((sizes or {}).items()), compiler, device, order, FORM])
@@ -117,7 +119,8 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
 
 
 def load(file, machine, group=None, sizes=None, **options):
-    """The program of a file for the ranks of a process group, which all call this. Options: those of built()."""
+    """The program of a file for the ranks of a process group, which all call this. Options: those of
+    built()."""
     folder = built(file, machine, dist.get_world_size(group) // options.get("groups", 1), sizes=sizes, **options)
     return Workload(folder, group, sizes, options.get("device", "cpu"))
 
@@ -126,7 +129,8 @@ _operators = None  # the library of torch.ops.chorale, once there is an operator
 
 
 class _NoGradient(torch.autograd.Function):
-    """What is computed by `run` of the values: the results require a gradient, and the backward pass that asks for it raises."""
+    """What is computed by `run` of the values: the results require a gradient, and the backward pass that
+    asks for it raises."""
 
     @staticmethod
     def forward(ctx, name, run, *values):
@@ -139,8 +143,8 @@ class _NoGradient(torch.autograd.Function):
 
 
 def without_gradient(name, run, names, values, updated):
-    """run(*values), whose results know that they have no gradient where one could be asked for. `updated`: names of what is
-    changed in place."""
+    """run(*values), whose results know that they have no gradient where one could be asked for. `updated`:
+    names of what is changed in place."""
     wanting = [each for each, value in zip(names, values) if torch.is_tensor(value) and value.requires_grad]
     if not wanting or not torch.is_grad_enabled():
         return run(*values)
@@ -150,8 +154,8 @@ def without_gradient(name, run, names, values, updated):
 
 
 class Workload:
-    """One program on this rank. Called with tensors by name, of this rank's parts; updates those that the program updates, in
-    place, and returns what it returns, in its order."""
+    """One program on this rank. Called with tensors by name, of this rank's parts; updates those that the
+    program updates, in place, and returns what it returns, in its order."""
 
     def __init__(self, folder, group=None, sizes=None, device="cpu"):
         require_device(device)
@@ -267,9 +271,9 @@ class Workload:
         return tensors
 
     def register(self, name=None):
-        """As an operator, torch.ops.chorale.NAME, of the inputs in the order of the program and the seed. It changes those that the
-        program updates, and returns what is new. No gradients go through it: a backward pass that asks for one raises. On tensors
-        of the device "meta" it gives shapes."""
+        """As an operator, torch.ops.chorale.NAME, of the inputs in the order of the program and the seed. It
+        changes those that the program updates, and returns what is new. No gradients go through it: a
+        backward pass that asks for one raises. On tensors of the device "meta" it gives shapes."""
         global _operators
         if _operators is None:
             _operators = torch.library.Library("chorale", "DEF")

@@ -47,8 +47,8 @@ TEST(Compose, IsNeverBetterThanAFrontier) {
     }
 }
 
-// Each schedule is told when it is found, so that a limit leaves it; what is told is sound, and in the end all
-// of it was told.
+// Each schedule is told when it is found, so that a limit leaves it; what is told is sound, and in the end
+// all of it was told.
 TEST(Compose, TellsWhatIsThereAsItIsFound) {
   const Topology there = machine("dgx-a100:2");
   int told = 0, without_bounds = 0;
@@ -67,8 +67,8 @@ TEST(Compose, TellsWhatIsThereAsItIsFound) {
   EXPECT_EQ(last.outlines, composed.outlines);
 }
 
-// Steps and rounds are counted as if all links were the worst. Where latencies differ, what has more of both may be faster, and
-// is kept: at no size is what is composed faster, nor what is written by hand in as many chunks.
+// Steps and rounds are counted as if all links were the worst. Where latencies differ, what has more of both
+// may be faster, and is kept: at no size is what is composed faster, nor what is baselines in as many chunks.
 TEST(Frontier, IsNowhereSlowerThanWhatItBeatsInStepsAndRounds) {
   const std::vector<std::int64_t> sizes = {64, 1 << 10, 32 << 10, 1 << 20, 32 << 20};
   std::mt19937 random(20261123);
@@ -117,8 +117,8 @@ TEST(Compose, TakesSchedulesOfStagesFromFiles) {
               ThrowsMessage<InputError>(HasSubstr("is not divided into equal groups")));
 }
 
-// Of the five sends of chunk 0's ring that go over 0 > 1 and on, only the first is lost: the search begins with what is left,
-// made whole, and what it ends with is as good or better.
+// Of the five sends of chunk 0's ring that go over 0 > 1 and on, only the first is lost: the search begins
+// with what is left, made whole, and what it ends with is as good or better.
 TEST(Repair, BeginsASearch) {
   const Topology before = machine("dgx1");
   const MachineChanges failure{.without_links = {"0-1"}};

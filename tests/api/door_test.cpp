@@ -1,4 +1,4 @@
-// The door does what it says, judged by rooms behind it and by slow obvious code.
+// The door does what it states, verified by rooms behind it and by slow obvious code.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ Result small(const std::string& spec, const std::string& collective, int chunks 
   return frontier(there, communication(collective, there), {.max_chunks = chunks});
 }
 
-// What is asked of a switch with four ranks is asked of the ways through it.
+// What is asked of a switch with four ranks is asked of the routes through it.
 TEST(Door, SwitchesAreRemovedAtTheDoor) {
   Topology with_switch{.name = "star", .ranks = 4, .switches = 1};
   for (Rank n = 0; n < 4; ++n) {
@@ -112,8 +112,8 @@ TEST(Door, QuestionsThatDoNotFitAreRefused) {
               ThrowsMessage<InputError>(HasSubstr("has no root")));
 }
 
-// Of a ring of four, both ways: an Allgather takes 2 steps (the farthest block is two hops away) and 3/2 rounds per chunk
-// (three blocks arrive over two links).
+// Of a ring of four, in both directions: an Allgather takes 2 steps (the farthest block is two hops away) and
+// 3/2 rounds per chunk (three blocks arrive over two links).
 TEST(Door, BoundsAreToldAsTheyAreKnown) {
   const Topology ring = machine("ring:4");
   std::vector<Bounds> told;
@@ -244,8 +244,9 @@ TEST(BestBySize, IsTheFastestAndNoFasterThanTheBound) {
   EXPECT_THAT(best_by_size(nothing, {1}), IsEmpty());
 }
 
-// What a command that was stopped says of a machine whose links differ takes no longer than it may: a short
-// schedule is timed as ever, one with 65,280 sends (256 ranks, each to 255 others) is not, and nothing else is lost.
+// What a command that was stopped states of a machine whose links differ takes no longer than it may: a short
+// schedule is timed as ever, one with 65,280 sends (256 ranks, each to 255 others) is not, and nothing else
+// is lost.
 TEST(BestSizes, OfLongSchedulesAreNotLookedForOnceStopped) {
   const std::atomic<bool> stop = true;
   Result small = classic(machine("ring:4"), {.name = "ring_allgather"});
@@ -265,8 +266,8 @@ TEST(BestSizes, OfLongSchedulesAreNotLookedForOnceStopped) {
   EXPECT_THAT(to_page(large, sizes), HasSubstr("</html>"));
 }
 
-// Constructions look at no clock, but at a flag that is set at the limit. It is no interruption, and nobody is
-// told that it was one. torus:8x8 in 1 to 512 chunks takes minutes.
+// Constructions look at no clock, but at a flag that is set at the limit. It is no interruption, and nobody
+// is told that it was one. torus:8x8 in 1 to 512 chunks takes minutes.
 TEST(Frontier, ATimeLimitWithoutASupervisorEndsConstructionsAndIsSaid) {
   const Topology there = machine("torus:8x8");
   const Result result = frontier(there, communication("allgather", there),
@@ -276,7 +277,7 @@ TEST(Frontier, ATimeLimitWithoutASupervisorEndsConstructionsAndIsSaid) {
   EXPECT_THAT(check(result).faults, IsEmpty());
 }
 
-// What is told of a hand-written algorithm before its bounds are there is the same without them, and sound.
+// What is told of a baseline before its bounds are there is the same without them, and sound.
 TEST(Classic, IsToldBeforeItsBounds) {
   int told = 0;
   const Result result =
@@ -309,8 +310,8 @@ TEST(Compile, EveryTargetGivesFilesUnderTheNameThatIsAskedFor) {
   EXPECT_EQ(file_stem(named, ring.collective), ".._..___x__allreduce");
 }
 
-// What is written for blocks is read back and refereed. A ring completes each chunk's sum at one rank; where everybody
-// adds up for himself, all do.
+// What is written for blocks is read back and verified. A ring completes each chunk's sum at one rank; where
+// all adds up for himself, all do.
 TEST(Compile, AnEpilogueSaysHowManyCompleteASum) {
   for (const auto& [name, completed_by] :
        {std::pair("ring_allreduce", 1), std::pair("recursive_doubling_allreduce", 4)}) {
@@ -326,7 +327,7 @@ TEST(Compile, AnEpilogueSaysHowManyCompleteASum) {
                InputError);
 }
 
-// What prints code wants the function; MSCCL and MSCCL++ have no operation for it.
+// What prints code needs the function; MSCCL and MSCCL++ have no operation for it.
 TEST(Compile, TargetsWithoutAPlaceForAnEpilogueRefuseIt) {
   const Result ring = classic(machine("ring:4"), {.name = "ring_allreduce"});
   const Epilogue half{.expression = parse_expression("x * 0.5", {}, "test")};
@@ -347,7 +348,7 @@ TEST(Compile, TargetsWithoutAPlaceForAnEpilogueRefuseIt) {
   }
 }
 
-// A schedule of somebody else's that does not do what its point says is refused, not printed.
+// A schedule of another program's that does not do what its point states is refused, not printed.
 TEST(Compile, WrongSchedulesAreRefused) {
   Result ring = classic(machine("ring:4"), {.name = "ring_allreduce"});
   ring.points.front().schedule.steps.pop_back();
@@ -390,7 +391,7 @@ TEST(Inputs, AResultThatIsReadIsSound) {
   write_file(file, to_json(result));
   EXPECT_THROW(read_sound_result(file), InputError);
   result.points.front().cost.rounds -= 1;
-  result.points.front().schedule.steps.front().sends.pop_back();  // does not give everybody everything
+  result.points.front().schedule.steps.front().sends.pop_back();  // does not give all everything
   write_file(file, to_json(result));
   EXPECT_NO_THROW(read_result(file));
   EXPECT_THROW(read_sound_result(file), InputError);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""libchorale as installed: every header compiles alone and from the installed tree; the examples are built outside of the tree,
-once by find_package and once by pkg-config, and both do the same; from C, too, by its own header; only what the headers declare can be seen.
+"""libchorale as installed: every header compiles alone and from the installed tree; the examples are built
+outside of the tree, once by find_package and once by pkg-config, and both do the same; from C, too, by its
+own header; only what the headers declare can be seen.
 
 Usage: installed.py CMAKE BUILD CXX EXAMPLES
 """
@@ -29,8 +30,8 @@ for component in ("libchorale", "chorale-clp", "chorale-crypto"):  # what a sear
 (library,) = usr.glob("lib*/**/libchorale.so")
 where = library.parent
 
-# Each header alone, with no other path than the installed one. What a header includes in any case may as well come first: so
-# a header that many include is precompiled before them, where that is the most to read.
+# Each header alone, with no other path than the installed one. What a header includes in any case may as well
+# come first: so a header that many include is precompiled before them, where that is the most to read.
 headers = [path for path in sorted((usr / "include/chorale").rglob("*.h")) if path.name not in {"mpi.h", "nccl.h"}]
 assert len(headers) > 10, headers
 included = {}  # by each header: what it includes, at any depth, of ours and of others

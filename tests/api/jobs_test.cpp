@@ -18,8 +18,8 @@ std::string emitted(Target target) {
   return compile(ring.topology, ring.points.front(), target).files.front().text;
 }
 
-// What we emit is read back, in every form that can be, and is right, runs, and takes as long on the ring as four ranks need for
-// six steps there at least.
+// What we emit is read back, in every form that can be, and is right, runs, and takes as long on the ring as
+// four ranks need for six steps there at least.
 TEST(LoweredPrograms, OfOursAreRight) {
   for (const Target target : {Target::Json, Target::MscclXml, Target::Mscclpp}) {
     const std::unique_ptr<LoweredProgram> program = lowered_program(emitted(target), "program");
@@ -93,7 +93,8 @@ TEST(Discovery, SaysWhatWasTriedBefore) {
   }
 }
 
-// Without measurements, the tuner needs no compiler: it ranks by prices, the fused schedule before the given one.
+// Without measurements, the tuner needs no compiler: it ranks by prices, the fused schedule before the given
+// one.
 TEST(Tuning, RanksByPricesWhereNothingIsMeasured) {
   const Workload sgd = read_workload(std::string(CHORALE_SOURCE) + "/examples/sgd.chorale");
   const WorkloadMachine machine_of =

@@ -1,7 +1,7 @@
-// Do all ranks end with the same bits, on machines that nobody named? For each of COUNT random machines of 2
-// to 16 ranks, and for small ones that have names, every point of an AllReduce's frontier (and of a custom
-// sum with some destinations) is run on normal floats of mixed magnitude, on threads and by the GPU's kernel
-// on threads, in place and not, and the ranks' results are compared bit by bit; and on exact data, which says
+// Do all ranks end with the same bits, on machines without names? For each of COUNT random machines of 2 to
+// 16 ranks, and for small ones that have names, every point of an AllReduce's frontier (and of a custom sum
+// with some destinations) is run on normal floats of mixed magnitude, on threads and by the GPU's kernel on
+// threads, in place and not, and the ranks' results are compared bit by bit; and on exact data, which reports
 // that they are right.
 //
 //   replicas COUNT SEED [--named]

@@ -49,7 +49,7 @@ assert least["alltoall"] == 2 and least["scatter"] == least["gather"] == Fractio
 assert bounds.least_steps(ring4, "allreduce") == 2
 
 # Two pairs joined by one link: the pairs are the weakest partition, 2
-# crossings over 2 links; a round each way.
+# crossings over 2 links; a round per direction.
 pairs = linked(4, [(0, 1, 9), (2, 3, 9), (1, 2, 1)])
 assert bounds.least(pairs, "allreduce")[0] == 1
 # Three boxes of two over a switch, one NIC each: 2 (3 - 1) crossings, three NICs out.
@@ -103,7 +103,7 @@ def limit_sets(text):
 
 
 def least_crossing(text, inside, mirrored=False):
-    """Over all sides of the switches and all choices of limits that count in the place of their links."""
+    """Over all sides of the switches and all choices of limits that count instead of their links."""
     links, limits = limit_sets(text)
     best = None
     switches = range(text["ranks"], text["ranks"] + text.get("switches", 0))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""benchmarks/compile.py on one result: what was compiled is counted and not compiled again, and what fails is seen.
+"""benchmarks/compile.py on one result: what was compiled is counted and not compiled again, and what fails is
+seen.
 
 Usage: compile.py COMPILE CHORALE. Exit code 77 without nvcc, NCCL's device API or MPI.
 """

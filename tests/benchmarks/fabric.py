@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""benchmarks/fabric: what it lays out, by what routes and with what predictions; and, where namespaces can be made, that bytes stay
-on their links, that schedules run there, and that nothing is left, also after a signal. No time is looked at.
+"""benchmarks/fabric: what it lays out, by what routes and with what predictions; and, where namespaces can be
+made, that bytes stay on their links, that schedules run there, and that nothing is left, also after a
+signal. No time is looked at.
 
 Usage: fabric.py FABRIC_FOLDER CHORALE
 """
@@ -28,7 +29,8 @@ def refused(call, words):
     assert False, f"not refused: {words}"
 
 
-# Routes: fewest hops first, then the widest. Both ways round the square 0-1-2-3 are two hops; over 3 the narrowest link is 2 wide.
+# Routes: fewest hops first, then the widest. In both directions round the square 0-1-2-3 are two hops; over 3
+# the narrowest link is 2 wide.
 square = machines.described("square", 4, [(0, 1, 1), (1, 2, 4), (0, 3, 2), (3, 2, 2)])
 assert machines.route(square, 0, 2) == [(0, 3), (3, 2)], machines.route(square, 0, 2)
 assert machines.route(square, 0, 1) == [(0, 1)]
@@ -52,7 +54,8 @@ result = {"topology": {"links": [{"src": 0, "dst": 1}, {"src": 3, "dst": 2}, {"s
                                                 {"rounds": 1, "sends": [[0, 0, 2, 2], [1, 3, 2, 1]]}]}]}
 assert abs(machines.predicted_us(square, result, 0, 1000, 5, 0.1) - (5 + 50 + 5 + 50 + 5 + 50)) < 1e-9
 
-# The list of commands: a namespace a node and one for mpirun, a shaper at each end at its own rate, and every rank routed to all others.
+# The list of commands: a namespace a node and one for mpirun, a shaper at each end at its own rate, and every
+# rank routed to all others.
 commands = layout.make(two4, "t-")
 text = "\n".join(" ".join(command.words) + "\n" + command.text for command in commands)
 assert commands[0].text.count("netns add") == 9 and text.count("type veth peer name l") == 13

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What benchmarks/gpu.sh would do on a GPU, printed: each part of it is there, what it compiles does compile, and what is too large
-is named. Without nvcc it refuses.
+"""What benchmarks/gpu.sh would do on a GPU, printed: each part of it is there, what it compiles does compile,
+and what is too large is named. Without nvcc it refuses.
 
 Usage: gpu.py GPU_SH CHORALE
 """

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""benchmarks/middle.py: its bound is the least time that the claims leave, its ratio is never below 1, and its
-log is taken up again.
+"""benchmarks/middle.py: its bound is the least time that the claims leave, its ratio is never below 1, and
+its log is taken up again.
 
 Usage: middle.py SCRIPT CHORALE
 """

@@ -1,5 +1,6 @@
-"""benchmarks/simgrid.py on a small machine with parallel links, limits and links of different rates: predictions agree with SimGrid,
-and a prediction that is off is found. Without SimGrid nothing is tested, which is said."""
+"""benchmarks/simgrid.py on a small machine with parallel links, limits and links of different rates:
+predictions agree with SimGrid, and a prediction that is off is found. Without SimGrid nothing is tested,
+which is reported."""
 import json
 import pathlib
 import subprocess

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A small part of benchmarks/sweep.py: nothing is wrong, what was left is done when it runs again, and failures are seen.
+"""A small part of benchmarks/sweep.py: nothing is wrong, what was left is done when it runs again, and
+failures are seen.
 
 Usage: sweep.py SWEEP CHORALE
 """
@@ -35,7 +36,7 @@ lines = (work / "state").read_text().count("\n")
 run("state", "--ranks", "3", "--results", "results")
 assert (work / "state").read_text().count("\n") == lines == 24
 
-# A program that says that elements are wrong, and one that fails.
+# A program that reports that elements are wrong, and one that fails.
 for body, words in [('sed "s/ 0$/ 7/"; exit 1', "42 wrong"), ("true; exit 2", "exit code 2")]:
     fake = work / "fake"
     fake.write_text(f'#!/bin/bash\nif [ "$1" = run ]; then "{chorale}" "$@" | {body}; fi\nexec "{chorale}" "$@"\n')

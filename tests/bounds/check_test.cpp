@@ -70,8 +70,8 @@ TEST(Check, RefusesAnyOtherPriceOfATightCut) {
   for (std::size_t l = 0; l < good.topology.links.size(); ++l) {
     Case c = good;
     int& price = c.claim.certificate.prices[0].links[l];
-    // In the cut: one link dearer than the others is dearer in the budget than for the chunks, which avoid
-    // it. Outside: the budget grows and nobody pays. Free: all chunks take it.
+    // In the cut: one link more expensive than the others is more expensive in the budget than for the
+    // chunks, which avoid it. Outside: the budget grows and nobody pays. Free: all chunks take it.
     price += 1;
     EXPECT_NE(c.wrong(), "") << "link " << l << " dearer";
     price -= 1;

@@ -47,8 +47,8 @@ TEST(CheckTrees, WeighsAsAllArborescencesOneByOne) {
   }
 }
 
-// All links between three ranks are one bus of one chunk a round. A chunk for both others crosses it twice,
-// which the way to the dearest does not say.
+// All links between three ranks are one bus of one chunk per round. A chunk for both others crosses it twice,
+// which the way to the most expensive does not state.
 TEST(CheckTrees, ABusIsCrossedOnceForEachWhoWantsTheChunk) {
   Topology bus{.name = "bus", .ranks = 3};
   SharedLimit limit{.name = "bus", .bandwidth = 1};

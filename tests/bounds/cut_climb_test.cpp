@@ -79,8 +79,8 @@ TEST(SetCuts, AreAsGoodAsTheBestOfAll) {
   }
 }
 
-// All 56 chunks of the rows enter the first column, over its 8 links; each of its ranks alone wants 7 over 3 links, or
-// over 2 at the corners.
+// All 56 chunks of the rows enter the first column, over its 8 links; each of its ranks alone needs 7 over 3
+// links, or over 2 at the corners.
 TEST(SetCuts, RowsOfAMesh) {
   const Topology mesh = grid(8, 8, false);
   std::vector<std::vector<Rank>> rows(8);

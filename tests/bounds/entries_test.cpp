@@ -1,4 +1,5 @@
-// Late entries: rounds that can be told by hand, what a solver that knows no bounds finds, and what the checker refuses.
+// Late entries: rounds that can be told by hand, what a solver that knows no bounds finds, and what the
+// checker refuses.
 #include "bounds/entries.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +12,8 @@
 namespace chorale {
 namespace {
 
-// Two boxes of ranks that are all joined, so many units each, and one link of one unit from box to box each way.
+// Two boxes of ranks that are all joined, this many units each, and one link of one unit from box to box per
+// direction.
 Topology two_boxes(int ranks, int inside) {
   Topology t{.name = "two boxes", .ranks = 2 * ranks};
   for (Rank n = 0; n < t.ranks; ++n)
@@ -26,8 +28,9 @@ Claim rounds_of(const Topology& t, const char* collective, int chunks) {
   return fewest_rounds(t, make_collective(collective, t.ranks, chunks));
 }
 
-// Each of a box's chunks crosses one link. What crosses in the last round has reached one rank of the other box and lacks the others:
-// of C chunks a rank, ranks * C rounds and one more. With one rank there is nothing to spread.
+// Each of a box's chunks crosses one link. What crosses in the last round has reached one rank of the other
+// box and lacks the others: of C chunks a rank, ranks * C rounds and one more. With one rank there is nothing
+// to spread.
 TEST(Entries, OneRoundMore) {
   for (int chunks : {1, 2, 5}) {
     EXPECT_EQ(rounds_of(two_boxes(1, 1), "allgather", chunks).rounds, chunks);
@@ -41,8 +44,8 @@ TEST(Entries, OneRoundMore) {
   }
 }
 
-// A line of four behind the link: an entry t rounds before the end is worth (1 + t) / 4 if it comes in at an end, but ranks in the middle have two neighbours:
-// 1/4, 3/4, 1. So 4 C and 1, which 3/4 + 1/4 miss exactly.
+// A line of four behind the link: an entry t rounds before the end is worth (1 + t) / 4 if it comes in at an
+// end, but ranks in the middle have two neighbours: 1/4, 3/4, 1. So 4 C and 1, which 3/4 + 1/4 miss exactly.
 TEST(Entries, AsFarAsHopsLead) {
   Topology t{.ranks = 5};
   for (Rank n : {1, 2, 3}) {

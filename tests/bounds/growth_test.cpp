@@ -56,7 +56,7 @@ TEST(Growth, NeverSaysMoreThanIsTrue) {
         ++asked;
       }
   EXPECT_GT(asked, 30);
-  EXPECT_GT(tight, 20);  // it says something, too
+  EXPECT_GT(tight, 20);  // it states something, too
 }
 
 TEST(Growth, IsRefusedWhereItClaimsARoundMore) {

@@ -1,4 +1,4 @@
-// Bounds that can be worked out by hand; the comment of each says how.
+// Bounds that can be worked out by hand; the comment of each reports how.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -19,7 +19,8 @@ std::string rate(const Topology& t, const std::string& name, int chunks = 1) {
   EXPECT_EQ(fault(t, c, claim), std::nullopt);
   EXPECT_EQ(claim.steps, kAnySteps);
   const Rate r = rate_shown(t, c, claim.certificate);
-  // The claim is the rate times the chunks, rounded up; a round more where the last entries must still be spread.
+  // The claim is the rate times the chunks, rounded up; a round more where the last entries must still be
+  // spread.
   const int more = claim.certificate.kind == Certificate::Kind::Entries ? 1 : 0;
   EXPECT_EQ(claim.rounds, (r.rounds * chunks + r.chunks - 1) / r.chunks + more);
   return std::to_string(r.rounds) + "/" + std::to_string(r.chunks);
@@ -42,7 +43,7 @@ TEST(KnownRates, Dgx1) {
   // Each chunk enters each rank once, over six.
   EXPECT_EQ(rate(t, "broadcast"), "1/6");
   EXPECT_EQ(rate(t, "reduce"), "1/6");
-  // Singletons: 2 * 7 crossings a chunk; eight double and eight single edges carry 48 both ways.
+  // Singletons: 2 * 7 crossings a chunk; eight double and eight single edges carry 48 in both directions.
   EXPECT_EQ(rate(t, "allreduce"), "7/24");
   // The rate is the same for every number of chunks.
   EXPECT_EQ(rate(t, "allgather", 6), "7/6");
@@ -56,7 +57,7 @@ TEST(KnownRates, RingsAndLines) {
   EXPECT_EQ(rate(line(4), "allgather"), "3/1");
   // 8 * (1+1+2+2+3+3+4) hops over 16 links.
   EXPECT_EQ(rate(ring(8), "alltoall"), "8/1");
-  // The middle link of the line: 2 * 2 chunks each way.
+  // The middle link of the line: 2 * 2 chunks per direction.
   EXPECT_EQ(rate(line(4), "alltoall"), "4/1");
   // A cut at the line's end: the chunk has to leave rank 0, or come back to it.
   EXPECT_EQ(rate(line(4), "allreduce"), "1/1");
@@ -106,7 +107,7 @@ TEST(KnownRates, SharedLimits) {
 }
 
 TEST(KnownRates, OneBusForAll) {
-  // All links together carry one chunk a round, and every chunk has to be heard by two others. No cut sees
+  // All links together carry one chunk per round, and every chunk has to be heard by two others. No cut sees
   // that a chunk needs two sends; the partition into ranks does.
   Topology t = full(3);
   t.limits.push_back({.name = "bus", .links = {0, 1, 2, 3, 4, 5}, .bandwidth = 1});
@@ -135,8 +136,8 @@ TEST(KnownRates, CustomGroups) {
   EXPECT_EQ(fewest_rounds(line(4), c).rounds, 1);
   c.chunks.clear();
   chunk(0, 3), chunk(3, 0), chunk(1, 2), chunk(2, 1);
-  EXPECT_EQ(fewest_rounds(line(4), c).rounds, 2);  // two chunks each way on the middle link
-  // 0 has chunk 0, both 1 and 2 have chunk 1, and 3 wants both: nothing but 2 -> 3 leads there.
+  EXPECT_EQ(fewest_rounds(line(4), c).rounds, 2);  // two chunks per direction on the middle link
+  // 0 has chunk 0, both 1 and 2 have chunk 1, and 3 needs both: nothing but 2 -> 3 leads there.
   c.chunks = {{.pre = {0}, .post = {3}}, {.pre = {1, 2}, .post = {3}}};
   EXPECT_EQ(fewest_rounds(line(4), c).rounds, 2);
   EXPECT_EQ(fewest_steps(line(4), c).steps, 3);

@@ -1,4 +1,5 @@
-// What makes bounds quick on large machines, on small ones: the short ways find what the flow programs find, and do little.
+// What makes bounds quick on large machines, on small ones: the short ways find what the flow programs find,
+// and do little.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -67,8 +68,8 @@ TEST(TimedCuts, ShowAsManyRoundsAsTheFlowProgram) {
   }
 }
 
-// 63 chunks reach rank 0 of a ring of 64 over two links: 32 rounds, and one a step is enough. Folded, the ring has 33 nodes
-// and 32 layers of as many links each way, and one flow shows it.
+// 63 chunks reach rank 0 of a ring of 64 over two links: 32 rounds, and one a step is enough. Folded, the
+// ring has 33 nodes and 32 layers of as many links per direction, and one flow shows it.
 TEST(TimedCuts, OneFlowOnTheFoldedRing) {
   const Topology t = ring(64);
   std::vector<Demand> all;
@@ -114,7 +115,8 @@ TEST(MachineColours, TellApartWhatMeetsOthers) {
   EXPECT_EQ(nodes.limits, 4);
 }
 
-// 255 sources at up to 16 links, four links into the sink: levels from the source would make 16 phases of all arcs.
+// 255 sources at up to 16 links, four links into the sink: levels from the source would make 16 phases of all
+// arcs.
 TEST(MaxFlow, ManySourcesTakeFewPhases) {
   const Topology t = grid(16, 16, true);
   MaxFlow flow(t.ranks + 1);
@@ -147,16 +149,16 @@ TEST(LowerBounds, OfLargeMachines) {
   EXPECT_EQ(bounds.fewest_steps().steps, 128);
   EXPECT_EQ(bounds.fewest_rounds().rounds, 128);
   EXPECT_EQ(bounds.fewest_rounds_in(128).rounds, 128);
-  // 8 ranks of a node hear of 31 others over links of 1: 31 rounds, and one more, since what comes in the last is still to be handed
-  // on. In two steps that is more than one.
+  // 8 ranks of a node hear of 31 others over links of 1: 31 rounds, and one more, since what comes in the
+  // last is still to be handed on. In two steps that is more than one.
   const Topology nodes = dgx_a100(32);
   EXPECT_EQ(fewest_rounds(nodes, make_collective("allgather", nodes.ranks, 1)).rounds, 32);
   EXPECT_EQ(fewest_rounds_in(nodes, make_collective("allgather", nodes.ranks, 1), 2).rounds, 46);
   EXPECT_EQ(fewest_rounds(nodes, make_collective("alltoall", nodes.ranks, 1)).rounds, 248);
 }
 
-// Any cut is a bound, so these are never above the flow program; on a mesh, whose middle is the narrowest place, they are as good: 8 times
-// 8 over 4 links.
+// Any cut is a bound, so these are never above the flow program; on a mesh, whose middle is the narrowest
+// place, they are as good: 8 times 8 over 4 links.
 TEST(HalfCuts, AreNeverAboveTheFlowProgram) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

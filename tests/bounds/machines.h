@@ -61,7 +61,7 @@ inline Topology dgx1() {
   return t;
 }
 
-// A shared limit over each rank's links out, and one over its links in, for the links that `counts` says.
+// A shared limit over each rank's links out, and one over its links in, for the links that `counts` states.
 template <class Counts>
 void add_ports(Topology& t, int bandwidth, Counts counts) {
   for (int n = 0; n < t.ranks; ++n) {

@@ -68,7 +68,7 @@ double best_of_all(const Topology& t, const Collective& collective) {
   for_all_partitions(group, 1, 1, [&](const Group& g) {
     const double owed = crossings(collective, g);
     if (owed == 0) return;
-    double shares = 0;  // what is paid is more: no partition is better than this says
+    double shares = 0;  // what is paid is more: no partition is better than this states
     for (const double share : fair_shares(t, crossing_links(t, g))) shares += share;
     if (best > 0 && owed < best * shares * (1 - 1e-9)) return;
     const double paid = least_paid(t, g);
@@ -132,8 +132,9 @@ TEST(Partitions, ColumnsOfATorus) {
             (Rate{3, 4}));
 }
 
-// Boxes of four ranks, all linked, with one NIC a box: in and out as wide as a link inside. Between three boxes a
-// chunk crosses four times, over three NICs: 4/3. Single ranks have 22 crossings over 36 links inside and three NICs.
+// Boxes of four ranks, all linked, with one NIC a box: in and out as wide as a link inside. Between three
+// boxes a chunk crosses four times, over three NICs: 4/3. Single ranks have 22 crossings over 36 links inside
+// and three NICs.
 TEST(Partitions, BoxesWhoseLinksAreAsWideAsTheirNics) {
   constexpr int kBoxes = 3, kRanks = 4;
   Topology t = no_links(kBoxes * kRanks);
@@ -153,7 +154,8 @@ TEST(Partitions, BoxesWhoseLinksAreAsWideAsTheirNics) {
   EXPECT_EQ(rate_of(t, make_collective("allreduce", t.ranks, 1)), (Rate{4, 3}));
 }
 
-// Two dense halves that one link joins: no merge of two ranks is better than none, and all merges of a half are.
+// Two dense halves that one link joins: no merge of two ranks is better than none, and all merges of a half
+// are.
 TEST(Partitions, HalvesBehindAHill) {
   Topology t = no_links(12);
   for (int half = 0; half < 2; ++half)

@@ -105,7 +105,8 @@ TEST(BoundsHold, NamedCollectives) {
   EXPECT_GT(tally.met * 100, tally.asked * 95);
 }
 
-// Of chunks of one class, cuts packed or not: no schedule of some chunks is below the rate of any number of them.
+// Of chunks of one class, cuts packed or not: no schedule of some chunks is below the rate of any number of
+// them.
 TEST(BoundsHold, RatesOfFewSteps) {
   int asked = 0, met = 0, by_cuts = 0;
   for (unsigned seed = 0; seed < 600; ++seed) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What users get wrong: one clear line on standard error, exit code 2, nothing on standard output, nothing written.
+"""What users get wrong: one clear line on standard error, exit code 2, nothing on standard output, nothing
+written.
 
 Usage: bad_input.py CHORALE
 """
@@ -151,7 +152,8 @@ lines = {
     "accumulation of a word": (["run", "sum.json", "--accumulate", "double"], "double"),
     "classic unknown": (["classic", "ring_allfoo", "ring:4"], "ring_allfoo"),
 }
-# Results, what the message must name; `check` and `run` both refuse, but what only proofs show `run` need not see.
+# Results, what the message must name; `check` and `run` both refuse, but what only proofs show `run` need not
+# see.
 results = {
     "truncated": (good_text[: len(good_text) // 2], "json", True),
     "XML": ("<!-- of a machine -->\n<system version='1'/>", "NCCL's description of a machine", True),

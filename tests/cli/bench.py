@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""chorale bench under mpirun: every collective by MPI itself, by hand-written algorithms and by a result, with 0 wrong.
+"""chorale bench under mpirun: every collective by MPI itself, by baselines and by a result, with 0 wrong.
 
 Usage: bench.py CHORALE
 """
@@ -54,7 +54,7 @@ assert f"f.json point {points[0]} " in text and "N/A" in text, text
 text = bench(3, "allreduce", "ring", "-b", "6", "-e", "6", "-c", "0", "-d", "half").stdout
 assert "N/A" in text and "half" in text, text
 assert "0 OK" in bench(3, "allreduce", "ring", "-b", "6", "-e", "6K", "-d", "half", "--accumulate", "float32").stdout
-# The columns of nccl-tests: six that say what is measured, then four for each half.
+# The columns of nccl-tests: six that report what is measured, then four for each half.
 text = bench(4, "reduce", "mpi", "binomial_reduce", "-b", "64", "-e", "192", "-i", "64", "-r", "2", "-n", "1", "-w",
              "0", "-o", "avg").stdout.splitlines()
 assert text[1].split() == ["#", "out-of-place", "in-place"], text

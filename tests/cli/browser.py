@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Every kind of page as a person uses it: a real browser (chromium, driven by selenium) with a mouse and keys, from 400 to 2,000
-pixels wide, light and dark. Steps forward and back, points chosen, what hovering shows; nothing on the console, no label on another
-(by their boxes), nothing cut. What fails leaves a picture in SCREENS. tests/cli/pages.py looks at more pages, without hands.
-Skipped where there is no browser or no selenium.
+"""Every kind of page as a person uses it: a real browser (chromium, driven by selenium) with a mouse and
+keys, from 400 to 2,000 pixels wide, light and dark. Steps forward and back, points chosen, what hovering
+shows; nothing on the console, no label on another (by their boxes), nothing cut. What fails leaves a
+picture in SCREENS. tests/cli/pages.py looks at more pages, without hands. Skipped where there is no
+browser or no selenium.
 
 Usage: browser.py CHORALE SCREENS     (BROWSER_KEEP=1: a picture of every look stays)
 """

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""chorale calibrate: under mpirun, by logs of others, and with wrong input. No time is looked at, but that it is one.
+"""chorale calibrate: under mpirun, by logs of others, and with wrong input. No time is looked at, but that it
+is one.
 
 Usage: calibrate.py CHORALE
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What shells complete, asked in a real bash, on a terminal and by its function, and in fish and zsh where they are: every command and
-every option that help texts have, values known by name, and files. The pages of the manual have every option of the help texts,
-and neither groff nor mandoc has anything against them.
+"""What shells complete, asked in a real bash, on a terminal and by its function, and in fish and zsh where
+they are: every command and every option that help texts have, values known by name, and files. The pages
+of the manual have every option of the help texts, and neither groff nor mandoc has anything against them.
 
 Usage: completion.py CHORALE
 """
@@ -46,7 +46,7 @@ def all_commands(path=()):
 commands = list(all_commands())
 assert len(commands) > 25, len(commands)
 
-# -- bash -------------------------------------------------------------------------------------------------------------
+# -- bash ---------------------------------------------------------------------------------------------------
 (work / "chorale.bash").write_text(run(chorale, "completion", "bash"))
 (work / "mine.json").write_text("{}")
 (work / "folder").mkdir()
@@ -135,7 +135,7 @@ def typed(program, keys, until):
 shown = typed(["bash", "--noprofile", "--rcfile", "rc", "-i"], ["echo chorale; chorale topo\tsh\tdgx1 --do\t\n", "exit\n"], "digraph")
 assert "chorale topology show dgx1 --dot" in shown and "digraph" in shown, shown
 
-# -- fish -------------------------------------------------------------------------------------------------------------
+# -- fish ---------------------------------------------------------------------------------------------------
 said = ""
 if shutil.which("fish"):
     (work / "chorale.fish").write_text(run(chorale, "completion", "fish"))
@@ -153,10 +153,11 @@ if shutil.which("fish"):
 else:
     said = "; LEFT OUT: fish is not installed"
 
-# -- zsh --------------------------------------------------------------------------------------------------------------
+# -- zsh ----------------------------------------------------------------------------------------------------
 if shutil.which("zsh"):
     (work / "chorale.zsh").write_text(run(chorale, "completion", "zsh"))
-    # What the function offers, by stand-ins for what only works inside of zsh's editor; they take what begins as the last word.
+    # What the function offers, by stand-ins for what only works inside of zsh's editor; they take what begins
+    # as the last word.
     ASK_ZSH = """
 compdef() { }
 compset() { cur=${cur#*=} }
@@ -200,7 +201,7 @@ done
 else:
     said += "; LEFT OUT: zsh is not installed"
 
-# -- the manual -------------------------------------------------------------------------------------------------------
+# -- the manual ---------------------------------------------------------------------------------------------
 run(chorale, "manual", "-o", "man/man1")
 pages = {path.name: path for path in (work / "man/man1").iterdir()}
 assert len(pages) == len(commands), (sorted(pages), len(commands))

@@ -22,7 +22,7 @@ def run(*arguments, code=0):
     return done.stdout
 
 
-# One flat schedule, judged and run as any other.
+# One flat schedule, verified and run as any other.
 text = run("compose", "rack:1x1x2x4", "allreduce", "--max-chunks", "4", "--json", "c.json")
 assert "levels" in text and "reducescatter" in text, text
 run("check", "c.json")

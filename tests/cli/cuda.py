@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The emitted CUDA directories: their kernel runs on threads of the CPU, also under ThreadSanitizer, with every element checked.
-tests/benchmarks/compile.py compiles them with nvcc.
+"""The emitted CUDA directories: their kernel runs on threads of the CPU, also under ThreadSanitizer, with
+every element checked. tests/benchmarks/compile.py compiles them with nvcc.
 
 Usage: cuda.py CHORALE FLAGS, the folder of tests/scripts/emitted.cmake.
 """
@@ -53,7 +53,8 @@ directories = (emitted("ring", "classic", "ring_allreduce", "ring:4")
 rows = 0
 for directory in directories:
     made(directory, "cpu", plain=directory == directories[0])
-    # From nothing to more than a segment, with segments and slices that cut it anyhow; many launches in a row.
+    # From nothing to more than a segment, with segments and slices that cut it anyhow; many launches in a
+    # row.
     rows += checked(directory, "virtual_ranks_cpu", "-b", "1", "-e", "1M", "-f", "37", "-n", "20")
     rows += checked(directory, "virtual_ranks_cpu", "-b", "4", "-e", "300K", "-f", "13", "-n", "5", "-s", "3", "-t", "2", "-g", "8K")
 ring = directories[0]
@@ -67,7 +68,8 @@ for directory in directories[:2]:
     made(directory, "races", plain=directory == directories[0])
     rows += checked(directory, "virtual_ranks_races", "-b", "4", "-e", "32K", "-f", "64", "-n", "3", "-s", "2", "-t", "2", "-g", "4K")
 
-# In 3 steps and 3/2 rounds per chunk ranks of this ring add up in orders of their own: wrong, if they were to agree.
+# In 3 steps and 3/2 rounds per chunk ranks of this ring add up in orders of their own: wrong, if they were to
+# agree.
 free = emitted("free", "frontier", "ring:6", "allreduce", "--max-chunks", "2", "--allow-disagreement")[0]
 made(free, "cpu")
 rows += checked(free, "virtual_ranks_cpu", "-b", "4K", "-e", "16K", "-n", "2")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Damaged libraries and results, by bytes and by values: whatever is in a file, each reader of it ends by itself, soon, with an exit code of docs/exit-codes.md
-and at most a line of why it refuses; and nothing is left half-written.
+"""Damaged libraries and results, by bytes and by values: whatever is in a file, each reader of it ends by
+itself, soon, with an exit code of docs/exit-codes.md and at most a line of why it refuses; and nothing is
+left half-written.
 
 Usage: damaged_files.py CHORALE [SEED] [--count N] [--python]      --python: the package's readers, too (PYTHONPATH has it)
 """

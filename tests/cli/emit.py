@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What is emitted for other runtimes: the XML and JSON are read back and refereed, the MPI source is compiled and run.
+"""What is emitted for other runtimes: the XML and JSON are read back and verified, the MPI source is compiled
+and run.
 
 Usage: emit.py CHORALE MPICXX SHARED FLAGS, the folder of tests/scripts/emitted.cmake.
 """
@@ -112,8 +113,8 @@ for name in results:
                     some_differ = some_differ or differ > 0
 assert files >= 35 and some_differ, files
 
-# Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload library does: to the
-# last byte. A ring has links of its own, and one form.
+# Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload
+# library does: to the last byte. A ring has links of its own, and one form.
 for name, command in [("hub.json", ("classic", "direct_alltoall", "hub:4")), ("ring.json", None)]:
     if command:
         result(name, *command)
@@ -145,11 +146,13 @@ for name in ["ring.json", "a2a.json"]:
         text = run(chorale, "program", path, "--bytes", "1,1000")
         assert "\nin place: right" in text, text
 
-# A ring AllReduce takes what its 6 steps and 6 rounds of a quarter cost: 4.2 us, and 60 us for a million bytes.
+# A ring AllReduce takes what its 6 steps and 6 rounds of a quarter cost: 4.2 us, and 60 us for a million
+# bytes.
 path = str(work / "ring.json.msccl-xml/ring_4_allreduce_0.xml")
 assert re.search(r"1000000 +64\.20", run(chorale, "program", path, "--topology", "ring:4", "--bytes", "1000000"))
 
-# A place for a function of the caller's: read back, refereed and run with one that shows where it was applied.
+# A place for a function of the caller's: read back, verified and run with one that shows where it was
+# applied.
 (work / "epilogue").mkdir()
 said = run(chorale, "emit", "ring.json", "--target", "json", "--epilogue", "-o", "epilogue")
 assert "each sum is completed by one rank" in said, said
@@ -192,7 +195,7 @@ for plan in plans:
             noticed += 1
 assert noticed >= 0.9 * tried, (noticed, tried)
 
-# In place and out of place where both work; what cannot be expressed is said.
+# In place and out of place where both work; what cannot be expressed is reported.
 text = (work / "ring.json.msccl-xml/ring_4_allreduce_0.xml").read_text()
 assert 'inplace="1"' in text and 'outofplace="1"' in text
 (work / "pairs.json").write_text('{"collective": "pairs", "chunks": [{"pre": [0], "post": [1]}, {"pre": [1], "post": [0]}]}')
@@ -224,7 +227,8 @@ for machine, collective in [("full:2", "./pairs.json"), ("ring:4", "./sums.json"
     for path in names(run(chorale, "emit", "custom.json", "--target", "json", "-o", "custom")):
         assert "out of place: right" in run(chorale, "program", path, "--bytes", "1,1000"), path
 
-# What a target cannot express is said on standard error: one line if nothing is written, otherwise one for each point that is not.
+# What a target cannot express is reported on standard error: one line if nothing is written, otherwise one
+# for each point that is not.
 refused = subprocess.run([chorale, "emit", "custom.json", "--target", "msccl-xml", "-o", "none"], capture_output=True, text=True, cwd=work)
 assert refused.returncode == 2 and refused.stdout == "" and refused.stderr.count("\n") == 1, refused
 assert re.match(r"chorale: error: custom.json: none of its 2 points on the frontier can be written; point 0: .* has no such collective: down; use --target json\n", refused.stderr), refused

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A function that follows sums, from the shipped example through every executor and target of this machine. Over NCCL:
-tests/nccl/emit.py.
+"""A function that follows sums, from the shipped example through every executor and target of this machine.
+Over NCCL: tests/nccl/emit.py.
 
 Usage: epilogue.py CHORALE MPICXX EXAMPLES FLAGS, the folder of tests/scripts/emitted.cmake.
 """

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Libraries that say what is not so: each field of each table of a genuine library forged, rows exchanged, moved and removed. 'library verify'
-refuses each one, but where what is changed is still true, which is judged here, or is information only, as INFORMATION lists it with reasons.
-And whatever the file says, no reader of libraries ends by a signal, or prints more than a line of why it refuses.
+"""Libraries that report what is not so: each field of each table of a genuine library forged, rows exchanged,
+moved and removed. 'library verify' refuses each one, but where what is changed is still true, which is
+verified here, or is information only, as INFORMATION lists it with reasons. And whatever the file states,
+no reader of libraries ends by a signal, or prints more than a line of why it refuses.
 
 Usage: forged_libraries.py CHORALE [SEED] [--full]      --full: every field, not some of each kind
 """
@@ -44,7 +45,8 @@ def run(*arguments, seconds=60):
     return done.returncode, done.stdout + done.stderr
 
 
-# Two nodes of two ranks, and ranks sit on two hosts; a one-way ring; a hub, whose limits count; a line, which is refuted.
+# Two nodes of two ranks, and ranks sit on two hosts; a one-way ring; a hub, whose limits count; a line, which
+# is refuted.
 (work / "nodes.json").write_text(json.dumps({"hierarchy": "nodes", "node": 1, "levels": [
     {"name": "node", "fan_out": 2, "bandwidth_gbs": 10, "latency_us": 5}, {"name": "gpu", "fan_out": 2, "bandwidth_gbs": 20, "latency_us": 1}]}))
 (work / "one_way.json").write_text(json.dumps({"topology": "one way", "ranks": 3, "links": [
@@ -73,21 +75,22 @@ with sqlite3.connect(work / "genuine.db") as file:
 code, text = run("library", "verify", "genuine.db")
 assert code == 0 and "6 times taken as measured" in text and "0 refutations" not in text, (code, text)
 print(text, end="")
-# Nothing is called proven by a refutation that nobody has checked; and what is written of it is a result that is true.
+# Nothing is called proven by a refutation that nobody has checked; and what is written of it is a result that
+# is true.
 code, text = run("frontier", "ring:5", "allreduce", "--max-chunks", 4, "--library", "genuine.db", "--json", "taken.json")
 assert code == 3 and "not complete (refutations not checked)" in text and "of genuine.db not checked, and nothing here rests on that" in text, (code, text)
 code, text = run("check", "taken.json")
 assert code == 0 and "0 refutations" in text, (code, text)
 
 
-# ---------------------------------------------------------------------------------------------------------------------- what is still true
+# -- what is still true --------------------------------------------------------------------------------------
 
 for each in ANSWERS.values():
     assert answers(each["question"], json.loads(each["answer"]), json.loads(each["numbering"]))
 
 
 def still_true(key, changed):
-    """Of an answer with something changed: nothing false is said."""
+    """Of an answer with something changed: nothing false is reported."""
     now = {**ANSWERS[key], **changed}
     try:
         return answers(now["question"], json.loads(now["answer"]), json.loads(now["numbering"])) and not judge.judge(json.loads(now["answer"])).faults
@@ -95,9 +98,10 @@ def still_true(key, changed):
         return False
 
 
-# ----------------------------------------------------------------------------------------------------------------------------- forgeries
+# -- forgeries -----------------------------------------------------------------------------------------------
 
-# (what, change of an open file, why it may pass or ""); a function is asked only if it passes, since to judge is slow.
+# (what, change of an open file, why it may pass or ""); a function is asked only if it passes, since to judge
+# is slow.
 FORGERIES = []
 
 
@@ -249,7 +253,7 @@ for sql in ("CREATE TABLE more(x)", "CREATE VIEW v AS SELECT 1", "CREATE TRIGGER
             "i AS collective, i AS ranks, i AS root, i AS key, i AS hosts, i AS members, i AS numbering FROM n"):
     forge("schema", lambda file, sql=sql: file.executescript(sql))
 
-# ------------------------------------------------------------------------------------------------------------------------------ verdicts
+# -- verdicts ------------------------------------------------------------------------------------------------
 if not full:  # of each kind some
     by_kind = collections.defaultdict(list)
     for each in FORGERIES:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Groups of ranks and counts as a user asks for them: answers that are checked, run and printed as programs, and one clear line for
-what cannot be asked.
+"""Groups of ranks and counts as a user asks for them: answers that are checked, run and printed as programs,
+and one clear line for what cannot be asked.
 
 Usage: groups.py CHORALE
 """
@@ -31,7 +31,7 @@ def asked(*arguments):
 
 
 def places(collective):
-    """What each rank has and wants: {rank: {position: chunk}}."""
+    """What each rank has and needs: {rank: {position: chunk}}."""
     before, after = {}, {}
     for number, chunk in enumerate(collective["chunks"]):
         for rank in chunk["pre"]:
@@ -65,7 +65,7 @@ for question in (["ring:4", "allreduce", "--group", "3,1,0"],
 run("synthesize", "ring:4", "allgatherv", "--counts", "1,0,0,2", "--json", "s.json")
 run("check", "s.json")
 
-# All ranks as they are numbered are the collective itself; a file says the same as the options.
+# All ranks as they are numbered are the collective itself; a file states the same as the options.
 assert asked("ring:4", "allgather", "--group", "0,1,2,3")["collective"]["collective"] == "allgather"
 (work / "counts.json").write_text("[3, 1, 0, 2]")
 inline = asked("ring:4", "allgatherv", "--counts", "3,1,0,2")["collective"]
@@ -81,7 +81,8 @@ assert all([after[rank][i] for i in range(6)] == list(range(6)) for rank in rang
 
 
 def block(kind, group, root, source, destination):
-    """Which ranks of the group have and want what its rank `source` has for `destination`; none: there is no such block."""
+    """Which ranks of the group have and need what its rank `source` has for `destination`; none: there is no
+    such block."""
     one, all_of_it, first = [group[source]], sorted(group), source == 0
     return {"broadcast": ([group[root]], all_of_it) if first and destination == 0 else None,
             "reduce": (all_of_it, [group[root]]) if first and destination == 0 else None,

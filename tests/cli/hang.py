@@ -46,7 +46,8 @@ def stopped_rank_is_named(*command):
     launcher = subprocess.Popen(["mpirun", "--oversubscribe", "-n", "3", chorale, *command], stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True, cwd=work, start_new_session=True)
     try:
-        # Until all of them have left MPI's own start behind, which hangs without a word: that takes less of a processor.
+        # Until all of them have left MPI's own start behind, which hangs without a word: that takes less of a
+        # processor.
         for _ in range(600):
             time.sleep(0.1)
             if all(sum(map(seconds, processes_of(launcher.pid, rank))) > 1.5 for rank in range(3)):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Names and texts from outside that steer a terminal, everywhere where one can be: what is printed steers nothing, and what is
-written for other programs does not either.
+"""Names and texts from outside that steer a terminal, everywhere where one can be: what is printed steers
+nothing, and what is written for other programs does not either.
 
 Usage: hostile_names.py CHORALE
 """
@@ -16,12 +16,14 @@ chorale = str(pathlib.Path(sys.argv[1]).resolve())
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_hostile_"))
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
 
-# What readers of names let pass: a C1 control sequence, overrides and isolates of the direction, a line separator, a tag.
+# What readers of names let pass: a C1 control sequence, overrides and isolates of the direction, a line
+# separator, a tag.
 NAME = "n\u009b31m\u202egnp\u2066\u2028\u200b\U000e0041</script>\"'&<b>\\"
 SHOWN = "\\u009b31m\\u202egnp\\u2066\\u2028\\u200b\\udb40\\udc41"
 # What they do not: escape sequences, a bell, newlines, DEL.
 CONTROL = "\x1b[2J\x1b]0;title\x07\r\n\x7f\b"
-# What arguments and paths may hold besides: bytes that are no UTF-8 and form control characters if read sloppily.
+# What arguments and paths may hold besides: bytes that are no UTF-8 and form control characters if read
+# sloppily.
 BYTES = (NAME.replace("/", "") + CONTROL).encode() + b"\x9b2J\xff\xc0\x9b"
 STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 
@@ -38,7 +40,7 @@ def steers(text):
 
 
 def run(*arguments, code=None, launcher=(), shows=""):
-    """Runs it, judges what it says, and returns that."""
+    """Runs it, verifies what it states, and returns that."""
     global runs
     runs += 1
     done = subprocess.run([*launcher, chorale, *arguments], capture_output=True, cwd=work, timeout=120)
@@ -104,7 +106,7 @@ if any(STEERING.search(text) for text in re.findall(r'"[^"]*"', json.dumps(json.
     faults.append("f.html: its data steer")
 
 
-# Texts of a result that say what they like.
+# Texts of a result that report what they like.
 def changed(change, file="f.json"):
     result = json.loads((work / file).read_text())
     change(result)

@@ -3,7 +3,8 @@
 
 Usage: import.py CHORALE SHARED
 
-SHARED is where the real files are (data/topology); without it only texts of this test are read, and it says so.
+SHARED is where the real files are (data/topology); without it only texts of this test are read, and it
+reports it.
 """
 import json
 import pathlib

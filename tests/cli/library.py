@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Libraries: what is in them is what the search says; a build that is killed at any moment goes on where it was, to the same
-answers; answers that are not to their questions, or not true, are found. The file is read here by Python's own sqlite3 and zlib.
+"""Libraries: what is in them is what the search states; a build that is killed at any moment goes on where it
+was, to the same answers; answers that are not to their questions, or not true, are found. The file is read
+here by Python's own sqlite3 and zlib.
 
 Usage: library.py CHORALE [SEED]
 """
@@ -95,8 +96,9 @@ small = {**spec, "machines": spec["machines"][:3]}
 nodes = {**spec, "machines": ["dgx-a100:2"], "groups": ["all", "node", "rank"], "collectives": ["allgather"], "max_chunks": 1}
 (work / "nodes.json").write_text(json.dumps(nodes))
 
-# Built whole: three machines of which two are the same, with an allgather, an allreduce and two broadcasts each. Roots 0 and 3 of
-# the torus are one question; of the uneven ring they are two, since link 3 -> 0 is wider than 0 -> 1.
+# Built whole: three machines of which two are the same, with an allgather, an allreduce and two broadcasts
+# each. Roots 0 and 3 of the torus are one question; of the uneven ring they are two, since link 3 -> 0 is
+# wider than 0 -> 1.
 began = time.monotonic()
 text = run("library", "build", "small.json", "-o", "whole.db", "--jobs", 2)
 took = time.monotonic() - began
@@ -126,7 +128,7 @@ run("library", "verify", "orders.db")
 run("library", "export", "orders.db", "torus:2x3", "allreduce", "--order", "fixed", "--as", "preload", "-o", "fixed_only")
 assert all('"order": "((' in file.read_text() for file in (work / "fixed_only").iterdir()), list((work / "fixed_only").iterdir())
 
-# What is in it is what the search says, and is taken from there.
+# What is in it is what the search states, and is taken from there.
 for machine, collective, options in [("torus:2x3", "allreduce", []), ("./b.json", "broadcast", ["--root", 3]), ("./a.json", "allgather", [])]:
     line = ["frontier", machine, collective, "--max-chunks", 2, "--conflicts", 200, *options]
     searched = subprocess.run([chorale, *map(str, line), "--json", "-"], capture_output=True, text=True, cwd=work).stdout
@@ -143,7 +145,8 @@ assert len(contents("grows.db")[0]) == 2
 # The nodes of a machine, and its rails, are alike: one answer each.
 text = run("library", "build", "nodes.json", "-o", "nodes.db", "--jobs", 2)
 assert "3 questions in 3 entries" in text, text
-# Where ranks sit is known where levels are outside of a node: two nodes of eight, one of them, one rank of each.
+# Where ranks sit is known where levels are outside of a node: two nodes of eight, one of them, one rank of
+# each.
 with sqlite3.connect(work / "nodes.db") as file:
     assert dict(file.execute("SELECT grp, hosts FROM places")) == {
         "all": "0 " * 8 + "1 " * 7 + "1", "rank": "0 " * 7 + "0", "node": "0 1"}
@@ -272,7 +275,7 @@ with sqlite3.connect(work / "weak.db") as file:
 
 
 def concluded(answer):
-    """The answer with what its claims show of its points, by the judge."""
+    """The answer with what its claims show of its points, by the verifier."""
     answer = {key: value for key, value in answer.items() if key != "complete_chunks"}  # an older file states none
     space = judge.Space(answer)
     known = list(judge.families(answer, answer["topology"]["ranks"], space, False))
@@ -313,12 +316,14 @@ for one, other, taken in [("worse.db", "whole.db", (0, 1)), ("whole.db", "worse.
 
 
 def halves(drop, claims):
-    """The first answer of several points on its frontier, without one of them, and with these of its claims."""
+    """The first answer of several points on its frontier, without one of them, and with these of its
+    claims."""
     def change(file):
         for key, blob in file.execute("SELECT key, answer FROM answers ORDER BY key").fetchall():
             answer = json.loads(unpacked(blob))
             points = [point for point in answer["points"] if point["on_frontier"]]
-            # What was dominated may be on the frontier without the point, and is dropped when that comes back.
+            # What was dominated may be on the frontier without the point, and is dropped when that comes
+            # back.
             if len(points) < 2 or len(answer["claims"]) < 2 or len(answer["points"]) > len(points):
                 continue
             answer["points"].remove(points[drop])
@@ -337,8 +342,8 @@ def strongest(claims):
     return [claim for claim in claims if all(about(each) != about(claim) or rounds(each) <= rounds(claim) for each in claims)]
 
 
-# Of two of which neither is better one is made, as good as both: what was known before they were taken apart. Times go with their
-# points: the first of each is the second and the first of both.
+# Of two of which neither is better one is made, as good as both: what was known before they were taken apart.
+# Times go with their points: the first of each is the second and the first of both.
 for first, second in [(slice(0, 0), slice(None)), (slice(None), slice(0, 0)), (slice(0, None, 2), slice(1, None, 2))]:
     changed("one.db", halves(0, first))
     changed("two.db", halves(-1, second))
@@ -359,7 +364,8 @@ refused("less.db: an answer", "library", "merge", "less.db", "whole.db", "-o", "
 
 
 def liar(file):
-    """An answer without its point of the fewest steps, which is "refuted": complete by that, if it is believed."""
+    """An answer without its point of the fewest steps, which is "refuted": complete by that, if it is
+    believed."""
     for key, blob in file.execute("SELECT key, answer FROM answers ORDER BY key").fetchall():
         answer = json.loads(unpacked(blob))
         points = [point for point in answer["points"] if point["on_frontier"]]
@@ -417,8 +423,8 @@ rows = [line.split(",") for line in (work / "tuner" / "nccl_tuner.csv").read_tex
 assert rows and all(len(row) == 10 and row[0] == "allreduce" and row[3] in ("ring", "tree") and row[4:8] == ["simple", "-1", "-1", "6"] for row in rows), rows
 assert all(int(a[2]) == int(b[1]) - 1 for a, b in zip(rows, rows[1:])) and all(len(line) < 250 for line in (work / "tuner" / "nccl_tuner.csv").read_text().splitlines())
 
-# The tuner's rows have the numbers of the other tables: NCCL's ring is what 'classic' makes of this machine, over all its NICs, and
-# the library's time is what 'show' has.
+# The tuner's rows have the numbers of the other tables: NCCL's ring is what 'classic' makes of this machine,
+# over all its NICs, and the library's time is what 'show' has.
 run("frontier", "dgx-h100:2", "allreduce", "--max-chunks", "1", "--conflicts", "0", "--library", "tuner.db", "--json", "tuner.json", code=None)
 run("library", "export", "tuner.db", "dgx-h100:2", "allreduce", "--as", "nccl-tuner", "-o", "tuner2")
 run("classic", "multi_ring_allreduce", "dgx-h100:2", "--json", "ring.json")
@@ -449,7 +455,7 @@ for change, words in [({"machine": []}, "machine"), ({"groups": ["rack"]}, "not 
                       ({"min_chunks": 3}, "min_chunks"), ({"seconds": 0}, "seconds"), ({"bytes": [0]}, "bytes[0]"), ({"conflicts": "many"}, "conflicts")]:
     (work / "wrong.json").write_text(json.dumps({**small, **change}))
     refused(words, "library", "build", "wrong.json", "-o", "x.db")
-# With no conflicts allowed there are answers all the same, and they say what they are.
+# With no conflicts allowed there are answers all the same, and they report what they are.
 (work / "none.json").write_text(json.dumps({**small, "conflicts": 0, "seconds": 60, "machines": ["ring:5"]}))
 run("library", "build", "none.json", "-o", "none.db")
 run("library", "verify", "none.db")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Limits limit: time, memory, conflicts, Ctrl-C and SIGTERM are obeyed at once whatever a command is doing, leave what
-was found, marked unproven, and say so in the exit code and in one line.
+"""Limits limit: time, memory, conflicts, Ctrl-C and SIGTERM are obeyed at once whatever a command is doing,
+leave what was found, marked unproven, and report it in the exit code and in one line.
 
 Usage: limits.py CHORALE
 """
@@ -20,7 +20,8 @@ work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_limits_"))
 HARD = ["hypercube:3", "allreduce", "--max-chunks", "12"]
 # Without bounds a solver has to refute pigeons here, which no conflict limit in these tests reaches.
 PIGEONS = ["hub:8", "broadcast", "--max-chunks", "4", "--no-bounds"]
-# A second is promised; the rest is for machines that do other things as well. What is cut here would take minutes.
+# A second is promised; the rest is for machines that do other things as well. What is cut here would take
+# minutes.
 PROMPTLY = 1 + 9
 # Sanitizers allocate by themselves, and report what is left behind.
 SANITIZED = b"__asan_init" in pathlib.Path(chorale).read_bytes() or b"__tsan_init" in pathlib.Path(chorale).read_bytes()
@@ -57,7 +58,7 @@ def ends(*args, codes=(3,), limit=0.0, **options):
 
 
 def signalled(number, *args, after):
-    """Sends the signal after so many seconds; the command ends at once, as interrupted."""
+    """Sends the signal after this many seconds; the command ends at once, as interrupted."""
     process = subprocess.Popen([chorale, *args], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     time.sleep(after)
     assert process.poll() is None, f"{' '.join(args)}: over before the signal, which tests nothing"
@@ -71,7 +72,7 @@ def signalled(number, *args, after):
 
 
 def interrupted_at(words, *args):
-    """Sends Ctrl-C once the progress line says so, however long that takes."""
+    """Sends Ctrl-C once the progress line reports it, however long that takes."""
     process = subprocess.Popen([chorale, *args, "--progress"], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                text=True)
     err = ""
@@ -133,7 +134,8 @@ asked = re.findall(r"(\d+) s; ([^\r\n\x1b]*)", err)
 longest = max({what for _, what in asked}, key=lambda what: len({seconds for seconds, each in asked if each == what}))
 assert len({seconds for seconds, each in asked if each == longest}) >= 3, "the clock stands still: " + err[-300:]
 
-# A composition is there as soon as one schedule is: its other outlines and its bounds take seconds more on 64 ranks.
+# A composition is there as soon as one schedule is: its other outlines and its bounds take seconds more on 64
+# ranks.
 interrupted_at(r"[1-9]\d* points?; composing", "compose", "dgx1:8", "allreduce", "--json", "composed.json")
 ends("check", "composed.json", codes=(0,))
 composed = json.loads(text_of("composed.json"))
@@ -253,7 +255,8 @@ if not SANITIZED:
     result = unproven_result("memory.json")
     assert result["stopped"] == "memory limit" and result["points"], result["stopped"]
 
-    # The referee follows chunk after chunk: half a million sums of 512 contributions, in the memory of 512 of them.
+    # The verifier follows chunk after chunk: half a million sums of 512 contributions, in the memory of 512
+    # of them.
     ends("classic", "ring_allreduce", "ring:512", "--memory-limit", "130M", codes=(0,))
 
     # By a limit of the caller's instead of ours.

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The main job from end to end: frontier, check, show, run by threads and under mpirun, with what must come out.
+"""The main job from end to end: frontier, check, show, run by threads and under mpirun, with what must come
+out.
 
 Usage: main_job.py CHORALE
 """

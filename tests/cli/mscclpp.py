@@ -1,5 +1,6 @@
-"""A simulator of MSCCL++ execution plans, written from the executor's rules and sharing nothing with the printer: puts land at
-once, signals are counted, operations of a thread block see each other's writes only after `nop`. Used by emit.py.
+"""A simulator of MSCCL++ execution plans, written from the executor's rules and sharing nothing with the
+printer: puts land at once, signals are counted, operations of a thread block see each other's writes only
+after `nop`. Used by emit.py.
 """
 import collections
 import random

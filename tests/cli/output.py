@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What people read: lines that fit, points numbered as listed, files named and on standard output, names that were meant.
+"""What people read: lines that fit, points numbered as listed, files named and on standard output, names that
+were meant.
 
 Usage: output.py CHORALE EXAMPLES
 """
@@ -72,7 +73,7 @@ for arguments in [["frontier", "ring:4", "allgather", "--json"], ["synthesize", 
 assert not (work / "-").exists()
 run("place", "a100:4", *axes, "--json", "-", "--html", "-", code=2)
 
-# --quiet says errors only, and the exit code stays.
+# --quiet states errors only, and the exit code stays.
 for arguments, code in [(["frontier", "ring:4", "allgather"], 0), (["synthesize", "ring:4", "allgather", "--steps", 1], 20),
                         (["check", "f.json"], 0), (["run", "f.json", "--bytes", 64], 0), (["place", "a100:4", *axes], 0),
                         (["emit", "f.json", "-o", "quiet"], 0), (["bounds", "dgx1", "allgather"], 0), (["classic", "ring_allgather", "ring:4"], 0),
@@ -124,7 +125,7 @@ run("frontier", "ring:4", "whole.json", "--max-chunks", 2)  # which is how such 
 run("emit", "f.json", "-o", "nothing", "--epilogue", code=2)
 assert not (work / "nothing").exists()
 
-# Lines fit: 80 columns where nobody says, COLUMNS where it is set, the terminal's where there is one.
+# Lines fit: 80 columns where nobody states, COLUMNS where it is set, the terminal's where there is one.
 commands = [[name] for name in re.findall(r"^  (\w+) ", run("--help").stdout.split("Subcommands:")[1], re.M)]
 assert len(commands) > 10, commands
 (work / "switch.json").write_text(json.dumps({
@@ -153,7 +154,7 @@ assert widest(run("topology", "list", columns=200).stdout) > 80, "wide lines are
 
 
 def on_a_terminal(columns, *arguments):
-    """What is said there; the program reads the width from the terminal itself."""
+    """What is reported there; the program reads the width from the terminal itself."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The pages in a browser (chromium, without a window): each page in frames of 400, 1000 and 2000 pixels, light and dark.
-A script beside them measures what a reader sees: texts that overlap or are cut, colours too near to each other, what the
-keys do, what flies when. Skipped where there is no chromium.
+"""The pages in a browser (chromium, without a window): each page in frames of 400, 1000 and 2000 pixels,
+light and dark. A script beside them measures what a reader sees: texts that overlap or are cut, colours
+too near to each other, what the keys do, what flies when. Skipped where there is no chromium.
 
 Usage: pages.py CHORALE
 """
@@ -28,7 +28,7 @@ def data_of(page):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])
 
 
-# -- the pages ------------------------------------------------------------------------------------------------------------
+# -- the pages ---------------------------------------------------------------------------------------------
 both = {"both_ways": True}
 fat_tree = {"topology": "a <b>fat</b> tree", "ranks": 8, "switches": 6,
             "links": [{"src": r, "dst": 8 + r // 2, **both} for r in range(8)] +
@@ -50,8 +50,8 @@ run("place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--by
 run("tune", pathlib.Path(__file__).parents[2] / "examples/adam.chorale", "--machine", "ring:4", "--html", "tune.html")
 run("tune", pathlib.Path(__file__).parents[2] / "examples/moe.chorale", "--machine", "ring:4", "--candidates", "0", "--html", "tune_one.html", codes=(3,))
 
-# What flies when, counted anew from the page: no link and no shared limit carries more than its bandwidth in a round. What
-# streams carries 1 / rounds of a chunk in each, which the limits on the whole step allow.
+# What flies when, counted again from the page: no link and no shared limit carries more than its bandwidth in
+# a round. What streams carries 1 / rounds of a chunk in each, which the limits on the whole step allow.
 in_rounds = 0
 for name in results:
     topology = json.loads((work / f"{name}.json").read_text())["topology"]
@@ -72,7 +72,7 @@ if chromium is None:
     print(f"{in_rounds} sends keep to their rounds; SKIPPED: no chromium, so no page was looked at")
     sys.exit(77)
 
-# -- in the browser ---------------------------------------------------------------------------------------------------------
+# -- in the browser -----------------------------------------------------------------------------------------
 measure = """
 const report = [];
 const fault = (frame, words) => report.push(`${frame.title}: ${words}`);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What few commands need is loaded when it is needed: an easy command starts without it, a program without a part says so,
-and a part of another build is refused.
+"""What few commands need is loaded when it is needed: an easy command starts without it, a program without a
+part reports it, and a part of another build is refused.
 
 Usage: parts.py CHORALE CXX
 """
@@ -23,7 +23,7 @@ with tempfile.TemporaryDirectory() as name:
     shutil.copy(chorale, alone)
     result = work / "r.json"
 
-    # All that a start loads, as the loader says it.
+    # All that a start loads, as the loader states it.
     loaded = subprocess.run([chorale], env={**os.environ, "LD_TRACE_LOADED_OBJECTS": "1"}, capture_output=True, text=True, check=True).stdout
     heavy = [name for name in ("mpi", "z3", "Clp", "crypto", "hwloc", "lapack") if f"lib{name}" in loaded]
     assert not heavy, f"every start loads {heavy}:\n{loaded}"

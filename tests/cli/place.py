@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Placement as a user runs it: the ranking, its JSON, its page. The strategies in the JSON are run here by rules of
-their own (contributions as Python sets), so that neither the program nor its referee is believed.
+"""Placement as a user runs it: the ranking, its JSON, its page. The strategies in the JSON are run here by
+rules of their own (contributions as Python sets), so that neither the program nor its verifier is
+believed.
 
 Usage: place.py CHORALE EXAMPLES MPICXX MPIEXEC
 """
@@ -180,7 +181,8 @@ for size, scattered in (("1", False), ("28", False), ("32", True)):
 counted = ranking("a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "1G", "--rules", "paper")
 assert sorted(m["reductions"][0]["programs"] for m in counted["best"]) == [3, 3, 47]
 assert all(0 <= m["reductions"][0]["faster"] < m["reductions"][0]["programs"] for m in counted["best"])
-# Judged from the file alone: what was written is accepted and shown as it was printed; what was changed is refused in one line.
+# Judged from the file alone: what was written is accepted and shown as it was printed; what was changed is
+# refused in one line.
 whole = ["rack:1x2x2x4", "--axes", "a=8,b=2", "--reduce", "a", "--bytes", "1M", "--strategies", "3", "--order", "b<a"]
 printed = run("place", *whole, "--explain", "--json", "p.json")
 assert "none is better" in run("check", "p.json")
@@ -263,7 +265,8 @@ assert "is on both sides" in run("place", "a100:4", "--axes", "a=4,b=16", "--red
 
 
 def placed(matrix, orders, fan_outs):
-    """The device at each place of the mesh of all axes, the last axis fastest; inside of a level, axes vary as in its order."""
+    """The device at each place of the mesh of all axes, the last axis fastest; inside of a level, axes vary
+    as in its order."""
     at = {}
     for device in range(math.prod(fan_outs)):
         coordinates, rest = [0] * len(matrix), device
@@ -282,7 +285,8 @@ def placed(matrix, orders, fan_outs):
     return [at[c] for c in itertools.product(*(range(math.prod(row)) for row in matrix))]
 
 
-# What was chosen is handed on: the program compiles, runs and finds every sum right, and the orders are those of the matrix.
+# What was chosen is handed on: the program compiles, runs and finds every sum right, and the orders are those
+# of the matrix.
 (work / "job.json").write_text(json.dumps({"job": "all", "axes": [{"name": "data", "size": 4}, {"name": "tensor", "size": 2}], "reductions": [
     {"name": "gradients", "axes": ["data"], "bytes": 1 << 20},
     {"name": "parts \"quoted\"", "axes": ["data"], "bytes": 1 << 20, "goal": "reducescatter"},

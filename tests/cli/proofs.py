@@ -1,6 +1,7 @@
 """--proofs DIR: formula and proof side by side, so that a checker that is not ours accepts the pair.
 
-drat-trim where it is found, and always a checker of a few lines here: every lemma must follow by unit propagation.
+drat-trim where it is found, and always a checker of a few lines here: every lemma must follow by unit
+propagation.
 """
 import hashlib
 import json
@@ -70,7 +71,7 @@ for name in set(named):
     cnf, drat = (open(os.path.join(proofs, name + ending)).read() for ending in ('.cnf', '.drat'))
     assert hashlib.sha256(cnf.encode()).hexdigest() == name
     assert accepted(cnf, drat), name
-    # The checker can say no: without its last clause, or with a lemma out of nothing, it is no proof.
+    # The checker can state no: without its last clause, or with a lemma out of nothing, it is no proof.
     lines = drat.splitlines()
     assert not accepted('\n'.join(cnf.splitlines()[:1]), drat), name
     trim = shutil.which('drat-trim')

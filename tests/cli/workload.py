@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tensor programs on the command line: transformed, tuned, compiled, run over threads and MPI, and everything wrong refused in a
-line.
+"""Tensor programs on the command line: transformed, tuned, compiled, run over threads and MPI, and everything
+wrong refused in a line.
 
 Usage: workload.py CHORALE EXAMPLES FLAGS, the folder of tests/scripts/emitted.cmake.
 """
@@ -45,7 +45,8 @@ run(chorale, "transform", adam, "--apply", FUSED, "-o", "fused.chorale")
 assert (work / "fused.chorale").read_text() == text
 assert run(chorale, "transform", "fused.chorale") == text
 
-# A fixed order gives each element the bits of one tree, whatever the size and the collective that adds; an agreed one need not.
+# A fixed order gives each element the bits of one tree, whatever the size and the collective that adds; an
+# agreed one need not.
 (work / "sums.chorale").write_text("""workload sums
 ranks 4
 size N = 24
@@ -87,7 +88,8 @@ for rank in range(4):
     chain = struct.unpack("24f", struct.pack("24f", *(a + b for a, b in zip(chain, values))))
 assert all((work / f"got/{name}.{rank}").read_bytes() == struct.pack("24f", *chain) for name in ("all", "whole") for rank in range(4))
 
-# One rank that adds up in another order has the same sums of small multiples of 1/8, and other bits where sums are rounded.
+# One rank that adds up in another order has the same sums of small multiples of 1/8, and other bits where
+# sums are rounded.
 run(chorale, "compile", "sums.chorale", "--machine", "full:4", "--set", "N=64", "--target", "threads", "-o", "order")
 source = work / "order/sums.h"
 rows = re.search(r"(kWork_all\[\] = \{\n(?:    \{.*\n)*?)(    \{0, 0, 1, 2, 0, .*\n)(    \{0, 0, 1, 2, 1, .*\n)", source.read_text())
@@ -97,7 +99,7 @@ for order, text, code in (("agreed", source.read_text(), 0), ("another", source.
     said = run("order/sums_threads", "--runs", "1", code=code)
     assert ("all: where sums are rounded, replicas differ" in said) == (order == "another") and ", and replicas differ" not in said, said
 
-# The tuner finds that program, and says so in JSON, too; a log saves nothing but time.
+# The tuner finds that program, and reports it in JSON, too; a log saves nothing but time.
 tuned = json.loads(run(chorale, "tune", adam, "--machine", "ring:4", "--set", "N=64M", "--json", "-"))
 assert len(tuned["candidates"]) > 10
 run(chorale, "tune", adam, "--machine", "ring:4", "--html", "tune.html")
@@ -107,7 +109,8 @@ best = run(chorale, "compile", adam, "--machine", "ring:4", "--set", "N=64M", "-
 assert "reducescatter" in best and "allgather" in best and "allreduce" not in best, best
 assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "--candidates", "0", code=3)
 
-# Measured, with threads and under mpirun, with other settings too; the log holds both, and a second run measures nothing.
+# Measured, with threads and under mpirun, with other settings too; the log holds both, and a second run
+# measures nothing.
 small = ("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=64K", "--measure", "1", "--variations", "2", "--runs", "1", "--log", "adam.log")
 for transport in ("threads", "mpi"):
     found = json.loads(run(chorale, *small, "--transport", transport, "--json", "-", env=QUICK))
@@ -123,8 +126,8 @@ refused("tune", adam, "--machine", "ring:4", "--log", "adam.log", says="adam.log
 (work / "broken.log").write_text((work / "adam.log").read_text() + "{\n")
 refused(*small[:-1], "broken.log", says=f"broken.log:{len(lines) + 1}:")
 
-# On a GPU: measured there unless something else is said; threads and channels that were the fastest are in the Makefile. All that
-# is to be measured is in the log, so nothing is compiled.
+# On a GPU: measured there unless something else is reported; threads and channels that were the fastest are
+# in the Makefile. All that is to be measured is in the log, so nothing is compiled.
 os.environ["NVCC"] = "true"
 on_gpu = ("compile", adam, "--machine", "ring:2", "--ranks", "2", "--tune", "--measure", "1", "--variations", "0", "--log", "gpu.log")
 priced = json.loads(run(chorale, "tune", *on_gpu[1:6], "--log", "gpu.log", "--json", "-"))
@@ -139,8 +142,9 @@ assert "-DCHORALE_CUDA -DCHORALE_THREADS=128 -DCHORALE_CHANNELS=4 adam_main.cpp"
 os.environ["NVCC"] = "no_such_compiler"
 refused(*on_gpu, "--target", "cuda", "-o", "tuned_cuda", says="--transport cuda: there is no nvcc here")
 
-# Compiled and run: both schedules, on threads and over MPI, give the same parameters. Odd sizes, and fewer elements than
-# ranks. In single precision sums of three numbers differ in the last place with their order, so inputs are multiples of 1/8.
+# Compiled and run: both schedules, on threads and over MPI, give the same parameters. Odd sizes, and fewer
+# elements than ranks. In single precision sums of three numbers differ in the last place with their order, so
+# inputs are multiples of 1/8.
 results = {}
 for name, script in {"plain": "", "fused": FUSED}.items():
     run(chorale, "compile", adam, "--machine", "ring:3", "--ranks", "3", "-o", name, *(["--apply", script] if script else []))
@@ -166,7 +170,7 @@ for target, headers in own.items():
     assert first == target, first
 refused("compile", adam, "--machine", "ring:4", "--target", "gpu", says="use one of threads, mpi, cuda, nccl")
 
-# A limit that ends the search leaves what was found, says so, and exits with 3.
+# A limit that ends the search leaves what was found, reports it, and exits with 3.
 text = run(chorale, "compile", adam, "--machine", "torus:4x4", "--ranks", "16", "--max-chunks", "8", "--time-limit", "1ms", "-o", "cut", code=3)
 assert "cut short (time limit)" in text and (work / "cut/adam.h").exists(), text
 

@@ -1,6 +1,6 @@
 // Do emitted programs give what workloads mean? Random ones (tests/workload/random_workload.h) go through
 // random transformations, are printed with algorithms of random machines, compiled several at once, and run;
-// every output, and every input that was updated, has to be what the interpreter says, to the bit. The
+// every output, and every input that was updated, has to be what the interpreter states, to the bit. The
 // interpreter adds over ranks as the algorithms do (tests/codegen/rank_sums.h), so that inputs of half of the
 // programs are numbers of mixed magnitude, of which sums in another order are others; the other half has
 // small multiples of 1/4.

@@ -28,7 +28,8 @@ namespace chorale::test {
 // Of those on GPUs, the calls of CUDA and NCCL are those of the stand-in in tests/nccl/shim.
 enum class Carrier { Threads, Mpi, Cuda, Nccl };
 
-// How it is compiled. The last two with flags, and the standard library's headers, of tests/scripts/emitted.cmake.
+// How it is compiled. The last two with flags, and the standard library's headers, of
+// tests/scripts/emitted.cmake.
 enum class Build { None, Plain, Quick, Races };
 
 // What compiles an emitted source for it, up to warnings.
@@ -70,7 +71,8 @@ class Folder {
   std::filesystem::path path_;
 };
 
-// Constructed ones on a ring, or with a link between any two, of `chunks` a block: those of the fewest steps, or of the most.
+// Constructed ones on a ring, or with a link between any two, of `chunks` a block: those of the fewest steps,
+// or of the most.
 inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, int chunks, bool ring,
                                                       bool few_steps) {
   std::vector<WorkloadAlgorithm> algorithms;
@@ -164,8 +166,8 @@ class Emitted {
                        code);
   }
 
-  // Empty, or where outputs differ by more than `tolerance`, relative to the larger of 1 and the value. The workload has
-  // the sizes that the program is to run with, and these arguments.
+  // Empty, or where outputs differ by more than `tolerance`, relative to the larger of 1 and the value. The
+  // workload has the sizes that the program is to run with, and these arguments.
   std::string difference(const Workload& sized, unsigned seed, double tolerance = 0, bool small = false,
                          const std::string& arguments = "") const {
     std::mt19937 random(seed);

@@ -1,5 +1,6 @@
-// The exchanges of emitted workloads (runtime/exchange/exchange.h) on threads, by constructed programs of all collectives on
-// small machines, over blocks of random lengths, some of them empty: held against sums and copies that are made in a row.
+// The exchanges of emitted workloads (runtime/exchange/exchange.h) on threads, by constructed programs of all
+// collectives on small machines, over blocks of random lengths, some of them empty: compared with sums and
+// copies that are made in a row.
 #include "runtime/exchange/exchange.h"
 
 #include <fmt/format.h>
@@ -180,8 +181,8 @@ INSTANTIATE_TEST_SUITE_P(Of, Exchanges,
                                          CollectiveKind::Broadcast, CollectiveKind::Alltoall),
                          [](const auto& info) { return name_of(info.param); });
 
-// A ring of four, by hand: a partial sum that is sent on in the next step has to be stored; the last one goes to the
-// function, with the operand that it arrives with, and what messages bring is lent everywhere.
+// A ring of four, by hand: a partial sum that is sent on in the next step has to be stored; the last one goes
+// to the function, with the operand that it arrives with, and what messages bring is lent everywhere.
 TEST(ExchangeRows, GiveCompleteSumsToTheFunction) {
   const Collective collective = make_collective(CollectiveKind::ReduceScatter, 4, 1);
   const Topology machine = test::ring(4);

@@ -1,5 +1,5 @@
-// What programs look like; that they compute the right thing is said by the referee inside lower(), which has
-// tests of its own.
+// What programs look like; that they compute the right thing is reported by the verifier inside lower(),
+// which has tests of its own.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -126,7 +126,7 @@ TEST(Lower, OneRankCopies) {
   }
 }
 
-// lower() throws if its referee finds anything.
+// lower() throws if its verifier finds anything.
 TEST(Lower, EveryHandWrittenAlgorithm) {
   for (const ClassicEntry& entry : classic_catalogue())
     for (int ranks : {1, 2, 3, 4, 5, 8}) {

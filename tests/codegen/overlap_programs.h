@@ -1,5 +1,5 @@
-// Programs of which everything that can be is overlapped: products whose factors arrive and whose results are taken along any
-// dimension, and tiles that follow each other.
+// Programs of which everything that can be is overlapped: products whose factors arrive and whose results are
+// taken along any dimension, and tiles that follow each other.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
-// What is done beside communication (runtime/exchange/overlap.h, runtime/exchange/products.h): every way that a factor can
-// arrive and a result can be taken, over random sides, against the product as it is defined; and that messages do leave
-// before all is computed.
+// What is done beside communication (runtime/exchange/overlap.h, runtime/exchange/products.h): every way that
+// a factor can arrive and a result can be taken, over random sides, against the product as it is defined; and
+// that messages do leave before all is computed.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 HostDevice device;
 
-// Sums of whole numbers wrap around, as those over ranks; extremes, of nothing, are the type's.
+// Sums of integers wrap around, as those over ranks; extremes, of nothing, are the type's.
 TEST(Total, IsAnElement) {
   constexpr auto least = std::numeric_limits<std::int32_t>::min();
   EXPECT_EQ((total_as<Combination::Sum, std::int32_t>(2147483648.0)), least);
@@ -84,7 +84,7 @@ TEST(TileWorker, MakesRowsAsTheyArrive) {
   EXPECT_THAT(order, testing::ElementsAre(3, 1, 0, 2));
 }
 
-// Random whole numbers, whose sums are exact.
+// Random integers, whose sums are exact.
 template <typename T>
 std::vector<T> numbers(std::int64_t count, std::mt19937& random) {
   std::vector<T> result;
@@ -92,7 +92,8 @@ std::vector<T> numbers(std::int64_t count, std::mt19937& random) {
   return result;
 }
 
-// The arrivals and demands of a flow, slice by slice from the last rank on, each in two messages; then all is compared.
+// The arrivals and demands of a flow, slice by slice from the last rank on, each in two messages; then all is
+// compared.
 template <typename T>
 void drive(TileWorker& worker, const ProductFlow& flow, const Sides& arriving, const Sides& result,
            const std::vector<T>& made, const std::vector<T>& expected) {
@@ -229,7 +230,7 @@ TEST(Products, AddWhatArrivesInOneOrderWhereReplicasAreToBeSame) {
   for (const std::vector<float>& c : results) EXPECT_EQ(c, results[0]);
 }
 
-// The exchange of two ranks that send each other the half of a tensor that they want, in one step.
+// The exchange of two ranks that send each other the half of a tensor that they need, in one step.
 struct Halves {
   std::vector<ExchangeMessage> messages = {{0, 0, 1, 0, 1, 2, 0, 1, 0, 1}, {0, 1, 0, 0, 0, 2, 0, 0, 0, 1}};
   std::vector<ExchangeWork> work = {{0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
@@ -241,7 +242,7 @@ struct Halves {
       2, 1, 1, false, true, scratch.data(), messages.data(), messages.size(), work.data(), work.size()};
 };
 
-// Says when messages leave.
+// States when messages leave.
 struct Recording {
   ThreadTransport& transport;
   std::function<void()> left;
@@ -256,8 +257,8 @@ struct Recording {
   }
 };
 
-// The last part of the result is made only after the first message has left, or else never: whether slices are rows, or
-// columns, which are packed.
+// The last part of the result is made only after the first message has left, or else never: whether slices
+// are rows, or columns, which are packed.
 TEST(TileWorker, LetsMessagesLeaveBeforeAllIsMade) {
   constexpr std::int64_t rows = 8, columns = 6;
   for (const int dim : {0, 1}) {
@@ -279,7 +280,7 @@ TEST(TileWorker, LetsMessagesLeaveBeforeAllIsMade) {
                              dim == 0 ? std::vector<std::int64_t>{0, 6} : std::vector<std::int64_t>{0, 3, 6}};
       const int own = transport.rank();
       TileWorker worker({}, grid, {{-1, 0}, {-1, 1}}, [&](int tile) {
-        if (tile == own) {  // what the rank itself wants, last
+        if (tile == own) {  // what the rank itself needs, last
           std::unique_lock<std::mutex> lock(mutex);
           in_time = changed.wait_for(lock, std::chrono::seconds(20), [&] { return has_left; });
         }

@@ -23,7 +23,7 @@
 namespace chorale::test {
 namespace {
 
-// Ranks with a port each way on one switch.
+// Ranks with a port per direction on one switch.
 Topology star(int ranks, int port = 1) {
   Topology machine = full(ranks);
   for (Rank n = 0; n < ranks; ++n)
@@ -74,7 +74,8 @@ TEST(PortSerialization, LinksOfTheirOwnNeedNone) {
   }
 }
 
-// What epochs load, by the definition: no link and no limit beyond one round, and messages of one step stay together in order.
+// What epochs load, by the definition: no link and no limit beyond one round, and messages of one step stay
+// together in order.
 void expect_serialized(const Topology& machine, const Point& point, const Program& program,
                        const Program& serialized) {
   const auto before = messages_of(program), after = messages_of(serialized);

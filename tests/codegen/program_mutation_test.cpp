@@ -1,4 +1,4 @@
-// How much of what can be wrong with a program does the referee see? Each mutant changes one instruction. A
+// How much of what can be wrong with a program does the verifier see? Each mutant changes one instruction. A
 // mutant that it lets pass must at least compute the right data when it is run.
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Sums over ranks as a lowered program makes them: a number in each slot, step by step, from the definition
-// of programs. With these the interpreter of workloads says the very bits of what is emitted, whatever the
+// of programs. With these the interpreter of workloads states the very bits of what is emitted, whatever the
 // inputs.
 #pragma once
 
@@ -64,7 +64,7 @@ class RankSums {
  private:
   template <typename T>
   using Slots = std::map<std::tuple<int, int, int>, T>;  // rank, buffer, slot
-  // Where an element is: in the message of an operation, a block of it, of so many elements.
+  // Where an element is: in the message of an operation, a block of it, of this many elements.
   struct Message {
     std::string name = {};
     int block = 0;

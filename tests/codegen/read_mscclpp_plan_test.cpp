@@ -128,7 +128,7 @@ TEST(ReadMscclppPlan, operations_become_instructions) {
                   "wait for counter 0 to be 2", "sync", "move rank 0's scratch[0] to rank 0's output[1]"));
 }
 
-// The handshake at the start says that the other has finished the launch before, so his mailbox is empty.
+// The handshake at the start reports that the other has finished the launch before, so his mailbox is empty.
 TEST(ReadMscclppPlan, a_right_plan_is_right_and_a_plan_without_handshake_is_not) {
   Json plan = mailboxes();
   EXPECT_THAT(faults(plan), IsEmpty());
@@ -236,7 +236,7 @@ TEST(ReadMscclppPlan, parts_of_groups_are_chunks) {
               Not(IsEmpty()));
 }
 
-// Packets wait for themselves, and a packet of this launch says that its sender has finished the last one:
+// Packets wait for themselves, and a packet of this launch reports that its sender has finished the last one:
 // with two halves of scratch no more is needed.
 TEST(ReadMscclppPlan, packets_need_two_halves_of_scratch_and_an_answer) {
   Json plan = two_ranks("allgather", "s", 1, 2, 1, [](int n) {
@@ -382,7 +382,7 @@ TEST(ReadMscclppPlan, our_own_plans_are_right_in_place_too) {
   }
 }
 
-// reduce_tbg: the copies of a group write one chunk a block, and the get of the other rank's first block
+// reduce_tbg: the copies of a group write one chunk per block, and the get of the other rank's first block
 // reads half of the second one's, from which no signal comes to it. reduce_nvls: the last thing is a relaxed
 // signal.
 TEST(ReadMscclppPlan, samples_of_mscclpp) {

@@ -1,5 +1,5 @@
-// Block programs: every algorithm that we have becomes one, the referee accepts it for every depth of queues,
-// and it notices nearly every change.
+// Block programs: every algorithm that we have becomes one, the verifier accepts it for every depth of
+// queues, and it notices nearly every change.
 
 #include <gtest/gtest.h>
 
@@ -119,7 +119,7 @@ TEST(Relax, KeepsToALimitByMoreChannels) {
   EXPECT_GT(channels, 1);
 }
 
-// What a mistake in a pass, or in somebody's file, would look like.
+// What a mistake in a pass, or in another's file, would look like.
 struct Mutant {
   std::string what = {};
   BlockProgram program = {};
@@ -255,7 +255,7 @@ std::vector<Mutant> barrier_mutants(const BlockProgram& program) {
   return result;
 }
 
-// Of each kind at least so many of 100.
+// Of each kind at least this many of 100.
 void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int least, int percent = 95) {
   std::map<std::string, std::pair<int, int>> killed;  // of how many
   for (const auto& [collective, mutant] : all) {
@@ -274,7 +274,7 @@ void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int le
 TEST(Barriers, TakeThePlaceOfDependencies) {
   std::vector<std::pair<Collective, Mutant>> changed;
   for (const Subject& s : subjects()) {
-    if (s.collective.ranks > 4) continue;  // each insertion is refereed
+    if (s.collective.ranks > 4) continue;  // each insertion is verified
     for (bool fuse : {false, true}) {
       const BlockProgram program =
           with_barriers(s.collective, relax(s.collective, s.program, {.fuse = fuse}));

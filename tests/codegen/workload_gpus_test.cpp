@@ -1,5 +1,6 @@
-// Emitted workloads on GPUs, by the stand-in for CUDA and NCCL: ranks of one process on several GPUs, and products beside
-// communication. They give what they mean, also under ThreadSanitizer, and do what they say.
+// Emitted workloads on GPUs, by the stand-in for CUDA and NCCL: ranks of one process on several GPUs, and
+// products beside communication. They give what they mean, also under ThreadSanitizer, and do what they
+// state.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +70,8 @@ TEST(EmittedOnGpus, HasNoRacesBetweenThem) {
   EXPECT_EQ(emitted.difference(adam(5003), 7, 1e-6, true, "--gpus 2"), "");
 }
 
-// For programs in other languages: tensors on GPUs, after what is in the caller's stream, and before what comes there next.
+// For programs in other languages: tensors on GPUs, after what is in the caller's stream, and before what
+// comes there next.
 TEST(EmittedOnGpus, IsALibraryOverNccl) {
   const Workload workload = parsed(R"(
 workload w ranks 3
@@ -161,8 +163,8 @@ TEST(EmittedOnGpus, ComputesExpertsBetweenTheirTokens) {
   expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Cuda, Build::Quick, 1e-2, {"--gpus 2"});
   expect_what_it_means(moe(), kExperts, 3, kTokens, 1, Carrier::Nccl, Build::Quick, 1e-2);
 }
-// Of an algorithm that takes tiles of the product in later steps, too: a launch that tells too early that it is there for the
-// next one, while the other GPU still makes what that reads, is seen in one run of four.
+// Of an algorithm that takes tiles of the product in later steps, too: a launch that tells too early that it
+// is there for the next one, while the other GPU still makes what that reads, is seen in one run of four.
 TEST(EmittedOnGpus, HasNoRacesBesideProducts) {
   const Workload few = parsed(kFew, "", {}, 4);
   const Emitted emitted(few, some_algorithms(few, 4, true, true), Carrier::Cuda, Build::Races);

@@ -1,4 +1,5 @@
-// Every kind of overlap, emitted: it gives what it means, also under ThreadSanitizer, and is none in name only.
+// Every kind of overlap, emitted: it gives what it means, also under ThreadSanitizer, and is none in name
+// only.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ std::string header_of(const Workload& workload) {
   return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"})[0].text;
 }
 
-// Nothing that is said to be overlapped is a call by itself.
+// Nothing that is reported to be overlapped is a call by itself.
 TEST(EmittedOverlap, HasAWorkerForEachProduct) {
   const std::string products = header_of(parsed(kProducts)), convolutions = header_of(parsed(kConvolutions));
   EXPECT_EQ(count(products, "auto worker = chorale::"), 10);

@@ -1,5 +1,5 @@
-// Emitted workloads give what they mean: printed, compiled, and run on threads and under mpirun, with sizes that ranks do
-// not divide. Inputs are small dyadic numbers, so that sums are exact in any order.
+// Emitted workloads give what they mean: printed, compiled, and run on threads and under mpirun, with sizes
+// that ranks do not divide. Inputs are small dyadic numbers, so that sums are exact in any order.
 #include "codegen/workload/workload_source.h"
 
 #include <gmock/gmock.h>
@@ -61,8 +61,8 @@ std::string example(const std::string& name) {
   return read_file(fmt::format("{}/examples/{}.chorale", CHORALE_SOURCE, name));
 }
 
-// The paper's schedule of Adam: state in slices, and all in one pass over the sums as they become complete. Roots and
-// quotients are computed as the reference computes them, so there is nothing to tolerate.
+// The paper's schedule of Adam: state in slices, and all in one pass over the sums as they become complete.
+// Roots and quotients are computed as the reference computes them, so there is nothing to tolerate.
 const std::string kFuseAdam =
     "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v);"
     "fuse(update; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)";
@@ -136,7 +136,8 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"pipeline",
              "fuse(k; send, output); split(sum, rs); reorder(sum; k); overlap(all; rs, s_k, output)",
              Carrier::Threads, 2, 2, 0, kLong},
-        // Kernels as one launch of all ranks, whose blocks read in each other's memory; and step by step over NCCL.
+        // Kernels as one launch of all ranks, whose blocks read in each other's memory; and step by step over
+        // NCCL.
         Case{"adam",
              "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v);"
              "fuse(update; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)",
@@ -214,7 +215,7 @@ std::string header_of(const Workload& workload) {
   return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"})[0].text;
 }
 
-// That numbers are right does not say that anything was overlapped.
+// That numbers are right does not report that anything was overlapped.
 TEST(EmittedWorkload, ComputesRowsBesideTheCommunicationThatWantsThem) {
   const std::string text =
       header_of(parsed(example("self_attention"),
@@ -304,8 +305,8 @@ TEST(EmittedWorkload, FusesAKernelIntoOneLaunch) {
   EXPECT_EQ(text.find(".run(transport_, ", launch + 1), text.npos);
 }
 
-// The compiler's own report: loops become vectors, and nothing is asked about pointers when they run. Of the program alone:
-// what reads its arguments and files has no such loops.
+// The compiler's own report: loops become vectors, and nothing is asked about pointers when they run. Of the
+// program alone: what reads its arguments and files has no such loops.
 std::string vector_report(const Emitted& emitted) {
   write_file(emitted.folder() / "loops.cpp",
              "#include \"runtime/exchange/threads.h\"\n#include \"w.h\"\n"
@@ -349,7 +350,7 @@ TEST(EmittedWorkload, HasLoopsThatAreVectors) {
     EXPECT_TRUE(is_vector(report, loop_lines(header)[0])) << name;
     EXPECT_FALSE(asks_for_aliases(report, loop_lines(header)[0])) << name;
     if (name != "adam") continue;
-    // Without what is said of the pointers it is seen.
+    // Without what is reported of the pointers it is seen.
     write_file(emitted.folder() / "w.h", std::regex_replace(header, std::regex("__restrict__"), ""));
     const std::string without = vector_report(emitted);
     EXPECT_TRUE(!is_vector(without, loop_lines(header)[0]) ||
@@ -367,9 +368,9 @@ TEST(EmittedWorkload, SaysWhatIsWrongWithItsSizes) {
   EXPECT_THAT(emitted.run("X=3", code), testing::HasSubstr("X is not a size of moe"));
 }
 
-// A view is read in the memory of its tensor, from its first element on and so many: by loops that reduce it,
-// products, messages and kernels. x, y and z have other maxima and sums in every slice; a rank has an empty
-// one where there are fewer elements than ranks.
+// A view is read in the memory of its tensor, from its first element on and this many: by loops that reduce
+// it, products, messages and kernels. x, y and z have other maxima and sums in every slice; a rank has an
+// empty one where there are fewer elements than ranks.
 const std::string kViews = R"(
 workload views
 ranks 3
@@ -419,7 +420,7 @@ TEST(EmittedWorkload, ReadsViews) {
   }
 }
 
-// Tile by tile, and rows of a product as the AllGather wants them: sizes that make several tiles.
+// Tile by tile, and rows of a product as the AllGather needs them: sizes that make several tiles.
 TEST(EmittedWorkload, ReadsViewsTileByTile) {
   for (const auto& [type, carrier] :
        {std::pair("fp32", Carrier::Threads), std::pair("fp16", Carrier::Cuda)}) {

@@ -1,5 +1,5 @@
-// What peer programs become as plans of MSCCL++: read back, they are the same programs, and what a plan cannot say is
-// refused.
+// What peer programs become as plans of MSCCL++: read back, they are the same programs, and what a plan
+// cannot state is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ using test::says;
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-// A block of more than so many instructions is too much.
+// A block of more than this many instructions is too much.
 auto at_most(std::size_t instructions) {
   return [=](const PeerProgram& lane) -> std::optional<Fault> {
     for (Rank n = 0; n < static_cast<int>(lane.ranks.size()); ++n)
@@ -52,8 +52,8 @@ PeerProgram read_back(const PeerProgram& program) {
       .program;
 }
 
-// Without what a plan does not say: numbers of counters, what a signal is about, waits for less right before one for
-// more.
+// Without what a plan does not state: numbers of counters, what a signal is about, waits for less right
+// before one for more.
 PeerProgram plain(PeerProgram program) {
   std::map<std::pair<Rank, int>, int> numbers;
   std::vector<int> next(program.ranks.size(), 0);
@@ -196,7 +196,8 @@ std::string refusal(const Verified<Schedule>& schedule, int most_operations) {
   return "";
 }
 
-// The chunks of a ring AllReduce have nothing to do with each other, so they go into as many blocks as it takes.
+// The chunks of a ring AllReduce have nothing to do with each other, so they go into as many blocks as it
+// takes.
 TEST(WriteMscclppPlan, blocks_have_as_many_operations_as_there_is_room_for) {
   const Topology ring = test::ring(4);
   const Collective collective = make_collective("allreduce", 4, 4);

@@ -1,4 +1,4 @@
-// Every hand-written algorithm through the referee, and its cost where it is known from its paper.
+// Every baseline through the verifier, and its cost where it is known from its paper.
 #include "construct/classic.h"
 
 #include <gmock/gmock.h>
@@ -86,7 +86,7 @@ TEST(Classic, AnyOrderAndAnyRoot) {
     }
 }
 
-// A rank of a hub sends one chunk a round, so rounds are what the busiest rank sends or receives. With n
+// A rank of a hub sends one chunk per round, so rounds are what the busiest rank sends or receives. With n
 // ranks and d = log2(n):
 //   ring            n - 1 steps a phase, one chunk each
 //   doubling        d steps; 1 + 2 + 4 + ... = n - 1 blocks
@@ -120,8 +120,8 @@ TEST(Classic, ThePipelineOfATreeStartsAChunkAStep) {
 }
 
 // With many chunks, each rank of the two trees sends 2 parts of every chunk down and up in its inner tree,
-// and the leaf's part in the other: 4 sends for two chunks, that is 2 rounds per chunk on a hub, near the bound
-// 2(n-1)/n. The single tree needs 3: its inner ranks receive from two children and from above.
+// and the leaf's part in the other: 4 sends for two chunks, that is 2 rounds per chunk on a hub, near the
+// bound 2(n-1)/n. The single tree needs 3: its inner ranks receive from two children and from above.
 TEST(Classic, TwoTreesUseTheBandwidthThatOneLeaves) {
   const auto rate = [](const std::string& name) {
     const Cost cost = classic_algorithm(name, test::hub(15), {.chunks = 400}).cost;
@@ -143,8 +143,8 @@ TEST(Classic, TheRingOfDgx1) {
               HasSubstr("there is no link 3 -> 4"));
 }
 
-// A ring of four is a cube in the order 1, 0, 2, 3. Where there is no root, an order is used as it is given: turned to
-// begin at rank 0 it would be 0, 2, 3, 1, which wants a link 0 -> 2.
+// A ring of four is a cube in the order 1, 0, 2, 3. Where there is no root, an order is used as it is given:
+// turned to begin at rank 0 it would be 0, 2, 3, 1, which needs a link 0 -> 2.
 TEST(Classic, OrdersWithoutARootAreNotTurned) {
   const Topology topology = test::ring(4);
   const Point point = classic_algorithm("recursive_doubling_allgather", topology, {.order = {1, 0, 2, 3}});
@@ -177,7 +177,7 @@ TEST(Classic, RingsInBothDirectionsAndOverParallelLinks) {
   EXPECT_THAT(violations(topology, point.collective, point.schedule), IsEmpty());
 }
 
-// A ring that only goes one way must do for the ReduceScatter too.
+// A ring that only goes in one direction must do for the ReduceScatter too.
 TEST(Classic, OneWayRing) {
   Topology topology = test::ring(5);
   std::erase_if(topology.links, [](const Link& link) { return (link.src + 1) % 5 != link.dst; });
@@ -235,8 +235,9 @@ TEST(Classic, TheCatalogueHasNoNameTwice) {
   EXPECT_TRUE(std::ranges::adjacent_find(names) == names.end());
 }
 
-// A million sends each. The sets of ranks are shared and the referee follows one chunk at a time, so this takes the
-// memory of the schedule and of one chunk; a list of ranks for each chunk, or a sum for each, would be gigabytes.
+// A million sends each. The sets of ranks are shared and the verifier follows one chunk at a time, so this
+// takes the memory of the schedule and of one chunk; a list of ranks for each chunk, or a sum for each, would
+// be gigabytes.
 TEST(Classic, AThousandRanksAreRefereed) {
   const Topology ring = test::ring(1024);
   for (const Method method : {Method::RingAllgather, Method::RingReduceScatter}) {

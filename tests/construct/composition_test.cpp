@@ -1,4 +1,5 @@
-// Compositions on machines of every kind, judged by the referee; and sends in other steps, which do what they did.
+// Compositions on machines of every kind, verified by the verifier; and sends in other steps, which do what
+// they did.
 #include "construct/composition.h"
 
 #include <gmock/gmock.h>
@@ -69,7 +70,8 @@ void hold(const Topology& t, const Collective& c, const std::vector<ComposedPoin
   }
 }
 
-// Every collective is composed on every machine with levels: switches join all children, rings with more hops.
+// Every collective is composed on every machine with levels: switches join all children, rings with more
+// hops.
 TEST(Composition, OnRandomHierarchies) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -121,9 +123,10 @@ TEST(Composition, OnDivisionsOfNamedMachines) {
   }
 }
 
-// Two nodes of two ranks on rails, two chunks a round inside and one across. Each rank gets 8 chunks over its NIC, which takes 8
-// rounds, and 16 over the link inside, which takes 8. Of these the 8 of its neighbour may come while others cross; the 8 that
-// crossed come after: in two steps 4 rounds after the 8, and overlapped one, for the last of them.
+// Two nodes of two ranks on rails, two chunks per round inside and one across. Each rank gets 8 chunks over
+// its NIC, which takes 8 rounds, and 16 over the link inside, which takes 8. Of these the 8 of its neighbour
+// may come while others cross; the 8 that crossed come after: in two steps 4 rounds after the 8, and
+// overlapped one, for the last of them.
 TEST(Composition, OverlapsLevelsOverChunks) {
   Topology t{.name = "rails", .ranks = 4};
   for (const auto& [a, b] : {std::pair(0, 1), {2, 3}, {0, 2}, {1, 3}}) {
@@ -141,7 +144,7 @@ TEST(Composition, OverlapsLevelsOverChunks) {
   EXPECT_EQ(points.front().outline, "allgather node, allgather gpu");
 }
 
-// What does not come to the collective is said in a sentence, as is what is no outline.
+// What does not come to the collective is reported in a sentence, as is what is no outline.
 TEST(Composition, RefusesWhatIsNone) {
   const Topology t = load("a100:2");
   const Collective c = make_collective("allgather", t.ranks, 1);
@@ -170,7 +173,8 @@ TEST(Nestings, WideLinksAreInside) {
   EXPECT_THAT(nestings(load("torus:4x4")), IsEmpty());  // nothing is inside
 }
 
-// The sends of a schedule in other steps, of at most so many rounds, do what they did; there are just as many.
+// The sends of a schedule in other steps, of at most this many rounds, do what they did; there are just as
+// many.
 TEST(Retiming, KeepsWhatIsDone) {
   for (const char* name : {"dgx1", "ring:5", "hub:4", "hypercube:3", "mesh:2x3"})
     for (const std::string& collective : collective_names()) {

@@ -1,5 +1,5 @@
-// Trees exist exactly where every cut allows as many (Edmonds 1973): so where max-flows from the root allow it
-// to each rank they must be found, and where one does not, none can be.
+// Trees exist exactly where every cut allows as many (Edmonds 1973): so where max-flows from the root allow
+// it to each rank they must be found, and where one does not, none can be.
 #include "construct/disjoint_trees.h"
 
 #include <gtest/gtest.h>
@@ -70,7 +70,8 @@ TEST(DisjointTrees, AsManyAsEveryCutAllowsAndNoMore) {
   }
 }
 
-// All roots at once: n trees over links that n - 1 of them fill. A ring both ways has two links into each rank.
+// All roots at once: n trees over links that n - 1 of them fill. A ring in both directions has two links into
+// each rank.
 TEST(DisjointTrees, SeveralRoots) {
   for (int ranks = 2; ranks <= 9; ++ranks) {
     Topology t{.name = "ring", .ranks = ranks};

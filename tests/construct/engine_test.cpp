@@ -1,5 +1,5 @@
-// The engine (makers_test.cpp has what it promises): more work or chunks never give less, and where the optimum is
-// known by hand it is met.
+// The engine (makers_test.cpp has what it promises): more work or chunks never give less, and where the
+// optimum is known by hand it is met.
 #include "construct/engine.h"
 
 #include <gmock/gmock.h>
@@ -118,8 +118,9 @@ TEST(Engine, MeetsKnownBounds) {
   }
 }
 
-// The bound of a Broadcast is that four links lead into each rank; of an Allgather, that 255 blocks come in over
-// them. What is asserted is what is promised of random 4-regular machines (benchmarks/results/scale.log).
+// The bound of a Broadcast is that four links lead into each rank; of an Allgather, that 255 blocks come in
+// over them. What is asserted is what is promised of random 4-regular machines
+// (benchmarks/results/scale.log).
 TEST(Engine, TwoHundredRanksThatNobodyNamed) {
   std::mt19937 random(7);
   const int ranks = 256;
@@ -138,7 +139,7 @@ TEST(Engine, TwoHundredRanksThatNobodyNamed) {
 TEST(Engine, AnAllReduceWithoutSymmetryIsNearItsBoundSoon) {
   std::mt19937 random(1);
   Topology t = test::random_four_regular(random, 38);
-  for (std::size_t l = 0; l < t.links.size(); l += 2)  // both ways
+  for (std::size_t l = 0; l < t.links.size(); l += 2)  // in both directions
     t.links[l].bandwidth = t.links[l + 1].bandwidth = 1 + below(random, 2);
   const Collective one = make_collective("allreduce", t.ranks, 1);
   const Rate bound = bound_of(t, one);
@@ -180,7 +181,8 @@ TEST(Engine, RegularMachinesAreExactAtOnce) {
   }
 }
 
-// Or has it not much more over the bound, and fewer steps? The engine leaves such points out (construct/engine.h).
+// Or has it not much more over the bound, and fewer steps? The engine leaves such points out
+// (construct/engine.h).
 bool nearly_covered(const std::vector<Point>& points, const Cost& cost, const Rate& bound) {
   constexpr double kNearer = 0.85;
   const double least = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
@@ -242,8 +244,8 @@ TEST(Engine, LeavesOutWhatIsBeaten) {
   EXPECT_LT(left, all);
 }
 
-// With k = 0 each round is a step of its own, so thousands of chunks would be tens of thousands of steps, more
-// than a check of the result looks at.
+// With k = 0 each round is a step of its own, so thousands of chunks would be tens of thousands of steps,
+// more than a check of the result looks at.
 TEST(Engine, NoMoreStepsWhereEachRoundIsOne) {
   Topology t{.name = "four", .ranks = 4};
   for (const auto& [a, b, bandwidth] :

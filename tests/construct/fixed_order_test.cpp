@@ -1,4 +1,5 @@
-// Sums along one tree. The referee is the judge: it knows the tree and nothing of how schedules were made.
+// Sums along one tree. The verifier is the verifier: it knows the tree and nothing of how schedules were
+// made.
 #include "construct/fixed_order.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// There is an incumbent for every collective on every machine that can do it, and the referee agrees.
+// There is an incumbent for every collective on every machine that can do it, and the verifier agrees.
 #include "construct/incumbents.h"
 
 #include <gmock/gmock.h>
@@ -100,8 +100,8 @@ TEST(Incumbents, OnEveryConnectedMachine) {
   EXPECT_GT(found, 800u);  // many have a choice between few steps and few rounds
 }
 
-// Here some pairs have no way, or a way in one direction only: what can be done is, and nothing is said of
-// what cannot.
+// Here some pairs have no way, or a way in one direction only: what can be done is, and nothing is reported
+// of what cannot.
 TEST(Incumbents, WhereverThereIsAWay) {
   int impossible = 0;
   for (unsigned seed = 0; seed < 1500; ++seed) {
@@ -156,7 +156,7 @@ TEST(Incumbents, OptimaOfSmallMachines) {
               ElementsAre(Cost{.steps = 2, .rounds = 2, .chunks = 1}));
   EXPECT_THAT(costs(incumbents(test::ring(4), make_collective("reducescatter", 4, 1))),
               ElementsAre(Cost{.steps = 2, .rounds = 2, .chunks = 1}));
-  // A hub of 4 sends one chunk a rank and round: all at once, or doubling.
+  // A hub of 4 sends one chunk per rank and round: all at once, or doubling.
   EXPECT_THAT(
       costs(incumbents(test::hub(4), make_collective("broadcast", 4, 1))),
       ElementsAre(Cost{.steps = 1, .rounds = 3, .chunks = 1}, Cost{.steps = 2, .rounds = 2, .chunks = 1}));
@@ -186,7 +186,7 @@ TEST(Incumbents, NoneWhenStoppedBeforehand) {
     EXPECT_THAT(incumbents(test::ring(4), make_collective(name, 4, 1), &stop), IsEmpty());
 }
 
-// The referee would need 25 GiB for a count of each contribution to each chunk at each rank.
+// The verifier would need 25 GiB for a count of each contribution to each chunk at each rank.
 TEST(Incumbents, NoneThatCannotBeRefereed) {
   EXPECT_THAT(quick_incumbents(test::ring(3000), make_collective("reducescatter", 3000, 1)), IsEmpty());
   EXPECT_THAT(incumbents(test::ring(3000), make_collective("reducescatter", 3000, 1)), IsEmpty());

@@ -1,7 +1,7 @@
-// What every maker of schedules promises, on machines and communications that nobody named: a table of makers by
-// properties. The verifier agrees; no bound is broken, neither of any number of steps nor of so many; none of what
-// one call gives is better than another in both steps and rounds; the same question has the same answer; and most
-// have something, mostly at the bound.
+// What every maker of schedules promises, on machines and communications without names: a table of makers by
+// properties. The verifier agrees; no bound is broken, neither of any number of steps nor of this many; none
+// of what one call gives is better than another in both steps and rounds; the same question has the same
+// answer; and most have something, mostly at the bound.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ struct Row {
   Communications communications;
   unsigned cases;
   int made, met;            // per cent: of the cases, that have something; of these, that meet the bound
-  double near = 1;          // times the bound, and it is met; or a round a step where there are more steps
+  double near = 1;          // x lower bound, and it is met; or a round a step where there are more steps
   bool any_chunks = false;  // schedules of any number of chunks in any order; else of these chunks, by steps
 };
 

@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::IsEmpty;
 
-// Each link of a random machine once more, the other way; and each limit.
+// Each link of a random machine once more, in the other direction; and each limit.
 Topology both_ways(std::mt19937& random) {
   Topology t = test::random_machine(random);
   const auto links = static_cast<int>(t.links.size());

@@ -117,7 +117,8 @@ TEST(EdgeColours, EachItemAtMostOnceAStepAndKindsEven) {
   EXPECT_FALSE(edge_colours({{3}}, {5}, 2, 9).has_value());            // one item, three uses in two steps
   EXPECT_FALSE(edge_colours({{1}, {1}, {1}}, {1}, 2, 2).has_value());  // three uses of what is there twice
 }
-// Rows and columns of different kinds and widths, one way or both: whatever they are, the verifier agrees.
+// Rows and columns of different kinds and widths, in one direction or both: whatever they are, the verifier
+// agrees.
 TEST(ProductAlltoall, OnRandomProducts) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

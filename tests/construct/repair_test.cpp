@@ -25,7 +25,8 @@ bool reaches_all(const Topology& t) {
   return all(t) && all(reversed(t));
 }
 
-// Every schedule that we construct, of every collective, after each link has failed alone, one way; after each rank has.
+// Every schedule that we construct, of every collective, after each link has failed alone, in one direction;
+// after each rank has.
 TEST(Repair, AfterAnyOneFailure) {
   int patches = 0;
   for (const char* name : {"ring:4", "hub:3", "mesh:2x3", "amd-z52"}) {
@@ -76,7 +77,8 @@ TEST(Repair, LeavesWhatIsWhole) {
   }
 }
 
-// One way round a ring of four, and 0 > 1 fails: the three chunks that went over it go the other way, 0 > 3 > 2 > 1.
+// In one direction round a ring of four, and 0 > 1 fails: the three chunks that went over it go in the other
+// direction, 0 > 3 > 2 > 1.
 TEST(Repair, GoesTheOtherWayRound) {
   const Topology before = flatten(load_topology("ring:4"));
   const Topology now = flatten(load_topology("ring:4", {.without_links = {"0>1"}}));

@@ -58,7 +58,7 @@ TEST(WidestRing, OfASmallMesh) {
   const Order order = widest_ring(mesh);
   ASSERT_EQ(order.size(), 6u);
   EXPECT_EQ(ring_width(mesh, order), 1);
-  EXPECT_EQ(ring_decomposition(mesh).size(), 2u);  // the rim, both ways
+  EXPECT_EQ(ring_decomposition(mesh).size(), 2u);  // the rim, in both directions
 }
 
 // A ring through all ranks of a star would pass the middle between any two others.
@@ -106,9 +106,9 @@ TEST(RingDecomposition, FitsIntoOneRound) {
     expect_one_round(topology, ring_decomposition(topology));
 }
 
-// Nodes of so many GPUs on a switch, ports of `port`, and so many NICs of 1, each of the next GPUs. With
-// `round` also links through NIC and network between GPUs of one node, as parallel links; on rails only
-// GPUs of the same place meet.
+// Nodes of this many GPUs on a switch, ports of `port`, and this many NICs of 1, each of the next GPUs. With
+// `round` also links through NIC and network between GPUs of one node, as parallel links; on rails only GPUs
+// of the same place meet.
 Topology cluster(int nodes, int gpus, int nics, int port, bool round = false, bool rails = false) {
   Topology t{.name = "cluster", .ranks = nodes * gpus};
   std::vector<SharedLimit> ports(2 * t.ranks), ways(2 * nodes * nics);
@@ -155,7 +155,7 @@ TEST(RingDecomposition, UsesAllNics) {
             crossings += machine.links[l].src / gpus != machine.links[l].dst / gpus;
           EXPECT_EQ(crossings, nodes);
         }
-        // Each way 2(n-1)/n of the vector over all NICs of a node: the bound of rings.
+        // Per direction 2(n-1)/n of the vector over all NICs of a node: the bound of rings.
         const Point point = classic_algorithm("multi_ring_allreduce", machine);
         const int n = machine.ranks;
         EXPECT_EQ(point.cost, (Cost{.steps = 2 * (n - 1), .rounds = 2 * (n - 1), .chunks = n * nics}));
@@ -203,9 +203,9 @@ TEST(RingDecomposition, IsBoundedByTheSwitchInside) {
   }
 }
 
-// Ranks of a 4x4 torus and of a hypercube of 16 have four links each way, and these machines fall apart
-// into as many rings. Dies of an MI250 have more, in half links; twelve rings of a half link each are
-// found, and the bound is 7 % away.
+// Ranks of a 4x4 torus and of a hypercube of 16 have four links per direction, and these machines fall apart
+// into as many rings. Dies of an MI250 have more, in half links; twelve rings of a half link each are found,
+// and the bound is 7 % away.
 TEST(RingDecomposition, FindsRingsThatGetInEachOthersWay) {
   for (const auto& [name, least] : {std::pair{"torus:4x4", 4}, {"hypercube:4", 4}, {"mi250:1", 12}}) {
     const Topology machine = flatten(load_topology(name));
@@ -224,9 +224,9 @@ TEST(NodesOf, AreJoinedByShortLinks) {
   EXPECT_EQ(nodes_of(near).ranks.size(), 1u);
 }
 
-// Double trees over nodes, chains inside: with many chunks the NICs of a node carry, each way, as many of
-// two chunks as its two places have edges: of two nodes one and one; of three, three edges at the middle of
-// the first and end of the second; of four, three and one.
+// Double trees over nodes, chains inside: with many chunks the NICs of a node carry, per direction, as many
+// of two chunks as its two places have edges: of two nodes one and one; of three, three edges at the middle
+// of the first and end of the second; of four, three and one.
 TEST(NodeTrees, UseAllNics) {
   for (const int nodes : {2, 3, 4})
     for (const bool rails : {false, true}) {
@@ -262,7 +262,7 @@ Moved moved_by(const Topology& topology, const Schedule& schedule) {
 TEST(Ring, HasThePropertiesOfItsPaper) {
   for (int p = 2; p <= 32; ++p) {
     const Topology topology = test::ring(p);
-    const double v = 1 << 20, chunk_bytes = v / p;  // C = 1 chunk a block, p blocks
+    const double v = 1 << 20, chunk_bytes = v / p;  // C = 1 chunk per block, p blocks
     for (const std::string name : {"ring_reducescatter", "ring_allgather"}) {
       const Point point = classic_algorithm(name, topology, {.chunks = 1});
       const Moved moved = moved_by(topology, point.schedule);

@@ -1,5 +1,5 @@
-// Trees side by side, held against all partitions of small networks, some of whose edges are wider than trees
-// are many.
+// Trees side by side, compared with all partitions of small networks, some of whose edges are wider than
+// trees are many.
 #include "construct/spanning_trees.h"
 
 #include <gtest/gtest.h>
@@ -120,7 +120,8 @@ TEST(SpanningTrees, MeetTheWeakestPartitionWithFewDifferentOnes) {
   }
 }
 
-// Trees span, load the fullest edge as is said, and never less than any partition asks for; mostly as little.
+// Trees span, load the fullest edge as is reported, and never less than any partition asks for; mostly as
+// little.
 TEST(SpreadTrees, AreNearTheWeakestPartition) {
   int as_few = 0, one_more = 0;
   constexpr unsigned kNetworks = 200;

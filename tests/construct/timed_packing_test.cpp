@@ -1,5 +1,6 @@
-// Packings on the time-expanded machine (makers_test.cpp has what they promise): what is known is beaten or left
-// alone; exact synthesis says how near they come on tiny machines, and bounds on machines whose optimum is known.
+// Packings on the time-expanded machine (makers_test.cpp has what they promise): what is known is beaten or
+// left alone; exact synthesis reports how near they come on tiny machines, and bounds on machines whose
+// optimum is known.
 #include "construct/timed_packing.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +41,7 @@ std::vector<Schedule> packed(const Topology& t, const Collective& c,
   return timed_packing(t, c, known, [&] { return bound_of(t, c); });
 }
 
-// Of at most so many steps.
+// Of at most this many steps.
 int fewest(const std::vector<Schedule>& schedules, int steps) {
   int rounds = std::numeric_limits<int>::max();
   for (const Schedule& schedule : schedules)
@@ -66,7 +67,7 @@ TEST(TimedPacking, AskedAgainOnlyWhatIsBetter) {
       EXPECT_LT(total_rounds(better), fewest(schedules, static_cast<int>(better.steps.size())));
   }
 }
-// Exact synthesis knows the fewest rounds of so many steps.
+// Exact synthesis knows the fewest rounds of this many steps.
 TEST(TimedPacking, NearTheBestOfTinyMachines) {
   int asked = 0, best = 0;
   for (unsigned seed = 0; seed < 40; ++seed) {
@@ -131,8 +132,8 @@ TEST(TimedPacking, LeavesAndSpinesAtTheBoundInTwoSteps) {
   ADD_FAILURE() << "nothing in two steps";
 }
 // Two boxes of eight ranks, each behind a wire of one unit. All eight chunks of a box come over the wire of
-// the other at least once, so eight rounds per chunk are needed, and more in three steps, since in the last one
-// what comes in is spread no more.
+// the other at least once, so eight rounds per chunk are needed, and more in three steps, since in the last
+// one what comes in is spread no more.
 TEST(TimedPacking, BoxesBehindOneWire) {
   const Topology box = load_topology("dgx1");
   Topology t{.name = "two boxes", .ranks = 16, .switches = 3};
@@ -179,8 +180,8 @@ TEST(TimedPacking, OnAMi250) {
   EXPECT_LE(points.back().cost.rounds, 8);
 }
 
-// The rank opposite is reached both ways, which no turned schedule of one chunk can: each rank goes its own
-// ways.
+// The rank opposite is reached in both directions, which no turned schedule of one chunk can: each rank goes
+// its own ways.
 TEST(TimedPacking, WithoutTheGroupWhereThatIsBetter) {
   const Topology t = test::ring(4);
   const Collective c = make_collective("alltoall", 4, 1);  // 4 * (1 + 1 + 2) hops over 8 links

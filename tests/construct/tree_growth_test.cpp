@@ -25,8 +25,9 @@ struct Known {
   int rounds = 0;  // the bound
 };
 
-// Rounds are what a rank lacks over what comes in (63 chunks over 2 links in a corner of mesh:8x8), or for a node of an
-// A100 what the node lacks over its 8 NICs, and one more where the last round can bring nothing new to a whole node.
+// Rounds are what a rank lacks over what comes in (63 chunks over 2 links in a corner of mesh:8x8), or for a
+// node of an A100 what the node lacks over its 8 NICs, and one more where the last round can bring nothing
+// new to a whole node.
 TEST(TreeGrowth, NamedMachines) {
   const std::vector<Known> known = {
       {"ring:8", "allgather", 2, 4, 7},      {"ring:8", "reducescatter", 2, 4, 7},
@@ -48,8 +49,9 @@ TEST(TreeGrowth, NamedMachines) {
   }
 }
 
-// Hosts below leaf switches, one unit each, and a trunk of two units from each leaf to the others: a host lacks 15 chunks and
-// takes one in a round. With a trunk of one unit, a leaf lacks 12 and takes one; of eight leaves of two, each lacks 14.
+// Hosts below leaf switches, one unit each, and a trunk of two units from each leaf to the others: a host
+// lacks 15 chunks and takes one in a round. With a trunk of one unit, a leaf lacks 12 and takes one; of eight
+// leaves of two, each lacks 14.
 Topology fat_tree(int leaves, int hosts, int trunk) {
   Topology t{.name = "fat tree", .ranks = leaves * hosts, .switches = leaves + 1};
   const auto both = [&](Node a, Node b, int bandwidth) {

@@ -29,7 +29,7 @@ int rounds_by_all_partitions(const Topology& t, int chunks) {
   std::vector<int> group(t.ranks, 0);
   for (;;) {
     const int groups = 1 + *std::ranges::max_element(group);
-    int between = 0;  // both ways
+    int between = 0;  // in both directions
     for (const Link& link : t.links)
       if (group[link.src] != group[link.dst]) between += link.bandwidth;
     if (groups > 1) most = std::max(most, (2 * chunks * (groups - 1) + between - 1) / between);

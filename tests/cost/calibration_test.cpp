@@ -99,8 +99,8 @@ TEST(Calibration, FindsWhatTimesWereMadeOf) {
     Topology real = described;
     std::uniform_real_distribution<double> factor(0.5, 2);
     const std::vector<LinkClass> classes = link_classes(described);
-    // One latency a class is found where ways are of one class, or of classes in described proportions: all alphas are 1
-    // in the description, so they are made to be the same in truth.
+    // One latency a class is found where ways are of one class, or of classes in described proportions: all
+    // alphas are 1 in the description, so they are made to be the same in truth.
     const double alpha = factor(random), beta = factor(random);
     for (const LinkClass& each : classes)
       for (const LinkId l : each.links) {

@@ -16,7 +16,7 @@ std::vector<SizeRange> best(const std::vector<Cost>& costs, double alpha, double
   return best_sizes(std::span<const Cost>(costs), alpha, beta);
 }
 
-// 3 steps of 2 us, and 7 rounds of a sixth of 6000 bytes at 0.001 us a byte: 6 + 7.
+// 3 steps of 2 us, and 7 rounds of a sixth of 6000 bytes at 0.001 us per byte: 6 + 7.
 TEST(Time, CountsStepsAndRounds) {
   const Cost cost{.steps = 3, .rounds = 7, .chunks = 6};
   EXPECT_DOUBLE_EQ(time_us(cost, {.alpha_us = 2, .beta_us_per_byte = 0.001}, 6000), 13.0);
@@ -26,8 +26,8 @@ TEST(Time, CountsStepsAndRounds) {
   EXPECT_DOUBLE_EQ(time_us(cost, topology, 6000), 13.0);  // the worst alpha and the worst beta
 }
 
-// From rank 0 to rank 2 are two links: no fewer steps. Claimed are 4 rounds per chunk of 2 steps, 2 of 3, and 1 of any
-// number: 2 + 4b, 3 + 2b and 4 + b us for b bytes.
+// From rank 0 to rank 2 are two links: no fewer steps. Claimed are 4 rounds per chunk of 2 steps, 2 of 3, and
+// 1 of any number: 2 + 4b, 3 + 2b and 4 + b us for b bytes.
 TEST(TimeBounds, StepsAndRoundsTogether) {
   Topology line{.ranks = 3};
   for (Rank n = 0; n < 2; ++n)

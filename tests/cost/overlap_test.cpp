@@ -23,7 +23,8 @@ double end_of(const std::vector<TimeSpan>& spans) {
   return end;
 }
 
-// Everybody pours a drop in turn, as long as no path that he uses has had its fill; then time goes on a little.
+// Everybody pours a drop in turn, as long as no path that he uses has had its fill; then time goes on a
+// little.
 std::vector<TimeSpan> poured(const std::vector<Communication>& all, double dt) {
   constexpr int kDrops = 100;  // of what a step sends in dt at its own pace
   struct At {

@@ -174,8 +174,8 @@ class SlowTime {
   int steps_ = 0;
 };
 
-// Links of different rates and latencies, several between two ranks, limits of any size over any of them;
-// and schedules that nobody would want: any sends in any step.
+// Links of different rates and latencies, several between two ranks, limits of any size over any of them; and
+// schedules that nobody would need: any sends in any step.
 TEST(ScheduleTime, IsThatOfASlowSimulation) {
   std::mt19937 random(11);
   std::uniform_real_distribution<double> factor(0.2, 5);
@@ -211,7 +211,7 @@ TEST(ScheduleTime, IsThatOfASlowSimulation) {
   }
 }
 
-// What the formula says is what the simulation finds, where all links are alike and every step fills its
+// What the formula states is what the simulation finds, where all links are alike and every step fills its
 // rounds.
 TEST(ScheduleTime, IsTheFormulaWhereAllTakeTheSame) {
   for (const char* name :

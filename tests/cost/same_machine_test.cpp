@@ -1,5 +1,5 @@
-// What a schedule costs on a machine's graph and what a strategy's instruction costs on its levels, where both are the same
-// ring: `frontier` and `place` speak of one machine.
+// What a schedule costs on a machine's graph and what a strategy's instruction costs on its levels, where
+// both are the same ring: `frontier` and `place` speak of one machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 namespace chorale {
 namespace {
 
-// An AllReduce over all devices: 2(n-1) steps, in each of which every device sends an n-th of its vector to the next one; or
-// as many rings as share the machine, where levels have several.
-// Blocks are cut such that a step fills the slowest link of the ring, which then is as busy as the levels say.
+// An AllReduce over all devices: 2(n-1) steps, in each of which every device sends an n-th of its vector to
+// the next one; or as many rings as share the machine, where levels have several. Blocks are cut such that a
+// step fills the slowest link of the ring, which then is as busy as the levels say.
 TEST(SameMachine, ARingTakesAsLongOverLinksAsOverLevels) {
   int several = 0;  // with rings side by side
   for (const std::string name :

@@ -85,8 +85,8 @@ enum What {
   SocketIn
 };
 
-// How long each port, link or path is busy when all of these are sent at once, in microseconds: what it is, of which level, at which
-// place of its unit; of the units the busiest.
+// How long each port, link or path is busy when all of these are sent at once, in microseconds: what it is,
+// of which level, at which place of its unit; of the units the busiest.
 using Busy = std::map<std::tuple<int, int, int>, double>;
 
 Busy busy_us(const Hierarchy& hierarchy, const std::vector<std::pair<Edge, double>>& edges) {
@@ -307,7 +307,7 @@ double by_hand(const Setting& s, Operation operation, bool tree) {
   int nodes = 1;
   for (int j = 0; j < s.hierarchy.node_level; ++j)
     if (s.joined[j]) nodes *= static_cast<int>(s.splits[j].members.size());
-  // The ways to lay them: one, or turned, or both ways, or both.
+  // The ways to lay them: one, or turned, or in both directions, or both.
   std::vector<int> inside, sizes;  // of nodes; of the group
   bool linked = false;
   for (int j = 0; j < levels; ++j) {
@@ -374,7 +374,8 @@ TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
   EXPECT_GT(equal, 3600);
 }
 
-// What is said of each path is what it carries; and of two operations over different devices of one machine, both together.
+// What is reported of each path is what it carries; and of two operations over different devices of one
+// machine, both together.
 TEST(Simulator, PathsAddUp) {
   std::mt19937 random(23);
   int paths = 0;
@@ -459,9 +460,9 @@ TEST(Simulator, NicsAreShared) {
   EXPECT_EQ(single.binding, "a single stream at node");
 }
 
-// 8 A100 a node on an NVSwitch, and NICs of 24 GB/s that so many GPUs share each. Rings leave a node by all of its NICs. People
-// measured 86 GB/s busbw of AllReduce on two such nodes with four NICs, and 24 with one (NVIDIA/nccl issue 1048), and 84.8
-// in the mean, 96 at best, on three (NVIDIA/nccl-tests issue 119).
+// 8 A100 a node on an NVSwitch, and NICs of 24 GB/s that this many GPUs share each. Rings leave a node by all
+// of its NICs. People measured 86 GB/s busbw of AllReduce on two such nodes with four NICs, and 24 with one
+// (NVIDIA/nccl issue 1048), and 84.8 in the mean, 96 at best, on three (NVIDIA/nccl-tests issue 119).
 TEST(Simulator, RingsLeaveANodeByAllItsNics) {
   const auto busbw = [](int nodes, int nics, Algorithm algorithm) {
     const Hierarchy h{
@@ -486,8 +487,8 @@ TEST(Simulator, RingsLeaveANodeByAllItsNics) {
   EXPECT_GT(busbw(2, 4, Algorithm::Tree), 80);
 }
 
-// Eight V100 in a ring of NVLinks, four to a CPU: what has no NVLink goes through the host, and so does what leaves the node. By
-// hand, in bytes of a GPU, after tables 3 and 4 of Xie et al. 2022 (rows E2 and E3).
+// Eight V100 in a ring of NVLinks, four to a CPU: what has no NVLink goes through the host, and so does what
+// leaves the node. By hand, in bytes of a GPU, after tables 3 and 4 of Xie et al. 2022 (rows E2 and E3).
 TEST(Simulator, HostsAreShared) {
   const Hierarchy h = named_hierarchy("v100:4");
   const double lanes = h.levels[1].link.host->uplink.bandwidth_gbs * 1e3,
@@ -505,17 +506,19 @@ TEST(Simulator, HostsAreShared) {
   const LevelSplit halves{.members = {0, 1, 2, 3}, .bases = {0, 4}};
   EXPECT_NEAR(us({0, 1, 2, 3}, halves, false, Operation::AllReduce, Algorithm::Ring), 1.5e9 / lanes, 1e-6);
   EXPECT_NEAR(us({0, 1, 2, 3}, halves, false, Operation::AllReduce, Algorithm::Tree), 1e9 / nvlink, 1e-6);
-  // A ring is closed whatever runs over it, so a Reduce to its first GPU comes by the last one. A Broadcast is all NVLink.
+  // A ring is closed whatever runs over it, so a Reduce to its first GPU comes by the last one. A Broadcast
+  // is all NVLink.
   EXPECT_NEAR(us({0, 1, 2, 3}, halves, false, Operation::Reduce, Algorithm::Ring), 1e9 / lanes, 1e-6);
   EXPECT_NEAR(us({0, 1, 2, 3}, halves, false, Operation::Broadcast, Algorithm::Ring), 1e9 / nvlink, 1e-6);
-  // E2: every second GPU of two nodes, twice. Four rings' worth of edges come up from each CPU's GPUs: no two are neighbours.
+  // E2: every second GPU of two nodes, twice. Four rings' worth of edges come up from each CPU's GPUs: no two
+  // are neighbours.
   const LevelSplit evens{.members = {0, 2, 4, 6}, .bases = {0, 1}};
   EXPECT_NEAR(us({0, 2}, evens, true, Operation::AllReduce, Algorithm::Ring), 4 * 2 * 7.0 / 8 * 1e9 / lanes,
               1e-6);
 }
 
-// NCCL's shape: each tree spans all nodes, and of an even number every node is inner in at most one tree; of an odd
-// number one may be in both.
+// NCCL's shape: each tree spans all nodes, and of an even number every node is inner in at most one tree; of
+// an odd number one may be in both.
 TEST(DoubleTree, SpansAndSharesTheWork) {
   for (int n = 1; n <= 70; ++n) {
     const DoubleTree trees = double_tree(n);

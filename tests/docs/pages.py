@@ -1,8 +1,9 @@
-"""What README.md, docs/*.md and the help texts say must be so. Every command that is printed runs as printed: of the pages
-in a directory with nothing but examples/, in the order of the page, as its ```sh blocks have them; of the help texts in
-one such directory, in the order of 'chorale --help'. A plain block after one of a single command is what that
-prints, but for times. A ```cpp block is part of a file in examples/. Lines of what is said fit 80 columns. Every link and every
-`path/of/a.file` leads somewhere, and every kept log is linked.
+"""What README.md, docs/*.md and the help texts say must be so. Every command that is printed runs as printed:
+of the pages in a directory with nothing but examples/, in the order of the page, as its ```sh blocks have
+them; of the help texts in one such directory, in the order of 'chorale --help'. A plain block after one of
+a single command is what that prints, but for times. A ```cpp block is part of a file in examples/. Lines
+of what is reported fit 80 columns. Every link and every `path/of/a.file` leads somewhere, and every kept
+log is linked.
 Usage: pages.py CHORALE SOURCE_DIRECTORY"""
 import os
 import pathlib

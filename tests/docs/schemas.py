@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The JSON Schemas of docs/schemas/: what commands write, what docs/formats.md shows and what lies in examples/ keeps to them; and files
-that were changed (a member too many, too few, or of another kind) are refused, by the schema as by the program.
+"""The JSON Schemas of docs/schemas/: what commands write, what docs/formats.md shows and what lies in
+examples/ keeps to them; and files that were changed (a member too many, too few, or of another kind) are
+refused, by the schema as by the program.
 
 Usage: schemas.py CHORALE SOURCE_DIRECTORY
 """
@@ -28,7 +29,8 @@ page = (source / "docs/formats.md").read_text()
 
 
 def validators_of(all_schemas):
-    """By file name. Schemas name each other by it; since 4.18 jsonschema looks them up in a registry, before that in a resolver."""
+    """By file name. Schemas name each other by it; since 4.18 jsonschema looks them up in a registry, before
+    that in a resolver."""
     try:
         from referencing import Registry, Resource
     except ImportError:
@@ -131,7 +133,7 @@ for where, kind, document in documents:
     must(document, kind, where)
 assert {kind for _, kind, _ in documents} == {name.removesuffix(".schema.json") for name in schemas}, "some kind was never there"
 
-# -- changed files ------------------------------------------------------------------------------------------------------
+# -- changed files ------------------------------------------------------------------------------------------
 READ_BY = {
     "machine": lambda file: ["topology", "show", file],
     "hierarchy": lambda file: ["hierarchy", "show", file],
@@ -188,7 +190,8 @@ for where, kind, document in documents:
             assert done.stderr.count("\n") == 1, done.stderr
             read += 1
 
-# Where the schema says no to something that a reader takes, one of them is wrong: all that fuzzing keeps, and what was refused there.
+# Where the schema states no to something that a reader takes, one of them is wrong: all that fuzzing keeps,
+# and what was refused there.
 agreed = 0
 for folder, kind in [("topology", "machine"), ("result", "result"), ("hierarchy", "hierarchy"), ("job", "job"), ("block_program", "program")]:
     for path in sorted((source / "tests/fuzz/corpus" / folder).glob("*.json")):

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The site that packaging/site.py makes: it is made without a network, every link in it leads somewhere inside, nothing is loaded from
-elsewhere; every exit code that a help text has is in docs/exit-codes.md; calls of the Python package have docstrings.
+"""The site that packaging/site.py makes: it is made without a network, every link in it leads somewhere
+inside, nothing is loaded from elsewhere; every exit code that a help text has is in docs/exit-codes.md;
+calls of the Python package have docstrings.
 
 Usage: site.py CHORALE SOURCE_DIRECTORY
 """

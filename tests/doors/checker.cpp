@@ -1,7 +1,7 @@
-// What `chorale check` says of many texts, without a process for each: the fields of a file are changed one
+// What `chorale check` states of many texts, without a process for each: the fields of a file are changed one
 // by one (tests/doors/every_field.py).
 //
-// Reads "COMMAND BYTES\n" and so many bytes, again and again, and answers each in a line: "refused WORDS",
+// Reads "COMMAND BYTES\n" and this many bytes, again and again, and answers each in a line: "refused WORDS",
 // "false WORDS", "undecided" or "sound". Commands: "check", a result or a ranking; "place", a ranking, which
 // is answered by "ranking BYTES\n" and the ranking that placement makes of the same question; "sound" reads a
 // result as commands do that show or run it.

@@ -1,6 +1,8 @@
-"""The doors of the program, each a way to make a random case and a way to do and judge it; benchmarks/attack.py drives them.
+"""The doors of the program, each a way to make a random case and a way to do and judge it;
+benchmarks/attack.py drives them.
 
-A case is what JSON can hold, and follows from a random.Random; doing it draws from another one, of the case's own seed.
+A case is what JSON can hold, and follows from a random.Random; doing it draws from another one, of the case's
+own seed.
 """
 import copy
 import json
@@ -21,7 +23,7 @@ from session import (NOTHING, NOT_WRITTEN, SLACK, Found, ask_frontier, by_engine
 FORGERIES = 25  # a result
 
 
-# ------------------------------------------------------------------------------------------------------------------------------ doors
+# -- doors ---------------------------------------------------------------------------------------------------
 
 def make_tiny(rng):
     machine = random_input.machine(rng, tiny=True)
@@ -133,7 +135,7 @@ def seconds_of(case):
 
 
 def frontier(session, case, rng):
-    """One frontier; then what another question says about the same."""
+    """One frontier; then what another question states about the same."""
     _, result = ask_frontier(session, case, case["space"], limited(case), seconds_of(case))
     if flip(rng, 0.4):
         check(session)
@@ -238,14 +240,14 @@ def make_forge(rng):
 
 
 def refutations(result):
-    """With all that their formulas depend on, which the judge does not see."""
+    """With all that their formulas depend on, which the verifier does not see."""
     topology = {key: result["topology"].get(key) for key in ("ranks", "links", "limits")}
     return {json.dumps([topology, result["collective"], {**claim, "seconds": 0}], sort_keys=True) for claim in result["claims"]
             if claim["certificate"]["kind"] == "refutation"}
 
 
 def forge(session, case, rng):
-    """What the judge calls false `check` must refuse, and accept what is true."""
+    """What the verifier calls false `check` must refuse, and accept what is true."""
     if flip(rng, 0.8):
         _, result = ask_frontier(session, case, case["space"], limited(case), 1)
     else:
@@ -257,7 +259,7 @@ def forge(session, case, rng):
 
 
 def forge_some(session, result, rng, number, kinds):
-    """So many; of a file of half a megabyte or more, which take seconds to judge, two."""
+    """This many; of a file of half a megabyte or more, which take seconds to judge, two."""
     text = json.dumps(result)
     for _ in range(number if len(text) < 500_000 else min(number, 2)):
         forged = json.loads(text)  # a copy: much quicker than copy.deepcopy
@@ -439,7 +441,8 @@ def is_sum(collective):
 
 
 def order(session, case, rng):
-    """Sums in the order that was asked for, which the judge knows; and whoever asks for less order never gets less."""
+    """Sums in the order that was asked for, which the verifier knows; and whoever asks for less order never
+    gets less."""
     (tiny if case["small"] else frontier)(session, case, rng)
     result = session.result()
     asked, said = case["more"][-1], result["collective"].get("order", "agreed")
@@ -486,7 +489,8 @@ def make_compile(rng):
 
 
 def compile_programs(session, case, rng):
-    """Random tensor programs, transformed and compiled, against the interpreter, and ranks with each other: tests/codegen/emit_random.cpp."""
+    """Random tensor programs, transformed and compiled, against the interpreter, and ranks with each other:
+    tests/codegen/emit_random.cpp."""
     if case["carrier"] == "mpi" and not shutil.which("mpirun"):
         case["carrier"] = "threads"
     code, said = session.run_other(session.options.emit_random, case["programs"], case["seed"], case["first"], case["carrier"], "replicas", seconds=60)

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Every single field of genuine files changed, one at a time, generically: removed, another number, below zero, far too large, another text, of another
-kind, a member more, an element less or twice. What is false then, `check` refuses; what is not, it accepts.
+"""Every single field of genuine files changed, one at a time, generically: removed, another number, below
+zero, far too large, another text, of another kind, a member more, an element less or twice. What is false
+then, `check` refuses; what is not, it accepts.
 
-Who says what is false: of results docs/schemas for the form (form.py) and judge.py for the rest; of rankings placement itself, which is asked the
-question that the changed file asks, and whose answer the file has to be.
+Who reports what is false: of results docs/schemas for the form (form.py) and judge.py for the rest; of
+rankings placement itself, which is asked the question that the changed file asks, and whose answer the file
+has to be.
 
 Fields that are information only, so that any value of their form is true:
   seconds                    how long a search took
@@ -89,7 +91,7 @@ def star(ranks, **more):
 
 
 def over_ways(ranks):
-    """A star whose ways are said to be chosen."""
+    """A star whose ways are reported to be chosen."""
     wires = [link for n in range(ranks) for link in ({"src": n, "dst": ranks, "alpha_us": 0.5}, {"src": ranks, "dst": n, "alpha_us": 0.25})]
     pairs = [(a, b) for a in range(ranks) for b in range(ranks) if a != b]
     ports = [([l for l, (a, b) in enumerate(pairs) if (b if back else a) == n], 1) for n in range(ranks) for back in (0, 1)]
@@ -145,7 +147,7 @@ GENUINE = {
 }
 OWN = "(node, InsideGroup, ReduceScatter); (node, Parallel(root), AllReduce); (node, InsideGroup, AllGather)"
 
-# --------------------------------------------------------------------------------------------------------------------------- alterations
+# -- alterations ---------------------------------------------------------------------------------------------
 
 
 def places(value, path=()):
@@ -208,7 +210,7 @@ def words_of(path):
     return ".".join("[]" if isinstance(key, int) else key for key in path)
 
 
-# ------------------------------------------------------------------------------------------------------------------------------ verdicts
+# -- verdicts ------------------------------------------------------------------------------------------------
 
 def refutations(result):
     try:
@@ -258,7 +260,7 @@ STATEMENTS = ("matrices", "priced", "without_strategy", "best")  # all else is t
 
 
 def compared(ranking, lengths):
-    """What a ranking says, with as many strategies as the other one lists."""
+    """What a ranking states, with as many strategies as the other one lists."""
     ranking = {key: value for key, value in copy.deepcopy(ranking).items() if key in STATEMENTS}
     for m, matrix in enumerate(ranking["best"]):
         for r, reduction in enumerate(matrix["reductions"]):

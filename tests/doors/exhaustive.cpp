@@ -1,5 +1,5 @@
-// The slow obvious answer for a handful of ranks and chunks: every state that can be reached, step by step. Written from
-// docs/semantics.md alone; it shares no line with what it judges, not even types.
+// The slow obvious answer for a handful of ranks and chunks: every state that can be reached, step by step.
+// Written from docs/semantics.md alone; it shares no line with what it verifies, not even types.
 //
 // A line of numbers on standard input is a question, a line on standard output its answer:
 //
@@ -11,7 +11,8 @@
 //   big                        more than `work` transitions, no answer
 //   open|closed e0 e1 e2 ...   schedules of exactly s steps need s + e_s rounds; - if there is none
 //
-// "closed": a schedule of further steps has no fewer rounds than the best of these, nor is nearer to a round a step.
+// "closed": a schedule of further steps has no fewer rounds than the best of these, nor is nearer to a round
+// a step.
 //
 // An empty step has one round, so e_s falls with s: that is what makes one number a state enough.
 //

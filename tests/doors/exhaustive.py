@@ -1,4 +1,5 @@
-"""What is possible on a tiny machine, by exhaustive search (exhaustive.cpp), and the frontier of a space that follows from it."""
+"""What is possible on a tiny machine, by exhaustive search (exhaustive.cpp), and the frontier of a space that
+follows from it."""
 import subprocess
 
 import judge
@@ -17,7 +18,8 @@ class Exhaustive:
             self.process.wait()
 
     def excess(self, machine, chunks, most_steps=40):
-        """([e of 0 steps, of 1 step, ...], closed) as exhaustive.cpp has it, NEVER for "-"; None if the machine is not tiny."""
+        """([e of 0 steps, of 1 step, ...], closed) as exhaustive.cpp has it, NEVER for "-"; None if the
+        machine is not tiny."""
         if machine.ranks > 4 or len(chunks.list) * machine.ranks > 24:
             return None
         words = [machine.ranks, len(machine.links), *(n for link in machine.links for n in link), len(machine.limits)]
@@ -43,7 +45,8 @@ class Exhaustive:
         return self.known[question]
 
     def fewest(self, machine, chunks, steps):
-        """Rounds of a schedule of at most `steps` steps (None: however many); NEVER if there is none, None if unknown."""
+        """Rounds of a schedule of at most `steps` steps (None: however many); NEVER if there is none, None if
+        unknown."""
         answer = self.excess(machine, chunks)
         if answer is None:
             return None
@@ -53,7 +56,8 @@ class Exhaustive:
         return min(s + e for s, e in enumerate(excess) if steps is None or s <= steps)
 
     def frontier(self, machine, asked, space, direct_only=False):
-        """All best (steps, rounds per chunk as a pair) of a judge.Space, smallest first; None if unknown."""
+        """All best (steps, rounds per chunk as a pair) of a verifier.Space, smallest first; None if
+        unknown."""
         found = []
 
         def add(*parts, pieces):

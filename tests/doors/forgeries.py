@@ -1,8 +1,9 @@
-"""Ways to change a genuine result file into another: most say something false then. What is false, judge.py says, but for what is false by
-how it was made.
+"""Ways to change a genuine result file into another: most say something false then. What is false, judge.py
+states, but for what is false by how it was made.
 
-A forgery is a function of a result (its own copy, to be changed) and a random.Random. It returns True if it changed something, FALSE if what it
-changed is false whatever the judge can tell, and None if there is nothing to change.
+A forgery is a function of a result (its own copy, to be changed) and a random.Random. It returns True if it
+changed something, FALSE if what it changed is false whatever the verifier can tell, and None if there is
+nothing to change.
 """
 
 import random_input
@@ -174,7 +175,7 @@ def stronger_claim(result, rng):
 
 
 def more_claims(result, rng):
-    """One that shows nothing, or not what it says."""
+    """One that shows nothing, or not what it states."""
     claim = one(rng, result["claims"])
     if claim is None:
         return None

@@ -1,4 +1,5 @@
-"""Is a JSON value of a form? By the schemas of docs/schemas, with no package: of JSON Schema what these use; any other word is an error here."""
+"""Is a JSON value of a form? By the schemas of docs/schemas, with no package: of JSON Schema what these use;
+any other word is an error here."""
 import json
 import pathlib
 

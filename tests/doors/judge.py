@@ -1,7 +1,8 @@
-"""An independent judge of result files: lists every false statement in one.
+"""An independent verifier of result files: lists every false statement in one.
 
-Written from docs/semantics.md, docs/bounds.md and docs/formats.md alone, so that it does not repeat a mistake of the program. It is slow, and
-says "undecided" where it cannot tell: of a refutation without an exhaustive search (`truth`), of a growth that is too large.
+Written from docs/semantics.md, docs/bounds.md and docs/formats.md alone, so that it does not repeat a mistake
+of the program. It is slow, and states "undecided" where it cannot tell: of a refutation without an exhaustive
+search (`truth`), of a growth that is too large.
 
     verdict = judge(result, truth)      result: what json.loads gives; truth: None, or as exhaustive.Exhaustive
     verdict.faults, verdict.undecided   lists of words
@@ -157,8 +158,8 @@ class Machine:
         return at
 
     def carried(self, links, of_a_rank):
-        """No more chunks than this move over these links in a round: each link counts, or a limit in the place of its links. Of what
-        leaves a rank, one that multicasts counts several as one."""
+        """No more chunks than this move over these links in a round: each link counts, or a limit instead of
+        its links. Of what leaves a rank, one that multicasts counts several as one."""
         links = set(links)
         helpful = [(links & set(each.links), each.bandwidth) for each in self.limits if not (of_a_rank and each.multicast)]
         helpful = [(over, bandwidth) for over, bandwidth in helpful if bandwidth < sum(self.links[l][2] for l in over)]
@@ -172,7 +173,7 @@ class Machine:
 
 
 class Chunks:
-    """What is moved: by chunk the ranks before and after; and where it lies, if that was said."""
+    """What is moved: by chunk the ranks before and after; and where it lies, if that was reported."""
 
     def __init__(self, combining, before_after, places=None, order="agreed"):
         self.combining, self.list, self.places, self.order = combining, before_after, places, order
@@ -201,7 +202,8 @@ class Chunks:
 
 
 def nodes_of(tree):
-    """All sums that adding along a tree in brackets makes; more than two in a pair of brackets are added from the left."""
+    """All sums that adding along a tree in brackets makes; more than two in a pair of brackets are added from
+    the left."""
     words = tree.replace("(", " ( ").replace(")", " ) ").split()
     nodes = []
 
@@ -238,7 +240,8 @@ def require_root(asked, ranks):
 
 
 def require_partition(cubes):
-    """Each schedule is in one of them: any two differ in a decision, and their parts of all schedules add up to 1."""
+    """Each schedule is in one of them: any two differ in a decision, and their parts of all schedules add up
+    to 1."""
     decided = [{(c, l, abs(s)): s > 0 for c, l, s in cube} for cube in cubes]
     if any(len(known) < len(cube) for known, cube in zip(decided, cubes)):
         raise Fault("a cube decides something twice")
@@ -260,7 +263,8 @@ def named_chunks(name, ranks, pieces, root):
 
 
 def chunks_of(asked, ranks, pieces, name=None):
-    """The chunks of `asked`, or of the collective `name` that is a part of it, with each block cut into `pieces`."""
+    """The chunks of `asked`, or of the collective `name` that is a part of it, with each block cut into
+    `pieces`."""
     own = asked["collective"]
     order = asked.get("order", "agreed")
     if order not in ("agreed", "free") and max(nodes_of(order), key=len) != frozenset(range(ranks)):
@@ -281,7 +285,7 @@ def chunks_of(asked, ranks, pieces, name=None):
     return Chunks(bool(asked.get("combining", False)), before_after, places, order)
 
 
-# ---------------------------------------------------------------------------------------------------------------------------- schedules
+# -- schedules -----------------------------------------------------------------------------------------------
 
 def referee(machine, chunks, schedule):
     """Faults of a schedule, by docs/semantics.md: counts, not sets."""
@@ -365,8 +369,8 @@ def order_faults(chunks, c, made):
 
 
 def is_composition(machine, schedule, pieces, border):
-    """Does a schedule of AllReduce reduce all of each chunk at its owner first, in `border` steps if not None, and only then hand the
-    sums out?"""
+    """Does a schedule of AllReduce reduce all of each chunk at its owner first, in `border` steps if not
+    None, and only then hand the sums out?"""
     every = (1 << machine.ranks) - 1
     state = {(c, n): 1 << n for c in range(pieces * machine.ranks) for n in range(machine.ranks)}
     last = -1  # the last step that moves anything but a complete sum
@@ -385,7 +389,7 @@ def is_composition(machine, schedule, pieces, border):
 
 
 def gathers(machine, schedule, pieces):
-    """Do these steps alone bring each chunk from its owner to everybody, each over senders that have it?"""
+    """Do these steps alone bring each chunk from its owner to all, each over senders that have it?"""
     holds = {(c, c // pieces) for c in range(pieces * machine.ranks)}
     for step in schedule:
         if any((send[0], send[1]) not in holds for send in step["sends"]):
@@ -394,15 +398,16 @@ def gathers(machine, schedule, pieces):
     return len(holds) == pieces * machine.ranks**2
 
 
-# ----------------------------------------------------------------------------------------------------------------------------- claims
+# -- claims --------------------------------------------------------------------------------------------------
 
 def least_ratio(owed, paid):
-    """So many rounds are the least, before they are whole."""
+    """This many rounds are the least, before they are whole."""
     return 0 if owed == 0 else NEVER if owed == NEVER or paid == 0 else fractions.Fraction(owed, paid)
 
 
 def least_rounds(prices, machine, chunks, steps):
-    """What the prices show: at least so many rounds (Weights). One entry: for any number of steps; else one a step."""
+    """What the prices show: at least this many rounds (Weights). One entry: for any number of steps; else one
+    a step."""
     for entry in prices:
         if len(entry["links"]) != len(machine.links) or len(entry["limits"]) != len(machine.limits):
             raise Fault("prices do not fit the machine")
@@ -447,7 +452,8 @@ def least_rounds(prices, machine, chunks, steps):
 
 
 def cheapest_tree(nodes, root, arcs):
-    """The weight of the cheapest spanning arborescence, arcs (from, to, weight): grown by contracting cycles, one at a time; NEVER: there is none."""
+    """The weight of the cheapest spanning arborescence, arcs (from, to, weight): grown by contracting cycles,
+    one at a time; NEVER: there is none."""
     nodes = set(nodes)
     for node in nodes - {root}:
         into = [arc for arc in arcs if arc[1] == node and arc[0] != node]
@@ -543,7 +549,8 @@ def partition_shows(claim, machine, chunks):
     for pre, post in chunks.list:
         have, want = {group[n] for n in pre}, {group[n] for n in post}
         if chunks.combining and len(have) > 1:
-            # Joining what so many groups have; then the others that want it: of all but the one that knew all first, a send enters.
+            # Joining what this many groups have; then the others that need it: of all but the one that knew
+            # all first, a send enters.
             crossings += len(have) - 1 + len(want) - (1 if have & want else 0)
         else:
             crossings += len(want - have)
@@ -551,7 +558,8 @@ def partition_shows(claim, machine, chunks):
 
 
 def cuts_show(claim, machine, chunks):
-    """Sets of (rank, time) that chunks have to get into: what a send is charged for all of them it must be able to pay."""
+    """Sets of (rank, time) that chunks have to get into: what a send is charged for all of them it must be
+    able to pay."""
     certificate, steps = claim["certificate"], claim["steps"]
     prices, group = certificate["prices"], certificate["group"]
     if machine.switches or any(limit.multicast or limit.reduce for limit in machine.limits):
@@ -592,7 +600,8 @@ def cuts_show(claim, machine, chunks):
 
 
 def entries_show(claim, machine, chunks):
-    """Rounds that a chunk's entries into the group show: what enters t rounds before the end gets no farther than spread[t]."""
+    """Rounds that a chunk's entries into the group show: what enters t rounds before the end gets no farther
+    than spread[t]."""
     certificate = claim["certificate"]
     group, prices = certificate["group"], certificate["prices"]
     if machine.switches or any(each.multicast or each.reduce for each in machine.limits):
@@ -627,7 +636,8 @@ def entries_show(claim, machine, chunks):
 
 
 def growth_shows(claim, machine, chunks, work=200_000):
-    """True, False, or None if that is too much to find out: can equal chunks not spread in a round less than claimed?"""
+    """True, False, or None if that is too much to find out: can equal chunks not spread in a round less than
+    claimed?"""
     if chunks.combining:
         if not chunks.turns_round():
             return None
@@ -676,7 +686,7 @@ def is_of_any_chunks(claim):
 
 
 def per_chunk(claim):
-    """What a claim about any chunk count says of one chunk."""
+    """What a claim about any chunk count states of one chunk."""
     return NEVER if claim["rounds"] is None else fractions.Fraction(whole(claim["rounds"]), whole(claim["chunks"], 1))
 
 
@@ -688,7 +698,7 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
     """Appends what is wrong with it; Fault if all is."""
     name, certificate = claim["collective"], claim["certificate"]
     any_chunks = is_of_any_chunks(claim)
-    # Of any chunk count: what one chunk a block shows, every chunk more shows once more.
+    # Of any chunk count: what one chunk per block shows, every chunk more shows once more.
     pieces = 1 if any_chunks else whole(claim["chunks"], 1)
     steps = None if claim["steps"] is None else whole(claim["steps"])
     parts = (asked["collective"],) + (("reducescatter", "allgather", BY_GATHER) if asked["collective"] == "allreduce" and kind == "frontier" else ())
@@ -755,7 +765,7 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
         raise Fault(f"{shows!r} shows nothing")
 
 
-# ------------------------------------------------------------------------------------------------------------------------ conclusions
+# -- conclusions ---------------------------------------------------------------------------------------------
 
 class Space:
     """What was searched, of either version of the format."""
@@ -781,11 +791,13 @@ class Space:
 
 
 class Family:
-    """Schedules of one way to do what was asked: chunks of their cost, and the fewest rounds of exactly s steps that claims leave."""
+    """Schedules of one way to do what was asked: chunks of their cost, and the fewest rounds of exactly s
+    steps that claims leave."""
 
     def __init__(self, way, chunks, tables, zero):
         self.way, self.chunks, self.tables, self.zero = way, chunks, tables, zero
-        # From here on nothing but s counts: no claim is about so few steps, and k leaves room for all rounds that are claimed.
+        # From here on nothing but s counts: no claim is about so few steps, and k leaves room for all rounds
+        # that are claimed.
         self.turn = sum(max([s for s in table if s is not None] + [r for r in table.values() if r < NEVER] + [0]) for table in tables) + 1
         self.parts = [[] for _ in tables]  # by part and steps: the fewest rounds of these
         self.known = []
@@ -805,7 +817,8 @@ class Family:
 
 
 class AnyFamily:
-    """Schedules of any chunk count: the fewest rounds per chunk within s steps that claims about any chunk count leave."""
+    """Schedules of any chunk count: the fewest rounds per chunk within s steps that claims about any chunk
+    count leave."""
 
     def __init__(self, space, claims):
         self.space, self.claims, self.way = space, claims, "any"
@@ -826,11 +839,13 @@ class AnyFamily:
 
 
 def families(result, ranks, space, zero, counts=None):
-    """zero: is it seen that a schedule of no steps has no rounds, so that a bound on them excludes it? counts: of these only."""
+    """zero: is it seen that a schedule of no steps has no rounds, so that a bound on them excludes it?
+    counts: of these only."""
     asked = result["collective"]["collective"]
     three = asked == "allreduce" and result["kind"] == "frontier" and isinstance(result["collective"].get("chunks", 1), int)
     if counts is None and space.most == NEVER:
-        # A claim about some chunk count says nothing of others. Compositions are direct schedules of some count.
+        # A claim about some chunk count implies nothing about others. Compositions are direct schedules of
+        # some count.
         anyhow = [claim for claim in result["claims"] if is_of_any_chunks(claim)]
         yield AnyFamily(space, [claim for claim in anyhow if claim["collective"] == asked])
         if three:  # messages are counted however sums are made; refutations are of sums on the way
@@ -885,7 +900,8 @@ def room_for_better(p, families_, space):
 
 
 def least_rates(families_, space, most_steps):
-    """By most steps, 0 to these: the fewest rounds per chunk that no claim excludes; NEVER if all is excluded."""
+    """By most steps, 0 to these: the fewest rounds per chunk that no claim excludes; NEVER if all is
+    excluded."""
     least = [NEVER]
     for steps in range(most_steps + 1):
         for family in families_ if space.steps is None or steps <= space.steps else []:
@@ -906,7 +922,7 @@ def rate(stated):
 
 
 def judge_bound(p, families_, space):
-    """What a point says about the bound on the rate of its steps, and its gap to that."""
+    """What a point states about the bound on the rate of its steps, and its gap to that."""
     stated, shown = rate(p["bound"]), least_rates(families_, space, p["steps"])[-1]
     if stated > shown:
         raise Fault(f"the bound is {stated}, the claims leave room for {shown}")
@@ -929,7 +945,8 @@ def best_rates(points, most_steps):
 
 
 def openings_left(points, families_, space):
-    """By steps, wherever it changes: what was found with at most so many, and what the claims leave possible, if that is less."""
+    """By steps, wherever it changes: what was found with at most this many, and what the claims leave
+    possible, if that is less."""
     left, last = [], None
     most = max([f.turn for f in families_] + [p["steps"] for p in points]) + 1
     possible = least_rates(families_, space, min(most, space.steps if space.steps is not None else most))
@@ -941,7 +958,7 @@ def openings_left(points, families_, space):
 
 
 def judge_openings(openings, points, families_, space, verdict):
-    """Exactly what is open is said to be open."""
+    """Exactly what is open is reported to be open."""
     for o in openings:
         if any(r is not None and r[0] is not None and math.gcd(*r) > 1 for r in (o["found"], o["bound"])):
             verdict.faults.append("a fraction of an opening is not reduced")
@@ -952,7 +969,7 @@ def judge_openings(openings, points, families_, space, verdict):
 
 
 def judge_complete_chunks(result, machine, space, zero, room, verdict):
-    """Of so many chunks a block and fewer nothing better is left, and of one more something is."""
+    """Of this many chunks a block and fewer nothing better is left, and of one more something is."""
     if "complete_chunks" not in result:
         return
     stated, closed = result["complete_chunks"], 0
@@ -991,10 +1008,10 @@ def room_besides(points, families_, space):
     return None
 
 
-# ----------------------------------------------------------------------------------------------------------------------------- points
+# -- points --------------------------------------------------------------------------------------------------
 
 def judge_point(p, machine, asked, space, kind, verdict):
-    """Faults of its schedule and of what is said about it."""
+    """Faults of its schedule and of what is reported about it."""
     faults = []
     does, method, pieces = p["does"], p["method"], whole(p["chunks"], 1)
     name = asked["collective"]
@@ -1075,14 +1092,16 @@ def judge_parts(result, truth, verdict):
             judge_claim(claim, machine, asked, result["kind"], truth, verdict, where)
         except Fault as fault:
             verdict.faults.append(f"{where}: {fault}")
-    # Is it seen that no steps have no rounds, so that a bound on them excludes them? bounds.md does not say so; it is true.
+    # Is it seen that no steps have no rounds, so that a bound on them excludes them? bounds.md does not
+    # report it; it is true.
     first, second = (conclusions(result, machine, space, zero) for zero in (True, False))
     verdict.faults += [fault for fault in first.faults if fault in second.faults]
     verdict.undecided += first.undecided + [f"arithmetic of no steps: {fault}" for fault in set(first.faults) ^ set(second.faults)]
 
 
 def conclusions(result, machine, space, zero):
-    """What is false of what the file concludes: in version 2 each conclusion is exactly what follows, before no more than that."""
+    """What is false of what the file concludes: in version 2 each conclusion is exactly what follows, before
+    no more than that."""
     said, points, exact = Verdict(), result["points"], "space" in result
     faults = said.faults
     less = faults if exact else said.undecided
@@ -1097,7 +1116,7 @@ def conclusions(result, machine, space, zero):
             faults.append(f"point {i}: nothing dominates it")
         elif not dominated and marked != equal[:1]:
             said.undecided.append(f"point {i}: which of equal points is on the frontier")
-        # A point that others dominate is judged in its family with its chunks.
+        # A point that others dominate is verified in its family with its chunks.
         way = p["method"] if p["method"] in ("gather+local_reduce", "reduce_scatter+allgather") else "direct"
         own = known if p["on_frontier"] else [
             f for f in families(result, machine.ranks, space, zero, [p["chunks"] // (machine.ranks if way == "reduce_scatter+allgather" else 1)])
@@ -1126,7 +1145,7 @@ def conclusions(result, machine, space, zero):
             faults.append("an algorithm is one point, or some that are put together, and no search")
         if not result["complete"] and not result["stopped"] and result["kind"] == "frontier":
             faults.append("neither complete nor stopped")
-    # A hand-written algorithm, or one that is put together, is complete only if no chunk count has a better rate.
+    # A baseline, or one that is composed, is complete only if no chunk count has a better rate.
     if not result["complete"] and not room and result["kind"] != "algorithm":
         less.append("is complete, and does not say so")
     if result["complete"]:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The judge and the exhaustive search themselves: answers that one can check by hand.
+"""The verifier and the exhaustive search themselves: answers that one can check by hand.
 
 Usage: judge_test.py EXHAUSTIVE
 """
@@ -25,11 +25,12 @@ def excess(links, name, ranks, pieces=1, limits=()):
 assert excess(ring(4), "allgather", 4) == ([judge.NEVER, judge.NEVER, 0], True)
 # All three at once over one limit, or one after the other.
 assert excess([(0, 1, 1), (0, 2, 1), (0, 3, 1)], "broadcast", 4, limits=[([0, 1, 2], 1)]) == ([judge.NEVER, 2, 1, 0], True)
-# One way round three ranks, a value a rank: who forwards a sum before it is whole spoils it, so two steps are not enough.
+# In one direction round three ranks, a value a rank: who forwards a sum before it is whole spoils it, so two
+# steps are not enough.
 assert excess([(0, 1, 1), (1, 2, 1), (2, 0, 1)], "allreduce", 3)[0][:3] == [judge.NEVER] * 3
 # Nobody reaches rank 0.
 assert excess([(0, 1, 1)], "allgather", 2) == ([judge.NEVER] * 2, True)
-# A whole vector each way in a step; or half of it twice.
+# A whole vector per direction in a step; or half of it twice.
 two = judge.Machine(2, [(0, 1, 1), (1, 0, 1)], [])
 every_chunk = judge.Space({"min_chunks": 1, "max_chunks": 2})
 assert truth.frontier(two, {"collective": "allreduce"}, every_chunk) == [(1, 1, 1)]
@@ -119,7 +120,8 @@ once = [{"rounds": 1, "sends": [[0, 0, 1, 0, "+"], [0, 1, 0, 1, "+"]]}]
 assert judge.referee(two, sums, once) == []
 assert "counted 2 times" in judge.referee(two, sums, once * 2)[0]
 
-# A hub of four ranks, one chunk out and one in: after two steps of a round each four have a chunk, so three need two.
+# A hub of four ranks, one chunk out and one in: after two steps of a round each four have a chunk, so three
+# need two.
 hub = judge.Machine(4, [(a, b, 1) for a in range(4) for b in range(4) if a != b], [])
 hub.limits = [judge.Limit([l for l, link in enumerate(hub.links) if link[end] == n], 1) for n in range(4) for end in (0, 1)]
 growth = {"collective": "broadcast", "chunks": 1, "steps": None, "certificate": {"kind": "growth", "chunk": 0}}
@@ -128,7 +130,8 @@ assert judge.growth_shows({**growth, "rounds": 2}, hub, chunk) is True
 assert judge.growth_shows({**growth, "rounds": 3}, hub, chunk) is False
 assert judge.growth_shows({**growth, "rounds": 3, "steps": 1}, hub, chunk) is True
 
-# A switch of its own accord: what multicasts carries three copies as one, and what reduces as many sums; neither does the other's work.
+# A switch of its own accord: what multicasts carries three copies as one, and what reduces as many sums;
+# neither does the other's work.
 star = [(0, n, 1) for n in (1, 2, 3)]
 for name, links in (("broadcast", star), ("reduce", [(b, a, width) for a, b, width in star])):
     for multicast in (False, True):
@@ -146,7 +149,8 @@ try:
 except judge.Fault:
     pass
 
-# Three times over one NIC, in a step; a price that is not there cannot be paid, and who starts inside enters nothing.
+# Three times over one NIC, in a step; a price that is not there cannot be paid, and who starts inside enters
+# nothing.
 three = [(0, n, 5) for n in (1, 2, 3)]
 machine = judge.Machine(4, three, [([0, 1, 2], 1, False, False)])
 cuts = [{"price": 1, "until": [-1 if m != n else 1 for m in range(4)]} for n in (1, 2, 3)]

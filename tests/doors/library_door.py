@@ -1,4 +1,5 @@
-"""The door of libraries: what is built, verified, shown and taken from one, genuine or forged, is true or refused."""
+"""The door of libraries: what is built, verified, shown and taken from one, genuine or forged, is true or
+refused."""
 import copy
 import functools
 import json
@@ -91,7 +92,8 @@ def machine_of(session, name):
 
 
 def take(session, rng, spec, place, name, genuine):
-    """What is taken from a library is true, is of the machine that was named, and does what was asked; or it is refused in a line."""
+    """What is taken from a library is true, is of the machine that was named, and does what was asked; or it
+    is refused in a line."""
     words = [name, place["machine"], place["collective"], *(["--root", place["root"]] if place["collective"] in judge.ROOTED else []),
              *(["--ranks", place["members"].replace(" ", ",")] if place["grp"] == "pairs" else [])]
     kind = rng.choice(["select", "select", "frontier", "export", "export", "show", "merge"])
@@ -148,10 +150,11 @@ def plain(link):
     return link["src"], link["dst"], link.get("bandwidth", 1)
 
 
-# ------------------------------------------------------------------------------------------------------------------------------ forgery
+# -- forgery -------------------------------------------------------------------------------------------------
 
 def forge(session, rng, spec, answers_, places):
-    """One field of one row. What the judge calls false `verify` refuses; nothing that is taken is false; no file ends a process."""
+    """One field of one row. What the verifier calls false `verify` refuses; nothing that is taken is false;
+    no file ends a process."""
     shutil.copy(session.folder / "genuine.db", session.folder / "forged.db")
     table = rng.choice(["answers"] * 5 + ["places"] * 4 + ["predicted"] * 2 + ["about"])
     file = sqlite3.connect(session.folder / "forged.db")
@@ -217,7 +220,7 @@ def altered(rng, old, column):
 
 
 def judged(answers_, row, table, column, old, new):
-    """"false", "true", or "unclear", where the judge cannot tell or it is information only."""
+    """"false", "true", or "unclear", where the verifier cannot tell or it is information only."""
     if new == old:
         return "true"
     if table == "answers" and column == "question":

@@ -1,4 +1,5 @@
-"""What a library file holds, by docs/formats.md, for tests that read and forge one: packed texts, keys, questions, numberings."""
+"""What a library file holds, by docs/formats.md, for tests that read and forge one: packed texts, keys,
+questions, numberings."""
 import json
 import zlib
 
@@ -34,7 +35,8 @@ LEFT_OUT = {"bandwidth": 1, "alpha_us": 1, "beta_us_per_byte": 4e-5}  # what a l
 
 
 def renumbered(machine, numbering):
-    """Links and limits as multisets: links by their numbers, limits by their links, with what they count once."""
+    """Links and limits as multisets: links by their numbers, limits by their links, with what they count
+    once."""
     if sorted(numbering["ranks"]) != list(range(machine["ranks"])) or sorted(numbering["links"]) != list(range(len(machine["links"]))):
         return None
     links = {numbering["links"][l]: {**LEFT_OUT, **link, "src": numbering["ranks"][link["src"]], "dst": numbering["ranks"][link["dst"]]}

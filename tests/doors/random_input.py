@@ -1,4 +1,5 @@
-"""Random machines, communications and options: what stands at the doors. Everything comes from the random.Random that is given."""
+"""Random machines, communications and options: what stands at the doors. Everything comes from the
+random.Random that is given."""
 
 
 def flip(rng, chance):
@@ -11,7 +12,7 @@ def subset(rng, items, least=1, most=None):
 
 
 def shape(rng, n):
-    """Pairs (a, b) of a known graph on n nodes, each meaning both ways."""
+    """Pairs (a, b) of a known graph on n nodes, each meaning in both directions."""
     kind = rng.choice(["ring", "line", "star", "full", "grid", "tree", "bars"])
     if kind == "full":
         return [(a, b) for a in range(n) for b in range(a)]
@@ -48,7 +49,7 @@ def links_of(rng, n, tiny):
 
 
 def machine(rng, tiny=False):
-    """A name, or what a machine's file says."""
+    """A name, or what a machine's file states."""
     if flip(rng, 0.25):
         small = ["ring:2", "ring:3", "ring:4", "line:2", "line:3", "line:4", "full:3", "full:4", "hub:3", "hub:4", "star:3", "star:4",
                  "mesh:2x2", "hypercube:2"]
@@ -89,7 +90,8 @@ def machine(rng, tiny=False):
 
 
 def switched(rng, ranks, most_switches=3):
-    """A machine whose switches, in a tree with a cable more or less, stand between all ranks; some ranks have two cables."""
+    """A machine whose switches, in a tree with a cable more or less, stand between all ranks; some ranks have
+    two cables."""
     switches = rng.randint(1, most_switches)
     wires = []
 
@@ -113,7 +115,8 @@ def switched(rng, ranks, most_switches=3):
 
 
 def ways_through(machine):
-    """All ways from rank to rank through switches alone, none of which is passed twice, each a list of links."""
+    """All ways from rank to rank through switches alone, none of which is passed twice, each a list of
+    links."""
     ranks, links = machine["ranks"], machine["links"]
     ways, going = [], [[l] for l, link in enumerate(links) if link["src"] < ranks]
     while going:
@@ -129,7 +132,8 @@ def ways_through(machine):
 
 
 def over_ways(rng, below, chosen):
-    """The machine whose links are these ways through another one: as wide as their narrowest cable, with a limit for each cable of several."""
+    """The machine whose links are these routes through another one: as wide as their narrowest cable, with a
+    limit for each cable of several."""
     wires = below["links"]
     time_of = lambda wire: (wire.get("alpha_us", below.get("alpha_us", 1)), wire.get("beta_us_per_byte", 4e-5))
     links = [{"src": wires[way[0]]["src"], "dst": wires[way[-1]]["dst"], "bandwidth": min(wires[w]["bandwidth"] for w in way),
@@ -144,7 +148,7 @@ def over_ways(rng, below, chosen):
 
 
 def chosen_ways(rng, ranks):
-    """A machine with some of the ways through its switches, mostly as many as let each rank reach each."""
+    """A machine with some of the routes through its switches, mostly as many as let each rank reach each."""
     below = switched(rng, ranks)
     every = ways_through(below)
     ends = lambda way: (below["links"][way[0]]["src"], below["links"][way[-1]]["dst"])
@@ -156,7 +160,8 @@ def chosen_ways(rng, ranks):
 
 
 def meshed_switches(rng):
-    """So many ways that the program chooses: more than 100,000 through nine switches, each joined to each."""
+    """This many ways that the program chooses: more than 100,000 through nine switches, each joined to
+    each."""
     ranks = rng.choice([4, 5])
     wires = [{"src": a, "dst": b, "bandwidth": rng.choice([1, 2])} for a in range(ranks, ranks + 9) for b in range(ranks, ranks + 9) if a != b]
     for n, at in enumerate(rng.sample(range(ranks, ranks + 9), ranks)):
@@ -189,7 +194,7 @@ NAMED = ["broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "r
 
 
 def collective(rng, ranks, tiny=False):
-    """(a name or what a collective's file says, root)"""
+    """(a name or what a collective's file states, root)"""
     if flip(rng, 0.5):
         name = rng.choice(NAMED)
         if ranks > 6 and name == "alltoall":

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""What was once said and was not so (../shared/reference/review-truth.md): each file of ../shared/data/repro, given to the command that it is
-for, is refused in one line, or what comes out is right by judge.py, by arithmetic that is written here, or by the interpreter of tensor programs.
+"""What was once stated and was not so (../shared/reference/review-truth.md): each file of
+../shared/data/repro, given to the command that it is for, is refused in one line, or what comes out is
+right by judge.py, by arithmetic that is written here, or by the interpreter of tensor programs.
 
 Usage: repro.py CHORALE EXHAUSTIVE EMIT_RANDOM PRELOAD MPICC SHARED      SHARED: ../shared
-Exit code 77: SHARED is not here. What else is missing is said, and left out; so is a file that is in SHARED and is not known here, which fails.
+Exit code 77: SHARED is not here. What else is missing is reported, and left out; so is a file that is in
+SHARED and is not known here, which fails.
 """
 import json
 import os
@@ -60,11 +62,13 @@ def say(name, words):
     print(f"{name}: {words}", flush=True)
 
 
-# ---- Files that were believed. The formula of a refutation in x2.json is of sums in any order, which are not what is asked for now.
+# ---- Files that were believed. The formula of a refutation in x2.json is of sums in any order, which are not
+# what is asked for now.
 refused("check", "check_believes_switches.json", says="topology.underlay.multicast")
 say("check_believes_switches.json", "refused")
 refused("check", "x2.json", says="the formula of this claim has another SHA-256")
-# Four steps over NICs, a fourth of 1 GiB over each link: what the schedule names takes 5.9 ms, and 11.8 was told.
+# Four steps over NICs, a fourth of 1 GiB over each link: what the schedule names takes 5.9 ms, and 11.8 was
+# told.
 x2 = json.loads((repro / "x2.json").read_text())
 beta = max(link["beta_us_per_byte"] for link in x2["topology"]["links"])
 best = min((p["rounds"] / p["chunks"], p["steps"]) for p in x2["points"])
@@ -107,7 +111,8 @@ for name in ("imp_written_machine_refused_522.json", "imp_written_machine_refuse
     assert not (work / "imported.json").exists()
     say(name, "refused")
 
-# ---- Machines: each GPU of these has 18 NVLinks to switches, so one Allgather step of as many rounds as there are others.
+# ---- Machines: each GPU of these has 18 NVLinks to switches, so one Allgather step of as many rounds as
+# there are others.
 for name, gpus in (("gb200.txt", 4), ("p5topo.txt", 8)):
     run(chorale, "topology", "import", name, "-o", "imported.json")
     machine = json.loads((work / "imported.json").read_text())
@@ -117,7 +122,8 @@ for name, gpus in (("gb200.txt", 4), ("p5topo.txt", 8)):
     assert [(p["steps"], p["rounds"]) for p in result["points"] if p["on_frontier"]] == [(1, gpus - 1)] and result["complete"], result["points"]
     say(name, f"imported: {gpus} GPUs on a switch; its frontier is true")
 
-# Two nodes of 8 H100, as imported and by hand: each NIC carries 1 GiB a fourth, in 5.9 ms, by NCCL's rings over all NICs, too.
+# Two nodes of 8 H100, as imported and by hand: each NIC carries 1 GiB a fourth, in 5.9 ms, by NCCL's rings
+# over all NICs, too.
 for name in ("h100x2.json", "hand.json"):
     result = made("frontier", name, "allreduce", "--max-chunks", "1", "--time-limit", "5s")
     assert result["points"], name
@@ -133,7 +139,8 @@ say("twist4.json", f"a broadcast in {min(p['steps'] for p in result['points'])} 
 # ---- Communications: what is found is true, and what is called complete is.
 for name, machine in (("colag.json", "torus:4x4"), ("m2n.json", "mesh:8x8"), ("rowag.json", "mesh:8x8"), ("rowar.json", "mesh:8x8"),
                       ("subag.json", "mesh:8x8"), ("subar.json", "mesh:8x8")):
-    # Of any number of chunks, schedules of 64 ranks have 700,000 sends, which the judge counts for half a minute each.
+    # Of any number of chunks, schedules of 64 ranks have 700,000 sends, which the verifier counts for half a
+    # minute each.
     result = made("frontier", machine, name, "--time-limit", "3s", *(["--max-chunks", "12"] if machine == "mesh:8x8" else []))
     assert result["points"], name
     say(name, f"on {machine}: {len(result['points'])} points that are true, {'' if result['complete'] else 'not '}complete")
@@ -152,7 +159,8 @@ assert re.search(rf"seed 1: {4 * len(programs) + 4} programs, 0 refused, 0 diffe
 for name in programs:
     say(name, "compiled, four times, with other inputs and algorithms: what the interpreter says")
 
-# ---- Replicas: bits of 8 processes that differ, under the preload with libraries of the machines where many did.
+# ---- Replicas: bits of 8 processes that differ, under the preload with libraries of the machines where many
+# did.
 run(mpicc, "-O1", "-std=gnu11", "replica_bits.c", "-o", "replica_bits")
 for machine, ranks in (("full:8", 8), ("dgx1", 8), ("ring:4", 4)):
     (work / "spec.json").write_text(json.dumps({"machines": [machine], "collectives": ["allreduce"], "max_chunks": 2, "conflicts": 300}))

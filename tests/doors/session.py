@@ -1,4 +1,5 @@
-"""Running the program for one case of a door, and what all doors ask of its answers: exit codes, CPU time, one line of refusal, true results."""
+"""Running the program for one case of a door, and what all doors ask of its answers: exit codes, CPU time,
+one line of refusal, true results."""
 import collections
 import functools
 import json
@@ -46,8 +47,8 @@ class Session:
         (self.folder / name).write_text(text if isinstance(text, str) else json.dumps(text))
 
     def run(self, *arguments, codes, seconds=20, threads=1, refusals=NOTHING, lines_of_refusal=1, attempts=3):
-        """Exit code, standard output, standard error. Faults: another exit code, a signal, more CPU than `seconds`, a refusal that does
-        not match `refusals`, more than so many lines of it."""
+        """Exit code, standard output, standard error. Faults: another exit code, a signal, more CPU than
+        `seconds`, a refusal that does not match `refusals`, more than this many lines of it."""
         again = functools.partial(self.run, *arguments, codes=codes, seconds=seconds, threads=threads, refusals=refusals,
                                   lines_of_refusal=lines_of_refusal, attempts=attempts - 1)
         arguments = [str(word) for word in arguments]
@@ -85,7 +86,8 @@ class Session:
         if code < 0 or code not in codes | {2}:
             self.fault(f"{arguments[0]}: exit code {code}", (errors or text)[-300:])
             raise Found()
-        # The half second after a limit is one of the clock: a busy machine may give none of it to this process.
+        # The half second after a limit is one of the clock: a busy machine may give none of it to this
+        # process.
         if code == 3 and "--time-limit" in arguments and "before there was anything to tell" in errors:
             if attempts > 1:
                 return again()
@@ -102,7 +104,7 @@ class Session:
         return code, text, errors
 
     def run_other(self, *arguments, seconds):
-        """Exit code and all that was said, by another program than chorale."""
+        """Exit code and all that was reported, by another program than chorale."""
         self.commands.append(shlex.join(map(str, arguments)))
         self.counts["runs"] += 1
         try:
@@ -114,7 +116,7 @@ class Session:
         return done.returncode, done.stdout
 
     def run_with_mpi(self, ranks, *arguments):
-        """Exit code and all that was said, by processes of mpirun."""
+        """Exit code and all that was reported, by processes of mpirun."""
         environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         words = ["mpirun", "--oversubscribe", "-n", str(ranks)]
         self.commands.append(shlex.join([*words, "chorale", *arguments]))
@@ -154,7 +156,7 @@ class Session:
         return json.loads((self.folder / name).read_text())
 
 
-# ---------------------------------------------------------------------------------------------------------------- what all doors share
+# -- what all doors share ------------------------------------------------------------------------------------
 
 def machine_of(session, case):
     if isinstance(case["machine"], dict):
@@ -164,7 +166,7 @@ def machine_of(session, case):
 
 
 def question(session, case):
-    """The arguments that name the machine and the communication, and say what sums and switches may do."""
+    """The arguments that name the machine and the communication, and report what sums and switches may do."""
     words = [machine_of(session, case)]
     if isinstance(case["collective"], dict):
         session.write("c.json", case["collective"])
@@ -175,7 +177,7 @@ def question(session, case):
 
 
 def no_path(case):
-    """What a refusal may say where a rank cannot be reached."""
+    """What a refusal may report where a rank cannot be reached."""
     machine, asked = case["machine"], case["collective"]
     if not isinstance(machine, dict):
         return NOTHING
@@ -189,7 +191,7 @@ def options(space, effort):
 
 
 def ask_frontier(session, case, space, effort, seconds, name="r.json"):
-    """The exit code and the result, judged and checked."""
+    """The exit code and the result, verified and checked."""
     session.counts["frontiers"] += 1
     (session.folder / name).unlink(missing_ok=True)
     arguments = ["frontier", *question(session, case), *options(space, effort), "--json", name]
@@ -249,7 +251,7 @@ def cost(point):
 
 
 def few_of_any(session, result, truth, space):
-    """What is said of the least chunk counts of a frontier of any."""
+    """What is reported of the least chunk counts of a frontier of any."""
     closed = result["complete_chunks"]
     session.counts["any number of chunks against exhaustive search"] += 1
     for steps, rounds, chunks in truth:

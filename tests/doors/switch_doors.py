@@ -1,4 +1,5 @@
-"""Doors of machines with switches: ways through them that are chosen, and switches that multicast and reduce."""
+"""Doors of machines with switches: routes through them that are chosen, and switches that multicast and
+reduce."""
 import collections
 
 import exhaustive
@@ -10,7 +11,7 @@ from random_input import flip
 from session import ask_frontier, check, cost, covered, few_of_any, frontier_of
 
 
-# ------------------------------------------------------------------------------------------------------------------------- chosen ways
+# -- chosen ways ---------------------------------------------------------------------------------------------
 
 def make_ways(rng):
     if flip(rng, 0.06):
@@ -23,8 +24,9 @@ def make_ways(rng):
 
 
 def ways(session, case, rng):
-    """Frontiers over chosen ways say what holds over all ways: so no schedule over all of them, nor an exhaustive search of it, is better
-    than what they exclude, and none of theirs is better than what is possible there. Forged ways are refused."""
+    """Frontiers over chosen ways report what holds over all ways: so no schedule over all of them, nor an
+    exhaustive search of it, is better than what they exclude, and none of theirs is better than what is
+    possible there. Forged ways are refused."""
     _, result = ask_frontier(session, case, case["space"], limited(case), 1)
     session.counts["frontiers over ways"] += 1
     if "underlay" not in result["topology"]:
@@ -37,7 +39,7 @@ def ways(session, case, rng):
 
 
 def over_all_ways(session, case, rng, result):
-    # Ways that say that they are all leave nothing out: it is the same machine.
+    # Ways that report that they are all leave nothing out: it is the same machine.
     every = {**case, "machine": case["machine"]["underlay"]}
     _, second = ask_frontier(session, every, case["space"], limited(every), 1, "every.json")
     if "underlay" in second["topology"]:
@@ -64,7 +66,7 @@ def over_all_ways(session, case, rng, result):
             session.fault("frontier: over ways, better than possible", f"{cost(p)}, {truth}")
 
 
-# --------------------------------------------------------------------------------------------------------------------------- abilities
+# -- abilities -----------------------------------------------------------------------------------------------
 
 def make_abilities(rng):
     machine = random_input.switched(rng, rng.choice([2, 3, 3, 3, 4, 4]), most_switches=2)
@@ -80,7 +82,8 @@ def make_abilities(rng):
 
 
 def abilities(session, case, rng):
-    """What counts once is what docs/topologies.md says; and the frontiers are those of an exhaustive search that counts so."""
+    """What counts once is what docs/topologies.md states; and the frontiers are those of an exhaustive search
+    that counts so."""
     tiny(session, case, rng)
     result = session.result()
     session.counts["frontiers with abilities"] += 1
@@ -132,9 +135,10 @@ def implied(limit, others):
 
 
 def cables(machine):
-    """A limit for each cable over the ways through it: copies of one that comes from a rank count once if the switch that gets them
-    multicasts, what is for one rank if the switch that sends it reduces. Between switches nothing does where some can do the one and some the
-    other, but not all of them both what one can."""
+    """A limit for each cable over the routes through it: copies of one that comes from a rank count once if
+    the switch that gets them multicasts, what is for one rank if the switch that sends it reduces. Between
+    switches nothing does where some can do the one and some the other, but not all of them both what one
+    can."""
     ranks, wires = machine["ranks"], machine["links"]
     ways_ = random_input.ways_through(machine)
     able = {ability: {ranks + s for s in machine.get(ability, [])} for ability in ("multicast", "reduce")}

@@ -1,5 +1,6 @@
-// What emitted programs include of the standard library, precompiled for tests that compile many of them. That each
-// includes what it uses is seen by those that are compiled without this: see tests/scripts/emitted.cmake.
+// What emitted programs include of the standard library, precompiled for tests that compile many of them.
+// That each includes what it uses is seen by those that are compiled without this: see
+// tests/scripts/emitted.cmake.
 #include <algorithm>
 #include <array>
 #include <atomic>

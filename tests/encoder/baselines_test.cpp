@@ -1,5 +1,5 @@
 // The published encodings against ours, on every budget of random instances, and each decoded schedule by the
-// referee.
+// verifier.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

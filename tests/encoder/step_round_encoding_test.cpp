@@ -18,7 +18,7 @@ namespace {
 
 using test::ring;
 
-// Asks and, where there is a model, has the referee look at the decoded schedule.
+// Asks and, where there is a model, has the verifier look at the decoded schedule.
 template <typename Encoding>
 Verdict ask(const Topology& t, const Collective& c, const Budget& horizon, const Budget& budget,
             const EncodingOptions& options = {}) {

@@ -6,7 +6,7 @@
 
 namespace chorale::fuzz {
 
-// For as many ranks as the text is long, modulo 9: a file does not say for how many it is.
+// For as many ranks as the text is long, modulo 9: a file does not state for how many it is.
 void collective(std::string_view text) {
   refusing([&] {
     const int ranks = 1 + static_cast<int>(text.size() % 9);

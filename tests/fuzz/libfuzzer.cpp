@@ -128,7 +128,7 @@ void change(std::string& text, Random& random) {
     case 1:  // twice
       text.insert(part.begin, group + (what == What::Lines || group[0] == '<' ? "" : ","));
       break;
-    default: {  // in the place of another
+    default: {  // instead of another
       const Part other = any(all, random);
       if (other.begin < text.size()) text.replace(other.begin, other.end - other.begin, group);
     }

@@ -1,9 +1,9 @@
-// What is fuzzed: every reader of files, and whoever judges what it has read.
+// What is fuzzed: every reader of files, and whoever verifies what it has read.
 //
 // Each function takes any bytes for the text of a file. A reader may refuse them with InputError, which stays
-// inside; everything else that happens (another exception, a sanitizer's word, hours, gigabytes) is a finding. What was
-// read is written and read again, which has to give the same, and goes to its referees where it is small:
-// large ones are slow, not interesting.
+// inside; everything else that happens (another exception, a sanitizer's word, hours, gigabytes) is a
+// finding. What was read is written and read again, which has to give the same, and goes to its verifiers
+// where it is small: large ones are slow, not interesting.
 #pragma once
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Renumberings, as libraries have them. What was read is permutations: their inverse undoes them, and a ring of so many ranks and
-// links is the same machine when it is numbered there and back.
+// Renumberings, as libraries have them. What was read is permutations: their inverse undoes them, and a ring
+// of this many ranks and links is the same machine when it is numbered there and back.
 #include "ir/renumbering.h"
 #include "tests/fuzz/readers.h"
 

@@ -12,7 +12,7 @@ using enum CollectiveKind;
 
 constexpr Buffer kIn = Buffer::Input, kOut = Buffer::Output;
 
-// What follows from a row, written out by hand: the table is held against MPI's and NCCL's manuals here, not
+// What follows from a row, written out by hand: the table is compared with MPI's and NCCL's manuals here, not
 // against itself.
 struct Known {
   CollectiveKind kind;
@@ -24,8 +24,8 @@ struct Known {
 };
 
 // MPI_IN_PLACE: the input is taken from where the output goes; of Allgather and (at the root) Gather from the
-// rank's block of it. NCCL: sendbuff == recvbuff; of AllGather and Gather sendbuff == recvbuff + rank * count; of
-// ReduceScatter and Scatter recvbuff == sendbuff + rank * count.
+// rank's block of it. NCCL: sendbuff == recvbuff; of AllGather and Gather sendbuff == recvbuff + rank *
+// count; of ReduceScatter and Scatter recvbuff == sendbuff + rank * count.
 const Known kKnown[] = {
     {Broadcast, true, false, 1, 1, Reduce, {kOut, 0}, {kOut, 0}},
     {Scatter, true, false, 4, 1, Custom, {kIn, 0}, {kIn, 4}},

@@ -103,8 +103,8 @@ Subject random_subject(std::mt19937& random) {
   return s;
 }
 
-// Whatever is done to it, it is an embedding where the slow words say so. Allgathers of chosen ranks are one exactly
-// where the chosen ranks follow each other, so both answers come up often.
+// Whatever is done to it, it is an embedding where the slow words report it. Allgathers of chosen ranks are
+// one exactly where the chosen ranks follow each other, so both answers come up often.
 TEST(Embedding, IsRefusedExactlyWhereItIsNone) {
   std::mt19937 random(1);
   int good = 0, bad = 0;
@@ -137,7 +137,8 @@ TEST(Embedding, IsRefusedExactlyWhereItIsNone) {
   EXPECT_GT(bad, 1000);
 }
 
-// What the part's schedule does is what the whole does at the part's ranks, with the part's chunks, and nothing else.
+// What the part's schedule does is what the whole does at the part's ranks, with the part's chunks, and
+// nothing else.
 TEST(Embedding, DoesInTheWholeWhatThePartDoes) {
   std::mt19937 random(2);
   for (int trial = 0; trial < 300; ++trial) {
@@ -213,8 +214,8 @@ TEST(Embedding, HasItsLinksInTheWholeOrSaysWhichIsMissing) {
   }
 }
 
-// As composed AllReduces are: both halves keep all chunks where they are, and their blocks are windows of the vector.
-// Chunks of another rank's block would not be.
+// As composed AllReduces are: both halves keep all chunks where they are, and their blocks are windows of the
+// vector. Chunks of another rank's block would not be.
 TEST(Embedding, OfBothHalvesInAnAllReduce) {
   const Topology machine = named_topology("ring:4");
   const Collective whole = make_collective("allreduce", 4, 8);
@@ -231,8 +232,8 @@ Schedule any(const Topology& machine, const Collective& collective) {
   return incumbents(machine, collective).front().schedule;
 }
 
-// In every node a ReduceScatter, then an AllReduce of each place over the nodes, then in every node an Allgather: an
-// AllReduce, by parts that know nothing of each other. The referee looks at the result alone.
+// In every node a ReduceScatter, then an AllReduce of each place over the nodes, then in every node an
+// Allgather: an AllReduce, by parts that know nothing of each other. The verifier looks at the result alone.
 TEST(Embedding, AHierarchicalAllReduceIsMadeOfItsParts) {
   for (const auto& [nodes, devices] : {std::pair{2, 4}, {3, 2}, {4, 4}, {1, 4}, {3, 1}})
     for (int chunks : {1, 2}) {

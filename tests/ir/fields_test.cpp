@@ -1,4 +1,5 @@
-// Fields (ir/fields.h): random values come back from files as they were, and docs/schemas has the fields as they are.
+// Fields (ir/fields.h): random values come back from files as they were, and docs/schemas has the fields as
+// they are.
 #include "ir/fields.h"
 
 #include <fmt/format.h>
@@ -197,7 +198,7 @@ std::string schema_of(const FieldWords& words) {
     return "";
 }
 
-// If this fails, the message has what the file is to say, without blanks.
+// If this fails, the message has what the file is to state, without whitespace.
 template <typename Type>
 void is_in_schema(const std::string& name, const std::string& derived = "") {
   std::string schema = read_file(CHORALE_SOURCE "/docs/schemas/" + name + ".schema.json");

@@ -45,7 +45,7 @@ class Files : public testing::Test {
   std::string folder_ = {};
 };
 
-// The process may write files of so many bytes only, as on a full disk.
+// The process may write files of this many bytes only, as on a full disk.
 class SmallDisk {
  public:
   explicit SmallDisk(rlim_t bytes) {

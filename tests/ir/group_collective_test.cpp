@@ -1,4 +1,4 @@
-// Collectives of groups and with counts against what MPI's standard says of each rank's buffers.
+// Collectives of groups and with counts against what MPI's standard states of each rank's buffers.
 #include "ir/group_collective.h"
 
 #include <gtest/gtest.h>
@@ -49,8 +49,8 @@ TEST(GroupCollective, Names) {
             "allreduce of 20 ranks");
 }
 
-// Chunk k of what rank s has for rank d lies in the input behind what s has for those before d, and in the output behind
-// what comes from those before s.
+// Chunk k of what rank s has for rank d lies in the input behind what s has for those before d, and in the
+// output behind what comes from those before s.
 TEST(GroupCollective, CountsArePlacesAsInMpi) {
   for (unsigned seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

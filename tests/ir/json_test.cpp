@@ -47,7 +47,7 @@ TEST(Json, EveryCollectiveComesBack) {
   EXPECT_EQ(collective_from_json(to_json(custom), "test", 4), custom);
 }
 
-// A program's file says what it performs, root and chunks included.
+// A program's file reports what it performs, root and chunks included.
 TEST(Json, EveryProgramComesBackWithItsCollective) {
   const auto comes_back = [](const Collective& collective) {
     const BlockRank rank{.input_chunks = 2, .output_chunks = 2};
@@ -106,8 +106,8 @@ TEST(Json, EveryResultComesBack) {
   EXPECT_EQ(result_from_json(to_json(switched), "test"), switched);
 }
 
-// Before results stated where the Allgather of an AllReduce begins, and which cable a limit was made of, both were found
-// from sends and from names. Files without the fields are read as if they had them.
+// Before results stated where the Allgather of an AllReduce begins, and which cable a limit was made of, both
+// were found from sends and from names. Files without the fields are read as if they had them.
 TEST(Json, OlderResultsHaveTheirBorderAndCables) {
   const std::regex border(R"(, "reduce_scatter_steps": \d+)"), cables(R"(,"cables":\[[^}]*\]\])");
   const auto older = [&](const std::string& text) {
@@ -134,7 +134,8 @@ TEST(Json, OlderResultsHaveTheirBorderAndCables) {
   ASSERT_NE(older(text), text);
   EXPECT_EQ(topology_from_json(text, "new"), flat);
   EXPECT_EQ(topology_from_json(older(text), "older"), flat);
-  // Each rank has a cable to its leaf and one back, and the leaves have one each way; each is a limit over its routes.
+  // Each rank has a cable to its leaf and one back, and the leaves have one per direction; each is a limit
+  // over its routes.
   EXPECT_EQ(flat.limits.size(), 10U);
   for (const SharedLimit& limit : flat.limits) ASSERT_EQ(limit.cables.size(), 1U);
   for (const char* wrong : {"[[0]]", "[[0,1,2]]", "[[0,-1]]", "[0,1]", "{}"})
@@ -144,7 +145,7 @@ TEST(Json, OlderResultsHaveTheirBorderAndCables) {
         << wrong;
 }
 
-// Whatever is cut off, the reader says so and nothing else happens.
+// Whatever is cut off, the reader reports it and nothing else happens.
 TEST(Json, NoTruncationIsAccepted) {
   const std::string text = to_json(some_result());
   const std::size_t end = text.find_last_of('}');

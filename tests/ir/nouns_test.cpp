@@ -23,7 +23,7 @@ TEST(Topology, ReversedTwiceIsTheSame) {
   EXPECT_EQ(hops(t, {2}), (std::vector<int>{-1, -1, 0}));
 }
 
-// What a block is, by collective: the numbers of chunks and who holds and wants them.
+// What a block is, by collective: the numbers of chunks and who holds and needs them.
 TEST(Collective, HasTheChunksOfItsName) {
   const int n = 4, c = 3;
   const auto chunks = [&](const std::string& name) { return make_collective(name, n, c, 1).chunks.size(); };

@@ -1,4 +1,5 @@
-// Rows of options: what is made of them, and that the files that repeat them for others have them as they are.
+// Rows of options: what is made of them, and that the files that repeat them for others have them as they
+// are.
 #include "ir/option.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +36,8 @@ std::string schema_of(const OptionWords& words) {
          "}";
 }
 
-// Of each row: its line in the schema, and its key in the page. If this fails, the message has the line to write.
+// Of each row: its line in the schema, and its key in the page. If this fails, the message has the line to
+// write.
 TEST(Options, AreDescribedAsKeysOfASpecification) {
   const std::string schema = read_file(CHORALE_SOURCE "/docs/schemas/library-spec.schema.json");
   const std::string formats = read_file(CHORALE_SOURCE "/docs/formats.md");

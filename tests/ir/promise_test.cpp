@@ -49,7 +49,7 @@ TEST(Promise, a_difference_is_named) {
   EXPECT_EQ(promise.difference({{0, 1}}, wanted), "contains input[0] of rank 1, which does not belong there");
 }
 
-// Everybody's vector, in two chunks, added up by everybody: the chunks of all ranks at one position.
+// Everybody's vector, in two chunks, added up by all: the chunks of all ranks at one position.
 TEST(Promise, copies_with_one_position_are_added) {
   const Collective asked = make_collective("allreduce_by_gather", 3, 2);
   const Promise promise(asked);
@@ -59,7 +59,8 @@ TEST(Promise, copies_with_one_position_are_added) {
   EXPECT_EQ(promise.outputs(2).size(), 2U);
 }
 
-// Against a walk over all chunks, rank and slot, on odd collectives: some ranks, some positions, several owners.
+// Against a walk over all chunks, rank and slot, on odd collectives: some ranks, some positions, several
+// owners.
 TEST(Promise, says_what_the_chunks_say) {
   std::mt19937 random(7);
   const auto below = [&](int n) { return static_cast<int>(random() % static_cast<unsigned>(n)); };

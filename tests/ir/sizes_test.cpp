@@ -1,5 +1,5 @@
-// A short text may name any number. What it asks for is bounded before anything is allocated, in one line that
-// says where and what the most is.
+// A short text may name any number. What it asks for is bounded before anything is allocated, in one line
+// that reports where and what the most is.
 #include "ir/sizes.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +32,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 
-// What InputError says; "" if nothing is thrown.
+// What InputError states; "" if nothing is thrown.
 template <typename F>
 std::string refusal(const F& f) {
   try {
@@ -61,7 +61,8 @@ TEST(Sizes, OfACollective) {
   EXPECT_EQ(bytes_of(make_collective("allgather", 1000, 1)), 64 * 1000 + 4 * (1 + 1000) + 8 * 1'001'000);
 }
 
-// A program says how large its buffers are; its collective is not built where a block does not fit into any.
+// A program reports how large its buffers are; its collective is not built where a block does not fit into
+// any.
 TEST(Sizes, OfAProgramsCollective) {
   EXPECT_THAT(
       refusal([] {
@@ -105,8 +106,8 @@ constexpr const char* kEmptyPoint =
     R"({"steps":0,"rounds":0,"chunks":2,"method":"direct","on_frontier":true,"proven":false,"bound":[0,1],"gap":0,)"
     R"("seconds":0,"does":{"collective":"reducescatter","chunks":2},"schedule":[]})";
 
-// 449 bytes for a ReduceScatter of 4,096 ranks and two chunks a block: counts of all contributions of all chunks
-// at all ranks would be 137 GB. Nothing moves, so nothing has to be counted.
+// 449 bytes for a ReduceScatter of 4,096 ranks and two chunks per block: counts of all contributions of all
+// chunks at all ranks would be 137 GB. Nothing moves, so nothing has to be counted.
 TEST(Sizes, OfTheRefereesState) {
   const Result result = result_from_json(result_of(kEmptyPoint, "", 4096), "r.json");
   EXPECT_THAT(violations(result.topology, result.points[0].collective, result.points[0].schedule, 3),
@@ -274,7 +275,7 @@ TEST(Sizes, OfPlacements) {
     axes.push_back({"a" + std::to_string(i), 8});
   }
   EXPECT_THAT(refusal([&] { all_matrices(hierarchy, axes, {}); }), HasSubstr("over 1000000 placements"));
-  // Axes that stay inside the last level have one way each there, if that is large enough.
+  // Axes that stay inside the last level have in one direction each there, if that is large enough.
   Conditions conditions;
   hierarchy.levels.back().fan_out = 8 << 18;
   for (int i = 1; i < 8; ++i) hierarchy.levels[i - 1].fan_out = 1;
@@ -298,8 +299,8 @@ TEST(Sizes, OfNamedMachines) {
   EXPECT_NE(refusal([&] { named_hierarchy("a100:1000000000"); }), "");
 }
 
-// Thirty switches, each linked with each, and one rank that no way comes back to: no route at all, and more ways
-// to look for one than there are atoms. So the shortest are looked for, which is quick.
+// Thirty switches, each linked with each, and one rank that no way comes back to: no route at all, and more
+// ways to look for one than there are atoms. So the shortest are looked for, which is quick.
 TEST(Sizes, OfWaysThroughSwitches) {
   Topology maze{.name = "maze", .ranks = 2, .switches = 30};
   for (Node a = 2; a < 32; ++a)

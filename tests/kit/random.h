@@ -1,5 +1,6 @@
-// The kit of random machines and communications: what nobody named. Everything comes from the generator that is
-// given, so a seed says a case. What a test asks for, it says by the fields of Machines and Communications.
+// The kit of random machines and communications: what nobody named. Everything comes from the generator that
+// is given, so a seed states a case. What a test asks for, it states by the fields of Machines and
+// Communications.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +25,7 @@ inline int between(std::mt19937& random, int least, int most) {
   return least + below(random, most - least + 1);
 }
 
-// At least so many of the ranks, in order.
+// At least this many of the ranks, in order.
 inline RankSet some_ranks(std::mt19937& random, int ranks, int at_least = 1) {
   std::vector<Rank> all(ranks);
   std::iota(all.begin(), all.end(), 0);
@@ -41,7 +42,7 @@ struct Machines {
   Joined joined = Joined::OneWayRing;
   int least_links = 0,
       most_links = -1;     // anywhere besides, also parallel ones; -1: fewer than 3 times the ranks
-  bool both_ways = false;  // of these, too: as wide the other way
+  bool both_ways = false;  // of these, too: as wide in the other direction
   bool parallel = true;
   int widest = 3;       // bandwidths of links and limits
   int most_failed = 0;  // links besides that are gone again
@@ -90,8 +91,8 @@ inline Topology random_machine(std::mt19937& random, const Machines& of = {}) {
   return t;
 }
 
-// Two rings through all ranks in random orders, both ways, without a link in common: four links out of each
-// rank, and four disjoint trees from any.
+// Two rings through all ranks in random orders, in both directions, without a link in common: four links out
+// of each rank, and four disjoint trees from any.
 inline Topology random_four_regular(std::mt19937& random, int ranks) {
   for (;;) {
     std::set<std::pair<Rank, Rank>> pairs;
@@ -120,8 +121,8 @@ struct Communications {
   int most_per_block = 4;              // chunks, of named ones
   int least_chunks = 1, most_chunks = 6;
   Relation relation = Relation::Any;  // of custom copies; of custom sums, Any
-  int alike = 1;                      // so many chunks of custom ones have the same relation, or fewer
-  bool unwanted = false;              // some custom chunks nobody wants
+  int alike = 1;                      // this many chunks of custom ones have the same relation, or fewer
+  bool unwanted = false;              // some custom chunks nobody needs
 };
 
 // Named ones with any root; groups, of which each does its own; any relation, so some chunks are where they

@@ -20,8 +20,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Two ranks that exchange their blocks: whole in one step, or by halves in two; a step takes 1 us, and so does a round of a
-// whole block of 1,000 bytes.
+// Two ranks that exchange their blocks: whole in one step, or by halves in two; a step takes 1 us, and so
+// does a round of a whole block of 1,000 bytes.
 Result exchange(CollectiveKind kind = CollectiveKind::Allgather) {
   const Topology pair{.name = "pair",
                       .ranks = 2,
@@ -57,7 +57,7 @@ class Library : public ::testing::Test {
                                  ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-// In the place of the recipe, which libraries do not have.
+// Instead of the recipe, which libraries do not have.
 Verified<Program> named(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
   const Collective& collective = schedule.collective();
   return unverified(Program{.collective = collective.kind, .steps = static_cast<int>(schedule->steps.size())},
@@ -85,7 +85,7 @@ TEST_F(Library, ChoosesTheFastestAndLowersItOnce) {
   EXPECT_EQ(lowered, 1);
 }
 
-// A latency of 1 us, 1,000 bytes a us: from 100,000 bytes a chunk on, what shares a port is serialized;
+// A latency of 1 us, 1,000 bytes a us: from 100,000 bytes per chunk on, what shares a port is serialized;
 // lowered once for each.
 TEST_F(Library, LongMessagesAreSerialized) {
   Algorithms library(write("a.json", to_json(exchange())));
@@ -126,13 +126,13 @@ TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
     throw InputError("a point", "cannot be lowered");
   };
   Algorithms other(directory_);
-  EXPECT_TRUE(other.has(kAsked, why));  // as all ranks say that loaded the same
+  EXPECT_TRUE(other.has(kAsked, why));  // as all ranks report that loaded the same
   EXPECT_EQ(other.choose(kAsked, {}, never, why), nullptr);
   EXPECT_THAT(why, HasSubstr("cannot be lowered"));
 }
 
-// Rank 0 has one block, rank 1 two: of the same collective with other counts, of the equal one, and where ranks sit in another
-// order than they are numbered, nothing is known.
+// Rank 0 has one block, rank 1 two: of the same collective with other counts, of the equal one, and where
+// ranks sit in another order than they are numbered, nothing is known.
 TEST_F(Library, CountsAreTakenAsTheyAre) {
   Result result = exchange();
   result.collective =
@@ -193,7 +193,7 @@ TEST_F(Library, WhatIsAddedComesAfterwards) {
   EXPECT_EQ(chosen->number, 2);
 }
 
-// A schedule that loses a chunk, and one that costs more than it says, are passed over: the lowering here
+// A schedule that loses a chunk, and one that costs more than it states, are passed over: the lowering here
 // believes all.
 TEST_F(Library, IsNotBelieved) {
   Result wrong = exchange();
@@ -307,7 +307,7 @@ class LibraryFile : public Library {
 
 TEST_F(LibraryFile, IsChosenFromByWhereRanksSit) {
   Result node = exchange(), rail = exchange();
-  rail.points.erase(rail.points.begin());  // to be told apart: two steps
+  rail.points.erase(rail.points.begin());  // to be distinguished: two steps
   put(node, {0, 0});
   put(rail, {0, 1});
   Algorithms library(path_);
@@ -320,12 +320,12 @@ TEST_F(LibraryFile, IsChosenFromByWhereRanksSit) {
   };
   EXPECT_EQ(steps({{.host = 4}, {.host = 4}}), 1);
   EXPECT_EQ(steps({{.host = 4}, {.host = 2}}), 2);
-  Algorithms only(write("rail.json", to_json(rail)));  // says nothing of hosts
+  Algorithms only(write("rail.json", to_json(rail)));  // implies nothing about hosts
   EXPECT_NE(only.choose(kAsked, {{.host = 4}, {.host = 4}}, judged, why), nullptr);
 }
 
 // Numbers of another machine ended a program by a signal; an answer to another question, and hosts of more
-// ranks, are said.
+// ranks, are reported.
 TEST_F(LibraryFile, WhatDoesNotBelongTogetherIsNotLoaded) {
   put(exchange(), {0, 0, 1});
   EXPECT_THAT(Algorithms(path_).complaints(), ::testing::ElementsAre(HasSubstr("place with other ranks")));

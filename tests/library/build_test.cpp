@@ -38,7 +38,7 @@ class Building : public ::testing::Test {
   }
   ~Building() override { std::filesystem::remove(path_); }
 
-  // What is kept is not judged here.
+  // What is kept is not verified here.
   static Searched found(const LibraryQuestion& question, Stopped stopped = Stopped::No) {
     return {.result =
                 Result{.topology = question.topology, .collective = question.collective, .stopped = stopped}};
@@ -91,8 +91,8 @@ TEST_F(Building, GivesTheLastOneTheProcessorsOfOthers) {
   EXPECT_THAT(jobs, ElementsAre(8));
 }
 
-// Why there is no answer is said of each question; what was interrupted is not kept, since it would be found
-// instead of a search that can do better.
+// Why there is no answer is reported of each question; what was interrupted is not kept, since it would be
+// found instead of a search that can do better.
 TEST_F(Building, SaysWhatIsMissing) {
   const BuildReport report =
       build(keeper_, questions_, [](const LibraryQuestion& question, int, const std::function<bool()>&) {

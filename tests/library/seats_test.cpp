@@ -48,7 +48,8 @@ TEST(Seats, HostsAreNumberedAsRanksComeToThem) {
   EXPECT_THAT(seats, ElementsAre(Seat{0, 7}, Seat{1, 0}, Seat{0, 3}, Seat{2, 0}, Seat{1, 9}));
 }
 
-// By the definition: the seats of what a rank is called are as many, and as they are told apart, as the machine's.
+// By the definition: the seats of what a rank is called are as many, and as they are distinguished, as the
+// machine's.
 TEST(Seats, RandomGroupsSitAsTheMachineDoes) {
   const unsigned seed = 20261123;
   SCOPED_TRACE(seed);
@@ -83,8 +84,8 @@ TEST(Seats, RandomGroupsSitAsTheMachineDoes) {
   EXPECT_GT(seen, 200);
 }
 
-// A collective whose ranks are called otherwise is that collective, with the root that is meant; chunks may come in another
-// order. From the definition of the collective, which knows nothing of renaming.
+// A collective whose ranks are called otherwise is that collective, with the root that is meant; chunks may
+// come in another order. From the definition of the collective, which knows nothing of renaming.
 TEST(Renamed, CollectivesAreThemselves) {
   std::mt19937 dice(7);
   const auto sorted = [](std::vector<ChunkSpec> chunks) {

@@ -262,7 +262,7 @@ TEST(NcclApi, CallsDoNotMeetInScratch) {
       const Shape shape{.elements = 100 + 37 * i, .in_place = i % 3 == 0};
       all.push_back(std::make_unique<Buffers>(c, shape, mine));
       require(call(c, shape, all.back()->input(), all.back()->output(), i % 2 ? mine : other), "call");
-      // NCCL too wants the streams of a communicator to be ordered alike everywhere.
+      // NCCL too needs the streams of a communicator to be ordered alike everywhere.
       if (i % 2 == 0) require(cudaStreamSynchronize(other.stream), "synchronize");
       if (i % 2 == 1) require(cudaStreamSynchronize(mine.stream), "synchronize");
     }

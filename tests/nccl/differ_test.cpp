@@ -106,7 +106,7 @@ TEST(Differ, NcclDoesItWhereRanksLoadedDifferentFiles) {
     EXPECT_EQ(ours(*a, *b, captured_first), std::vector<bool>(4, false));
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
               captured_first
-                  ? ""  // it was said before
+                  ? ""  // it was reported before
                   : "chorale: ranks 0 and 2 of 4 have loaded different algorithms: NCCL does their "
                     "collectives; give all ranks the same files\n");
     EXPECT_EQ(ours(*a, *none, captured_first), std::vector<bool>(4, false));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The printed programs over NCCL: compiled as they are against tests/nccl/shim and run with a thread a rank. Changed tables must
-be seen.
+"""The printed programs over NCCL: compiled as they are against tests/nccl/shim and run with a thread a rank.
+Changed tables must be seen.
 
 Usage: emit.py CHORALE CXX SHIM_HEADERS SHIM_LIBRARY FLAGS, the folder of tests/scripts/emitted.cmake.
 """
@@ -73,13 +73,13 @@ for kind in ("float32", "bfloat16", "float64", "int32"):
     differ = [int(number) for number in re.findall(r", 0 wrong, (\d+) slots with ranks that differ, as they may$", output, re.M)]
     assert differ and all((number > 0) == (kind != "int32") for number in differ), output
 
-# It says what it cannot use.
+# It reports what it cannot use.
 first = programs[0].with_suffix("")
 assert "usage" in run(first, "5", "0", code=2)
 assert "needs 4 GPUs in this machine, found 2" in run(first, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
 
-# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements. Each changes one number, and all
-# of a program's are compiled into one, which takes the one that it is told.
+# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements. Each changes one
+# number, and all of a program's are compiled into one, which takes the one that it is told.
 text = programs[0].read_text()
 tables = text[text.index("StepMessage kMessages[]"):]
 message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), (\d+)\},\n", tables)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The emitted programs for GPUs (peers.cu, multimem.cu, and virtual_ranks.cu for one GPU), compiled as they are against stand-ins for CUDA, NCCL's device interface and
-MPI, under ThreadSanitizer: one node, several nodes, every rank a node of its own. A signal that comes before its data must be seen.
+"""The emitted programs for GPUs (peers.cu, multimem.cu, and virtual_ranks.cu for one GPU), compiled as they
+are against stand-ins for CUDA, NCCL's device interface and MPI, under ThreadSanitizer: one node, several
+nodes, every rank a node of its own. A signal that comes before its data must be seen.
 
 Usage: peers.py CHORALE CXX SHIMS, the folder that has shim/ and shim_mpi/, FLAGS, that of tests/scripts/emitted.cmake.
 """
@@ -88,7 +89,7 @@ for defines in [], ["-DELEMENT=chorale::Float16", "-DWIDEN"]:
     assert "4 virtual ranks on a stand-in for a GPU" in text, text
     rows += right(text)
 
-# It says what it cannot do.
+# It reports what it cannot do.
 assert "needs 4 ranks: mpirun -n 4" in execute(ring, 3, 3, ["-b", 64, "-e", 64], code=2).stderr
 assert "cannot all be resident: use -s" in execute(ring, 4, 4, ["-s", 200], code=2).stderr
 print(f"{len(algorithms)} algorithms, {rows} sizes on one node, on several, by a switch and on one GPU, 0 wrong, no race; two faults were seen")

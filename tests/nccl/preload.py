@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""An unmodified program over NCCL, with and without the preload library: the same results, and our algorithms were used.
+"""An unmodified program over NCCL, with and without the preload library: the same results, and our algorithms
+were used.
 
 NCCL and the devices are tests/nccl/shim, threads of one process. Usage: preload.py CHORALE LIBRARY PROGRAM
 """
@@ -67,7 +68,7 @@ for over, own, ours_wins in [("mpi", 1, 1), ("nccl", 9, 1), ("nccl", 1, 0)]:
     assert ours == plain and (used(log)[0] > 0) == ours_wins, (over, own, log)
     assert ("its own was measured to be faster: 1 us against 5 us" in log) == (ours_wins == 0), log
 
-# Nothing at hand, or nothing that can be read: NCCL does it all, and it is said why.
+# Nothing at hand, or nothing that can be read: NCCL does it all, and it is reported why.
 ours, log = replaced("")
 assert ours == plain and used(log)[0] == 0 and "no algorithms were given" in log, log
 (work / "broken.json").write_text("{")

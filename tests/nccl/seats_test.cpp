@@ -1,6 +1,7 @@
-// Communicators over NCCL are matched to a library by where their ranks sit: hosts by their names, GPUs of a host by their PCI
-// addresses. The machine is a chain of two hosts of two, one way only, so that nothing is alike and only one rank can be the
-// root of a broadcast: the one that sits where the chain begins.
+// Communicators over NCCL are matched to a library by where their ranks sit: hosts by their names, GPUs of a
+// host by their PCI addresses. The machine is a chain of two hosts of two, in one direction only, so that
+// nothing is alike and only one rank can be the root of a broadcast: the one that sits where the chain
+// begins.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -43,7 +44,8 @@ class Chain {
           .string();
 };
 
-// Roots whose broadcasts are ours, where rank n is a process on hosts[n] with GPU gpus[n]; data arrive with all of them.
+// Roots whose broadcasts are ours, where rank n is a process on hosts[n] with GPU gpus[n]; data arrive with
+// all of them.
 std::vector<int> roots(const std::string& library, const std::vector<std::string>& hosts,
                        const std::vector<int>& gpus) {
   std::vector<std::unique_ptr<NcclCollectives>> processes;

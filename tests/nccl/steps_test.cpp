@@ -1,4 +1,4 @@
-// Plans of steps, and what is said when a rank does not keep to its plan.
+// Plans of steps, and what is reported when a rank does not keep to its plan.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST(StepPlan, ConsecutiveChunksAreOneMessage) {
   EXPECT_EQ(messages(make_step_plan(tables, 1, 0)), 0u);
 }
 
-// A ring's ReduceScatter adds one chunk a step: one launch with one sum of two sources.
+// A ring's ReduceScatter adds one chunk per step: one launch with one sum of two sources.
 TEST(StepPlan, AStepIsOneLaunch) {
   const StepProgram program = by_hand("ring_allreduce", 4);
   const StepPlan plan = make_step_plan(program.tables(), 2, 1000);
@@ -105,7 +105,8 @@ TEST(NcclSteps, LongSumsAreCut) {
               5 * sources * (sources - 1) / 2 + sources * e + 100 * e);
 }
 
-// In place: the last of many sources lies where the sum goes, and is not lost when the first part of it is written.
+// In place: the last of many sources lies where the sum goes, and is not lost when the first part of it is
+// written.
 TEST(NcclSteps, WhatLiesUnderALongSumIsAddedFirst) {
   constexpr int sources = 300;
   const DeviceMemory memory(sources * 5 * sizeof(int));
@@ -124,7 +125,7 @@ TEST(NcclSteps, WhatLiesUnderALongSumIsAddedFirst) {
   for (int e = 0; e < 5; ++e) EXPECT_EQ(last[e], 5 * sources * (sources - 1) / 2 + sources * e);
 }
 
-// Four ranks do a ring AllReduce, rank 1 by a changed plan. What each rank says.
+// Four ranks do a ring AllReduce, rank 1 by a changed plan. What each rank states.
 std::vector<std::string> said(const std::function<void(StepPlan&)>& change) {
   const StepProgram program = by_hand("ring_allreduce", 4);
   return on_gpus(4, [&](GpuRank& mine) {

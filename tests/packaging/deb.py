@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The package for Debian: made, and read again with dpkg-deb. That it installs and works where nothing else is, packaging/clean_root.sh
-shows, which takes minutes and a network.
+"""The package for Debian: made, and read again with dpkg-deb. That it installs and works where nothing else
+is, packaging/clean_root.sh shows, which takes minutes and a network.
 
 Usage: deb.py CPACK BUILD
 """
@@ -50,7 +50,7 @@ for path in ("usr/bin/chorale", "usr/lib/libchorale.so", f"usr/lib/libchorale.so
 assert not [path for path in files if "python" in path or path.endswith((".a", ".py", ".gcda"))], files
 assert all(path.startswith("usr/") for path in files), files
 
-# There is no licence, and it says so; of what is compiled in there are, and they are there.
+# There is no licence, and it reports it; of what is compiled in there are, and they are there.
 run("dpkg-deb", "--extract", str(package), str(work / "said"))
 words = (work / "said/usr/share/doc/chorale/copyright").read_text()
 assert words.startswith("Chorale has no licence.") and not any((build.parent.parent / name).exists() for name in ("LICENSE", "COPYING")), words

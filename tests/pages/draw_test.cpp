@@ -24,7 +24,8 @@ int count(const Picture& p, Kind kind) {
       std::ranges::count_if(p.nodes, [&](const PictureNode& n) { return n.kind == kind; }));
 }
 
-// No two nodes touch, everything is on the paper, and every link's way leads from its source to its destination.
+// No two nodes touch, everything is on the paper, and every link's way leads from its source to its
+// destination.
 void expect_sound(const Topology& t, const Picture& p) {
   ASSERT_GE(p.nodes.size(), static_cast<std::size_t>(t.ranks)) << t.name;
   for (std::size_t a = 0; a < p.nodes.size(); ++a) {
@@ -53,7 +54,8 @@ void expect_sound(const Topology& t, const Picture& p) {
   }
 }
 
-// The same machine with its ranks numbered otherwise and its links in another order: a file says no more than its links.
+// The same machine with its ranks numbered otherwise and its links in another order: a file states no more
+// than its links.
 Topology shuffled(const Topology& t, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<Rank> rank(t.ranks);
@@ -102,7 +104,7 @@ TEST(Picture, SaysWhatEachMachineIs) {
   }
 }
 
-// hypercube:4 is the graph of torus:4x4: the numbering says which of the two is meant.
+// hypercube:4 is the graph of torus:4x4: the numbering reports which of the two is meant.
 TEST(Picture, TellsTheTorusFromTheHypercubeByItsNumbers) {
   EXPECT_EQ(drawn("hypercube:4").shape, "hypercube of 4 dimensions");
   EXPECT_EQ(drawn("torus:4x4").shape, "torus 4 x 4");
@@ -127,14 +129,15 @@ TEST(Picture, Dgx1IsTwoQuads) {
     for (Rank b : {4, 5, 6, 7}) EXPECT_LT(p.nodes[a].at.x, p.nodes[b].at.x);
 }
 
-// dgx2 was a hairball of 240 lines: it is 16 wires to a switch, and so many in a file without names.
+// dgx2 was a hairball of 240 lines: it is 16 wires to a switch, and this many in a file without names.
 TEST(Picture, SwitchesAreDrawn) {
   Topology t = named_topology("dgx2");
   for (SharedLimit& limit : t.limits) limit.name = "";
   const Picture p = picture_of(t);
   EXPECT_EQ(count(p, Kind::Switch), 1);
   EXPECT_EQ(p.wires.size(), 16u);
-  // A ring whose ranks send and receive one chunk a round has the same limits, and no switch: it does not reach all.
+  // A ring whose ranks send and receive one chunk per round has the same limits, and no switch: it does not
+  // reach all.
   Topology ring = named_topology("ring:6");
   for (Rank r = 0; r < 6; ++r) {
     SharedLimit out{.name = "port out"}, in{.name = "port in"};
@@ -176,7 +179,7 @@ Topology fat_tree() {
 
 TEST(Picture, FatTreeIsATree) {
   Topology t = flatten(fat_tree());
-  for (SharedLimit& limit : t.limits) limit.name = "";  // their cables say what they were
+  for (SharedLimit& limit : t.limits) limit.name = "";  // their cables report what they were
   const Picture p = picture_of(t);
   EXPECT_EQ(p.shape, "switches in 2 layers");
   EXPECT_EQ(count(p, Kind::Switch), 6);

@@ -36,7 +36,7 @@ TEST(Html, HoldsTheResult) {
     EXPECT_EQ(point["schedule"].size(), result.points[i].schedule.steps.size());
     EXPECT_EQ(point["certificate"], i == 0 ? "first" : i == 1 ? "second" : "");
     EXPECT_EQ(point["proven"], result.points[i].proven);
-    // Every rank starts with nothing that it wants but the root, and ends with all of it.
+    // Every rank starts with nothing that it needs but the root, and ends with all of it.
     EXPECT_EQ(point["progress"].size(), result.points[i].schedule.steps.size() + 1);
     EXPECT_EQ(point["progress"].back(), point["wanted"]);
     EXPECT_NE(point["progress"].front(), point["wanted"]);
@@ -78,7 +78,8 @@ TEST(Html, TitlesSayWhatIsShown) {
   EXPECT_EQ(page_title(result), words);
   EXPECT_NE(to_html(result).find("<title>" + words + "</title>"), std::string::npos);
 
-  // Names come from files: no markup, no control characters, and no mark of the template that is filled with data.
+  // Names come from files: no markup, no control characters, and no mark of the template that is filled with
+  // data.
   result.topology.name = "a</title><script>alert(1)</script>\x1b@DATA@";
   const std::string page = to_html(result);
   EXPECT_NE(page.find("<title>a&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;\\u001b@DATA@ broadcast"),

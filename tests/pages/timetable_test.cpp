@@ -11,7 +11,7 @@
 namespace chorale {
 namespace {
 
-// Counts anew, from the topology alone: in no round does a link or a limit carry more than its bandwidth.
+// Counts again, from the topology alone: in no round does a link or a limit carry more than its bandwidth.
 void expect_obeyed(const Topology& t, const Step& step, const std::vector<int>& rounds,
                    const std::string& what) {
   ASSERT_EQ(rounds.size(), step.sends.size()) << what;
@@ -30,7 +30,7 @@ void expect_obeyed(const Topology& t, const Step& step, const std::vector<int>& 
   }
 }
 
-// A step of so many rounds into which no further send over any link fits; `chunk` counts up.
+// A step of this many rounds into which no further send over any link fits; `chunk` counts up.
 Step full_step(const Topology& t, int rounds, unsigned seed) {
   std::mt19937 random(seed);
   std::vector<LinkId> order;
@@ -51,8 +51,8 @@ Step full_step(const Topology& t, int rounds, unsigned seed) {
   return step;
 }
 
-// Review 18: all 240 dots of dgx2's one step flew in the first of its 15 rounds. Each port sends and receives 15, so every
-// round is full: first fit finds nothing.
+// Review 18: all 240 dots of dgx2's one step flew in the first of its 15 rounds. Each port sends and receives
+// 15, so every round is full: first fit finds nothing.
 TEST(Timetable, AllPairsOfDgx2FillFifteenRounds) {
   const Topology t = named_topology("dgx2");
   Step step{.rounds = 15};
@@ -60,7 +60,8 @@ TEST(Timetable, AllPairsOfDgx2FillFifteenRounds) {
   expect_obeyed(t, step, rounds_of_sends(t, step), "dgx2");
 }
 
-// Links with one limit at each end, each bound on its own, are edges of a bipartite graph: there always is an answer (Koenig).
+// Links with one limit at each end, each bound on its own, are edges of a bipartite graph: there always is an
+// answer (Koenig).
 TEST(Timetable, OneLimitAtEachEndAlwaysFits) {
   for (const char* name : {"hub:4", "hub:7", "dgx2", "dgx-a100:2", "dgx-a100:3", "torus:4x4", "dgx1"}) {
     const Topology t = flatten(named_topology(name));
@@ -71,8 +72,8 @@ TEST(Timetable, OneLimitAtEachEndAlwaysFits) {
   }
 }
 
-// Any two of three links together one chunk a round: two rounds carry one chunk over each by the sums (2 <= 2), and not
-// whole, since two of them would share a round.
+// Any two of three links together one chunk per round: two rounds carry one chunk over each by the sums (2 <=
+// 2), and not whole, since two of them would share a round.
 TEST(Timetable, StreamsWhatFitsByTheSumOnly) {
   Topology t{.ranks = 4};
   for (Rank r : {1, 2, 3}) t.links.push_back({.src = 0, .dst = r});
@@ -84,7 +85,8 @@ TEST(Timetable, StreamsWhatFitsByTheSumOnly) {
   expect_obeyed(t, step, rounds_of_sends(t, step), "three rounds");
 }
 
-// Limits of random sets of links: where an answer is given, it is one; and one is given where exhaustive search has one.
+// Limits of random sets of links: where an answer is given, it is one; and one is given where exhaustive
+// search has one.
 bool exists(const Topology& t, const Step& step, std::vector<int>& rounds) {
   const std::size_t i = rounds.size();
   if (i == step.sends.size()) return true;

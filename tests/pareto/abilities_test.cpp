@@ -1,5 +1,5 @@
-// Machines whose switches multicast and reduce: what everybody says of them is held against a judge who tries all schedules of
-// very small ones and counts by the words of ir/topology.h, in code of its own.
+// Machines whose switches multicast and reduce: what all report of them is compared with a verifier who tries
+// all schedules of very small ones and counts by the words of ir/topology.h, in code of its own.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -65,7 +65,7 @@ class Judge {
  public:
   Judge(const Topology& t, const Collective& c) : t_(t), c_(c), chunks_(static_cast<int>(c.chunks.size())) {}
 
-  // The fewest rounds in at most so many steps.
+  // The fewest rounds in at most this many steps.
   int fewest(int steps) {
     Values start(static_cast<std::size_t>(chunks_) * t_.ranks, 0);
     for (Chunk c = 0; c < chunks_; ++c)
@@ -273,7 +273,7 @@ TEST(Abilities, AreKeptByFilesAndByTurningRoundTwice) {
       // Turning round and removing switches are one, in either order.
       EXPECT_EQ(abilities_of(flatten(reversed(t))), abilities_of(reversed(flatten(t))));
       Topology read = topology_from_json(to_json(t), "t");
-      if (!abilities_of(t).any()) read.abilities = t.abilities;  // none said is none
+      if (!abilities_of(t).any()) read.abilities = t.abilities;  // none stated is none
       EXPECT_EQ(read, t);
     }
 }
@@ -284,8 +284,8 @@ Result frontier_of(const std::string& machine, const std::string& name, const Ab
   return search_frontier(t, make_collective(name, t.ranks, 1), {.max_chunks = chunks});
 }
 
-// One copy leaves the root, and a switch makes three of it. Each rank has three chunks to receive, one a round. A sum goes up
-// once from each rank, and comes down once to each.
+// One copy leaves the root, and a switch makes three of it. Each rank has three chunks to receive, one a
+// round. A sum goes up once from each rank, and comes down once to each.
 TEST(Abilities, KnownAnswersOnAHub) {
   struct Row {
     const char* name;
@@ -309,9 +309,10 @@ TEST(Abilities, KnownAnswersOnAHub) {
   }
 }
 
-// Two leaves with two ranks each, and one spine: up and down every wire the sum once and the result once, so an AllReduce of one
-// chunk has two steps of a round. Of four chunks, one for each rank, a rank's cable takes three up in the first step and three
-// down in the second. Of eight the halves meet: 3 + 4 + 3 rounds, and not 6 + 6.
+// Two leaves with two ranks each, and one spine: up and down every wire the sum once and the result once, so
+// an AllReduce of one chunk has two steps of a round. Of four chunks, one for each rank, a rank's cable takes
+// three up in the first step and three down in the second. Of eight the halves meet: 3 + 4 + 3 rounds, and
+// not 6 + 6.
 TEST(Abilities, SumsAndCopiesBetweenSwitches) {
   const Topology t =
       flatten(load_topology("leaf-spine:2x2x1", {.switches = {.multicast = true, .reduce = true}}));
@@ -324,7 +325,8 @@ TEST(Abilities, SumsAndCopiesBetweenSwitches) {
   }
 }
 
-// The links of rank 0 are slower to begin, so time is simulated: three copies, each over a link of its own, leave at once.
+// The links of rank 0 are slower to begin, so time is simulated: three copies, each over a link of its own,
+// leave at once.
 TEST(Abilities, SimulatedTimeHasACopyOnACableOnce) {
   Topology t = load_topology("hub:4", {.switches = {.multicast = true}});
   Schedule broadcast{.steps = {{.rounds = 1}}};
@@ -347,7 +349,8 @@ TEST(Abilities, NeedASwitch) {
   EXPECT_EQ(load_topology("hub:4", {.switches = {.reduce = true}}).name, "hub:4 whose switches reduce");
 }
 
-// Where one switch multiplies and the other adds up, wires between them count every send (docs/topologies.md).
+// Where one switch multiplies and the other adds up, wires between them count every send
+// (docs/topologies.md).
 TEST(Abilities, WiresBetweenUnlikeSwitchesOnlyForward) {
   Topology t = load_topology("leaf-spine:2x2x1");
   t.abilities = {{.multicast = true}, {.reduce = true}, {.reduce = true}};

@@ -100,8 +100,8 @@ TEST(AnyChunks, AskingForMoreFindsNoLess) {
     }
 }
 
-// A claim about one chunk count says nothing of another, however many there are; and what is said of all has
-// to be shown so.
+// A claim about one chunk count implies nothing about another, however many there are; and what is reported
+// of all has to be shown so.
 TEST(AnyChunks, FalseClaimsAreFound) {
   Result result = search("ring:4", "allgather");
   ASSERT_TRUE(result.complete);
@@ -162,7 +162,7 @@ TEST(AnyChunks, RatesAreRoundedTowardsLess) {
   EXPECT_EQ(any.rounds, 7);
   EXPECT_EQ(any.chunks, 6);
   EXPECT_EQ(fault(dgx1, make_collective("allgather", 8, 1), any), std::nullopt);
-  // Each block of three over a link of 99,991 chunks a round: 2/99,991 rounds, beyond what is counted.
+  // Each block of three over a link of 99,991 chunks per round: 2/99,991 rounds, beyond what is counted.
   const Topology wide{.name = "wide",
                       .ranks = 3,
                       .links = {{.src = 0, .dst = 1, .bandwidth = 99'991},

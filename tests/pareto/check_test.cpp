@@ -1,4 +1,5 @@
-// A result is believed only as far as its check goes: every change that makes it say something else is found.
+// A result is believed only as far as its check goes: every change that makes it state something else is
+// found.
 #include "pareto/check.h"
 
 #include <gmock/gmock.h>
@@ -92,7 +93,8 @@ TEST(CheckResult, FindsMissingClaims) {
   EXPECT_FALSE(faults_after([](Result& r) { r.claims.clear(); }).empty());
 }
 
-// A claim of so many chunks that its collective would not fit was refused without a word of where it stands.
+// A claim of this many chunks that its collective would not fit was refused without a word of where it
+// stands.
 TEST(CheckResult, NamesTheClaimThatIsTooLarge) {
   const int last = static_cast<int>(std::ssize(sound().claims)) - 1;
   const std::vector<Fault> faults = faults_after([&](Result& r) { r.claims[last].chunks = 1'000'000'000; });
@@ -102,8 +104,9 @@ TEST(CheckResult, NamesTheClaimThatIsTooLarge) {
                                                    "]: collective broadcast: 1000000000 chunks per block"));
 }
 
-// How much is looked at grows as the file does: with a collective made anew for each claim, every point compared
-// with every other, and every claim looked up for every number of steps, this one took minutes, and larger ones hours.
+// How much is looked at grows as the file does: with a collective made again for each claim, every point
+// compared with every other, and every claim looked up for every number of steps, this one took minutes, and
+// larger ones hours.
 TEST(CheckResult, ManyClaimsAndPoints) {
   Result result{.topology = named_topology("full:64"), .collective = make_collective("alltoall", 64, 1)};
   result.space = {.min_chunks = 1, .max_chunks = 20, .max_steps = 5000};
@@ -118,7 +121,7 @@ TEST(CheckResult, ManyClaimsAndPoints) {
                                               "openings: are not those that points and claims leave")));
 }
 
-// Each split of a long schedule into a ReduceScatter and an Allgather was refereed: hours for this one.
+// Each split of a long schedule into a ReduceScatter and an Allgather was verified: hours for this one.
 TEST(CheckResult, LongCompositions) {
   Result result = search_frontier(named_topology("ring:4"), make_collective("allreduce", 4, 1),
                                   {.min_chunks = 1, .max_chunks = 1});
@@ -146,7 +149,8 @@ TEST(CheckResult, LongCompositions) {
   // The last sends of the ReduceScatter and the first of the Allgather in another order: no longer.
   std::erase_if(steps, [](const Step& s) { return s.sends.empty(); });
   ASSERT_EQ(steps.size(), whole);
-  // Where the Allgather begins is stated, and checked: a step earlier or later is wrong, and so is any other place.
+  // Where the Allgather begins is stated, and checked: a step earlier or later is wrong, and so is any other
+  // place.
   composed->reduce_scatter_steps = border;
   EXPECT_TRUE(method_faults().empty());
   for (const int other :
@@ -187,7 +191,7 @@ TEST(CheckResult, FindsFalseMarks) {
   EXPECT_FALSE(faults_after([](Result& r) { r.claims.clear(); }).empty());
 }
 
-// A false "complete" is decided from the claims, whatever else the file says.
+// A false "complete" is decided from the claims, whatever else the file states.
 TEST(CheckResult, FindsWhatIsNotComplete) {
   // A point of the frontier removed; all of them; the claims too; stopped, and yet complete.
   EXPECT_FALSE(faults_after([](Result& r) { r.points.erase(r.points.begin()); }).empty());
@@ -236,7 +240,7 @@ TEST(CheckResult, FindsFalseRefutationsOfAnyRounds) {
   EXPECT_FALSE(check_result(other, "", {}).faults.empty());
 }
 
-// What a search says whose formula is wrong: a false claim, and the formula's name.
+// What a search states whose formula is wrong: a false claim, and the formula's name.
 Result refuted_by(const RefutedFormula& formula, const Topology& topology, const Collective& asked, int steps,
                   int rounds) {
   Result result{.topology = topology, .collective = asked};
@@ -249,8 +253,8 @@ Result refuted_by(const RefutedFormula& formula, const Topology& topology, const
   return result;
 }
 
-// A proof that the formula has no model is right, and the claim is wrong: who asks the search's formula alone does
-// not notice, the plain formula names a schedule.
+// A proof that the formula has no model is right, and the claim is wrong: who asks the search's formula alone
+// does not notice, the plain formula names a schedule.
 void expect_noticed(const RefutedFormula& formula, const Topology& topology, const Collective& asked,
                     int steps, int rounds) {
   const Result result = refuted_by(formula, topology, asked, steps, rounds);
@@ -265,8 +269,8 @@ void expect_noticed(const RefutedFormula& formula, const Topology& topology, con
   EXPECT_EQ(report.refutations, 0);
 }
 
-// Pruned too much, as a wrong distance would: nothing goes over link 0. Two rounds are enough on the whole ring; on
-// what is left of it, three chunks come to rank 1 over one link.
+// Pruned too much, as a wrong distance would: nothing goes over link 0. Two rounds are enough on the whole
+// ring; on what is left of it, three chunks come to rank 1 over one link.
 TEST(CheckResult, NoticesAFormulaThatForgetsALink) {
   expect_noticed(
       [](const Topology& topology, const Collective& collective, const Claim& claim) {

@@ -1,5 +1,5 @@
-// Machines whose ways through switches are too many: some are chosen, and bounds are over all. Small ones, whose ways can all be
-// listed, say what is true: flatten() without choosing is slow and obvious.
+// Machines whose routes through switches are too many: some are chosen, and bounds are over all. Small ones,
+// whose routes can all be listed, report what is true: flatten() without choosing is slow and obvious.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -24,8 +24,8 @@ namespace {
 constexpr WayChoice kChoices[] = {WayChoice::Shortest, WayChoice::OneEach, WayChoice::OneHop,
                                   WayChoice::OneDigit, WayChoice::PowersOfTwo};
 
-// Leaves with one to three hosts each, one or two spines, trunks of any width, some of them missing, one way or doubled; now and
-// then a link from host to host, and a limit over two trunks out of a leaf.
+// Leaves with one to three hosts each, one or two spines, trunks of any width, some of them missing, in one
+// direction or doubled; now and then a link from host to host, and a limit over two trunks out of a leaf.
 Topology random_fabric(std::mt19937& random) {
   const auto below = [&](int n) { return static_cast<int>(random() % n); };
   const int leaves = 1 + below(3), spines = 1 + below(2);
@@ -59,8 +59,8 @@ Rate bound_of(const Topology& t, const Collective& c) {
   return rate_shown(t, c, fewest_rounds(t, c).certificate);
 }
 
-// What cuts and flows show of all ways listed, they show of the machine with its switches; and a pair that a way joins is a hop apart,
-// chosen or not.
+// What cuts and flows show of all routes listed, they show of the machine with its switches; and a pair that a
+// route joins is a hop apart, chosen or not.
 TEST(ChosenWays, BoundsAreThoseOfAllWays) {
   std::mt19937 random(7);
   for (int i = 0; i < 60; ++i) {
@@ -78,7 +78,7 @@ TEST(ChosenWays, BoundsAreThoseOfAllWays) {
         EXPECT_EQ(bound_of(some, c), bound_of(all, c)) << i << " " << name << " " << static_cast<int>(choice);
         EXPECT_EQ(fewest_steps(some, c).steps, fewest_steps(all, c).steps) << i << " " << name;
       }
-      // Partitions are searched for in two ways; neither may say what a schedule is better than.
+      // Partitions are searched for in two routes; neither may report what a schedule is better than.
       const Collective sum = make_collective("allreduce", machine.ranks, machine.ranks);
       const Rate bound = bound_of(some, sum);
       for (const Point& point : incumbents(all, sum))
@@ -87,8 +87,8 @@ TEST(ChosenWays, BoundsAreThoseOfAllWays) {
   }
 }
 
-// Of ways that are alike each is taken as often: fat-tree:8 has 128 hosts, an edge switch 4, so 496 ways lead from it to others,
-// 124 over each trunk, and 112 of the pod's 1,792 over each link to a core.
+// Of routes that are alike each is taken as often: fat-tree:8 has 128 hosts, an edge switch 4, so 496 routes lead
+// from it to others, 124 over each trunk, and 112 of the pod's 1,792 over each link to a core.
 TEST(ChosenWays, AreSpreadEvenly) {
   const Topology machine = load_topology("fat-tree:8");
   const Topology flat = flatten(machine);
@@ -99,7 +99,7 @@ TEST(ChosenWays, AreSpreadEvenly) {
   EXPECT_EQ(counts, (std::map<std::size_t, int>{{112, 256}, {124, 256}, {127, 256}}));
 }
 
-// A way that leads through a rank, a link that is wider than its way, a limit that is missing, and so on.
+// A route that leads through a rank, a link that is wider than its route, a limit that is missing, and so on.
 TEST(ChosenWays, ThatAreNoneAreRefused) {
   const Topology machine = load_topology("leaf-spine:3x2x2");
   const Topology good = flat_over(machine, chosen_ways(machine, WayChoice::OneEach));
@@ -129,7 +129,7 @@ TEST(ChosenWays, ThatAreNoneAreRefused) {
   }));
 }
 
-// A file in which a switch below chosen ways multicasts or reduces was read without that word, and its
+// A file in which a switch below chosen routes multicasts or reduces was read without that word, and its
 // bounds, which count every send, were accepted: an AllReduce in a star takes one round there, and was
 // "proven" to take two.
 TEST(ChosenWays, AbilitiesBelowAreRefusedByTheReader) {
@@ -146,7 +146,8 @@ TEST(ChosenWays, AbilitiesBelowAreRefusedByTheReader) {
   }
 }
 
-// A result of chosen ways is checked from its file alone, and what it says falsely of machine, ways or bounds is refused.
+// A result of chosen routes is checked from its file alone, and what it states falsely of machine, routes or
+// bounds is refused.
 TEST(ChosenWays, ResultsAreCheckedAgainstTheMachineBelow) {
   const Topology machine = load_topology("leaf-spine:3x2x2");
   const Topology flat = flat_over(machine, chosen_ways(machine, WayChoice::OneEach));
@@ -174,7 +175,7 @@ TEST(ChosenWays, ResultsAreCheckedAgainstTheMachineBelow) {
               }),
               0U)
         << name;
-    // A refutation is of the chosen ways only.
+    // A refutation is of the chosen routes only.
     EXPECT_GT(faults([](Result& r) {
                 r.claims.back().certificate = {.kind = Certificate::Kind::Refutation};
                 r.claims.back().steps = 2;
@@ -184,8 +185,8 @@ TEST(ChosenWays, ResultsAreCheckedAgainstTheMachineBelow) {
   }
 }
 
-// A machine with a shortcut below that nobody chose: two ranks of different leaves, joined by a wide switch over a longer way. Its bound is
-// lower than that of the chosen ways, and a claim of theirs is refused.
+// A machine with a shortcut below that nobody chose: two ranks of different leaves, joined by a wide switch
+// over a longer route. Its bound is lower than that of the chosen routes, and a claim of theirs is refused.
 TEST(ChosenWays, DoNotLowerWhatTheMachineCan) {
   // 0 and 1 on a switch of width 1; two more switches between them of width 3, a hop longer.
   Topology machine{.name = "detour", .ranks = 2, .switches = 3};

@@ -1,5 +1,5 @@
-// Cubes against the question that they are cut from, asked as a whole; what may not be concluded from them; and that who answers
-// them makes no difference.
+// Cubes against the question that they are cut from, asked as a whole; what may not be concluded from them;
+// and that who answers them makes no difference.
 #include "pareto/cubes.h"
 
 #include <gmock/gmock.h>
@@ -148,7 +148,7 @@ TEST(Cubes, OneThatIsNotKnownLeavesTheQuestionOpen) {
   for (CubeAnswer& answer : found.answers)
     if (answer.verdict == Verdict::Unsat) answer = {};
   EXPECT_EQ(put_together(ring, collective, found).verdict, Verdict::Sat);
-  at->point->schedule.steps.pop_back();  // somebody else's, and wrong
+  at->point->schedule.steps.pop_back();  // another program's, and wrong
   EXPECT_THROW(put_together(ring, collective, found), InputError);
   // No conflicts, no answer.
   CutQuestion lazy = question;
@@ -174,8 +174,8 @@ std::string without_seconds(Result result) {
   return to_json(result);
 }
 
-// Searched as a whole, and again and again with the answers of others until it has them all: one result. And what the search
-// says is accepted by the check, cube by cube.
+// Searched as a whole, and again and again with the answers of others until it has them all: one result. And
+// what the search states is accepted by the check, cube by cube.
 TEST(Cubes, WhoeverAnswersThemTheResultIsTheSame) {
   std::mt19937 random(3);
   int hard = 0, shown = 0, more = 0, agreed = 0;

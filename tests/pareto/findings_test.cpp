@@ -1,4 +1,4 @@
-// What is put together of what was found.
+// What is composed of what was found.
 #include "pareto/findings.h"
 
 #include <gtest/gtest.h>
@@ -65,9 +65,9 @@ TEST(Findings, WhatMeetsTheBoundIsNoTrifle) {
   EXPECT_EQ(result.points[2].cost, (Cost{.steps = 6, .rounds = 6 * kFiner, .chunks = 8 * kFiner}));
 }
 
-// On a ring of four, vectors of two chunks are gathered in 2 steps of 3 rounds, whole ones in 2 of 2 rounds: more
-// per chunk, in half as many messages. Where a message is what takes time, that is the fastest, whichever comes
-// first.
+// On a ring of four, vectors of two chunks are gathered in 2 steps of 3 rounds, whole ones in 2 of 2 rounds:
+// more per chunk, in half as many messages. Where a message is what takes time, that is the fastest,
+// whichever comes first.
 TEST(Findings, FewMessagesAreKeptWhereTheyAreTheFastest) {
   const Topology ring = flatten(named_topology("ring:4"));
   const Collective sum = make_collective("allreduce", 4, 1);

@@ -1,5 +1,5 @@
-// What is said of a formula's size before it is built is no less than what is built, so that a limit on the one
-// is a limit on the other.
+// What is reported of a formula's size before it is built is no less than what is built, so that a limit on
+// the one is a limit on the other.
 #include "pareto/formulas.h"
 
 #include <gtest/gtest.h>

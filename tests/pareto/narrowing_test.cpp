@@ -18,7 +18,7 @@ Topology machine(const std::string& name) {
   return flatten(named_topology(name));
 }
 
-// Within so many conflicts, or nothing.
+// Within this many conflicts, or nothing.
 template <class Encoding>
 std::optional<Schedule> solved(const Topology& topology, const Collective& collective, const Budget& budget,
                                const Narrowing& narrowing) {
@@ -120,7 +120,8 @@ TEST(Narrowing, FindsWhatTheFullFormulaDoesNot) {
   }
 }
 
-// Only sums that end at one rank each are told backwards, and what is found for the dual is a schedule of the sum.
+// Only sums that end at one rank each are told backwards, and what is found for the dual is a schedule of the
+// sum.
 TEST(SolvedQuestion, TurnsSumsOfOneDestination) {
   const Topology ring = machine("ring:4");
   for (const char* what : {"reduce", "reducescatter"}) {

@@ -100,7 +100,8 @@ TEST(IsProven, OfAllReduceAllFamiliesCount) {
   EXPECT_TRUE(is_proven(with_claims(claims, 1, "allreduce"), direct));
 }
 
-// A claim of a bound for at most 3 steps leaves them to 4; the k of k-synchronous lets rounds in as steps grow.
+// A claim of a bound for at most 3 steps leaves them to 4; the k of k-synchronous lets rounds in as steps
+// grow.
 TEST(Openings, AreWhatIsNeitherFoundNorExcluded) {
   Result result = with_claims({claim(1, kNoSchedule), claim(3, 5), claim(kAnySteps, 2)});
   mark(result);

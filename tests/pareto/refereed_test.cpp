@@ -1,5 +1,6 @@
-// Machines with their ranks, links and limits numbered anew by chance are one machine by their canonical numbers, and what was
-// found on the one is true on the other. Judged by the check, which knows nothing of numberings.
+// Machines with their ranks, links and limits numbered again by chance are one machine by their canonical
+// numbers, and what was found on the one is true on the other. Judged by the check, which knows nothing of
+// numberings.
 #include "pareto/refereed.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +23,8 @@ namespace {
 
 using Dice = std::mt19937;
 
-// One-way links and parallel ones, of few kinds so that there are symmetries, under limits that share links and may compute.
+// One-way links and parallel ones, of few kinds so that there are symmetries, under limits that share links
+// and may compute.
 Topology random_machine(Dice& dice) {
   Topology t = test::random_machine(dice, {.least_ranks = 3, .most_ranks = 5, .most_links = 12, .widest = 2});
   for (Link& link : t.links) link.alpha_us = 1 + test::below(dice, 2);

@@ -56,7 +56,8 @@ TEST(SearchFrontier, AllReduceTakesTheBestOfItsFamilies) {
   expect_sound(ring);
   // Directly, everything at once; in 2 + 2 steps of a quarter of the data: half the rounds.
   EXPECT_EQ(frontier(ring), (Costs{{2, 2, 1}, {4, 4, 4}}));
-  // The composed points of 4 chunks a block have 16 chunks a vector and 3/2 rounds per chunk, as has a tree.
+  // The composed points of 4 chunks per block have 16 chunks per vector and 3/2 rounds per chunk, as has a
+  // tree.
   const Result line = search("line:4", "allreduce", {.min_chunks = 4, .max_chunks = 4});
   expect_sound(line);
   EXPECT_EQ(frontier(line), (Costs{{3, 12, 4}, {4, 8, 4}, {6, 6, 4}}));
@@ -126,7 +127,7 @@ TEST(SearchFrontier, KeepsToTheSpaceAskedFor) {
   EXPECT_THROW(search("ring:4", "allgather", {.min_chunks = 3, .max_chunks = 2}), InputError);
 }
 
-// What is left open is said, and nothing that rests on it is called proven.
+// What is left open is reported, and nothing that rests on it is called proven.
 TEST(SearchFrontier, ALimitLeavesPointsUnproven) {
   const Result result =
       search("hub:8", "broadcast",
@@ -155,8 +156,9 @@ TEST(SearchFrontier, WhatNeedNotMoveTakesNoStep) {
   EXPECT_EQ(result.points[0].cost, (Cost{.steps = 0, .rounds = 0, .chunks = 1}));
 }
 
-// With k = 0 a schedule has as many rounds as steps, and with enough steps there always is one: three of three for
-// dgx1 Alltoall. The search once stopped where the first number of steps had none, and called it impossible.
+// With k = 0 a schedule has as many rounds as steps, and with enough steps there always is one: three of
+// three for dgx1 Alltoall. The search once stopped where the first number of steps had none, and called it
+// impossible.
 TEST(SearchFrontier, KSynchronousSchedulesNeedMoreStepsNotNone) {
   const Result dgx1 = search("dgx1", "alltoall", {.max_chunks = 1, .extra_rounds = 0});
   expect_sound(dgx1);
@@ -173,7 +175,8 @@ TEST(SearchFrontier, KSynchronousSchedulesNeedMoreStepsNotNone) {
   EXPECT_TRUE(frontier(mesh).count({5, 5, 2}));
 }
 
-// Two hops, yet two steps are impossible for any number of rounds: what was added too soon cannot be taken apart.
+// Two hops, yet two steps are impossible for any number of rounds: what was added too soon cannot be taken
+// apart.
 TEST(SearchFrontier, OddRingsHaveAnAllReduce) {
   for (const char* machine : {"ring:3", "ring:5", "ring:7"}) {
     const Result result = search(machine, "allreduce", {.max_chunks = 1});
@@ -275,8 +278,8 @@ TEST(SearchSynthesis, WhatNeedNotMoveNeedsNoLinks) {
   EXPECT_EQ(search_frontier(alone, stays, {}).points.at(0).cost.steps, 0);
 }
 
-// Found by random machines. A sum without a schedule that was constructed for its fewest steps; parts that share
-// the k of their composition; a sum that is complete at a relay before it is spread.
+// Found by random machines. A sum without a schedule that was constructed for its fewest steps; parts that
+// share the k of their composition; a sum that is complete at a relay before it is spread.
 TEST(SearchSynthesis, EndsWhereNothingWasConstructed) {
   const Topology fan{
       .name = "fan", .ranks = 3, .links = {{.src = 0, .dst = 1}, {.src = 2, .dst = 1}, {.src = 1, .dst = 0}}};

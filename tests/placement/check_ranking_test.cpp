@@ -224,7 +224,7 @@ TEST(CheckRanking, KnowsWhichHierarchyAStrategyIsOf) {
   }));
 }
 
-// What a limit has cut says so, and nothing is claimed of the rest.
+// What a limit has cut reports it, and nothing is claimed of the rest.
 TEST(CheckRanking, BelievesACutRankingToBeOne) {
   const Hierarchy machine = {.name = "m",
                              .levels = {{"node", 4, {.bandwidth_gbs = 5}}, {"gpu", 4, {.bandwidth_gbs = 50}}},

@@ -58,7 +58,7 @@ std::vector<LoweredInstruction> all_instructions(const std::vector<int>& sizes) 
   return instructions;
 }
 
-// Sequences that the referee allows are satisfiable and no others, for levels that are not all 2 as well: a
+// Sequences that the verifier allows are satisfiable and no others, for levels that are not all 2 as well: a
 // rule that were missing or wrong in either would show.
 TEST(StrategyEncoding, AllowsWhatTheRefereeAllows) {
   for (const std::vector<int>& sizes : {std::vector<int>{1, 2, 2}, {1, 3}, {1, 3, 2}}) {

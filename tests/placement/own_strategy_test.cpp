@@ -21,7 +21,7 @@ OwnStrategy of(const std::string& text) {
   return judged(kMachine, kJob, 0, kMatrix, Algorithm::Auto, parse_strategy(text, "test"));
 }
 
-// Every strategy that is found, written out and read again, is one, and takes as long as it was said to.
+// Every strategy that is found, written out and read again, is one, and takes as long as it was reported to.
 TEST(OwnStrategy, HasThePriceOfTheSameOneThatIsFound) {
   const ReductionRanking found = rank_strategies(kMachine, kJob, 0, kMatrix, {.strategies = 200});
   ASSERT_EQ(found.strategies.size(), 200U);

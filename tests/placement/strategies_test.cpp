@@ -218,8 +218,8 @@ TEST(SynthesisHierarchies, TheModelMissesNothing) {
   }
 }
 
-// What is searched over another hierarchy is all that trying everything over that one finds, but for broadcasts by a Master
-// to some of the reduction's groups, which a later instruction repeats.
+// What is searched over another hierarchy is all that trying everything over that one finds, but for
+// broadcasts by a Master to some of the reduction's groups, which a later instruction repeats.
 TEST(SynthesisHierarchies, EachIsSearchedWhole) {
   std::mt19937 random(7);
   std::map<SynthesisKind, int> found;
@@ -251,8 +251,8 @@ TEST(SynthesisHierarchies, EachIsSearchedWhole) {
   EXPECT_GT(found[SynthesisKind::Rows], 25);
 }
 
-// Over a richer hierarchy the best is no dearer, for any goal and any number of reduction axes, and there are as many strategies
-// or more.
+// Over a richer hierarchy the best is no more expensive, for any goal and any number of reduction axes, and
+// there are as many strategies or more.
 TEST(SynthesisHierarchies, ARicherOneIsNeverWorse) {
   std::mt19937 random(13);
   int better = 0, none = 0;
@@ -290,8 +290,8 @@ TEST(SynthesisHierarchies, ARicherOneIsNeverWorse) {
   EXPECT_GT(none, 10);
 }
 
-// At its smallest: one level, one axis, where all are the same; two axes in one level, which the machine's levels cannot tell
-// apart; and (b) apart from (c), where another axis lies between two factors.
+// At its smallest: one level, one axis, where all are the same; two axes in one level, which the machine's
+// levels cannot distinguish; and (b) apart from (c), where another axis lies between two factors.
 TEST(SynthesisHierarchies, AtTheirSmallest) {
   const auto programs = [](const ParallelismMatrix& matrix, Rules rules = Rules::Paper) {
     Hierarchy machine;
@@ -322,7 +322,7 @@ TEST(SynthesisHierarchies, AtTheirSmallest) {
   EXPECT_EQ(apart[3], full[3]);
 }
 
-// Cheapest first, and the first no dearer than any strategy there is.
+// Cheapest first, and the first no more expensive than any strategy there is.
 TEST(Cheapest, AreTheCheapestOfAll) {
   std::mt19937 random(11);
   for (Rules rules : {Rules::Paper, Rules::Full})

@@ -1,5 +1,5 @@
-// Strategies of placements as schedules: the verifier accepts each, which is to say that every device ends with the whole
-// sum, or its part of it, each contribution counted once.
+// Strategies of placements as schedules: the verifier accepts each, which is to report that every device ends
+// with the whole sum, or its part of it, each contribution counted once.
 #include "codegen/strategy_schedule.h"
 
 #include <gtest/gtest.h>
@@ -73,8 +73,9 @@ TEST(StrategySchedules, AreAcceptedForScattersAndGathers) {
   }
 }
 
-// Halves of neighbours are added up across, in quarters, and gathered: 1 step, 2 and 1. Each device sends two quarters,
-// one, one, and two: six, as in an AllReduce of all four, of which nobody can send fewer on equal links.
+// Halves of neighbours are added up across, in quarters, and gathered: 1 step, 2 and 1. Each device sends two
+// quarters, one, one, and two: six, as in an AllReduce of all four, of which nobody can send fewer on equal
+// links.
 TEST(StrategySchedules, SendNoMoreThanTheSingleAllReduce) {
   const std::vector<int> sizes = {1, 2, 2};
   const LoweredStrategy steps =

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""libchorale-mpi as installed: a C program is compiled against it, linked, and run under mpirun; only the calls of its header are
-visible, and the header is C and C++.
+"""libchorale-mpi as installed: a C program is compiled against it, linked, and run under mpirun; only the
+calls of its header are visible, and the header is C and C++.
 
 Usage: library.py CHORALE CMAKE BUILD MPICC MPICXX SOURCE
 """

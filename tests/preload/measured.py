@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What a library's algorithms take is measured beside MPI's own, kept in the file, and decides: in 'select' and in a preloaded
-program. Times that we write into the file ourselves show that it does.
+"""What a library's algorithms take is measured beside MPI's own, kept in the file, and decides: in 'select'
+and in a preloaded program. Times that we write into the file ourselves show that it does.
 
 Usage: measured.py CHORALE LIBRARY MPICC SOURCE
 """

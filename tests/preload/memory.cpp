@@ -1,5 +1,5 @@
-// A program in which one rank has little memory for C++, which MPI's own collectives do not need: when algorithms are
-// loaded ("load"), or only for a large call ("call"). Prints "right" at the end.
+// A program in which one rank has little memory for C++, which MPI's own collectives do not need: when
+// algorithms are loaded ("load"), or only for a large call ("call"). Prints "right" at the end.
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Unmodified MPI programs with and without the preload library: the same results, and our algorithms were used.
+"""Unmodified MPI programs with and without the preload library: the same results, and our algorithms were
+used.
 
 Usage: preload.py CHORALE LIBRARY MPICC SOURCE
 """
@@ -59,7 +60,8 @@ for call, name in [("MPI_Allgatherv", "allgatherv"), ("MPI_Reduce_scatter", "red
     assert re.search(call + r", 4 ranks.*passed on to MPI: no " + name + " of these counts for 4 ranks", log), (call, log)
 for call in ["MPI_Alltoallv", "MPI_Gatherv", "MPI_Scatterv"]:
     assert re.search(call + r", 4 ranks.*passed on to MPI: no rank knows the counts of all", log), (call, log)
-# With algorithms for one of the uneven counts that the program uses, too, one of them with a rank that has none.
+# With algorithms for one of the uneven counts that the program uses, too, one of them with a rank that has
+# none.
 for name, counts in [("allgatherv", "1,2,3,4"), ("reducescatterv", "1,2,3,4"), ("allgatherv", "0,1,0,1")]:
     run(chorale, "frontier", "ring:4", name, "--counts", counts, "--max-chunks", "2", "--json", f"four/{name}_{counts[0]}.json")
 replaced, log = under_mpi(4, "./program", four)
@@ -75,7 +77,7 @@ for call, root in [("MPI_Bcast", 3), ("MPI_Reduce", 2)]:
 for why in ["no allreduce for 2 ranks", "its operation is not sum, prod, min or max"]:
     assert why in log, (why, log)
 
-# Nothing at hand, or nothing that can be read: MPI does it all, and it is said why.
+# Nothing at hand, or nothing that can be read: MPI does it all, and it is reported why.
 replaced, log = under_mpi(4, "./program", "")
 assert replaced == plain and used(log)[0] == 0 and "no algorithms were given" in log, log
 (work / "broken.json").write_text("{")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Communicators are matched to the machine by where their ranks sit: with a library of two nodes of two, one host's ranks get the
-node's algorithms, one rank of each host the rail's, all ranks the machine's however they are numbered, and any of them may be the
-root; where the hosts are others, MPI does it. Results are MPI's everywhere.
+"""Communicators are matched to the machine by where their ranks sit: with a library of two nodes of two, one
+host's ranks get the node's algorithms, one rank of each host the rail's, all ranks the machine's however
+they are numbered, and any of them may be the root; where the hosts are others, MPI does it. Results are
+MPI's everywhere.
 
 Usage: seats.py CHORALE LIBRARY MPICC SOURCE
 """
@@ -26,7 +27,8 @@ def run(*command):
 
 
 def on(hosts, algorithms="two.db"):
-    """The log of the program with rank n on host hosts[n], by (call, ranks, root) what was said; lines of ranks may run together."""
+    """The log of the program with rank n on host hosts[n], by (call, ranks, root) what was reported; lines of
+    ranks may run together."""
     cases = " ".join(f"{rank}) CHORALE_HOST={host};;" for rank, host in enumerate(hosts))
     text, log = run("mpirun", "--oversubscribe", "-n", str(len(hosts)), "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x",
                     f"CHORALE_ALGORITHMS={algorithms}", "sh", "-c",
@@ -55,29 +57,32 @@ for hosts in [(1, 1, 2, 2), (5, 3, 5, 3), (8, 9, 9, 8)]:
     for name, call in collectives.items():
         for root in range(4) if name in ("broadcast", "reduce") else [0]:
             assert f"two.db, {name} of ./two.json, all" in said[call, 4, root], (hosts, call, root, said[call, 4, root])
-        # Both groups have two ranks: the first of the log is said by rank 0, whose host and rail are another matter each.
+        # Both groups have two ranks: the first of the log is reported by rank 0, whose host and rail are
+        # another matter each.
         assert {f"two.db, {name} of ./two.json, {group}" for group in ("node", "core")} <= said[call, 2, 0], (call, said[call, 2, 0])
     ours[hosts] = used
 assert len(set(ours.values())) == 1, ours
 
-# Three ranks of a host and one of another are no two nodes; a host of two or three, and one rank of each of two, may be.
+# Three ranks of a host and one of another are no two nodes; a host of two or three, and one rank of each of
+# two, may be.
 said, (used, passed) = on((1, 1, 1, 2))
 assert "passed on to MPI: no allgather for 4 ranks that sit 3 + 1 on 2 hosts" in said["MPI_Allgather", 4, 0], said
 assert used > 0 and passed > 0
 # One host: no rail, no machine.
 said, (used, passed) = on((1, 1, 1, 1))
 assert "passed on to MPI: no broadcast for 4 ranks that sit 4 on 1 host" in said["MPI_Bcast", 4, 2], said
-# Result files say nothing of hosts: they fit by size.
+# Result files imply nothing about hosts: they fit by size.
 run(chorale, "frontier", "ring:4", "broadcast", "--json", "ring.json")
 said, _ = on((1, 1, 1, 2), "ring.json")
 assert "ring.json" in said["MPI_Bcast", 4, 3], said
-# A line is not the same from its middle as from its end: MPI does those roots, and it is said.
+# A line is not the same from its middle as from its end: MPI does those roots, and it is reported.
 run(chorale, "frontier", "line:4", "broadcast", "--json", "line.json")
 said, _ = on((1, 1, 1, 1), "line.json")
 assert "line.json" in said["MPI_Bcast", 4, 3], said
 assert "passed on to MPI: no broadcast for 4 ranks with root 1" in said["MPI_Bcast", 4, 1], said
 
-# Ranks of a host are taken by the cores that they are bound to: a chain, one way only, has its root at the first core.
+# Ranks of a host are taken by the cores that they are bound to: a chain, in one direction only, has its root
+# at the first core.
 cores = sorted(os.sched_getaffinity(0))
 if len(cores) > 1:
     (work / "chain.json").write_text(json.dumps({"topology": "chain", "ranks": 4, "links": [{"src": n, "dst": n + 1} for n in range(3)]}))

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The preload library in trouble: ranks that see different files, files that are too large or cannot be read, too little memory,
-several threads. The program's results are its own, nothing hangs, nothing is thrown into it, and it is said what is wrong.
+"""The preload library in trouble: ranks that see different files, files that are too large or cannot be read,
+too little memory, several threads. The program's results are its own, nothing hangs, nothing is thrown
+into it, and it is reported what is wrong.
 
 Usage: trouble.py CHORALE LIBRARY MPICC MPICXX FOLDER
 """
@@ -24,7 +25,8 @@ def run(*command, env=None):
 
 
 def with_ours(*program, algorithms, ranks=4, order=""):
-    """Algorithms: one list for all ranks, or one for each rank by number, which may go on with '; CHORALE_ORDER=fixed'."""
+    """Algorithms: one list for all ranks, or one for each rank by number, which may go on with ';
+    CHORALE_ORDER=fixed'."""
     if isinstance(algorithms, dict):
         cases = " ".join(f"{rank}) CHORALE_ALGORITHMS={paths};;" for rank, paths in algorithms.items())
         program = ["sh", "-c", f'case $OMPI_COMM_WORLD_RANK in {cases} esac; export CHORALE_ALGORITHMS; exec "$@"', "sh", *program]
@@ -52,17 +54,19 @@ text, log = with_ours("./program", algorithms={0: allreduce, 1: allreduce, 2: "o
 assert text == plain, (plain, text)
 said = "ranks 0 and 2 of 4 have loaded different algorithms: MPI does their collectives; give all ranks the same files"
 assert log.count(said) == 1, log
-# What the first two have in common they use, and that is no collective of all: the program's halves are ranks 0, 2 and 1, 3.
+# What the first two have in common they use, and that is no collective of all: the program's halves are ranks
+# 0, 2 and 1, 3.
 assert used(log)[0] == 0, log
 
-# One rank cannot read a file, and says which.
+# One rank cannot read a file, and reports which.
 text, log = with_ours("./program", algorithms={0: four, 1: four, 2: four, 3: f"{four}:nowhere.json"})
 assert text == plain and used(log)[0] > 100, log  # what was loaded is the same
 text, log = with_ours("./program", algorithms={0: four, 1: "nowhere.json", 2: four, 3: four})
 assert text == plain and used(log)[0] == 0, log
 assert "ranks 0 and 1 of 4 have loaded different" in log and "rank 1: nowhere.json: cannot be read" in log, log
 
-# The same files, of which some ranks may use sums of a fixed order alone; and an order that is none. Both are MPI's.
+# The same files, of which some ranks may use sums of a fixed order alone; and an order that is none. Both are
+# MPI's.
 run(chorale, "frontier", "full:4", "allreduce", "--order", "fixed", "--json", str(four / "fixed.json"))
 text, log = with_ours("./program", algorithms={0: f"{four}; CHORALE_ORDER=fixed", 1: f"{four}; CHORALE_ORDER=fixed", 2: four, 3: four})
 assert text == plain and "ranks 0 and 2 of 4 have loaded different" in log and used(log)[0] == 0, log
@@ -73,7 +77,8 @@ for order in ("agreed", "fixed"):
     assert text == plain and used(log)[0] > 100, log
 (four / "fixed.json").unlink()
 
-# A huge file, a device that never ends, a pipe that nobody writes to: not loaded, said, and no wait; the rest is used.
+# A huge file, a device that never ends, a pipe that nobody writes to: not loaded, stated, and no wait; the
+# rest is used.
 with open(work / "huge.json", "w") as file:
     file.truncate(3 << 30)
 os.mkfifo(work / "pipe.json")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Libraries from Python: found, chosen from, verified and merged as the command line does; and built by workers, of which one is
-killed in the middle, to the answers that one process gives by itself. The workers are those of a local Dask cluster (where
-Dask is), ranks of MPI (where mpi4py is), and processes of this machine.
+"""Libraries from Python: found, chosen from, verified and merged as the command line does; and built by
+workers, of which one is killed in the middle, to the answers that one process gives by itself. The workers
+are those of a local Dask cluster (where Dask is), ranks of MPI (where mpi4py is), and processes of this
+machine.
 
 Usage: build.py CHORALE    (with the package on the path)
 """
@@ -97,7 +98,7 @@ def main():
     merged = library.merge(["alone.db", "alone.db"], "merged.db")
     assert merged == (questions, questions, [0, 0], 0) and contents("merged.db") == alone
 
-    # Processes of this machine, one killed: the executor breaks, and is made anew.
+    # Processes of this machine, one killed: the executor breaks, and is made again.
     pools = []
 
     def pool():
@@ -111,7 +112,8 @@ def main():
     assert contents("pool.db") == alone
     print(f"{questions} questions by processes, process {struck[0]} killed: the same answers")
 
-    # Hard questions are cut, and their cubes are tasks of their own: what one process answers by itself, whoever is killed.
+    # Hard questions are cut, and their cubes are tasks of their own: what one process answers by itself,
+    # whoever is killed.
     hard = {"machines": ["mesh:2x2", "ring:5", "hub:4", "line:3"], "collectives": ["allreduce"], "max_chunks": 5, "conflicts": 5,
             "cubes": 6}
     (work / "hard.json").write_text(json.dumps(hard))

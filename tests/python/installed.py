@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""`pip install` into a fresh environment, with what the package can use (numpy, networkx, matplotlib, pandas), and the tests of
-the package there. Against libchorale as installed: without that, pip compiles the whole tree first.
+"""`pip install` into a fresh environment, with what the package can use (numpy, networkx, matplotlib,
+pandas), and the tests of the package there. Against libchorale as installed: without that, pip compiles
+the whole tree first.
 
 Usage: installed.py CMAKE BUILD CHORALE SOURCE_DIRECTORY
 """

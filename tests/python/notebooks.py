@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The notebooks of examples/notebooks, cell by cell, as Jupyter runs them: one namespace, the value of the last line shown as the
-page or the picture that it has. Jupyter itself would be 29 packages more for this. A notebook is valid (nbformat 4), is kept without
-outputs, and none of its cells fails.
+"""The notebooks of examples/notebooks, cell by cell, as Jupyter runs them: one namespace, the value of the
+last line shown as the page or the picture that it has. Jupyter itself would be 29 packages more for this.
+A notebook is valid (nbformat 4), is kept without outputs, and none of its cells fails.
 
 Usage: notebooks.py SOURCE_DIRECTORY    (with the package on the path)
 """

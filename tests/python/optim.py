@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Training with the fused optimizers against DistributedDataParallel (Adam) and a plain LAMB: the same losses, and a rank has
-1/p of the state. Then random training (groups, parameters without gradients, clipping, states that are saved and loaded)
-against PyTorch's optimizers over gradients that are averaged first. Started without a rank, it starts itself as so many
-processes.
+"""Training with the fused optimizers against DistributedDataParallel (Adam) and a plain LAMB: the same
+losses, and a rank has 1/p of the state. Then random training (groups, parameters without gradients,
+clipping, states that are saved and loaded) against PyTorch's optimizers over gradients that are averaged
+first. Started without a rank, it starts itself as this many processes.
 
 Usage: optim.py CHORALE FOLDER [RANKS...]
 """
@@ -120,7 +120,7 @@ for other in (torch.float64, torch.bfloat16, torch.float16):
 
 
 def averaged(params):
-    """In the place of DistributedDataParallel: what has a gradient on some rank has the average."""
+    """Instead of DistributedDataParallel: what has a gradient on some rank has the average."""
     for p in params:
         has = torch.tensor(float(p.grad is not None))
         dist.all_reduce(has)
@@ -134,7 +134,8 @@ SHAPES = [(5, 3), (7,), (1,), (4, 2, 3), (33,), (2,), ()]
 
 
 def random_training(name, fused, plain, seed):
-    """Ours and PyTorch's side by side. Whatever is drawn before a rank's own data is drawn alike on all ranks."""
+    """Ours and PyTorch's side by side. Whatever is drawn before a rank's own data is drawn alike on all
+    ranks."""
     draw, own = random.Random(seed), torch.Generator().manual_seed(1000 * seed + rank)
     start = torch.Generator().manual_seed(seed)
     first = [torch.randn(shape, generator=start) for shape in SHAPES]
@@ -263,7 +264,8 @@ refused(ValueError, "not negative", optimizer.add_param_group, dict(params=[torc
 assert len(optimizer.param_groups) == len(optimizer.rows) == 1
 refused(ValueError, "same model", lambda: optim.FusedAdam([torch.zeros(3 + rank)], directory=folder))
 
-# An operator of PyTorch: what it gives for the self-attention of examples/, against PyTorch's own sums, and shapes on "meta".
+# An operator of PyTorch: what it gives for the self-attention of examples/, against PyTorch's own sums, and
+# shapes on "meta".
 from chorale import workload  # noqa: E402
 
 # On GPUs where PyTorch has them, and refused where it has not.

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The Python package says what the command line says: every call on small inputs is held against the program's JSON, runs on
-arrays against numpy's sums; what is wrong is refused; other threads run meanwhile; Ctrl-C keeps what was found.
+"""The Python package reports what the command line states: every call on small inputs is compared with the
+program's JSON, runs on arrays against numpy's sums; what is wrong is refused; other threads run meanwhile;
+Ctrl-C keeps what was found.
 
 Usage: package.py CHORALE SOURCE_DIRECTORY [SEED]    (with the package on the path)
 """
@@ -44,7 +45,7 @@ def says(*arguments, code=0):
 
 
 def without_times(text):
-    """The JSON of a result or a ranking, but for what a clock said."""
+    """The JSON of a result or a ranking, but for what a clock stated."""
     def strip(value):
         if isinstance(value, dict):
             return {key: strip(each) for key, each in value.items() if key != "seconds"}
@@ -54,7 +55,8 @@ def without_times(text):
 
 
 def some_machine(dice):
-    """Small, odd, uneven; every rank reaches every other, by a ring that is there one way at least."""
+    """Small, odd, uneven; every rank reaches every other, by a ring that is there in one direction at
+    least."""
     ranks = dice.randint(2, 5)
     ends = {(n, (n + 1) % ranks) for n in range(ranks)} | {tuple(dice.sample(range(ranks), 2)) for _ in range(dice.randint(0, 5))}
     links = [chorale.Link(a, b, bandwidth=dice.randint(1, 3), alpha_us=dice.choice([0, 0.7, 3.0])) for a, b in sorted(ends)]
@@ -563,7 +565,8 @@ class Stubs(unittest.TestCase):
         self.assertEqual([opening["steps"] for opening in told["openings"]], [opening.steps for opening in open_result.openings])
 
     def test_options_are_said_once(self):
-        """Signatures and help are by the rows of the options; the stub has the same names, and None where there is a default of none."""
+        """Signatures and help are by the rows of the options; the stub has the same names, and None where
+        there is a default of none."""
         folder = pathlib.Path(chorale.__file__).parent
         stub = {node.name: {each.target.id: ast.unparse(each.annotation) for each in node.body}
                 for node in ast.parse((folder / "_chorale.pyi").read_text()).body

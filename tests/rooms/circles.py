@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Includes go one way within a room, too: there is no circle of units (a header with its source), and of two folders of the tree not
-each includes the other. What is known and not mended yet has its place below, and must leave it with the circle."""
+"""Includes go in one direction within a room, too: there is no circle of units (a header with its source),
+and of two folders of the tree not each includes the other. What is known and not mended yet has its place
+below, and must leave it with the circle."""
 import collections
 import pathlib
 import re

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""No type of the tree has the qualified name of another: the compiler does not see it where they are in different
-files, and the linker takes the functions of one for those of the other.
+"""No type of the tree has the qualified name of another: the compiler does not see it where they are in
+different files, and the linker takes the functions of one for those of the other.
 
-Reads the sources, not the binaries: namespaces and the types that are defined directly in them, by their braces.
-Types in anonymous namespaces are of their file alone; nested ones differ where those around them do."""
+Reads the sources, not the binaries: namespaces and the types that are defined directly in them, by their
+braces. Types in anonymous namespaces are of their file alone; nested ones differ where those around them
+do."""
 import collections
 import pathlib
 import re
@@ -41,7 +42,8 @@ def types(text):
 places, files = collections.defaultdict(set), 0
 for path in sorted(root.glob("*/**/*")):
     parts = path.relative_to(root).parts
-    # Not of the program: emitted as text, stand-ins for headers of others, programs of their own, what was built.
+    # Not of the program: emitted as text, stand-ins for headers of others, programs of their own, what was
+    # built.
     if path.suffix not in {".h", ".cpp", ".cu"} or parts[0] in {"build", "include"} or parts[:2] in {
             ("codegen", "cuda"), ("codegen", "mpi"), ("codegen", "nccl"), ("tests", "nccl"), ("tests", "preload")}:
         continue

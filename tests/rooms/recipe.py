@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Lowering is composed in one place: of all sources that know codegen/, none but codegen/passes/lower.cpp calls a pass, so
-that `run`, `bench`, `emit`, the preload libraries and workloads do not come apart. And Verified values are made by the
-verifier alone.
+"""Lowering is composed in one place: of all sources that know codegen/, none but codegen/passes/lower.cpp
+calls a pass, so that `run`, `bench`, `emit`, the preload libraries and workloads do not come apart. And
+Verified values are made by the verifier alone.
 
 Reads the sources: passes are what the headers of passes declare."""
 import pathlib

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Holds the includes of the tree, and the rooms in CMakeLists.txt, against the drawing in docs/architecture.md."""
+"""Holds the includes of the tree, and the rooms in CMakeLists.txt, against the drawing in
+docs/architecture.md."""
 import pathlib
 import re
 import sys

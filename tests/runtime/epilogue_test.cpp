@@ -1,4 +1,4 @@
-// Functions that follow sums: what executors make of them, against the judge of runtime/epilogue.h.
+// Functions that follow sums: what executors make of them, against the verifier of runtime/epilogue.h.
 #include "runtime/epilogue.h"
 
 #include <gmock/gmock.h>
@@ -86,7 +86,7 @@ RunOptions options(std::mt19937& random) {
           .accumulation = below(3, random) == 0 ? Accumulation::Float32 : Accumulation::OwnType};
 }
 
-// Three forms, three executors, two ways to lie in memory: none differs from the judge.
+// Three forms, three executors, two ways to lie in memory: none differs from the verifier.
 TEST(Epilogue, AllExecutorsDoTheSame) {
   std::mt19937 random(2);
   const std::vector<Example> examples = {example("ring_allreduce", 3, 3),
@@ -118,8 +118,9 @@ TEST(Epilogue, AllExecutorsDoTheSame) {
   }
 }
 
-// An expression as a tree, which writes itself with parentheses around everything, in words of now or of before, and has its
-// value by recursion: slow, obvious, and without the parser, the printer, the evaluator and the stack machine.
+// An expression as a tree, which writes itself with parentheses around everything, in words of now or of
+// before, and has its value by recursion: slow, obvious, and without the parser, the printer, the evaluator
+// and the stack machine.
 struct Tree {
   Op op = Op::Constant;
   int number = 0;  // of a constant in quarters, an operand, a stream, a type
@@ -247,8 +248,8 @@ bool same(R a, R b) {
   return std::memcmp(&a, &b, sizeof(R)) == 0 || (std::isnan(a) && std::isnan(b));
 }
 
-// From text and back, and then what each evaluator makes of it: the stack machine of executors, and the evaluator of the
-// verifier and of runs that check themselves.
+// From text and back, and then what each evaluator makes of it: the stack machine of executors, and the
+// evaluator of the verifier and of runs that check themselves.
 template <typename R>
 void expect_one_value(const Tree& tree, const Expression& expression, const Leaves<R>& leaves,
                       const std::string& text) {
@@ -325,7 +326,7 @@ TEST(Epilogue, TheJudgeSeesChanges) {
   EXPECT_GT(wrong_of("x < 2", "x <= 2"), 359);
 }
 
-// What is printed for emitted programs, compiled by itself, against the judge.
+// What is printed for emitted programs, compiled by itself, against the verifier.
 TEST(Epilogue, PrintedFunctionsAreTheSame) {
   std::mt19937 random(3);
   std::vector<Epilogue> all;
@@ -385,7 +386,7 @@ int main() {
   std::filesystem::remove_all(directory);
 }
 
-// --- What the referees say of tensors that do not lie where sums are completed.
+// --- What the verifiers say of tensors that do not lie where sums are completed.
 
 bool tells(const std::vector<Fault>& faults, const std::string& words) {
   return std::ranges::any_of(faults, [&](const Fault& fault) {

@@ -137,8 +137,9 @@ class NotingTransport : public Transport {
   int ranks_ = 0;
 };
 
-// All in one step, two chunks a pair: rank 3 of 5 sends to 4, 4, 0, 0, 1, 1, 2, 2, so that no two ranks send their k-th
-// message to the same one, and receives from 2, 2, 1, 1, 0, 0, 4, 4. Messages of a pair stay in their order.
+// All in one step, two chunks per pair: rank 3 of 5 sends to 4, 4, 0, 0, 1, 1, 2, 2, so that no two ranks
+// send their k-th message to the same one, and receives from 2, 2, 1, 1, 0, 0, 4, 4. Messages of a pair stay
+// in their order.
 TEST(Execute, MessagesOfAStepGoRound) {
   const Topology t = test::full(5);
   const Point point = classic_algorithm("direct_alltoall", t, {.chunks = 2});
@@ -226,7 +227,7 @@ TEST(Run, BadOptions) {
   EXPECT_THROW(run_on_threads(p, c, {.warm_up = -1}), InputError);
 }
 
-// The judge of the data must see what is wrong: in each of these programs one instruction was changed.
+// The verifier of the data must see what is wrong: in each of these programs one instruction was changed.
 TEST(Run, WrongProgramsAreSeenInTheData) {
   const Collective c = make_collective("allreduce", 4, 4);
   const Program right = lower(test::ring(4), c, test::ring_allreduce(4, 1));
@@ -303,7 +304,7 @@ TEST(InPlace, CopiesNoMoreThanItMust) {
   EXPECT_EQ(copies(in_place(full, alltoall, lower(full, alltoall, direct.schedule))), 4 * 3);
 }
 
-// What is right apart is not right in one memory, and the referee says so.
+// What is right apart is not right in one memory, and the verifier reports it.
 TEST(InPlace, NotWithoutThePass) {
   const Topology ring = test::ring(4);
   const Collective c = make_collective("allreduce", 4, 4);

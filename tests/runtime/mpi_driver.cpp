@@ -107,8 +107,8 @@ bool hang(MpiSession& session) {
   return true;
 }
 
-// Rank 1 comes late: rank 0 leaves after that, although messages of this size are taken from it at once over TCP. Clocks of
-// the processes of a machine are one.
+// Rank 1 comes late: rank 0 leaves after that, although messages of this size are taken from it at once over
+// TCP. Clocks of the processes of a machine are one.
 bool arrives(MpiSession& session) {
   const std::unique_ptr<Transport> transport = session.transport(std::chrono::minutes(1));
   const auto now = [] {
@@ -131,10 +131,11 @@ bool arrives(MpiSession& session) {
   return session.rank() == 1 || left >= late;
 }
 
-// The last rank stays away from a barrier; rank 0, which speaks, says so.
+// The last rank stays away from a barrier; rank 0, which speaks, reports it.
 bool absent(MpiSession& session) {
   session.transport(std::chrono::minutes(1))->barrier();  // starting may take its time
-  // The others are more patient: mpirun ends all of them when one of them ends, which may be before rank 0 has spoken.
+  // The others are more patient: mpirun ends all of them when one of them ends, which may be before rank 0
+  // has spoken.
   const auto patience = std::chrono::seconds(session.rank() == 0 ? 2 : 60);
   const std::unique_ptr<Transport> transport = session.transport(patience);
   if (session.rank() == session.ranks() - 1) {

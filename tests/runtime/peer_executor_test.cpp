@@ -1,5 +1,5 @@
-// The source of the CUDA kernel on threads of the CPU, over programs with mailboxes. Built a second time under
-// ThreadSanitizer (tests/scripts/kernel.cmake), which looks for races of the kernel itself.
+// The source of the CUDA kernel on threads of the CPU, over programs with mailboxes. Built a second time
+// under ThreadSanitizer (tests/scripts/kernel.cmake), which looks for races of the kernel itself.
 #include "runtime/peer_executor.h"
 
 #include <gmock/gmock.h>
@@ -116,7 +116,8 @@ TEST(PeerExecutor, InPlace) {
   EXPECT_GT(programs, 50);
 }
 
-// A sender may be a launch ahead; the root of a broadcast hears nothing from the others but that they are done.
+// A sender may be a launch ahead; the root of a broadcast hears nothing from the others but that they are
+// done.
 TEST(PeerExecutor, LaunchesFollowEachOtherWithoutABarrier) {
   for (const char* name : {"ring_allreduce", "direct_allgather", "tree_broadcast", "direct_alltoall",
                            "tree_reduce", "recursive_doubling_allreduce"}) {

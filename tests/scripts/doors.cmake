@@ -1,4 +1,5 @@
-# Random input at every door, judged by something slow and obvious: a few cases of benchmarks/attack.py, which goes on for as long as one likes.
+# Random input at every door, verified by something slow and obvious: a few cases of benchmarks/attack.py,
+# which goes on for as long as one likes.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_executable(exhaustive doors/exhaustive.cpp)
 target_link_libraries(exhaustive PRIVATE chorale_warnings)
@@ -30,7 +31,7 @@ add_test(NAME doors.every_field COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOU
                                         $<TARGET_FILE:checker> $<TARGET_FILE:exhaustive> ${PROJECT_SOURCE_DIR})
 set_tests_properties(doors.every_field PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
 
-# What was once said and was not so: files that ../shared has.
+# What was once stated and was not so: files that ../shared has.
 find_package(MPI REQUIRED COMPONENTS C)
 add_test(NAME doors.repro COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/doors/repro.py $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive>
                                   $<TARGET_FILE:emit_random> $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}

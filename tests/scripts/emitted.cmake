@@ -1,7 +1,8 @@
-# To compile an emitted program is mostly to read the standard library's headers. Tests that compile many give the compiler
-# @${emitted}/quick17 (20: the standard), or races17, in the place of flags, which have those headers precompiled. Without
-# this, as their Makefiles have them, programs are compiled by docs.pages, cli.workload, benchmarks.compile,
-# codegen.workloads_nvcc and emit_random_*, by codegen.Of/EmittedExample, and as the first one of each other test.
+# To compile an emitted program is mostly to read the standard library's headers. Tests that compile many give
+# the compiler @${emitted}/quick17 (20: the standard), or races17, instead of flags, which have those headers
+# precompiled. Without this, as their Makefiles have them, programs are compiled by docs.pages, cli.workload,
+# benchmarks.compile, codegen.workloads_nvcc and emit_random_*, by codegen.Of/EmittedExample, and as the first
+# one of each other test.
 set(quick -O0)
 set(races -O1 -fsanitize=thread -g0)  # -g takes a third of the time; a report has functions' names without it
 foreach(standard 17 20)

@@ -1,5 +1,5 @@
-# The kernel's source under ThreadSanitizer, in every build: what shares memory is instrumented, the rest is linked as it is.
-# Without -g, which took as long again: a report names functions without it.
+# The kernel's source under ThreadSanitizer, in every build: what shares memory is instrumented, the rest is
+# linked as it is. Without -g, which took as long again: a report names functions without it.
 if(NOT CMAKE_CXX_FLAGS_DEBUG MATCHES "-fsanitize=" OR NOT CMAKE_BUILD_TYPE STREQUAL "Debug")
   add_executable(kernel_races runtime/peer_executor_test.cpp ${PROJECT_SOURCE_DIR}/runtime/peer_executor.cpp
                               ${PROJECT_SOURCE_DIR}/runtime/test_data.cpp)

@@ -1,4 +1,4 @@
-# Programs that know nothing of us, with our collectives in the place of MPI's.
+# Programs that know nothing of us, with our collectives instead of MPI's.
 find_package(MPI REQUIRED COMPONENTS C)
 add_test(NAME preload.mpi COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/preload/preload.py $<TARGET_FILE:chorale>
                                   $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}

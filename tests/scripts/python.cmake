@@ -16,8 +16,8 @@ add_test(NAME python.optim COMMAND ${python_with_torch} ${CMAKE_CURRENT_SOURCE_D
                                    ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
 set_tests_properties(python.optim PROPERTIES TIMEOUT 300 SKIP_RETURN_CODE 77)
 
-# The package with its extension: with an interpreter that has numpy, in the build tree and as pip installs it. Both skip where
-# something is missing, and say what.
+# The package with its extension: with an interpreter that has numpy, in the build tree and as pip installs
+# it. Both skip where something is missing, and report what.
 foreach(candidate ${Python3_EXECUTABLE} /usr/bin/python3)
   if(NOT python_with_numpy AND EXISTS ${candidate})
     execute_process(COMMAND ${candidate} -c "import numpy" RESULT_VARIABLE code OUTPUT_QUIET ERROR_QUIET)

@@ -1,4 +1,4 @@
-// Machines small enough to count by hand; made here, so that the referee is tested without its neighbours.
+// Machines small enough to count by hand; made here, so that the verifier is tested without its neighbours.
 #pragma once
 
 #include <string>
@@ -26,7 +26,7 @@ inline Topology full(int n) {
   return t;
 }
 
-// full(n) where each rank sends one chunk a round and receives one.
+// full(n) where each rank sends one chunk per round and receives one.
 inline Topology hub(int n) {
   Topology t = full(n);
   t.name = "hub";

@@ -1,6 +1,6 @@
-// Good schedules, changed at random in one place. A slow judge that shares only the types with the referee
-// says of every mutant whether it is still right; the referee must agree both ways. So a mutant that is not
-// caught is harmless, shown by the judge, and one that is caught is wrong.
+// Good schedules, changed at random in one place. A slow verifier that shares only the types with the
+// verifier states of every mutant whether it is still right; the verifier must agree in both directions. So a
+// mutant that is not caught is harmless, shown by the verifier, and one that is caught is wrong.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -23,7 +23,7 @@ Assignment model_of(const SatSolver& solver, const Formula& formula) {
   return model;
 }
 
-// Where there is a model, the referee has the last word on the schedule that it is.
+// Where there is a model, the verifier has the last word on the schedule that it is.
 Verdict ask(const Topology& t, const Collective& c, const Budget& budget, bool numbered) {
   const PlainFormula plain(t, c, budget, numbered);
   const auto solver = make_cadical();
@@ -38,7 +38,8 @@ Verdict ask(const Topology& t, const Collective& c, const Budget& budget, bool n
   return verdict;
 }
 
-// Three foreign chunks reach each rank over two links: two rounds; the rank opposite is two hops away: two steps.
+// Three foreign chunks reach each rank over two links: two rounds; the rank opposite is two hops away: two
+// steps.
 TEST(PlainFormula, RingOfFour) {
   for (const char* name : {"allgather", "allreduce", "reducescatter"}) {
     const Collective c = make_collective(name, 4, 1);
@@ -149,7 +150,7 @@ TEST(PlainFormula, AgreesWithTheSearch) {
   agrees_with_the_search<ContributionEncoding>(true, 22);
 }
 
-// What literals() says is within a factor of two of what there is, so that a limit on it means something.
+// What literals() states is within a factor of two of what there is, so that a limit on it means something.
 TEST(PlainFormula, SaysHowLargeItIs) {
   for (const char* name : {"allgather", "reducescatter", "allreduce", "alltoall"}) {
     const Collective c = make_collective(name, 6, 2);

@@ -1,5 +1,5 @@
-// Threads do the chunks of an operation in any order, so what one of them stores may be no other's. Programs are in
-// tests/codegen; here are operations that meet themselves.
+// Threads do the chunks of an operation in any order, so what one of them stores may be no other's. Programs
+// are in tests/codegen; here are operations that meet themselves.
 #include "semantics/verify_blocks.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +13,8 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Two ranks exchange their blocks, and one operation over slots of scratch, which hold something, stands before it.
+// Two ranks exchange their blocks, and one operation over slots of scratch, which hold something, stands
+// before it.
 std::vector<Fault> faults_of(const DataOperation& op) {
   BlockProgram program{.name = "one operation", .collective = CollectiveKind::Alltoall};
   for (Rank n = 0; n < 2; ++n) {

@@ -75,7 +75,7 @@ PeerProgram mailboxes() {
 }
 
 // In place, each rank is responsible for one chunk: it adds the other's to its own and stores the sum at
-// both. The handshake before says that the other's input is there, the one after that the sums are.
+// both. The handshake before reports that the other's input is there, the one after that the sums are.
 PeerProgram remote_sum() {
   PeerProgram p{
       .name = "remote sum", .collective = CollectiveKind::AllReduce, .chunks_per_block = 2, .in_place = true};
@@ -187,7 +187,7 @@ TEST(VerifyPeers, a_relaxed_signal_hands_on_no_data) {
   EXPECT_THAT(violations(sum, p, {.relaxed_orders = true}), IsEmpty());
 }
 
-// Threads of a block share out a chunk anew in each move.
+// Threads of a block share out a chunk again in each move.
 TEST(VerifyPeers, moves_of_a_block_need_a_sync_between_them) {
   PeerProgram p{.name = "copy twice", .collective = CollectiveKind::Allgather};
   const Collective one = make_collective("allgather", 1, 1);

@@ -182,7 +182,7 @@ TEST(VerifyProgram, Data) {
         l.push_back({.does = copying({Buffer::Scratch, 0}, {Buffer::Output, 1}, 1)});
       },
       Kind::Match, "scratch[0] holds piece 0, not 1");
-  // Between the promised positions lies one of which the collective says nothing.
+  // Between the promised positions lies one of which the collective states nothing.
   Collective gap = gather;
   for (ChunkSpec& spec : gap.chunks) spec.output *= spec.output < 2 ? 1 : 2;
   Program wide = exchange();

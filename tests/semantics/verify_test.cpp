@@ -1,4 +1,4 @@
-// Every rule of the referee, broken one at a time in schedules that are right otherwise.
+// Every rule of the verifier, broken one at a time in schedules that are right otherwise.
 #include "semantics/verify.h"
 
 #include <gmock/gmock.h>
@@ -174,7 +174,7 @@ TEST(Violations, TooManyChunksInASharedLimit) {
   EXPECT_THAT(c.faults(), IsEmpty());
 }
 
-// rounds * bandwidth is past 32 bits; the referee must not wrap around.
+// rounds * bandwidth is past 32 bits; the verifier must not wrap around.
 TEST(Violations, HugeBandwidthDoesNotOverflow) {
   Case c = direct_allgather();
   for (Link& link : c.topology.links) link.bandwidth = 2'000'000'000;
@@ -200,7 +200,7 @@ TEST(Violations, ReduceFlagFlippedOn) {
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Match, {.rank = 1, .step = 0, .chunk = 0, .link = 0})));
 }
 
-// An addition onto a copy, where nothing may be added: said, and no reason to look further.
+// An addition onto a copy, where nothing may be added: stated, and no reason to look further.
 TEST(Violations, AdditionOntoACopy) {
   Case c = direct_allgather();
   c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 2, .reduce = true}}});
@@ -294,7 +294,7 @@ TEST(Violations, OneRankNeedsNoSteps) {
 }
 
 // The largest schedules that are planned: AllReduce with one accumulator for each of 64 contributions to 960
-// chunks at 64 ranks, 60480 reducing sends and as many copies. No clock here; a referee that copied its 4 MB
+// chunks at 64 ranks, 60480 reducing sends and as many copies. No clock here; a verifier that copied its 4 MB
 // of state every step would still pass, but the test suite would feel it.
 TEST(Violations, LargeRing) {
   const int ranks = 64, pieces = 15;

@@ -40,8 +40,8 @@ TEST(Philox, GivesItsKnownAnswers) {
               ElementsAre(0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1));
 }
 
-// Neighbours of 1 in fp16 are 2^-10 above and 2^-11 below; the smallest is 2^-24, the largest 65504, and 65520 is half
-// way to where the next one would be.
+// Neighbours of 1 in fp16 are 2^-10 above and 2^-11 below; the smallest is 2^-24, the largest 65504, and
+// 65520 is half way to where the next one would be.
 TEST(Rounding, OfHalvesIsToTheNearestOrEven) {
   const auto power = [](int e) { return std::ldexp(1.0, e); };
   EXPECT_EQ(rounded(Float16, 1 + power(-11)), 1);
@@ -89,7 +89,8 @@ TEST(Rounding, OfIntegersTruncatesAndSaturates) {
   EXPECT_THROW(rounded(Int8, 1), std::logic_error);
 }
 
-// fp32: 2^24 + 1 is not there, so nothing is added; fp64 has it. Halves: computed in fp32 and rounded by who stores.
+// fp32: 2^24 + 1 is not there, so nothing is added; fp64 has it. Halves: computed in fp32 and rounded by who
+// stores.
 TEST(Folding, IsInTheTypeOfTheSum) {
   const double big = std::ldexp(1.0, 24);
   EXPECT_EQ(folded(Float32, ReduceOp::Sum, big, 1), big);
@@ -203,7 +204,7 @@ TEST(Layouts, ReplicasAreTheSame) {
 
 // --- Operations ---
 
-// Runs with inputs as they are put together, and says what ranks have of the output "y".
+// Runs with inputs as they are composed, and reports what ranks have of the output "y".
 RankValues y_of(Workload w, const std::map<std::string, std::vector<Values>>& inputs) {
   w.outputs = {"y"};
   WorkloadState state;
@@ -286,7 +287,8 @@ TEST(Operations, ExchangeParts) {
               ElementsAre(Values{1, 2, 5, 6}, Values{3, 4, 7, 8}));
 }
 
-// Groups 0, 1, 2 of two ranks: what 0 has goes to 1, what 1 has to 2; nothing comes to 0. Back again likewise.
+// Groups 0, 1, 2 of two ranks: what 0 has goes to 1, what 1 has to 2; nothing comes to 0. Back again
+// likewise.
 TEST(Operations, SendToTheNextGroup) {
   Workload w{.ranks = 2,
              .groups = 3,
@@ -384,7 +386,8 @@ TEST(Operations, MultiplyMatrices) {
   EXPECT_THAT(ask(sliced(1), sliced(0), kLocal), ElementsAre(Values{1, 2, 4, 5}, Values{3, 3, 6, 6}));
 }
 
-// The mistake of another implementation: rows times columns is no partial sum, since nobody has all of the rest.
+// The mistake of another implementation: rows times columns is not a partial sum, since nobody has all of the
+// rest.
 TEST(Operations, DoNotMultiplyWhatIsNotThere) {
   EXPECT_THAT(
       [] {
@@ -395,7 +398,8 @@ TEST(Operations, DoNotMultiplyWhatIsNotThere) {
       ThrowsMessage<std::logic_error>(HasSubstr("which has none")));
 }
 
-// Two products of a row and a column each: (1 2) (3; 4) = 11, and (5 6) (7; 8) = 83. With one matrix for both: 11, 39.
+// Two products of a row and a column each: (1 2) (3; 4) = 11, and (5 6) (7; 8) = 83. With one matrix for
+// both: 11, 39.
 TEST(Operations, MultiplyBatchesOfMatrices) {
   const auto ask = [](const std::vector<std::int64_t>& sides, const Values& b) {
     return y_of(product_of(1, tensor(Float32, {2, 1, 2}), tensor(Float32, sides), tensor(Float32, {2, 1, 1})),
@@ -427,8 +431,8 @@ TEST(Operations, Convolve) {
             (Values{51, 62, 84, 95}));  // not turned round: w[0][0] meets the first one
 }
 
-// Two channels, of which the second counts tenfold; ranks with one channel each have partial sums. With a filter each,
-// they have one channel of the result each.
+// Two channels, of which the second counts tenfold; ranks with one channel each have partial sums. With a
+// filter each, they have one channel of the result each.
 TEST(Operations, ConvolveChannels) {
   const auto ask = [](TensorLayout of_x, TensorLayout of_w, TensorLayout of_y, std::int64_t filters,
                       const Values& w) {
@@ -551,7 +555,7 @@ TEST(Kernels, DoNotReduceTwice) {
   expect_caught(w, {.tensors = {{"x", {{1, 2, 3, 4, 5, 6}}}, {"b", {{1, 2}}}}}, "s reads element");
 }
 
-// The row is doubled anew for each row of y: that is three times.
+// The row is doubled again for each row of y: that is three times.
 TEST(Kernels, DoNotUpdateTwice) {
   const Workload w{
       .operations = {input("x", tensor(Float32, {3, 2})), input("b", tensor(Float32, {2})),
@@ -602,8 +606,8 @@ TEST(Overlaps, MeanWhatTheirUnitsMeanInAnyOrder) {
   }
 }
 
-// Each product reads a row of a, and the first sum of the row that comes puts its result there. In a random order one of
-// six products comes after one of six sums in nearly every one of six rows.
+// Each product reads a row of a, and the first sum of the row that comes puts its result there. In a random
+// order one of six products comes after one of six sums in nearly every one of six rows.
 TEST(Overlaps, DoNotUpdateWhatIsStillRead) {
   const TensorType square = tensor(Float32, {6, 6});
   const Workload w{.operations = {input("a", square), input("b", square),
@@ -615,8 +619,8 @@ TEST(Overlaps, DoNotUpdateWhatIsStillRead) {
 
 // --- Traffic ---
 
-// Adam as it is written: AllReduce of the gradients, and the optimizer as one kernel. Elements moved a parameter: the
-// AllReduce reads g and writes avg; the kernel reads avg, m, v, p and writes m, v, p: nine.
+// Adam as it is written: AllReduce of the gradients, and the optimizer as one kernel. Elements moved a
+// parameter: the AllReduce reads g and writes avg; the kernel reads avg, m, v, p and writes m, v, p: nine.
 Workload adam(int ranks, std::int64_t n) {
   const TensorType all = tensor(Float32, {n});
   return {
@@ -639,8 +643,8 @@ Workload adam(int ranks, std::int64_t n) {
       .outputs = {"p_"}};
 }
 
-// fuse(RS-Opt-AG): reads g, and of m, v, p a part; writes the same part of m and v, and all of p. With p ranks that is
-// 1 + 3 / p + 2 / p + 1, and state of one p-th.
+// fuse(RS-Opt-AG): reads g, and of m, v, p a part; writes the same part of m and v, and all of p. With p
+// ranks that is 1 + 3 / p + 2 / p + 1, and state of one p-th.
 Workload fused_adam(int ranks, std::int64_t n) {
   Workload w = adam(ranks, n);
   const TensorType slices = tensor(Float32, {n}, sliced(0));
@@ -696,8 +700,8 @@ TEST(Traffic, OfAdamFusedAndNot) {
   }
 }
 
-// d = 2 x, y = d + d * b: apart, d is written and read again; in one kernel it is not, and b counts once, though every
-// row reads it.
+// d = 2 x, y = d + d * b: apart, d is written and read again; in one kernel it is not, and b counts once,
+// though every row reads it.
 TEST(Traffic, OfAKernelAndItsParts) {
   const TensorType type = tensor(Float16, {8, 4});
   const auto ask = [&](const char* kernel) {

@@ -1,4 +1,5 @@
-// Workloads by hand, with their types: for tests of what they mean, which share nothing with what infers types.
+// Workloads by hand, with their types: for tests of what they mean, which share nothing with what infers
+// types.
 #pragma once
 
 #include <algorithm>

@@ -50,7 +50,7 @@ TEST(Changes, ARankIsGoneWithItsPorts) {
   EXPECT_TRUE(levels_of(t).hierarchy.has_value());  // a hub again
 }
 
-// Half of one chunk a round: everything else is two, in units of half the size.
+// Half of one chunk per round: everything else is two, in units of half the size.
 TEST(Changes, ASlowLinkKeepsAllOtherRates) {
   const Topology whole = load_topology("dgx1"), t = load_topology("dgx1", {.degraded = {"0-2=0.5"}});
   ASSERT_EQ(t.links.size(), whole.links.size());
@@ -60,7 +60,7 @@ TEST(Changes, ASlowLinkKeepsAllOtherRates) {
     EXPECT_DOUBLE_EQ(after.bandwidth / after.beta_us_per_byte,
                      before.bandwidth / before.beta_us_per_byte * (slow ? 0.5 : 1));
   }
-  // Where it is a whole number already, nothing is scaled: 0-1 has two NVLinks.
+  // Where it is an integer already, nothing is scaled: 0-1 has two NVLinks.
   EXPECT_EQ(load_topology("dgx1", {.degraded = {"0-1=0.5"}}).links.front().beta_us_per_byte,
             whole.links.front().beta_us_per_byte);
 }

@@ -1,7 +1,8 @@
-// Texts of every format, damaged at random: what comes of them is a machine that holds together, or one line. The fuzzers
-// (tests/fuzz) do this better, guided by what is covered; this needs no clang, and runs with all tests.
+// Texts of every format, damaged at random: what comes of them is a machine that holds together, or one line.
+// The fuzzers (tests/fuzz) do this better, guided by what is covered; this needs no clang, and runs with all
+// tests.
 //
-// CHORALE_DAMAGES=100000: so many of each format (200).
+// CHORALE_DAMAGES=100000: this many of each format (200).
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

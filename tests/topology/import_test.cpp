@@ -1,4 +1,5 @@
-// Small texts of each format, whose machines can be worked out by hand; and the real files, where ../shared is.
+// Small texts of each format, whose machines can be worked out by hand; and the real files, where ../shared
+// is.
 #include "topology/import/import.h"
 
 #include <fmt/format.h>
@@ -40,7 +41,8 @@ std::string refusal(const std::string& text, const ImportOptions& options = {}) 
   return "accepted";
 }
 
-// Of random rates: within the error, and no smaller integers for the slowest are, which trying them all shows.
+// Of random rates: within the error, and no smaller integers for the slowest are, which trying them all
+// shows.
 TEST(Fit, IsTheSmallestWithinTheError) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
@@ -119,7 +121,8 @@ TEST(NcclXml, OtherNvswitchesStay) {
   EXPECT_EQ(between(import.machine, 3, 2), 2);
 }
 
-// No NVLinks: the tree of PCI, in which both GPUs of a switch share its way up (gen 4 x16 below, gen 3 x16 above).
+// No NVLinks: the tree of PCI, in which both GPUs of a switch share its way up (gen 4 x16 below, gen 3 x16
+// above).
 TEST(NcclXml, PciIsATreeOfSharedLinks) {
   const auto under = [](int bus, const std::string& inside) {
     return "<pci busid=\"9:" + std::to_string(bus) +
@@ -190,7 +193,7 @@ TEST(NcclXml, RefusesInOneLine) {
   EXPECT_THAT(refusal(nccl(deep)), HasSubstr("nests more than 100 deep"));
 }
 
-// Eight GPUs by PCI only: which machine this is has to be said, or seen from the name.
+// Eight GPUs by PCI only: which machine this is has to be reported, or seen from the name.
 TEST(Instances, CompleteASkeleton) {
   std::string gpus;
   for (int i = 0; i < 8; ++i)
@@ -225,7 +228,7 @@ TEST(NvidiaSmi, MatrixOfNvlinks) {
   EXPECT_GT(between(flatten(two.machine), 0, 3), 0);
 }
 
-// As copied from terminals: blanks for tabs, no NUMA columns, and the last cell glued to the CPUs.
+// As copied from terminals: whitespace for tabs, no NUMA columns, and the last cell glued to the CPUs.
 TEST(NvidiaSmi, GluedCellsAndOlderHeaders) {
   const Import import = import_of(
       "     GPU0 GPU1 GPU2 CPU Affinity\n"
@@ -237,7 +240,8 @@ TEST(NvidiaSmi, GluedCellsAndOlderHeaders) {
   EXPECT_THAT(import.read, Contains(HasSubstr("2 last cells are glued")));
 }
 
-// No NVLinks: pairs under a switch each (PIX), a host bridge between (PHB). PCI of both pairs meets at the CPU.
+// No NVLinks: pairs under a switch each (PIX), a host bridge between (PHB). PCI of both pairs meets at the
+// CPU.
 TEST(NvidiaSmi, PciByItsClasses) {
   const Import import = import_of(
       "\tGPU0\tGPU1\tGPU2\tGPU3\tCPU Affinity\n"
@@ -337,7 +341,7 @@ TEST(TecclJson, MachinesByName) {
   EXPECT_EQ(import_of(named("NDv2", 2)).machine.links.size(), 66U);
   EXPECT_EQ(import_of(named("AMD", 1)).machine.links.size(), 56U);
   EXPECT_EQ(import_of(named("Mesh", 1)).machine.links.size(),
-            28U);  // 12 of a grid of 3 x 3 and 2 more, both ways
+            28U);  // 12 of a grid of 3 x 3 and 2 more, in both directions
   EXPECT_THAT(refusal(named("Torus", 1)), HasSubstr("is none of TE-CCL's machines"));
 }
 
@@ -398,7 +402,8 @@ TEST(Import, RefusesWhatItDoesNotKnow) {
   EXPECT_THAT(refusal(R"({"intranode_sketch":{}})"), HasSubstr("is a sketch of TACCL"));
 }
 
-// Every real file there is. What is known of it: how many GPUs, and what each of them receives, in its file's own rates.
+// Every real file there is. What is known of it: how many GPUs, and what each of them receives, in its file's
+// own rates.
 TEST(Import, RealFiles) {
   const std::filesystem::path folder = std::filesystem::path(CHORALE_SHARED) / "data/topology";
   if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no real files are here: " << folder << " is missing";

@@ -1,5 +1,6 @@
-// Two views of one machine. What they must agree in is how long traffic takes, so that is asked, slowly: every flow is
-// sent over the levels by the words of ir/hierarchy.h, and over the links and limits of the graph.
+// Two views of one machine. What they must agree in is how long traffic takes, so that is asked, slowly:
+// every flow is sent over the levels by the words of ir/hierarchy.h, and over the links and limits of the
+// graph.
 #include "topology/levels.h"
 
 #include <fmt/format.h>
@@ -51,7 +52,8 @@ double over_levels(const Hierarchy& h, const std::vector<Flow>& flows) {
       const auto through = [&](const char* where, int child, const SharedPath& by) {
         load(j, where, path(child, by), flow.bytes, by.bandwidth_gbs);
       };
-      // Up from one child, down to another, which may be the first one of the first socket for what is outside.
+      // Up from one child, down to another, which may be the first one of the first socket for what is
+      // outside.
       const auto sockets = [&](int from, int to) {
         if (from % n / link.host->socket.children == to % n / link.host->socket.children) return;
         through("socket out", from, link.host->socket);
@@ -166,8 +168,8 @@ TEST(Levels, OfAGraphOfLevelsAreThatGraphAgain) {
     const Hierarchy h = random_hierarchy(random);
     const Topology t = graph_of(h);
     const Levels levels = levels_of(t);
-    // Paths that not all children share alike, such as two for three children, are not even; and a level of one child, whose
-    // port is behind all others, has no place among levels of several.
+    // Paths that not all children share alike, such as two for three children, are not even; and a level of
+    // one child, whose port is behind all others, has no place among levels of several.
     const bool evenly = std::ranges::all_of(h.levels, [&](const Level& l) {
       if (l.fan_out == 1 && &l != h.levels.data()) return false;
       const auto even = [&](const auto& path) {
@@ -212,7 +214,8 @@ TEST(Levels, OfNamedMachines) {
     ASSERT_TRUE(again.hierarchy.has_value()) << entry.example << ": " << again.why_none;
     expect_same_times(*again.hierarchy, t, random, entry.example);
   }
-  // The last five: several GPUs share a NIC, dies are linked unevenly, or there are several ways between two hosts.
+  // The last five: several GPUs share a NIC, dies are linked unevenly, or there are several ways between two
+  // hosts.
   EXPECT_EQ(without, (std::vector<std::string>{"dgx1", "line:4", "star:5", "mesh:4x4", "dgx1:2", "dgx2:2",
                                                "mi250:1", "fat-tree:4", "leaf-spine:4x4x2"}));
 }
@@ -249,7 +252,7 @@ TEST(Levels, HaveTheNumbersOfTheGraph) {
       EXPECT_EQ(link.latency_us, expected[j].latency_us) << name;
     }
   }
-  // And the other way: a100:4's rates of 8 and 270 GB/s have a unit of 2.
+  // And in the other direction: a100:4's rates of 8 and 270 GB/s have a unit of 2.
   const Topology a100 = load_topology("a100:4");
   EXPECT_DOUBLE_EQ(1e-3 / round_beta_us_per_byte(a100), 2);
   EXPECT_EQ(a100.links[find_link(a100, 0, 15)].bandwidth, 135);
@@ -259,7 +262,8 @@ TEST(Levels, HaveTheNumbersOfTheGraph) {
             1);  // one node: nothing but the switch, which is the unit
 }
 
-// All pairs of 360 ranks are linked, so each of the many ways to divide them is as good as the next, and one limit spoils all.
+// All pairs of 360 ranks are linked, so each of the many ways to divide them is as good as the next, and one
+// limit spoils all.
 TEST(Levels, WhatCouldTakeHoursIsGivenUp) {
   Topology t = named_topology("full:360");
   t.limits.push_back({.name = "odd", .links = {0, 1}, .bandwidth = 1});

@@ -116,7 +116,7 @@ TEST(Flatten, MakesRoutesLinksAndSharedWiresLimits) {
   EXPECT_EQ(flat.links[far].bandwidth, 2);
   EXPECT_DOUBLE_EQ(flat.links[near].alpha_us, 2);
   EXPECT_DOUBLE_EQ(flat.links[far].alpha_us, 3);
-  // Over the wire between the switches: four routes, three chunks a round.
+  // Over the wire between the switches: four routes, three chunks per round.
   bool found = false;
   for (const SharedLimit& limit : flat.limits)
     found = found || (limit.bandwidth == 3 && limit.links.size() == 4 &&
@@ -151,8 +151,8 @@ TEST(Dot, NamesEveryRankAndEscapes) {
   for (Rank r = 0; r < 8; ++r) EXPECT_NE(dot.find(fmt::format("\"{}\" ->", r)), std::string::npos) << r;
 }
 
-// In a ring all look alike, and one link that is slower tells all of them apart, by how far they are from either end; in a
-// line the ends are alike, and so are those beside them.
+// In a ring all look alike, and one link that is slower distinguishes all of them, by how far they are from
+// either end; in a line the ends are alike, and so are those beside them.
 TEST(DifferentRanks, AreOneOfEachKind) {
   Topology ring{.name = "ring", .ranks = 6};
   for (Rank n = 0; n < 6; ++n) {

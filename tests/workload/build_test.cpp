@@ -1,4 +1,4 @@
-// A workload that is built in C++ is the one that is read from the text that says the same.
+// A workload that is built in C++ is the one that is read from the text that states the same.
 #include "workload/build.h"
 
 #include <gmock/gmock.h>

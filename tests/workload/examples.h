@@ -33,7 +33,7 @@ inline std::map<std::string, Workload> small_examples() {
           {"moe", example("moe", {{"T", 8}, {"H", 3}, {"F", 5}})}};
 }
 
-// Whole numbers from 1 to 4: their sums are exact in halves, in any order.
+// integers from 1 to 4: their sums are exact in halves, in any order.
 inline std::vector<std::vector<double>> made_up(const Workload& workload, const TensorType& type) {
   const bool local = type.layout.kind == LayoutKind::Local;
   const std::int64_t length = elements(type) * (local ? ranks_of(workload, type) : 1);
@@ -45,8 +45,7 @@ inline std::vector<std::vector<double>> made_up(const Workload& workload, const 
   return result;
 }
 
-using Inputs =
-    std::map<std::string, std::vector<std::vector<double>>>;  // by name: of each group, put together
+using Inputs = std::map<std::string, std::vector<std::vector<double>>>;  // by name: of each group, composed
 
 inline Inputs made_up_inputs(const Workload& workload) {
   Inputs inputs;
@@ -62,8 +61,8 @@ inline WorkloadRun run_with(const Workload& workload, const Inputs& inputs) {
   return interpret(workload, state, {.seed = 11, .order = 5});
 }
 
-// The first difference between what two programs with the same inputs return and leave in them; empty if there is none.
-// Two that are no numbers are the same.
+// The first difference between what two programs with the same inputs return and leave in them; empty if
+// there is none. Two that are no numbers are the same.
 inline std::string difference(const Workload& a, const WorkloadRun& of_a, const Workload& b,
                               const WorkloadRun& of_b, double tolerance = 0) {
   std::map<std::string, std::string> names;

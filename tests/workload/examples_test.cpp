@@ -1,4 +1,4 @@
-// The programs in examples/ are read, are what they say, and come back from their text.
+// The programs in examples/ are read, are what they state, and come back from their text.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -40,8 +40,8 @@ TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
   EXPECT_EQ(found, outputs.size());
 }
 
-// Means and master weights are kept in fp32, whatever the gradients are; what is sent is fp16 on both ways, so that one
-// fused AllReduce can do it.
+// Means and master weights are kept in fp32, whatever the gradients are; what is sent is fp16 on in both
+// directions, so that one fused AllReduce can do it.
 TEST(Examples, MixedAdamKeepsItsStateInFp32) {
   const Workload adam = example("adam_mixed");
   for (const char* name : {"avg", "m_", "v_", "w_"})

@@ -64,7 +64,8 @@ TEST(PointwiseType, BroadcastsLayoutsWithShapes) {
   EXPECT_EQ(type_of_sum(input("a", {6}, kFlatSlices), input("b", {}, kReplicated)), "fp32[6] Sliced(0)");
   EXPECT_EQ(type_of_sum(input("a", {5, 1}, kLocal), input("b", {5}, kLocal)), "fp32[5, 5] Local");
   EXPECT_EQ(type_of_sum(input("a", {5}, rooted(2)), input("b", {}, kReplicated)), "fp32[5] Rooted(2)");
-  // Slices of [6, 1] along its first side are rows of the result; of [1, 6] along its first, of length 1, they are not.
+  // Slices of [6, 1] along its first side are rows of the result; of [1, 6] along its first, of length 1,
+  // they are not.
   EXPECT_EQ(type_of_sum(input("a", {6, 1}, sliced(0)), input("b", {6, 4}, sliced(0))),
             "fp32[6, 4] Sliced(0)");
   EXPECT_THAT(type_of_sum(input("a", {1, 4}, sliced(0)), input("b", {6, 4}, sliced(0))),
@@ -99,8 +100,8 @@ LayoutTable layouts_of(Operation operation, const std::vector<std::int64_t>& a,
   return table;
 }
 
-// Rows and columns: Replicated, Local, flat, rooted, and slices of each dimension. What a rank can compute of rows
-// that it has all of, by columns, and the other way round; from its part of the sums, a summand.
+// Rows and columns: Replicated, Local, flat, rooted, and slices of each dimension. What a rank can compute of
+// rows that it has all of, by columns, and the reverse; from its part of the sums, a summand.
 TEST(MatMulType, TakesWhatRanksCanComputeByThemselves) {
   const Operation matmul{.kind = Kind::MatMul, .name = "c"};
   EXPECT_EQ(layouts_of(matmul, {4, 6}, {6, 8}), (LayoutTable{{"Replicated", "Local", "", "", "", "Sliced(1)"},
@@ -109,7 +110,8 @@ TEST(MatMulType, TakesWhatRanksCanComputeByThemselves) {
                                                              {"", "", "", "", "", ""},
                                                              {"Sliced(0)", "", "", "", "", ""},
                                                              {"", "", "", "", "Local", ""}}));
-  // A matrix for each of the first: slices of matrices need the same ones of both, which Replicated ones have.
+  // A matrix for each of the first: slices of matrices need the same ones of both, which Replicated ones
+  // have.
   EXPECT_EQ(layouts_of(matmul, {3, 4, 6}, {3, 6, 8}),
             (LayoutTable{{"Replicated", "Local", "", "", "", "", "Sliced(2)"},
                          {"Local", "Local", "", "", "", "", ""},

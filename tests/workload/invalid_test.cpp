@@ -1,4 +1,4 @@
-// Programs that are none, each with all that is said of it: what was found, where, and what to do.
+// Programs that are none, each with all that is reported of it: what was found, where, and what to do.
 #include <gtest/gtest.h>
 
 #include "ir/error.h"
@@ -450,7 +450,7 @@ TEST(Invalid, TextsWithoutAnEnd) {
   EXPECT_EQ(said_of(many), "w:1025:1: one operation too many; 1024 are the most");
 }
 
-// What no text can say, and code can.
+// What no text can state, and code can.
 TEST(Invalid, Workloads) {
   using Change = void (*)(Workload&);
   struct InvalidWorkload {

@@ -1,5 +1,5 @@
-// Kernels that are allowed compute what their operations compute one after the other, on the interpreter, which goes
-// through their elements in any order and keeps nothing from one to the next.
+// Kernels that are allowed compute what their operations compute one after the other, on the interpreter,
+// which goes through their elements in any order and keeps nothing from one to the next.
 #include "workload/kernels.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ std::string without_kernels(std::string text) {
   return text;
 }
 
-// Whole numbers, so that sums are exact in any order.
+// integers, so that sums are exact in any order.
 WorkloadState inputs_of(const Workload& workload) {
   WorkloadState state;
   for (const Operation& each : workload.operations) {

@@ -1,11 +1,12 @@
-// Do transformations keep what programs mean? Random programs (tests/workload/random_workload.h) go through random
-// transformations; program and result are interpreted (semantics/workload_machine.h) in several orders and with several
-// seeds, and outputs and state, put together, have to be the same to the bit. The result has to survive its text form, too.
+// Do transformations keep what programs mean? Random programs (tests/workload/random_workload.h) go through
+// random transformations; program and result are interpreted (semantics/workload_machine.h) in several orders
+// and with several seeds, and outputs and state, composed, have to be the same to the bit. The result has to
+// survive its text form, too.
 //
-// Usage: preserve PROGRAMS [SEED [FIRST]]
-// Prints one line on what was done, and before it each difference with the programs around the transformation that makes
-// it. A program follows from seed and number alone: "preserve 1 SEED NUMBER" does one again. Exit code 1: something differs,
-// or there is a kind of transformation or kernel that never was.
+// Usage: preserve PROGRAMS [SEED [FIRST]] Prints one line on what was done, and before it each difference
+// with the programs around the transformation that makes it. A program follows from seed and number alone:
+// "preserve 1 SEED NUMBER" does one again. Exit code 1: something differs, or there is a kind of
+// transformation or kernel that never was.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

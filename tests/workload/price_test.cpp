@@ -15,8 +15,8 @@ namespace {
 
 constexpr AlphaBeta kLink{.alpha_us = 2, .beta_us_per_byte = 1e-5};
 
-// fp32, 4 ranks, N elements: the AllReduce reads and writes N; then the kernel reads sum, m, v, p and writes m, v, p. Fused
-// it reads g, a quarter of m, v and p, and writes a quarter of m and v, and p.
+// fp32, 4 ranks, N elements: the AllReduce reads and writes N; then the kernel reads sum, m, v, p and writes
+// m, v, p. Fused it reads g, a quarter of m, v and p, and writes a quarter of m and v, and p.
 TEST(UnitWork, OfAdamIsWhatOneCountsByHand) {
   const std::int64_t n = 1 << 10;
   const Workload adam = example("adam", {{"N", n}});
@@ -60,7 +60,8 @@ WorkloadPrices simple_prices() {
                            .points = {{.steps = 1, .rounds = 3}, {.steps = 2, .rounds = 6, .chunks = 4}}}}};
 }
 
-// The vector is of 4 * N bytes. Few: one step is better, 3 + 0.01 * 3 * 4N against 6 + 0.01 * 1.5 * 4N, up to N = 50.
+// The vector is of 4 * N bytes. Few: one step is better, 3 + 0.01 * 3 * 4N against 6 + 0.01 * 1.5 * 4N, up to
+// N = 50.
 TEST(Price, TakesThePointThatIsBestForTheBytesAtHand) {
   const auto all_reduce = [](std::int64_t n) {
     return price(example("sgd", {{"N", n}}), simple_prices()).runs.at(0).units.at(0);
@@ -112,7 +113,7 @@ TEST(Price, OfAnOverlapIsNotLessThanItsMemoryTraffic) {
                    5 + both.units[1].steps_us + both.units[0].memory_us + both.units[1].memory_us + 32 * 0.5);
 }
 
-// Rounds cost nothing, and steps much; a simulation says the contrary.
+// Rounds cost nothing, and steps much; a simulation states the contrary.
 TEST(Price, GoesByTheSimulationWhereThereIsOne) {
   WorkloadPrices prices = simple_prices();
   prices.collectives[0].simulated = [](std::size_t point, double bytes) {
@@ -143,8 +144,8 @@ TEST(PossiblePieces, AreNoSmallerThanTheDeviceHasThem) {
   EXPECT_EQ(possible_pieces(1 << 30, device).back(), 64);
 }
 
-// Pipelines with several communications cut them, and each piece takes their steps: three of 10 us of steps each and 100 us
-// of bytes take 3 * (10 + 100) us in one piece, and (2 + n) * (10 + 100 / n) in n.
+// Pipelines with several communications cut them, and each piece takes their steps: three of 10 us of steps
+// each and 100 us of bytes take 3 * (10 + 100) us in one piece, and (2 + n) * (10 + 100 / n) in n.
 TEST(Price, OfSeveralCommunicationsCountsTheStepsOfEachPiece) {
   const Workload pipeline = transformed(
       example("pipeline", {{"B", 1}, {"S", 16}, {"H", 64}}),
@@ -165,7 +166,8 @@ TEST(Price, OfSeveralCommunicationsCountsTheStepsOfEachPiece) {
   EXPECT_EQ(pieces_of(price(pipeline, prices).execution, "ol"), 4);
 }
 
-// What is chosen one thing after the other is seldom worse than the best of all that could be, and never by much.
+// What is chosen one thing after the other is seldom worse than the best of all that could be, and never by
+// much.
 TEST(Price, ChoosesWellAmongAll) {
   const Workload pipeline = transformed(
       example("pipeline", {{"B", 1}, {"S", 16}, {"H", 64}}),

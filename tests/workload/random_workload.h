@@ -1,10 +1,11 @@
-// Random programs that are legal, in which transformations find something to do: gradients that are summed and update
-// state, layers whose products are summed, norms, sends to the next group, and anything else that has a type. With odd and
-// uneven shapes, sides of 1, scalars, one to three groups of one to five ranks, all element types.
+// Random programs that are legal, in which transformations find something to do: gradients that are summed
+// and update state, layers whose products are summed, norms, sends to the next group, and anything else that
+// has a type. With odd and uneven shapes, sides of 1, scalars, one to three groups of one to five ranks, all
+// element types.
 //
-// Sums are the only thing whose order a transformation may change, and of these only reductions to a scalar: their
-// summands are whole numbers from -2 to 2, and so few that every type holds all partial sums. So programs that mean the
-// same have the same bits.
+// Sums are the only thing whose order a transformation may change, and of these only reductions to a scalar:
+// their summands are integers from -2 to 2, and so few that every type holds all partial sums. So programs
+// that mean the same have the same bits.
 #pragma once
 
 #include <algorithm>
@@ -276,7 +277,8 @@ class RandomWorkload {
     return add_pointwise({x}, expression(1, 2), cast);
   }
 
-  // m_ = Update(m, a function of m and x), where m is an input of the type of what is computed, new or there already.
+  // m_ = Update(m, a function of m and x), where m is an input of the type of what is computed, new or there
+  // already.
   Name update_with(const Name& x) {
     const TensorType& type = type_of(x);
     if (is_updated(x)) return {};
@@ -312,7 +314,7 @@ class RandomWorkload {
     return add(op);
   }
 
-  // Of whole numbers from -2 to 2.
+  // Of integers from -2 to 2.
   Name reduced(const Name& x) {
     using enum ExpressionOperator;
     if (x.empty() || count(type_of(x).shape) > 48) return {};
@@ -343,7 +345,7 @@ class RandomWorkload {
     }
   }
   // Views of it: slices, of what was gathered too, which loops, reductions, products and communications read.
-  // A minimum, a maximum, and a sum of whole numbers are of any, as they have no order.
+  // A minimum, a maximum, and a sum of integers are of any, as they have no order.
   Name viewed(const Name& x) {
     if (x.empty() || is_updated(x)) return {};
     const Name whole = type_of(x).layout.kind == LayoutKind::Replicated ? x : gathered(x);
@@ -586,7 +588,7 @@ class RandomWorkload {
   int names_ = 0, stream_ = 0;
 };
 
-// Multiples of 1/4 from -2 to 2, whole numbers of int32: put together, by input.
+// Multiples of 1/4 from -2 to 2, integers of int32: composed, by input.
 inline std::map<std::string, std::vector<std::vector<double>>> random_inputs(const Workload& workload,
                                                                              Dice& dice) {
   std::map<std::string, std::vector<std::vector<double>>> inputs;

@@ -1,5 +1,5 @@
-// What is printed is read back as the same, whatever it is: random programs of all operations, layouts, groups, kernels and
-// overlaps, with sides that no number of ranks divides.
+// What is printed is read back as the same, whatever it is: random programs of all operations, layouts,
+// groups, kernels and overlaps, with sides that no number of ranks divides.
 #include <gtest/gtest.h>
 
 #include <map>

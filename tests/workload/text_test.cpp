@@ -119,7 +119,8 @@ return c, b
   expect_comes_back(workload);
 }
 
-// torch.result_type of the same, with tensors of no dimension for scalars; comparisons, which are bool there, are int32.
+// torch.result_type of the same, with tensors of no dimension for scalars; comparisons, which are bool there,
+// are int32.
 TEST(Elements, AreThoseOfPyTorch) {
   constexpr const char* kTable[][2] = {{"h * 2", "fp16"},
                                        {"h * 0.5", "fp16"},
@@ -184,7 +185,8 @@ x = )") + expression + " return x",
   }
 }
 
-// Names of sides stay, sorted; what they are worth follows the sizes. One side is as good as another of its length.
+// Names of sides stay, sorted; what they are worth follows the sizes. One side is as good as another of its
+// length.
 TEST(Shapes, AreProductsOfSizes) {
   constexpr const char* kText = R"(
 workload shapes

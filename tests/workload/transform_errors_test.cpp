@@ -1,4 +1,4 @@
-// Transformations that are refused, and what is said.
+// Transformations that are refused, and what is reported.
 #include <gtest/gtest.h>
 
 #include "ir/error.h"
@@ -184,8 +184,9 @@ TEST(OverlapErrors, SayThePair) {
       "overlap(ol; x, y)", "overlap ol: y does not read what x makes; overlap a producer with its consumer");
 }
 
-// Each element of a product needs a row, and a column of p; the sums that are there first would be stored in p while the
-// others are not even products yet. Found by random programs (tests/workload/preserve.cpp): one in 5,000.
+// Each element of a product needs a row, and a column of p; the sums that are there first would be stored in
+// p while the others are not even products yet. Found by random programs (tests/workload/preserve.cpp): one
+// in 5,000.
 TEST(OverlapErrors, SayWhatIsUpdatedMeanwhile) {
   EXPECT_REFUSAL(
       "workload w\nranks 2\nTensor x(fp32, [3, 3], Local)\nTensor p(fp32, [3, 3], Replicated)\n"

@@ -1,5 +1,5 @@
-// Transformations on the programs of the paper, and on what surrounds them. That they keep meanings is shown elsewhere,
-// on random programs; here it is what comes out.
+// Transformations on the programs of the paper, and on what surrounds them. That they keep meanings is shown
+// elsewhere, on random programs; here it is what comes out.
 #include "workload/transform.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,8 @@ Workload plain(const std::string& text) {
   return parse_workload(text, "test");
 }
 
-// An operation a line, without inputs; one of kernel k, which is overlapped in o, as "o k rs = ReduceScatter(g) Sliced(0)".
+// An operation a line, without inputs; one of kernel k, which is overlapped in o, as "o k rs =
+// ReduceScatter(g) Sliced(0)".
 std::string body(const Workload& workload) {
   std::string result;
   for (const Operation& o : workload.operations) {
@@ -97,8 +98,8 @@ TEST(Reorder, SlicesTheOptimizerAndGathersWhatIsUpdated) {
             "return p_\n");
 }
 
-// One after the other: the gather of m_ is moved behind m1, which was not taken along, and so on. What is sliced already
-// goes on to be, and reads a second slice.
+// One after the other: the gather of m_ is moved behind m1, which was not taken along, and so on. What is
+// sliced already goes on to be, and reads a second slice.
 TEST(Reorder, InSmallStepsIsTheSameAsAtOnce) {
   const Workload sum_of_two = plain(R"(
 workload two
@@ -255,8 +256,8 @@ return m_
   EXPECT_EQ(operation(slices, "m").type.layout, (TensorLayout{.kind = LayoutKind::Sliced, .dim = 0}));
 }
 
-// Weights that are only read: slices of them are, since what is added to them is sliced. The vector is along the second
-// dimension of what it is broadcast to.
+// Weights that are only read: slices of them are, since what is added to them is sliced. The vector is along
+// the second dimension of what it is broadcast to.
 TEST(AsSlice, OfStateThatIsOnlyRead) {
   const std::string text = R"(
 workload w

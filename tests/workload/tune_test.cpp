@@ -41,9 +41,9 @@ const std::vector<TunedExample>& tuned_examples() {
   return kAll;
 }
 
-// Sums of whole numbers are exact, and so is all that is made of them, element by element. The norms of LAMB are sums of
-// real numbers, in an order that schedules choose. And the bytes that the interpreter moves, which it counts as it touches
-// elements, are those that come from shapes: unit by unit.
+// Sums of integers are exact, and so is all that is made of them, element by element. The norms of LAMB are
+// sums of real numbers, in an order that schedules choose. And the bytes that the interpreter moves, which it
+// counts as it touches elements, are those that come from shapes: unit by unit.
 TEST(Tuner, FindsOnlySchedulesThatMeanTheSame) {
   int units_seen = 0;
   for (const auto& [name, plain, result] : tuned_examples()) {
@@ -65,8 +65,8 @@ TEST(Tuner, FindsOnlySchedulesThatMeanTheSame) {
   EXPECT_GT(units_seen, 1000);
 }
 
-// Of random programs the same, to the bit (tests/workload/random_workload.h says why that can be). Where operands are
-// broadcast in odd ways the bytes that come from shapes may be more, never less.
+// Of random programs the same, to the bit (tests/workload/random_workload.h reports why that can be). Where
+// operands are broadcast in odd ways the bytes that come from shapes may be more, never less.
 TEST(Tuner, FindsOnlySchedulesThatMeanTheSameOfRandomPrograms) {
   int candidates = 0, units_seen = 0, counted_more = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
@@ -203,9 +203,10 @@ TEST(Tuner, LeavesOutputsInTheirLayout) {
   EXPECT_TRUE(slices);
 }
 
-// 16 ranks that double and halve. An AllReduce of few bytes takes 4 steps where a ReduceScatter and an AllGather take 8;
-// with a launch of 4 us and steps of 2, AR-Adam takes 2 * 4 + 4 * 2 us at least, and fuse(RS-Adam-AG) 4 + 8 * 2. Of many
-// bytes both move as many, but the fused one reads and writes a quarter of them.
+// 16 ranks that double and halve. An AllReduce of few bytes takes 4 steps where a ReduceScatter and an
+// AllGather take 8; with a launch of 4 us and steps of 2, AR-Adam takes 2 * 4 + 4 * 2 us at least, and
+// fuse(RS-Adam-AG) 4 + 8 * 2. Of many bytes both move as many, but the fused one reads and writes a quarter
+// of them.
 WorkloadPrices doubling_prices() {
   WorkloadPrices prices;
   const auto add = [&](OperationKind kind, std::vector<Cost> points) {
@@ -243,7 +244,8 @@ TEST(Tuner, RanksByPriceAndThePlainProgramAmongThem) {
               result.candidates[result.ranking[i]].price.us);
 }
 
-// Limits narrow what is found, and the result says so; asking for more never finds another best one that is worse.
+// Limits narrow what is found, and the result reports it; asking for more never finds another best one that
+// is worse.
 TEST(Tuner, KeepsWithinItsLimit) {
   const Workload adam = example("adam", {{"N", 1 << 20}});
   TuneOptions options{.prices = switch_prices(adam, kLink)};
@@ -261,8 +263,8 @@ TEST(Tuner, KeepsWithinItsLimit) {
   }
 }
 
-// Five layers have more schedules than are looked at: of one alone there are 20, of which one is the best, so of five
-// there are millions. From the cheapest one on the best of each is found all the same.
+// Five layers have more schedules than are looked at: of one alone there are 20, of which one is the best, so
+// of five there are millions. From the cheapest one on the best of each is found all the same.
 TEST(Tuner, FindsTheBestOfEachLayerWhereItCannotFindAll) {
   constexpr int kLayers = 5;
   std::string text =
@@ -435,7 +437,7 @@ TEST(Tuner, VariesTheSettingsOfWhatItMeasures) {
   }
   EXPECT_EQ(best.measurements.front().execution, best.price.execution);
   EXPECT_EQ(run.log.find("\"block\":8192"), std::string::npos);
-  // Told not to, it does not; told to do few, it does so many for each of the three.
+  // Told not to, it does not; told to do few, it does this many for each of the three.
   EXPECT_EQ(varied(attention, "", 0).runs.size(), 3);
   EXPECT_LE(varied(attention, "", 2).runs.size(), 3 + 3 * 2);
 }
@@ -456,7 +458,8 @@ TEST(Tuner, TakesUpVariationsWhereTheyEnded) {
   }
 }
 
-// What was measured with something else is kept, and says nothing here; of another machine the log is refused.
+// What was measured with something else is kept, and states nothing here; of another machine the log is
+// refused.
 TEST(Tuner, CountsOnlyWhatWasMeasuredWithTheSame) {
   const Workload adam = example("adam", {{"N", 1 << 20}});
   TuneOptions options{.prices = switch_prices(adam, kLink), .measured = 2, .variations = 0, .with = "mpi"};
@@ -530,7 +533,8 @@ TEST(Moves, SplitToTheRootsThatThereAre) {
   EXPECT_EQ(rooted, 2);  // of four ranks
 }
 
-// u and w read the sum, x both, y nothing but w. Behind some of them: what comes of one of the readers, and the first few.
+// u and w read the sum, x both, y nothing but w. Behind some of them: what comes of one of the readers, and
+// the first few.
 TEST(Moves, ReorderBehindParts) {
   const Workload workload = parse_workload(
       "workload w\nranks 4\nTensor g(fp32, [8], Local)\ns = ReduceScatter(\"+\", g)\nsum = AllGather(s)\nu = "

@@ -3,9 +3,9 @@
 // CPUs (SYS); or the NVLinks between two GPUs (NV4), which hide their PCI path. The tree of PCI is composed
 // of these by classes: devices that are joined at a level or below hang on one part.
 //
-// The format is meant for readers: columns by tabs or blanks, drivers without the last of them, the last cell
-// of a row glued to the CPUs after it ("NV120-31"). So a row is parsed from the left, by the forms that a
-// cell can have.
+// The format is meant for readers: columns by tabs or whitespace, drivers without the last of them, the last
+// cell of a row glued to the CPUs after it ("NV120-31"). So a row is parsed from the left, by the forms that
+// a cell can have.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // The calls of the CUDA runtime that our host code makes, on the CPU: device memory is memory, a stream is a
 // thread that does one thing after the other, a kernel is a loop over its threads. For tests on machines
-// without a GPU; compiled in the place of the real header. Behaviour that matters is kept: nothing waits that
-// does not on a device, memory comes uninitialised (and poisoned), calls that a capture forbids fail.
+// without a GPU; compiled instead of the real header. Behaviour that matters is kept: nothing waits that does
+// not on a device, memory comes uninitialised (and poisoned), calls that a capture forbids fail.
 #pragma once
 
 #include <atomic>

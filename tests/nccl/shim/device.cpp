@@ -1,8 +1,8 @@
-// NCCL's device interface over threads of one process: nccl_device.h says what it is.
+// NCCL's device interface over threads of one process: nccl_device.h reports what it is.
 //
-// What goes between nodes is delivered by a thread of the sender, in order, now and then after a while; so what
-// is read before its signal has come is not there. With CHORALE_SHIM_EARLY_SIGNALS signals come first, which
-// tests must notice.
+// What goes between nodes is delivered by a thread of the sender, in order, now and then after a while; so
+// what is read before its signal has come is not there. With CHORALE_SHIM_EARLY_SIGNALS signals come first,
+// which tests must notice.
 #include <atomic>
 #include <barrier>
 #include <chrono>

@@ -1,5 +1,5 @@
 // The part of NCCL's interface that we and our test programs use, over threads of one process: see shim.cpp.
-// Compiled in the place of the real header; numbers are NCCL's.
+// Compiled instead of the real header; numbers are NCCL's.
 #pragma once
 
 #include <cuda_runtime.h>

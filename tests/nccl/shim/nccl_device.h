@@ -1,6 +1,6 @@
-// The part of NCCL's device interface that emitted programs use, over threads of one process: a window is memory of
-// all ranks, a node is CHORALE_SHIM_NODE ranks in a row (all, if that is not set), and what goes between nodes
-// is carried by a thread of the sender, later. Compiled in the place of the real header.
+// The part of NCCL's device interface that emitted programs use, over threads of one process: a window is
+// memory of all ranks, a node is CHORALE_SHIM_NODE ranks in a row (all, if that is not set), and what goes
+// between nodes is carried by a thread of the sender, later. Compiled instead of the real header.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +41,8 @@ ncclResult_t ncclDevCommDestroy(ncclComm_t, const ncclDevComm*);
 void* ncclGetLocalPointer(ncclWindow_t, std::size_t offset);
 void* ncclGetLsaPointer(ncclWindow_t, std::size_t offset, int lsa_rank);
 
-// An address that stands for that of all ranks of the node; k from 0 on: of one of them, null: there are no more.
+// An address that stands for that of all ranks of the node; k from 0 on: of one of them, null: there are no
+// more.
 void* shim_everywhere(ncclWindow_t, std::size_t offset);
 void* shim_one_of(const void* everywhere, int k);
 void shim_lsa_barrier(const ncclDevComm*,

@@ -1,9 +1,10 @@
 // CUDA's and NCCL's calls over threads of one process; what they do is in the headers beside this file.
 //
-// A group is one task of each stream that it names. Its sends are all there at once; a receive takes the oldest
-// message of its peer to this rank that nobody has taken; a send is over when it has been taken. So messages
-// match by their order, and what NCCL could deadlock on hangs here. After CHORALE_SHIM_TIMEOUT_MS (20000) a
-// hang becomes an error of the communicator that names rank and peer, and so does a message of another size.
+// A group is one task of each stream that it names. Its sends are all there at once; a receive takes the
+// oldest message of its peer to this rank that nobody has taken; a send is over when it has been taken. So
+// messages match by their order, and what NCCL could deadlock on hangs here. After CHORALE_SHIM_TIMEOUT_MS
+// (20000) a hang becomes an error of the communicator that names rank and peer, and so does a message of
+// another size.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

@@ -1,5 +1,5 @@
-// The calls of MPI that emitted programs with a process a GPU make, with threads for processes: compiled in the
-// place of the real header, into one source file, whose main() each of CHORALE_SHIM_RANKS threads calls.
+// The calls of MPI that emitted programs with a process a GPU make, with threads for processes: compiled
+// instead of the real header, into one source file, whose main() each of CHORALE_SHIM_RANKS threads calls.
 #pragma once
 
 #include <algorithm>

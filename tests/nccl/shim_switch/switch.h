@@ -1,4 +1,4 @@
-// A switch that adds and copies, on a CPU: for a copy of an emitted directory, in the place of its own switch.h.
+// A switch that adds and copies, on a CPU: for a copy of an emitted directory, instead of its own switch.h.
 #pragma once
 
 #include <cstring>
