@@ -1,4 +1,4 @@
-// The verifier's doors: what passes one is a Verified value (ir/verified.h), and nothing else is.
+// Entry points of the verifier: what passes one is a Verified value (ir/verified.h), and nothing else is.
 #pragma once
 
 #include <optional>

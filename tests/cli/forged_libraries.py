@@ -100,7 +100,7 @@ def still_true(key, changed):
 
 # -- forgeries -----------------------------------------------------------------------------------------------
 
-# (what, change of an open file, why it may pass or ""); a function is asked only if it passes, since to judge
+# (what, change of an open file, why it may pass or ""); a function is asked only if it passes, since verification
 # is slow.
 FORGERIES = []
 

@@ -1,4 +1,4 @@
-"""The doors of the program, each a way to make a random case and a way to do and judge it;
+"""The doors of the program, each a way to make a random case and a way to do and verify it;
 benchmarks/attack.py drives them.
 
 A case is what JSON can hold, and follows from a random.Random; doing it draws from another one, of the case's
@@ -259,7 +259,7 @@ def forge(session, case, rng):
 
 
 def forge_some(session, result, rng, number, kinds):
-    """This many; of a file of half a megabyte or more, which take seconds to judge, two."""
+    """This many; of a file of half a megabyte or more, which take seconds to verify, two."""
     text = json.dumps(result)
     for _ in range(number if len(text) < 500_000 else min(number, 2)):
         forged = json.loads(text)  # a copy: much quicker than copy.deepcopy
