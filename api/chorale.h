@@ -1,4 +1,4 @@
-// The front door: everything that Chorale does, from values to values. Nothing here prints, reads the
+// The public API: everything that Chorale does, from values to values. Nothing here prints, reads the
 // environment or keeps anything between calls, so calls may be made from any thread and at the same time.
 //
 //   const Topology dgx1 = machine("dgx1");

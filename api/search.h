@@ -34,7 +34,7 @@ CubeAnswer solve_cube(const Topology&, const Collective&, const CutQuestion&, co
 
 // A baseline algorithm by name ("ring_allreduce": known_classics()) as a result of one point, with the bounds
 // of its collective, which show its distance from the best. `chunks`: pieces of a block; 0: the fewest that
-// use all links which it wants to use at once.
+// use all links which it needs at once.
 struct ClassicQuestion {
   std::string name = {};
   int chunks = 0;

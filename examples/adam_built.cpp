@@ -48,7 +48,7 @@ int main(int argc, char** argv) try {
   const Candidate& best = tuned.candidates[tuned.ranking.front()];
   std::printf("%zu schedules; the best one is %s\n", tuned.candidates.size(), best.script.c_str());
   const double given_us = price(plain, prices).us, by_hand_us = price(by_hand, prices).us;
-  std::printf("predicted: as it is %.1f us, by hand %.1f us, tuned %.1f us\n", given_us, by_hand_us,
+  std::printf("predicted: as it is %.1f us, manual %.1f us, tuned %.1f us\n", given_us, by_hand_us,
               best.price.us);
   if (best.price.us > std::min(given_us, by_hand_us)) return 1;
 

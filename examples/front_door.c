@@ -1,4 +1,5 @@
-/* The front door from C: the algorithms for a machine, which of them is the fastest for a size, and a program that runs it.
+/* The public API from C: the algorithms for a machine, which of them is the fastest for a size, and a
+ * program that runs it.
  *
  *   cc -std=c99 front_door.c $(pkg-config --cflags --libs chorale) -o front_door && ./front_door dgx1 1048576 . */
 #include <chorale/chorale_c.h>

@@ -1,4 +1,4 @@
-/* MPI's collectives by algorithms that chorale has found or that are written by hand: libchorale-mpi.
+/* MPI's collectives by algorithms that Chorale has found, or by baselines: libchorale-mpi.
  *
  *   chorale_mpi_load("results/");
  *   chorale_mpi_allreduce(send, recv, count, MPI_FLOAT, MPI_SUM, comm);
@@ -6,11 +6,12 @@
  * Each function has the signature, the meaning and the result of MPI's (MPI_IN_PLACE too), and may be
  * called instead of it by all ranks of the communicator. Where no algorithm fits (another number of ranks,
  * an operation or type of one's own, between groups, a rank without the memory for it) MPI's own does it.
- * All ranks get the same bits. Sums are added in another order than MPI's, so these may differ from its in the last bits.
+ * All ranks get the same bits. Sums are added in another order than MPI's, so these may differ from its in
+ * the last bits.
  *
- * Functions return MPI_SUCCESS or an error code of MPI; they call no error handler for errors of their
- * own. Under MPI_THREAD_MULTIPLE several threads may call collectives at once, each on a communicator of its own,
- * as with MPI's; while chorale_mpi_load is called, nothing else of this is. */
+ * Functions return MPI_SUCCESS or an error code of MPI; they call no error handler for errors of their own.
+ * Under MPI_THREAD_MULTIPLE several threads may call collectives at once, each on a communicator of its
+ * own, as with MPI's; no other function of this header is called during chorale_mpi_load. */
 #ifndef CHORALE_MPI_H
 #define CHORALE_MPI_H
 
@@ -20,10 +21,10 @@
 extern "C" {
 #endif
 
-/* Adds the algorithms of a library, of a result file, or of all *.json of a directory; several paths are separated
- * by colons. All ranks of MPI_COMM_WORLD call it after MPI_Init, and must find the same there; otherwise, or if
- * something cannot be read, nothing is added in any rank: MPI_ERR_FILE (MPI_ERR_ARG without a path,
- * MPI_ERR_OTHER outside of MPI_Init and MPI_Finalize). */
+/* Adds the algorithms of a library, of a result file, or of all *.json of a directory; several paths are
+ * separated by colons. All ranks of MPI_COMM_WORLD call it after MPI_Init, and must find the same there;
+ * otherwise, or if something cannot be read, nothing is added in any rank: MPI_ERR_FILE (MPI_ERR_ARG
+ * without a path, MPI_ERR_OTHER outside of MPI_Init and MPI_Finalize). */
 int chorale_mpi_load(const char* path);
 
 int chorale_mpi_allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,

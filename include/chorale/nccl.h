@@ -1,14 +1,14 @@
 /* Collectives of NCCL's shape by algorithms that Chorale found: libchorale-nccl. C and C++.
  *
  * Arguments, types, in-place calls, streams and results are those of the NCCL function of the same name;
- * buffers are on the device, and the call returns when everything is enqueued. Where no loaded algorithm fits
- * (another number of ranks, an own operation, ...) NCCL's own function does it; CHORALE_LOG=1 in the
- * environment says so once for each kind of call, and which algorithm was used otherwise. Calls can be
- * captured into CUDA graphs. They must not stand between ncclGroupStart and ncclGroupEnd: what follows a group
- * of ours in an algorithm would be enqueued before it.
+ * buffers are on the device, and the call returns when everything is enqueued. Where no loaded algorithm
+ * fits (another number of ranks, an own operation, ...) NCCL's own function does it; CHORALE_LOG=1 in the
+ * environment prints that once for each kind of call, and which algorithm was used otherwise. Calls can be
+ * captured into CUDA graphs. They must not stand between ncclGroupStart and ncclGroupEnd: what follows a
+ * group of an algorithm would be enqueued before it.
  *
- * All ranks must load the same files before the first call, and make the same calls. Sums are added in another
- * order than NCCL's. An average is the sum, divided at the end.
+ * All ranks must load the same files before the first call, and make the same calls. Sums are added in
+ * another order than NCCL's. An average is the sum, divided at the end.
  *
  * CHORALE_CHECK=SECONDS waits after each step of each call, and a step that does not end in time becomes an
  * error that names rank, step and peers: for finding out what hangs, not for speed.
