@@ -20,7 +20,7 @@ while [ $# -gt 0 ] && [ "${1#--}" != "$1" ]; do
     --dry-run) dry=yes ;;
     --only) only=${2-}; shift ;;
     --sizes) sizes=${2-}; shift ;;
-    *) refuse "$1 is no option: [--dry-run] [--only kernels|workloads] [--sizes \"10 11 ..\"] [DIRECTORY]" ;;
+    *) refuse "$1 is not an option: [--dry-run] [--only kernels|workloads] [--sizes \"10 11 ..\"] [DIRECTORY]" ;;
   esac
   shift
 done

@@ -61,6 +61,6 @@ assert "auto worker = " in (work / "made/beside/self_attention.h").read_text()
 for tool in ("dirname", "seq", "mktemp", "git"):  # what it needs before it looks for nvcc
     (work / "empty" / tool).symlink_to(subprocess.run(["which", tool], capture_output=True, text=True, check=True).stdout.strip())
 assert run("made", code=2, path=str(work / "empty")) == ["benchmarks/gpu.sh: no nvcc; install the CUDA toolkit"]
-assert "is no option" in run("--dry", code=2)[0]
+assert "is not an option" in run("--dry", code=2)[0]
 assert "is neither kernels nor workloads" in run("--dry-run", "--only", "x", code=2)[0]
 print("right")

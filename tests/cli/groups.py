@@ -159,15 +159,15 @@ text = run("bounds", "torus:4x4", "allgather", "--groups", "column")
 assert "3/2" in text, text
 
 # What cannot be asked, and what to do.
-for question, words in ((["--group", "0,9"], "'9' is not a rank of ring:4"), (["--group", "0,x"], "no rank"), (["--group", "1,1"], "rank 1 twice"),
-                        (["--group", "0,,1"], "lacks a rank"), (["--group", "0,-1"], "no rank"), (["--group", ""], "names nothing"), (["--groups", "0,1;1,2"], "rank 1 is in two groups"),
-                        (["--groups", "0,1;"], "lacks a rank"), (["--groups", "row"], "no kind of group"), (["--group", "0,1", "--groups", "0;1"], "one of them"),
+for question, words in ((["--group", "0,9"], "'9' is not a rank of ring:4"), (["--group", "0,x"], "is not a rank"), (["--group", "1,1"], "rank 1 twice"),
+                        (["--group", "0,,1"], "lacks a rank"), (["--group", "0,-1"], "is not a rank"), (["--group", ""], "names nothing"), (["--groups", "0,1;1,2"], "rank 1 is in two groups"),
+                        (["--groups", "0,1;"], "lacks a rank"), (["--groups", "row"], "is not a kind of group"), (["--group", "0,1", "--groups", "0;1"], "one of them"),
                         (["--counts", "1,1,1,1"], "use allgatherv"), (["--group", "0,1", "--root", "1"], "has no root")):
     message = run("bounds", "ring:4", "allgather", *question, code=2)
     assert words in message, (question, message)
-for collective, counts, words in (("allgatherv", "1,2", "2 counts"), ("allgatherv", "0,0,0,0", "all 0"), ("allgatherv", "1,2,3,x", "no count"),
+for collective, counts, words in (("allgatherv", "1,2", "2 counts"), ("allgatherv", "0,0,0,0", "all 0"), ("allgatherv", "1,2,3,x", "is not a count"),
                                   ("allgatherv", "1,2,,4", "lacks a count"), ("allgatherv", "1,1,1,1;2,2,2,2", "2 rows"),
-                                  ("allgatherv", "-1,0,0,1", "no count"), ("allgatherv", "1000000,1000000,1,1", "chunks"),
+                                  ("allgatherv", "-1,0,0,1", "is not a count"), ("allgatherv", "1000000,1000000,1,1", "chunks"),
                                   ("alltoallv", "1,1,1,1", "1 row"), ("alltoallv", "1,1;1,1", "2 rows"), ("allreduce", "1,1,1,1", "leave them out"),
                                   ("allgatherv", "missing.json", "missing.json")):
     message = run("bounds", "ring:4", collective, "--counts", counts, code=2)

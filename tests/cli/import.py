@@ -87,7 +87,7 @@ for command in [["topology", "show", "ring:4"], ["bounds", "ring:4", "allgather"
                 ["place", "ring:4", "--axes", "data=4", "--reduce", "data", "--bytes", "1M"]]:
     expect("no link 0-2" in refused(command, *command, "--without-link", "0-2"), command)
     expect("is not a rank" in refused(command, *command, "--without-rank", "7"), command)
-    expect("no part" in refused(command, *command, "--degrade", "0-1=2"), command)
+    expect("is not a fraction" in refused(command, *command, "--degrade", "0-1=2"), command)
 bound = runs("bounds", "ring:4", "allgather", "--without-link", "0-1")
 expect("ring:4 without link 0-1" in bound.stdout and "3 rounds per chunk at least" in bound.stdout, bound.stdout)
 done = runs("frontier", "ring:8", "allreduce", "--without-rank", "3", "--without-link", "0-1", "--conflicts", "0")

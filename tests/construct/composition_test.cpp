@@ -160,7 +160,7 @@ TEST(Composition, RefusesWhatIsNone) {
   EXPECT_EQ(why("allgather node, allgather gpu"), "");
   EXPECT_THAT(why("allgather gpu"), ::testing::HasSubstr("do not make this allgather"));
   EXPECT_THAT(why("allgather gpus"), ::testing::HasSubstr("did you mean 'gpu'"));
-  EXPECT_THAT(why("allgather"), ::testing::HasSubstr("is no stage"));
+  EXPECT_THAT(why("allgather"), ::testing::HasSubstr("is not a stage"));
   EXPECT_THAT(why("allgather gpu+gpu"), ::testing::HasSubstr("twice"));
   EXPECT_THAT(why("gather node, allgather gpu"), ::testing::HasSubstr("do not make this allgather"));
 }

@@ -313,7 +313,7 @@ def interrupt(session, case, rng):
 
 TARGETS = ["cuda", "nccl", "mpi", "msccl-xml", "mscclpp", "json", "dot", "html"]
 # What a target cannot express.
-CANNOT = "|".join(["cannot express", "can hold", "needs", "at most", "has no schedules", "no rank", "nothing", "does not", "cannot", "has no name for", "do not know"])
+CANNOT = "|".join(["cannot express", "can hold", "needs", "at most", "has no schedules", "no rank", "nothing", "does not", "cannot", "has no such collective", "do not know"])
 
 
 CLASSIC = ["ring_allgather", "ring_allreduce", "multi_ring_reducescatter", "multi_ring_allreduce", "tree_broadcast", "tree_allreduce",

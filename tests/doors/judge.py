@@ -75,7 +75,7 @@ class Machine:
             machine.require_times(text)
             able = [text["underlay"].get(key) for key in ("multicast", "reduce")] + [each.multicast or each.reduce for each in machine.limits + machine.below.limits]
             if any(able):
-                raise Fault("what counts once is not known of chosen ways")
+                raise Fault("what counts once is not known of chosen routes")
         return machine
 
     @staticmethod
@@ -113,13 +113,13 @@ class Machine:
             if not joined or at[:1] != [src] or at[-1:] != [dst] or any(n < self.ranks for n in at[1:-1]):
                 raise Fault(f"link {l} is not its way")
             if len(set(ways[l])) < len(ways[l]) or any(wires[w][2] < bandwidth for w in ways[l]):
-                raise Fault(f"link {l} is wider than its way")
+                raise Fault(f"link {l} is wider than its route")
             for w in ways[l]:
                 over[w].add(l)
         bounded = [(over[w], wires[w][2]) for w in range(len(wires))]
         for some, bandwidth, *_ in self.below.limits:
             if any(over[a] & over[b] for a in some for b in some if a < b):
-                raise Fault("a way passes a limit twice")
+                raise Fault("a route passes a limit twice")
             bounded.append((set().union(*(over[w] for w in some)), bandwidth))
         for links, bandwidth in bounded:
             alone = len(links) == 1 and self.links[min(links)][2] <= bandwidth
@@ -135,7 +135,7 @@ class Machine:
         for l, (alpha, beta) in enumerate(times(text)):
             over = [wires[w] for w in text["ways"][l]]
             if not math.isclose(alpha, sum(a for a, _ in over), rel_tol=1e-9) or not math.isclose(beta, max(b for _, b in over), rel_tol=1e-9):
-                raise Fault(f"link {l} does not take the time of its way")
+                raise Fault(f"link {l} does not take the time of its route")
 
     def reversed(self):
         limits = [Limit(each.links, each.bandwidth, each.reduce, each.multicast) for each in self.limits]
@@ -274,7 +274,7 @@ def chunks_of(asked, ranks, pieces, name=None):
         chunks.order = order
         return chunks
     if name not in (None, own):
-        raise Fault(f"{name} is no part of {own}")
+        raise Fault(f"{name} is not a part of {own}")
     if any(len(set(chunk[key])) < len(chunk[key]) for chunk in asked["chunks"] for key in ("pre", "post")):
         raise Fault("a rank is named twice")
     before_after, places = [], []
@@ -563,7 +563,7 @@ def cuts_show(claim, machine, chunks):
     certificate, steps = claim["certificate"], claim["steps"]
     prices, group = certificate["prices"], certificate["group"]
     if machine.switches or any(limit.multicast or limit.reduce for limit in machine.limits):
-        raise Fault("cuts say nothing of switches that do something")
+        raise Fault("cuts prove nothing about switches that do something")
     if steps is None or len(prices) != steps or (group and len(group) != machine.ranks):
         raise Fault("the cuts do not fit the claim")
     inside = []
@@ -605,10 +605,10 @@ def entries_show(claim, machine, chunks):
     certificate = claim["certificate"]
     group, prices = certificate["group"], certificate["prices"]
     if machine.switches or any(each.multicast or each.reduce for each in machine.limits):
-        raise Fault("entries say nothing of switches")
+        raise Fault("entries prove nothing about switches")
     if chunks.combining:
         if not chunks.turns_round():
-            raise Fault("entries say nothing of sums for several")
+            raise Fault("entries prove nothing about sums for several")
         machine, chunks = machine.reversed(), chunks.dual()
     if len(group) != machine.ranks or set(group) - {0, 1} or len(prices) != 1:
         raise Fault("the group does not fit the machine")
@@ -713,9 +713,9 @@ def judge_claim(claim, machine, asked, kind, truth, verdict, where):
     if machine.below:
         machine = machine.below
         if shows in ("growth", "entries", "refutation"):
-            raise Fault("says nothing of ways that were not chosen")
+            raise Fault("proves nothing about routes that were not chosen")
     if any_chunks and (shows in ("growth", "entries") or shows == "refutation" and (claim["rounds"] is not None or claim["chunks"] != 1)):
-        raise Fault(f"{shows} says nothing of other chunk counts")
+        raise Fault(f"{shows} proves nothing about other chunk counts")
     if claimed(claim) == 0:
         return  # that is so whatever shows it
     if shows == "distance":
@@ -1027,7 +1027,7 @@ def judge_point(p, machine, asked, space, kind, verdict):
             if does["collective"] != asked["collective"] or not asked["collective"]:
                 raise Fault("does what has another name")
             if asked.get("chunks_per_block", 1) != 1 or does.get("chunks_per_block", 1) != pieces:
-                raise Fault("cuts blocks otherwise than it says")
+                raise Fault("cuts blocks otherwise than it states")
             own = chunks_of(does, machine.ranks, 1)
             if own.combining != chunks.combining or len(own.list) != len(chunks.list):
                 raise Fault("does something else")
@@ -1040,9 +1040,9 @@ def judge_point(p, machine, asked, space, kind, verdict):
         elif does["collective"] != name or does.get("chunks", 1) != pieces or (name in ROOTED and does.get("root", 0) != asked.get("root", 0)):
             raise Fault("does something else")
     if method == "reduce_scatter+allgather" and (name != "allreduce" or custom):
-        raise Fault(f"{method} is no way to do {name}")
+        raise Fault(f"{method} is not an algorithm for {name}")
     if method not in FOUND_BY + BY_HAND.get(name, ()) or (custom and method not in FOUND_BY):
-        raise Fault(f"{method!r} is no way to do {name}")
+        raise Fault(f"{method!r} is not an algorithm for {name}")
     if "reduce_scatter_steps" in p and not (method == "reduce_scatter+allgather" and 0 <= p["reduce_scatter_steps"] <= len(p["schedule"])):
         raise Fault("states where an Allgather begins, and has none there")
     if method == "dual" and not (chunks.combining and chunks.one_destination()):
@@ -1142,7 +1142,7 @@ def conclusions(result, machine, space, zero):
             faults.append("stopped by a limit that there was not")
         composed = points and all(p["method"] == "levels" for p in points)
         if result["kind"] == "algorithm" and (len(points) != 1 and not composed or result["stopped"]):
-            faults.append("an algorithm is one point, or some that are put together, and no search")
+            faults.append("an algorithm is one point, or some that are composed, and not a search")
         if not result["complete"] and not result["stopped"] and result["kind"] == "frontier":
             faults.append("neither complete nor stopped")
     # A baseline, or one that is composed, is complete only if no chunk count has a better rate.

@@ -88,7 +88,7 @@ class Session:
             raise Found()
         # The half second after a limit is one of the clock: a busy machine may give none of it to this
         # process.
-        if code == 3 and "--time-limit" in arguments and "before there was anything to tell" in errors:
+        if code == 3 and "--time-limit" in arguments and "before there was anything to report" in errors:
             if attempts > 1:
                 return again()
             self.fault(f"{arguments[0]}: nothing to tell at the limit")

@@ -328,7 +328,7 @@ TEST_F(LibraryFile, IsChosenFromByWhereRanksSit) {
 // ranks, are reported.
 TEST_F(LibraryFile, WhatDoesNotBelongTogetherIsNotLoaded) {
   put(exchange(), {0, 0, 1});
-  EXPECT_THAT(Algorithms(path_).complaints(), ::testing::ElementsAre(HasSubstr("place with other ranks")));
+  EXPECT_THAT(Algorithms(path_).complaints(), ::testing::ElementsAre(HasSubstr("entry with other ranks")));
   std::filesystem::remove(path_);
   const Result one = exchange();
   open_answers(path_, true)
