@@ -16,12 +16,6 @@
 
 namespace chorale {
 
-struct BlockShape {
-  ElementType type = ElementType::Float32;
-  std::int64_t elements = 0;  // of a block; need not be divisible by the chunks of a block
-  Accumulation accumulation = Accumulation::OwnType;
-};
-
 class RankPlan {
  public:
   RankPlan(const Verified<Program>& program, Rank n, const BlockShape& shape)

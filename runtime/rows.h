@@ -9,9 +9,11 @@
 #include <string>
 #include <vector>
 
+#include "ir/collective.h"
 #include "ir/error.h"
+#include "ir/run_options.h"
 #include "ir/words.h"
-#include "runtime/run.h"
+#include "runtime/mpi_session.h"
 #include "runtime/test_data.h"
 #include "runtime/transport.h"
 

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "ir/error.h"
+#include "runtime/rank_plan.h"
 #include "runtime/rows.h"
 #include "runtime/thread_transport.h"
 
