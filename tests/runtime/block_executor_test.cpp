@@ -14,7 +14,7 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
-#include "runtime/element_types.h"
+#include "runtime/device/element_types.h"
 #include "runtime/transport.h"
 #include "semantics/verify_blocks.h"
 #include "tests/codegen/passes_alone.h"

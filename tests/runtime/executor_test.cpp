@@ -8,7 +8,7 @@
 
 #include "construct/classic.h"
 #include "ir/error.h"
-#include "runtime/element_types.h"
+#include "runtime/device/element_types.h"
 #include "runtime/rank_plan.h"
 #include "runtime/run.h"
 #include "runtime/test_data.h"
