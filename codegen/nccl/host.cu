@@ -2,7 +2,7 @@ namespace {
 
 chorale::NcclAlgorithm& algorithm() {
   static chorale::NcclAlgorithm only(
-      chorale::StepTables{kRanks, kSteps, kPieces, kSlots, kMessages, kMessageCount, kWork, kWorkCount, kSlices}, kInputShift,
+      kTables, kInputShift,
       chorale::NcclCalls{ncclGroupStart, ncclGroupEnd, ncclSend, ncclRecv, ncclCommGetAsyncError, ncclGetErrorString});
   return only;
 }

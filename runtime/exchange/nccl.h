@@ -79,7 +79,7 @@ class StreamExchange : public ExchangePlan {
   using Element = T;
 
   template <typename... Rest>
-  StreamExchange(const ExchangeTables& tables, Rest&&... rest)
+  StreamExchange(const StepTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>

@@ -11,13 +11,13 @@
 #include <memory>
 
 #include "ir/error.h"
+#include "ir/step_rows.h"
 #include "runtime/device/nccl_call.h"
 #include "runtime/mpi_session.h"
 #include "runtime/nccl_run.h"
 #include "runtime/rank_buffers.h"
 #include "runtime/rank_plan.h"
 #include "runtime/rows.h"
-#include "runtime/step_tables.h"
 
 namespace chorale {
 namespace {
@@ -261,7 +261,7 @@ std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Verif
   require_own_type(options);
   require_ranks(transport, program.name, static_cast<int>(program.ranks.size()));
   const Gpu gpu(transport, host_rank);
-  const StepProgram tables(verified);
+  const StepRows tables = step_rows(program);
   const NcclCalls calls = {ncclGroupStart, ncclGroupEnd,          ncclSend,
                            ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
   // For all sizes; in place only the buffers differ, and it detects that they overlap.

@@ -17,34 +17,12 @@
 namespace chorale::test {
 namespace {
 
-// Tables that live as long as what runs by them.
+// Rows that live as long as what runs by them.
 struct Tables {
-  std::vector<ExchangeMessage> messages = {};
-  std::vector<ExchangeWork> work = {};
-  std::vector<int> scratch = {};
-  ExchangeTables tables = {};
-  bool in_place = false;
+  const ExchangeRows rows;
+  const StepTables tables = rows.steps.tables();
 
-  Tables(const Verified<Program>& program, bool applies) {
-    const Collective& collective = program.collective();
-    const ExchangeRows rows = exchange_rows("test", program, applies);
-    for (const auto& r : rows.messages)
-      messages.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]});
-    for (const auto& r : rows.work)
-      work.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]});
-    scratch = rows.scratch;
-    in_place = rows.in_place;
-    tables = {static_cast<int>(program->ranks.size()),
-              program->steps,
-              program->chunks_per_block,
-              collective.kind == CollectiveKind::Allgather,
-              collective.kind == CollectiveKind::ReduceScatter,
-              scratch.data(),
-              messages.data(),
-              messages.size(),
-              work.data(),
-              work.size()};
-  }
+  Tables(const Verified<Program>& program, bool applies) : rows(exchange_rows("test", program, applies)) {}
   Tables(const Tables&) = delete;
   Tables& operator=(const Tables&) = delete;
 };
@@ -121,7 +99,7 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
             const Tables tables(program, applies);
             const Blocks blocks = random_blocks(blocks_each ? ranks : 1, kind == CollectiveKind::Alltoall);
             const int tiles = 1 + below(3);
-            const bool in_place = tables.in_place && below(2) == 0;
+            const bool in_place = tables.rows.in_place && below(2) == 0;
             std::vector<Numbers> inputs, outputs, seen;
             for (Rank n = 0; n < ranks; ++n) {
               const bool has = kind != CollectiveKind::Broadcast || n == root;
@@ -193,10 +171,10 @@ TEST(ExchangeRows, GiveCompleteSumsToTheFunction) {
     std::ranges::sort(step.sends);
     schedule.steps.push_back(step);
   }
-  const ExchangeRows rows = exchange_rows("test", lower(accepted(machine, collective, schedule)), true);
+  const StepRows rows = exchange_rows("test", lower(accepted(machine, collective, schedule)), true).steps;
   ASSERT_EQ(rows.work.size(), 12);
-  for (const auto& row : rows.work) EXPECT_EQ(row[9], row[1] == 2 ? 1 : 0);
-  for (const auto& row : rows.messages) EXPECT_EQ(row[9], 1);
+  for (const StepWork& row : rows.work) EXPECT_EQ(row.completes, row.step == 2 ? 1 : 0);
+  for (const StepMessage& row : rows.messages) EXPECT_EQ(row.borrows, 1);
 }
 
 TEST(ThreadTransport, StopsTheOthersWhereOneFails) {
