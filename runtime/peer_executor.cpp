@@ -26,7 +26,6 @@
 #include "runtime/peer_machine.h"
 #include "runtime/rows.h"
 #include "runtime/test_data.h"
-#include "runtime/transport.h"
 
 namespace chorale {
 namespace {

@@ -22,6 +22,7 @@
 #include "runtime/device/elements.h"
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/scattered.h"
+#include "runtime/exchange/transport.h"
 
 // Elements of a sum of several operands that are made at once: the same throughout a program.
 #ifndef CHORALE_BLOCK
@@ -29,30 +30,6 @@
 #endif
 
 namespace chorale {
-
-// One end of a message. Transports have
-//   typename Device; Device& device();
-//     where elements are and are computed with: runtime/exchange/device.h
-//   int rank() const, ranks() const;
-//   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     starts all, and returns when all received data are at `at`, and when all sent data that do not `stay`
-//     may be written again;
-//   void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     gives back what was borrowed, and returns when no rank still reads what was sent;
-//   void post(const Delivery& send), finish();
-//     starts one, and returns when all of these may be written again.
-struct Delivery {
-  int peer = 0, tag = 0;
-  void* data = nullptr;
-  std::int64_t bytes = 0;
-  bool stays = false;  // of a send: the data do not change before release()
-  // Of a receive: read before release() and never again, so it need not be put into `data`.
-  bool borrows = false;
-  const void* at = nullptr;
-  // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
-  std::vector<Stretch<char>> pieces = {};
-  const std::vector<Stretch<char>>* at_pieces = nullptr;
-};
 
 // For sums that no function consumes.
 struct NoSumFunction {
@@ -173,14 +150,22 @@ class ExchangePlan {
       const std::int64_t count = piece_length(m.block, m.piece);
       if (count == 0) continue;  // at both ends alike
       Step& step = steps_[m.step];
-      const int tag = static_cast<int>(i);
       if (m.from == rank_) {
-        step.sends.push_back({first_ + m.to, tag, nullptr, count * size_, true, false, nullptr, {}, nullptr});
+        step.sends.push_back(
+            {first_ + m.to, i, nullptr, count * size_, true, false, nullptr, {}, nullptr, m.step});
         step.from.push_back(place(rank_, m.from_buffer, m.from_slot, m.block, m.piece));
       }
       if (m.to == rank_) {
-        step.receives.push_back(
-            {first_ + m.from, tag, nullptr, count * size_, false, m.borrows != 0, nullptr, {}, nullptr});
+        step.receives.push_back({first_ + m.from,
+                                 i,
+                                 nullptr,
+                                 count * size_,
+                                 false,
+                                 m.borrows != 0,
+                                 nullptr,
+                                 {},
+                                 nullptr,
+                                 m.step});
         step.to.push_back(place(rank_, m.to_buffer, m.to_slot, m.block, m.piece));
       }
     }
@@ -423,9 +408,9 @@ void send_tile(Transport& transport, int to, int from, const T* input, std::int6
   std::vector<Delivery> none, receives;
   if (to >= 0 && out_end > out)
     transport.post(
-        {to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr, {}, nullptr});
+        {to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr, {}, nullptr, 0});
   if (from >= 0 && in_end > in)
-    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr, {}, nullptr});
+    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr, {}, nullptr, 0});
   transport.exchange(none, receives);
   transport.release(none, receives);
 }
@@ -439,9 +424,9 @@ void send_on(Transport& transport, int to, int from, const T* input, std::int64_
   std::vector<Delivery> sends, receives;
   if (to >= 0 && input_elements > 0)
     sends.push_back(
-        {to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr, {}, nullptr});
+        {to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr, {}, nullptr, 0});
   if (from >= 0 && output_elements > 0)
-    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr, {}, nullptr});
+    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr, {}, nullptr, 0});
   transport.exchange(sends, receives);
   transport.release(sends, receives);
 }

@@ -205,7 +205,7 @@ class NcclDevice : public GpuDevice, public PhaseByPhase {
   using Exchange = StreamExchange<T, op>;
 };
 
-class NcclTransport {
+class NcclTransport : public Transport {
  public:
   using Device = NcclDevice;
 
@@ -217,10 +217,10 @@ class NcclTransport {
   }
 
   Device& device() { return device_; }
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
+  int rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
 
-  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     if (sends.empty() && receives.empty() && posted_.empty()) return;
     check(ncclGroupStart(), "ncclGroupStart");
     for (const Delivery& send : sends) start(send);
@@ -235,17 +235,8 @@ class NcclTransport {
     posted_.clear();
     check(ncclGroupEnd(), "ncclGroupEnd");
   }
-  void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
-  // Sent with the next exchange, in which all ranks take part.
-  void post(const Delivery& send) { posted_.push_back(send); }
-  void finish() {
-    std::vector<Delivery> none;
-    exchange(none, none);
-  }
 
-  void barrier() { all(0); }
-  // By rank.
-  std::vector<double> all(double mine) {
+  std::vector<double> all(double mine) override {
     double* const memory = numbers_.get();
     device_.upload(memory, &mine, sizeof mine);
     check(ncclAllGather(memory, memory + 1, 1, ncclFloat64, comm_, device_.stream()), "ncclAllGather");
@@ -265,7 +256,6 @@ class NcclTransport {
   int rank_ = 0, ranks_ = 1;
   NcclDevice device_;
   GpuMemory<double> numbers_ = {};
-  std::vector<Delivery> posted_ = {};
 };
 
 // One thread per rank, each with a GPU, in a process with at least `ranks` GPUs. Calls the function, and

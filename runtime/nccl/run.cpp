@@ -102,7 +102,7 @@ class Gpu {
     if (transport.rank() == 0) require(ncclGetUniqueId(&id), "ncclGetUniqueId");
     for (char& byte : id.internal) {
       const double mine = transport.rank() == 0 ? static_cast<unsigned char>(byte) : 0;
-      byte = static_cast<char>(static_cast<unsigned char>(transport.all_reduce(ReduceOp::Max, mine)));
+      byte = static_cast<char>(static_cast<unsigned char>(transport.most(mine)));
     }
     return id;
   }

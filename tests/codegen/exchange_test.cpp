@@ -178,15 +178,13 @@ TEST(ExchangeRows, GiveCompleteSumsToTheFunction) {
 }
 
 TEST(ThreadTransport, StopsTheOthersWhereOneFails) {
-  EXPECT_THROW(
-      on_thread_ranks(
-          3,
-          [](ThreadTransport& transport) {
-            if (transport.rank() == 1) throw std::invalid_argument("one fails");
-            std::vector<Delivery> sends, receives = {{1, 0, nullptr, 0, false, false, nullptr, {}, nullptr}};
-            transport.exchange(sends, receives);
-          }),
-      std::invalid_argument);
+  EXPECT_THROW(on_thread_ranks(3,
+                               [](ThreadTransport& transport) {
+                                 if (transport.rank() == 1) throw std::invalid_argument("one fails");
+                                 std::vector<Delivery> sends, receives = {{.peer = 1}};
+                                 transport.exchange(sends, receives);
+                               }),
+               std::invalid_argument);
 }
 
 TEST(TileCount, IsWhatIsWantedUnlessTilesAreShort) {

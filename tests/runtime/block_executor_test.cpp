@@ -15,7 +15,6 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "runtime/device/element_types.h"
-#include "runtime/transport.h"
 #include "semantics/verify_blocks.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/runtime/everything.h"
