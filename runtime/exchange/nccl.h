@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/device/nccl_group.h"
 #include "runtime/exchange/device.h"
 #include "runtime/exchange/gpu.h"
 
@@ -222,18 +223,17 @@ class NcclTransport : public Transport {
 
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     if (sends.empty() && receives.empty() && posted_.empty()) return;
-    check(ncclGroupStart(), "ncclGroupStart");
-    for (const Delivery& send : sends) start(send);
+    NcclGroup group(nccl_, comm_, device_.stream());
     for (Delivery& receive : receives) {
-      check(ncclRecv(receive.data, static_cast<std::size_t>(receive.bytes), ncclInt8, receive.peer, comm_,
-                     device_.stream()),
-            "ncclRecv");
+      group.receive(receive.data, receive.bytes, receive.peer);
       receive.at = receive.data;
     }
+    for (const Delivery& send : sends) group.send(send.data, send.bytes, send.peer);
     // Together with posted sends: a tile may go to the rank that this rank's tile comes from.
-    for (const Delivery& send : posted_) start(send);
+    for (const Delivery& send : posted_) group.send(send.data, send.bytes, send.peer);
     posted_.clear();
-    check(ncclGroupEnd(), "ncclGroupEnd");
+    const ncclResult_t code = group.end();
+    check(code, group.failed().c_str());
   }
 
   std::vector<double> all(double mine) override {
@@ -246,12 +246,7 @@ class NcclTransport : public Transport {
   }
 
  private:
-  void start(const Delivery& send) {
-    check(ncclSend(send.data, static_cast<std::size_t>(send.bytes), ncclInt8, send.peer, comm_,
-                   device_.stream()),
-          "ncclSend");
-  }
-
+  const NcclCalls nccl_ = linked_nccl();
   ncclComm_t comm_;
   int rank_ = 0, ranks_ = 1;
   NcclDevice device_;

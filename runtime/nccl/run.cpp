@@ -262,10 +262,8 @@ std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Verif
   require_ranks(transport, program.name, static_cast<int>(program.ranks.size()));
   const Gpu gpu(transport, host_rank);
   const StepRows tables = step_rows(program);
-  const NcclCalls calls = {ncclGroupStart, ncclGroupEnd,          ncclSend,
-                           ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
   // For all sizes; in place only the buffers differ, and it detects that they overlap.
-  NcclAlgorithm algorithm(tables.tables(), in_place_shift(collective.kind), calls);
+  NcclAlgorithm algorithm(tables.tables(), in_place_shift(collective.kind), linked_nccl());
   const auto make_plan = [&](const BlockShape& shape) {
     return GpuPlan(buffers(collective, transport.rank(), shape, in_place), in_place, gpu.stream,
                    [&, shape](const void* input, void* output, ReduceOp op) {

@@ -19,8 +19,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-const NcclCalls nccl = {ncclGroupStart, ncclGroupEnd,          ncclSend,
-                        ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
+const NcclCalls nccl = linked_nccl();
 
 StepRows by_hand(const std::string& name, int ranks, int chunks = 0) {
   const Topology topology = named_topology("full:" + std::to_string(ranks));
