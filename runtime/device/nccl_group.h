@@ -1,4 +1,4 @@
-// The messages of a step as one group of NCCL's sends and receives, for collectives and workloads alike.
+// The messages of a step as one group of NCCL's sends and receives, of collectives and of workloads.
 // Everything is enqueued on the stream and nothing waits, so it can be captured into a graph. Messages are
 // bytes, so that there is one path for all types: NCCL moves and never adds.
 //

@@ -8,10 +8,11 @@
 // only if they begin at one address, and `Place` is enough to compare them.
 //
 // Two things must hold. Both ends of a message see the same messages in the same order, since NCCL matches
-// those of a pair by order alone (by address, whatever their order in the tables); so merging depends only on what is the same at both ends, and not at
-// whether a rank's memory is shared. And in place no input is read after it was overwritten: messages that
-// would land on one that the step still reads go to a mailbox beside it, and `sound` reports whether that was
-// enough for all steps. Where it was not, the caller copies the input first.
+// those of a pair by order alone (by address, whatever their order in the tables); so merging depends only on
+// what is the same at both ends, and not at whether a rank's memory is shared. And in place no input is read
+// after it was overwritten: messages that would land on one that the step still reads go to a mailbox beside
+// it, and `sound` reports whether that was enough for all steps. Where it was not, the caller copies the
+// input first.
 //
 // Plain host code in C++17; it is also copied into emitted programs.
 #pragma once

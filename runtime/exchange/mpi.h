@@ -1,7 +1,7 @@
-// Ranks as processes of MPI, for collectives and workloads: all messages of a step are posted at once, receives
-// first. MPI has no waits with a limit, so a bounded wait is a loop of tests with a clock; the peer that it
-// waits for, which MPI does not report, follows from the request that is not done. C++17, and is copied into
-// emitted programs.
+// Ranks as processes of MPI, for collectives and workloads: all messages of a step are posted at once,
+// receives first. MPI has no waits with a limit, so a bounded wait is a loop of tests with a clock; the peer
+// that it waits for, which MPI does not report, follows from the request that is not done. C++17, and is
+// copied into emitted programs.
 //
 // Messages and meetings share a communicator, meetings with tag 0, as a message may have. They do not mix up:
 // every rank has the same exchanges and meetings in the same order, and MPI keeps the order of a pair. Where
@@ -25,8 +25,8 @@ namespace chorale {
 
 class MpiTransport : public Transport {
  public:
-  // The caller keeps the communicator, and sends nothing in it while a program runs. No wait lasts longer than
-  // `patience`; 0: there is no limit. After a Hang, before which *hung is set, MPI cannot be finalized.
+  // The caller keeps the communicator, and sends nothing in it while a program runs. No wait lasts longer
+  // than `patience`; 0: there is no limit. After a Hang, before which *hung is set, MPI cannot be finalized.
   explicit MpiTransport(MPI_Comm comm, std::chrono::milliseconds patience = {}, bool* hung = nullptr)
       : comm_(comm), patience_(patience), hung_(hung) {
     MPI_Comm_rank(comm, &rank_);
@@ -70,11 +70,11 @@ class MpiTransport : public Transport {
     posted_requests_.clear();
   }
 
-  // Every rank sends its number to rank 0, and receives those of all down a binomial tree: of 8 ranks, 0 sends
-  // to 1, 2 and 4, 1 to 3 and 5, 2 to 6, 3 to 7. MPI's own collectives would do, but could not report the rank
-  // that they wait for: here rank 0, which prints, waits for each rank by number, and for none afterwards. A
-  // roll call before MPI's own barrier was not enough: a rank that stopped after the one and before the end of
-  // the other was not named.
+  // Every rank sends its number to rank 0, and receives those of all down a binomial tree: of 8 ranks, 0
+  // sends to 1, 2 and 4, 1 to 3 and 5, 2 to 6, 3 to 7. MPI's own collectives would do, but could not report
+  // the rank that they wait for: here rank 0, which prints, waits for each rank by number, and for none
+  // afterwards. A roll call before MPI's own barrier was not enough: a rank that stopped after the one and
+  // before the end of the other was not named.
   std::vector<double> all(double mine) override {
     std::vector<double> numbers(static_cast<std::size_t>(ranks_), mine);
     int top = 1;  // the highest bit of the rank

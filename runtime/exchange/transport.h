@@ -1,6 +1,6 @@
-// The seam to what carries messages between ranks, for collectives and workloads alike: threads of this
-// process (threads.h), MPI (mpi.h), NCCL (nccl.h), the caller of a library (library.h). Each rank has its own.
-// A new one has to have rank(), ranks() and exchange(); for workloads it also has
+// The seam to what carries messages between ranks, those of collectives and of workloads: threads of this
+// process (threads.h), MPI (mpi.h), NCCL (nccl.h), the caller of a library (library.h). Each rank has its
+// own. A new one has to have rank(), ranks() and exchange(); for workloads it also has
 //   typename Device; Device& device();
 //     where elements are and are computed with: runtime/exchange/device.h
 // C++17, and is copied into emitted programs.

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "codegen/workload/exchange_tables.h"
+#include "construct/classic.h"
 #include "construct/incumbents.h"
 #include "runtime/exchange/threads.h"
 #include "tests/codegen/passes_alone.h"
@@ -185,6 +186,32 @@ TEST(ThreadTransport, StopsTheOthersWhereOneFails) {
                                  transport.exchange(sends, receives);
                                }),
                std::invalid_argument);
+}
+
+// Two ranks of an AllReduce of two steps, of which one stays away from the second run.
+std::string hang_without(int absent) {
+  const Topology machine = full(2);
+  const Point point = classic_algorithm("ring_allreduce", machine);
+  const Tables tables(lower(accepted(machine, point.collective, point.schedule)), false);
+  const auto each = [&](ThreadTransport& transport) {
+    const std::vector<float> input(10);
+    std::vector<float> output(10);
+    Exchange<float> exchange(tables.tables, transport.rank(), 0, Blocks{0, 10});
+    for (int run = 0; run < (transport.rank() == absent ? 1 : 2); ++run)
+      exchange.run(transport, input.data(), output.data());
+  };
+  try {
+    on_thread_ranks(2, each, std::chrono::milliseconds(200));
+  } catch (const Hang& hang) {
+    return hang.what();
+  }
+  return "no hang";
+}
+
+TEST(ExchangeHang, NamesRankStepAndPeer) {
+  const std::string rest = ", step 1: message [0-9]+ was not sent by rank ";
+  EXPECT_THAT(hang_without(0), testing::MatchesRegex("rank 1" + rest + "0 within 0.2 s"));
+  EXPECT_THAT(hang_without(1), testing::MatchesRegex("rank 0" + rest + "1 within 0.2 s"));
 }
 
 TEST(TileCount, IsWhatIsWantedUnlessTilesAreShort) {
