@@ -147,9 +147,9 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
           RunRow row;
           if (part.takes_part)
             row = timed(*part.session, options.over, own, c == 0 ? nullptr : &programs[c - 1].second, run);
-          if (all->all_reduce(ReduceOp::Sum, static_cast<double>(row.wrong)) > 0)
+          if (all->sum(static_cast<double>(row.wrong)) > 0)
             throw std::logic_error(fmt::format("{} of {} gives wrong data", place.collective, machine));
-          medians[c].push_back(all->all_reduce(ReduceOp::Max, row.median_us));
+          medians[c].push_back(all->most(row.median_us));
         }
       MeasuredRow row{.place = place, .bytes = bytes};
       for (std::size_t c = has_own ? 0 : 1; c < medians.size(); ++c) {

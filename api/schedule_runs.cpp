@@ -73,7 +73,7 @@ constexpr double kOtherOrder = 0.02;
 }  // namespace
 
 std::string name_of(WorkloadCarrier carrier) {
-  return carrier == WorkloadCarrier::Mpi ? "mpi" : carrier == WorkloadCarrier::Cuda ? "cuda" : "threads";
+  return name_in(std::span<const Named<WorkloadCarrier>>(kWorkloadCarriers), carrier);
 }
 
 ScheduleRuns::ScheduleRuns(const WorkloadMachine& machine, WorkloadCarrier carrier, int runs,

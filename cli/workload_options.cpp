@@ -108,12 +108,10 @@ void compile_options(CLI::App& app, Command& parsed) {
   workload(sub, options->workload);
   script(sub, options->workload);
   target(sub, options->target);
-  choice<WorkloadCarrier>(sub, "--target", options->carrier,
-                          {{"threads", WorkloadCarrier::Threads},
-                           {"mpi", WorkloadCarrier::Mpi},
-                           {"cuda", WorkloadCarrier::Cuda},
-                           {"nccl", WorkloadCarrier::Nccl}},
-                          "Write what one of them needs, with a Makefile for it (all of them)");
+  std::vector<std::pair<Text, WorkloadCarrier>> carriers;
+  for (const Named<WorkloadCarrier>& each : kWorkloadCarriers) carriers.emplace_back(each.name, each.value);
+  choice(sub, "--target", options->carrier, carriers,
+         "Write what one of them needs, with a Makefile for it (all of them)");
   sub->add_flag("--tune", options->tunes,
                 "Take the schedule that the tuner finds best ('chorale tune --help')");
   tune_settings(sub, options->tune);

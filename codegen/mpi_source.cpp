@@ -5,43 +5,15 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <set>
 #include <stdexcept>
-#include <tuple>
 
 #include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
-#include "ir/posting_order.h"
 #include "ir/promise.h"
 
 namespace chorale {
 namespace {
-
-// A rank's ends of messages: rank, step, send?, peer, tag, buffer, slot, piece; in the order in which they
-// are posted, receives first.
-NumberTable ends(const Program& program) {
-  NumberTable ends;
-  const int ranks = static_cast<int>(program.ranks.size());
-  for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {
-    if (is_local(i.does)) return;
-    const Slot& slot = (i.does.sends ? i.does.from : i.does.to).front().slot;
-    ends.push_back({n, i.step, i.does.sends, i.peer, i.message, static_cast<int>(slot.buffer), slot.index,
-                    i.does.piece});
-  });
-  std::ranges::sort(ends, {}, [&](const std::vector<int>& row) {
-    const int rank = row[0], step = row[1], send = row[2], peer = row[3], tag = row[4];
-    const int distance =
-        send != 0 ? posting_distance(rank, peer, ranks) : posting_distance(peer, rank, ranks);
-    return std::tuple(rank, step, send, distance, tag);
-  });
-  return ends;
-}
-
-std::string table(const std::string& name, const std::string& columns, const NumberTable& contents,
-                  int width) {
-  return printed_table(columns, fmt::format("std::array<int, {}>", width), name, contents, width);
-}
 
 // The paragraph of codegen/mpi/tables.h that has a declaration.
 std::string part_of_example(const std::string& declaration) {
@@ -66,15 +38,6 @@ std::string applied(const Epilogue& epilogue) {
          "  return Function::test_tensor(operand, whole, slice, outputs);\n}\n\n";
 }
 
-// What each rank does, in tables whose names begin with `prefix`.
-std::string work_tables(const std::string& prefix, const Program& program) {
-  return table(prefix + "Messages", "rank, step, send?, peer, tag, buffer, slot, piece", ends(program), 8) +
-         table(prefix + "Local",
-               "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, "
-               "position where the function is\n// applied or -1",
-               work_table(program), 9);
-}
-
 // Of pieces of more bytes than kLong. What codegen/mpi/tables.h has of programs without such a form, and what
 // there is of it for others.
 std::string long_tables(const Program& program, const std::optional<LongMessages>& of_long) {
@@ -82,9 +45,9 @@ std::string long_tables(const Program& program, const std::optional<LongMessages
   return fmt::format(
              "// Pieces of more bytes than this are long: their messages that share a port go one after the "
              "other.\n"
-             "constexpr double kLong = {};\nconstexpr int kLongSteps = {};\n\n",
-             of_long->above, of_long->program->steps) +
-         work_tables("kLong", *of_long->program);
+             "constexpr double kLong = {};\n\n",
+             of_long->above) +
+         printed_steps(step_rows(*of_long->program), "_long");
 }
 
 std::string tables(const Collective& collective, const Program& program,
@@ -92,14 +55,12 @@ std::string tables(const Collective& collective, const Program& program,
   const Promise promise(collective);
   return fmt::format(
              "namespace {{\n\nconstexpr const char* kName = \"{}\";\n"
-             "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n"
+             "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
-             printable_name(program.name), program.ranks.size(), program.steps, program.chunks_per_block,
+             printable_name(program.name), program.ranks.size(), program.chunks_per_block,
              collective.order.kind != SumOrder::Kind::Free) +
-         table("kSizes", "By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
-               sizes_table(program), 3) +
-         work_tables("k", program) + long_tables(program, of_long) + printed_promise(promise) +
-         printed_slices(program) + applied(program.epilogue) + "}  // namespace\n";
+         printed_steps(step_rows(program)) + long_tables(program, of_long) + printed_promise(promise) +
+         applied(program.epilogue) + "}  // namespace\n";
 }
 
 }  // namespace

@@ -48,7 +48,6 @@ std::string to_nccl_source(const Verified<Program>& verified) {
   const Collective& collective = verified.collective();
   const Program& program = *verified;
   const std::string name = printable_name(program.name);
-  const NumberTable messages = message_table(program), work = work_table(program);
   const Promise promise(collective);
   const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
   std::set<std::string> includes;
@@ -76,28 +75,17 @@ std::string to_nccl_source(const Verified<Program>& verified) {
          (applies ? "#define CHORALE_STEP_FUNCTION\nnamespace chorale {\n\n" +
                         printed_function(program.epilogue, "StepFunction") + "\n}  // namespace chorale\n\n"
                   : "") +
-         runtime + "\nnamespace {\n\nusing chorale::StepMessage;\nusing chorale::StepWork;\n\n" +
+         runtime + "\nnamespace {\n\n" +
          fmt::format(
              "constexpr const char* kName = \"{}\";\n"
-             "constexpr int kRanks = {}, kSteps = {}, kPieces = {};  // pieces of a block\n"
-             "constexpr std::size_t kMessageCount = {}, kWorkCount = {};\n"
+             "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
              "constexpr int kInputShift = {};  // in place, rank n's input begins n * this blocks after its "
              "output\n"
              "constexpr int kInPlace = {};  // 1: input and output may lie so\n"
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
-             name, program.ranks.size(), program.steps, program.chunks_per_block, messages.size(),
-             work.size(), in_place_shift(collective.kind), in_place ? 1 : 0,
-             collective.order.kind != SumOrder::Kind::Free) +
-         printed_table("By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
-                       "std::array<int, 3>", "kSlots", sizes_table(program), 3) +
-         printed_table("step, from rank, buffer, slot, to rank, buffer, slot, piece", "StepMessage",
-                       "kMessages", messages, 8) +
-         printed_table(
-             "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, "
-             "position "
-             "where the function is\n// applied or -1",
-             "StepWork", "kWork", work, 9) +
-         printed_promise(promise) + printed_slices(program) + "}  // namespace\n\n" + host;
+             name, program.ranks.size(), program.chunks_per_block, in_place_shift(collective.kind),
+             in_place ? 1 : 0, collective.order.kind != SumOrder::Kind::Free) +
+         printed_steps(step_rows(program)) + printed_promise(promise) + "}  // namespace\n\n" + host;
 }
 
 }  // namespace chorale

@@ -6,36 +6,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <sstream>
 
 #include "ir/shown.h"
-#include "ir/step_rows.h"
 
 namespace chorale {
-
-NumberTable sizes_table(const Program& program) {
-  NumberTable sizes;
-  for (const RankProgram& rank : program.ranks)
-    sizes.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
-  return sizes;
-}
-
-NumberTable work_table(const Program& program) {
-  NumberTable work;
-  for (const StepRow& row : step_rows(program))
-    work.push_back({row.rank, row.step, row.add, row.from_buffer, row.from_slot, row.to_buffer, row.to_slot,
-                    row.piece, row.position});
-  return work;
-}
-
-NumberTable message_table(const Program& program) {
-  NumberTable messages;
-  for (const MessageEnds& m : messages_of(program))
-    messages.push_back({m.step, m.from, static_cast<int>(m.src.buffer), m.src.index, m.to,
-                        static_cast<int>(m.dst.buffer), m.dst.index, m.piece});
-  return messages;
-}
 
 std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
                           const NumberTable& contents, int columns) {
@@ -68,12 +45,31 @@ std::string printed_promise(const Promise& promise) {
                        "kSame", same, 4);
 }
 
-std::string printed_slices(const Program& program) {
-  std::vector<int> slices;
-  for (const RankProgram& rank : program.ranks) slices.push_back(rank.slice);
-  return fmt::format(
-      "// By rank: where its first output lies in the inputs.\nconstexpr int kSlices[] = {{{}}};\n\n",
-      fmt::join(slices, ", "));
+std::string printed_steps(const StepRows& rows, const std::string& suffix) {
+  NumberTable slots, messages, work;
+  for (const std::array<int, 3>& each : rows.slots) slots.push_back({each.begin(), each.end()});
+  for (const StepMessage& m : rows.messages)
+    messages.push_back({m.step, m.from, m.from_buffer, m.from_slot, m.to, m.to_buffer, m.to_slot, m.block,
+                        m.piece, m.borrows});
+  for (const StepWork& w : rows.work)
+    work.push_back({w.rank, w.step, w.add, w.from_buffer, w.from_slot, w.to_buffer, w.to_slot, w.block,
+                    w.piece, w.completes});
+  return printed_table("By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.",
+                       "std::array<int, 3>", "kSlots" + suffix, slots, 3) +
+         printed_table("step, from rank, buffer, slot, to rank, buffer, slot, block, piece, may be lent",
+                       "chorale::StepMessage", "kMessages" + suffix, messages, 10) +
+         printed_table(
+             "After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, block, "
+             "piece,\n"
+             "// complete: 1 for the function, 2 stored too, 3 what it makes is stored",
+             "chorale::StepWork", "kWork" + suffix, work, 10) +
+         fmt::format(
+             "// By rank: where its first output lies in the inputs.\n"
+             "constexpr int kSlices{0}[] = {{{1}}};\n"
+             "constexpr chorale::StepTables kTables{0} = {{{2}, {3}, {4}, kSlots{0}, kMessages{0}, {5}, "
+             "kWork{0}, {6}, kSlices{0}, {7}, {8}}};\n\n",
+             suffix, fmt::join(rows.slices, ", "), rows.slots.size(), rows.steps, rows.pieces,
+             messages.size(), work.size(), rows.own_input, rows.own_output);
 }
 
 // CUDA's headers of 16-bit floats stay where they are: behind an #ifdef, since hosts without CUDA compile the

@@ -5,17 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "ir/program.h"
 #include "ir/promise.h"
+#include "ir/step_rows.h"
 
 namespace chorale {
 
 using NumberTable = std::vector<std::vector<int>>;
 
-NumberTable sizes_table(const Program&);  // by rank: slots of input, output, scratch
-// rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the function is applied or -1
-NumberTable work_table(const Program&);
-NumberTable message_table(const Program&);  // step, from rank, buffer, slot, to rank, buffer, slot, piece
+// Of a program: kSlots, kMessages, kWork and kSlices, and kTables of them, with `suffix` after their names.
+std::string printed_steps(const StepRows&, const std::string& suffix = "");
 
 // "// COMMENT\nconstexpr TYPE NAME[] = {...};\n\n"; never empty, so that it is an array: of no rows it has
 // one of -1. `columns` is its width.
@@ -25,11 +23,8 @@ std::string printed_table(const std::string& comment, const std::string& type, c
 // kPromised, kTerms and kSame, as runtime/device/self_check.h takes them.
 std::string printed_promise(const Promise&);
 
-// ir/pieces.h and runtime/device/self_check.h (made by CMake).
+// ir/pieces.h, ir/step_table.h and runtime/device/self_check.h (made by CMake).
 std::string self_check_source();
-
-// By rank: the position of its first output in the inputs.
-std::string printed_slices(const Program&);
 
 // A text of ours without includes of ours; its other includes are taken out and collected.
 std::string without_includes(const std::string& text, std::set<std::string>& includes);

@@ -1,12 +1,13 @@
 // A function of elements: numbers, operators, and what is given for each element. Functions that follow sums
-// (ir/epilogue.h) and the pointwise operations of workloads (ir/workload.h) are such.
+// (ir/epilogue.h) and the pointwise operations of workloads (ir/workload.h) are such. C++17: kernels on GPUs
+// go through its nodes, too (runtime/device/stack_function.h).
 #pragma once
 
 #include <vector>
 
 namespace chorale {
 
-// By how many values they take. The numbers are those of runtime/device/stack_function.h.
+// By how many values they take.
 enum class ExpressionOperator {
   Constant,
   Element,  // the one that the function is of
@@ -38,7 +39,10 @@ struct ExpressionNode {
   ExpressionOperator op = ExpressionOperator::Constant;
   double constant = 0;  // of Constant: not negative; of Random: which of the streams, an integer
   int operand = -1;     // of Operand: which; of Convert: the number of an ElementType (ir/elements.h)
-  bool operator==(const ExpressionNode&) const = default;
+
+  friend bool operator==(const ExpressionNode& a, const ExpressionNode& b) {
+    return a.op == b.op && a.constant == b.constant && a.operand == b.operand;
+  }
 };
 
 // How many values an operator takes.

@@ -3,10 +3,10 @@
 
 #include <chrono>
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
 #include "ir/elements.h"
+#include "ir/hang.h"
 
 namespace chorale {
 
@@ -39,12 +39,6 @@ struct RunRow {
   std::int64_t wrong = 0;  // elements of output not as promised, or of input changed, in all ranks: 0
   bool agrees =
       true;  // ranks that receive one value have the same bits of it, with inputs whose sums are rounded
-};
-
-// A message that did not come, or was not taken, in time. what() names rank, step, peer and message.
-class Hang : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
 };
 
 }  // namespace chorale

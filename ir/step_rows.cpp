@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/posting_order.h"
+
 namespace chorale {
 namespace {
 
@@ -22,29 +24,71 @@ DataOperation home_first(DataOperation op) {
   return op;
 }
 
-}  // namespace
+std::vector<StepMessage> message_rows(const Program& program) {
+  std::vector<StepMessage> rows;
+  for (const MessageEnds& m : messages_of(program))
+    rows.push_back({m.step, m.from, static_cast<int>(m.src.buffer), m.src.index, m.to,
+                    static_cast<int>(m.dst.buffer), m.dst.index, 0, m.piece, 0});
+  std::ranges::stable_sort(rows, {}, [&](const StepMessage& m) {
+    return std::pair(m.step, posting_distance(m.from, m.to, static_cast<int>(program.ranks.size())));
+  });
+  return rows;
+}
 
-std::vector<StepRow> step_rows(const Program& program) {
-  std::vector<StepRow> rows;
+std::vector<StepWork> work_rows(const Program& program) {
+  std::vector<StepWork> rows;
   for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {
     if (!is_local(i.does)) return;
     const DataOperation op = home_first(i.does);
     for (int k = 0; k < op.count; ++k) {
-      const auto row = [&](const DataPlace& from, const DataPlace& to, bool add, int position) {
+      const auto row = [&](const DataPlace& from, const DataPlace& to, bool add, bool completes) {
         const Slot src = next_slot(from.slot, k), dst = next_slot(to.slot, k);
         rows.push_back({n, i.step, add, static_cast<int>(src.buffer), src.index, static_cast<int>(dst.buffer),
-                        dst.index, (op.piece + k) % program.chunks_per_block, position});
+                        dst.index, completes ? (op.position + k) / program.chunks_per_block : 0,
+                        (op.piece + k) % program.chunks_per_block, completes ? 3 : 0});
       };
       const int last = static_cast<int>(op.from.size()) - 1;
       // What lies at home need not be copied there, unless nothing else is done: a function on a slot is a
       // copy of the slot to itself. The function is applied with the last operand, when the sum is complete,
       // so that the other results are copies of what it has made.
       for (int f = op.to[0] == op.from[0] && last > 0 ? 1 : 0; f <= last; ++f)
-        row(op.from[f], op.to[0], f > 0, applies(op) && f == last ? op.position + k : -1);
-      for (std::size_t t = 1; t < op.to.size(); ++t) row(op.to[0], op.to[t], false, -1);
+        row(op.from[f], op.to[0], f > 0, applies(op) && f == last);
+      for (std::size_t t = 1; t < op.to.size(); ++t) row(op.to[0], op.to[t], false, false);
     }
   });
+  std::ranges::stable_sort(rows, {}, &StepWork::step);
   return rows;
+}
+
+}  // namespace
+
+StepRows step_rows(const Program& program) {
+  const CollectiveKind kind = row_of(program.collective).result;
+  StepRows rows{.steps = program.steps,
+                .pieces = program.chunks_per_block,
+                .own_input = kind == CollectiveKind::Allgather,
+                .own_output = kind == CollectiveKind::ReduceScatter,
+                .messages = message_rows(program),
+                .work = work_rows(program)};
+  for (const RankProgram& rank : program.ranks) {
+    rows.slots.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
+    rows.slices.push_back(rank.slice);
+  }
+  return rows;
+}
+
+StepTables StepRows::tables() const {
+  return {static_cast<int>(slots.size()),
+          steps,
+          pieces,
+          slots.data(),
+          messages.data(),
+          static_cast<int>(messages.size()),
+          work.data(),
+          static_cast<int>(work.size()),
+          slices.data(),
+          own_input,
+          own_output};
 }
 
 }  // namespace chorale

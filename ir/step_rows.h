@@ -1,23 +1,27 @@
-// What programs of epochs do between two exchanges of messages, as rows of integers: for executors and
-// sources that go through tables. An operation of several operands or results is several rows, one after the
-// other.
+// A program of epochs as rows of ir/step_table.h: the one writer of them, for executors and for sources. An
+// operation of several operands or results is several rows, one after the other.
 #pragma once
 
+#include <array>
 #include <vector>
 
 #include "ir/program.h"
+#include "ir/step_table.h"
 
 namespace chorale {
 
-struct StepRow {
-  int rank = 0, step = 0;
-  int add = 0;  // 1: to what lies there
-  int from_buffer = 0, from_slot = 0;
-  int to_buffer = 0, to_slot = 0;
-  int piece = 0;
-  int position = -1;  // of the chunk in the inputs where the function is applied to the result; else -1
+struct StepRows {
+  int steps = 0, pieces = 1;
+  bool own_input = false, own_output = false;
+  std::vector<std::array<int, 3>> slots = {};
+  std::vector<int> slices = {};
+  std::vector<StepMessage> messages = {};
+  std::vector<StepWork> work = {};
+
+  StepTables tables() const;  // as long as this lives
 };
 
-std::vector<StepRow> step_rows(const Program&);
+// For blocks of one length. Requires a program that the verifier accepts.
+StepRows step_rows(const Program&);
 
 }  // namespace chorale

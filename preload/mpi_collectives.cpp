@@ -26,7 +26,7 @@
 
 #include "codegen/passes/lower.h"
 #include "preload/bound_cores.h"
-#include "runtime/mpi_transport.h"
+#include "runtime/exchange/mpi.h"
 #include "runtime/rank_plan.h"
 
 namespace chorale {
@@ -394,7 +394,7 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
   std::uint64_t number = 0;
   try {
     if (good && !companion.transport)
-      companion.transport = mpi_transport(PMPI_Comm_c2f(companion.comm), kPatience);
+      companion.transport = std::make_unique<MpiTransport>(companion.comm, kPatience);
     {
       const std::lock_guard lock(mutex_);
       plan.algorithm =

@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
+#include "ir/step_rows.h"
 #include "library/algorithms.h"
 #include "runtime/device/nccl_call.h"
-#include "runtime/step_tables.h"
 
 namespace chorale {
 
@@ -87,8 +87,8 @@ class NcclCollectives {
   // An algorithm that was lowered.
   struct Lowered {
     Lowered(const Verified<Program>& program, int input_shift, const NcclCalls& nccl)
-        : tables(program), algorithm(tables.tables(), input_shift, nccl) {}
-    const StepProgram tables;
+        : rows(step_rows(*program)), algorithm(rows.tables(), input_shift, nccl) {}
+    const StepRows rows;
     NcclAlgorithm algorithm;
   };
 

@@ -29,7 +29,6 @@
 #include "runtime/epilogue.h"
 #include "runtime/rows.h"
 #include "runtime/test_data.h"
-#include "runtime/transport.h"
 
 namespace chorale {
 namespace {

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "ir/block_program.h"
+#include "ir/run_options.h"
 #include "ir/verified.h"
-#include "runtime/rank_plan.h"
-#include "runtime/run.h"
+#include "runtime/elements.h"
 
 namespace chorale {
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <type_traits>
 
-#include "runtime/element_types.h"
+#include "runtime/device/element_types.h"
 
 namespace chorale {
 namespace {

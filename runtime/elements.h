@@ -11,6 +11,12 @@
 
 namespace chorale {
 
+struct BlockShape {
+  ElementType type = ElementType::Float32;
+  std::int64_t elements = 0;  // of a block; need not be divisible by the chunks of a block
+  Accumulation accumulation = Accumulation::OwnType;
+};
+
 // dst = dst (+) src, element by element; integers wrap around. Avg adds, `divide` finishes it. Both are
 // aligned to the type, and do not overlap.
 void reduce(ElementType, ReduceOp, std::byte* dst, const std::byte* src, std::int64_t elements);

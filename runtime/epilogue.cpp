@@ -6,13 +6,11 @@
 #include "runtime/epilogue.h"
 
 #include "ir/expression_value.h"
+#include "runtime/device/element_types.h"
 #include "runtime/device/test_tensors.h"
-#include "runtime/element_types.h"
 
 namespace chorale {
 namespace {
-
-static_assert(StackFunction::kDeepest == kDeepestExpression);
 
 // The value of the expression without tensors: what an operand has at an index is a function of both.
 template <typename R>
@@ -40,18 +38,15 @@ R judged(const Epilogue& epilogue, R element, std::int64_t index) {
 // indices of addresses stay the same.
 void EpilogueRun::fill(Rank only) {
   if (epilogue_.expression.empty()) return;
-  for (const ExpressionNode& node : epilogue_.expression)
-    rows_.push_back({static_cast<int>(node.op), node.operand, node.constant});
   for (const EpilogueOperand& operand : epilogue_.operands)
-    operands_.push_back(
-        {static_cast<int>(operand.type), operand.layout == OperandLayout::Sliced, operand.period});
+    operands_.push_back({operand.type, operand.layout == OperandLayout::Sliced, operand.period});
   for (Rank n = 0; n < static_cast<int>(ranks_.size()); ++n)
     for (int k = 0; k < static_cast<int>(operands_.size()); ++k) {
       const OperandRow& row = operands_[k];
       const std::int64_t count = row.sliced ? ranks_[n].outputs : row.period > 0 ? row.period : whole_;
       tensors_.emplace_back();
       if (only < 0 || only == n)
-        tensors_.back() = with_type(epilogue_.operands[k].type, [&](auto zero) {
+        tensors_.back() = with_type(row.type, [&](auto zero) {
           return test_tensor<decltype(zero)>(k, row.sliced ? ranks_[n].slice : 0, count);
         });
     }
@@ -59,7 +54,7 @@ void EpilogueRun::fill(Rank only) {
 }
 
 EpilogueFunction EpilogueRun::function() const {
-  if (rows_.empty()) return {};
+  if (expression().empty()) return {};
   return [this](ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index, Rank n) {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
@@ -72,7 +67,7 @@ EpilogueFunction EpilogueRun::function() const {
 }
 
 EpilogueFunction EpilogueRun::judge() const {
-  if (rows_.empty()) return {};
+  if (expression().empty()) return {};
   return [this](ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index, Rank) {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);

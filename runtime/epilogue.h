@@ -34,9 +34,9 @@ class EpilogueRun {
 
   // For kernels.
   StackFunction stack_function() const {
-    return {rows_.data(), static_cast<int>(rows_.size()), operands_.data()};
+    return {expression().data(), static_cast<int>(expression().size()), operands_.data()};
   }
-  const std::vector<ExpressionRow>& rows() const { return rows_; }
+  const Expression& expression() const { return epilogue_.expression; }
   const std::vector<OperandRow>& operands() const { return operands_; }
   const std::vector<const void*>& tensors() const { return addresses_; }           // by rank, then operand
   const std::vector<std::vector<char>>& tensor_bytes() const { return tensors_; }  // likewise
@@ -51,7 +51,6 @@ class EpilogueRun {
   const Epilogue epilogue_;
   std::int64_t whole_ = 0;  // elements of the longest input
   std::vector<RankPart> ranks_ = {};
-  std::vector<ExpressionRow> rows_ = {};
   std::vector<OperandRow> operands_ = {};
   std::vector<std::vector<char>> tensors_ = {};
   std::vector<const void*> addresses_ = {};

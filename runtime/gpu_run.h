@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "ir/peer_program.h"
+#include "ir/run_options.h"
 #include "ir/verified.h"
-#include "runtime/run.h"
 
 namespace chorale {
 

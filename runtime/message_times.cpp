@@ -16,11 +16,11 @@ double us_since(Clock::time_point start) {
 
 struct Postings {
   std::vector<std::vector<std::byte>> memory = {};
-  std::vector<MessageTransfer> sends = {}, recvs = {};
+  std::vector<Delivery> sends = {}, recvs = {};
 
-  void add(std::vector<MessageTransfer>& to, int message, Rank peer, std::int64_t bytes) {
+  void add(std::vector<Delivery>& to, int message, Rank peer, std::int64_t bytes) {
     memory.emplace_back(static_cast<std::size_t>(bytes), std::byte{1});
-    to.push_back({.message = message, .peer = peer, .data = memory.back().data(), .bytes = bytes});
+    to.push_back({.peer = peer, .tag = message, .data = memory.back().data(), .bytes = bytes});
   }
 };
 
@@ -34,17 +34,17 @@ Postings postings(const Transport& transport, std::span<const RankMessage> messa
   }
   const int ranks = transport.ranks();
   std::ranges::stable_sort(result.sends, {},
-                           [&](const MessageTransfer& t) { return posting_distance(rank, t.peer, ranks); });
+                           [&](const Delivery& t) { return posting_distance(rank, t.peer, ranks); });
   std::ranges::stable_sort(result.recvs, {},
-                           [&](const MessageTransfer& t) { return posting_distance(t.peer, rank, ranks); });
+                           [&](const Delivery& t) { return posting_distance(t.peer, rank, ranks); });
   return result;
 }
 
 // Broadcasts the value of one rank: those of the others are 0.
 Spread told(Transport& transport, const Spread& known) {
-  return {.least = transport.all_reduce(ReduceOp::Max, known.least),
-          .median = transport.all_reduce(ReduceOp::Max, known.median),
-          .most = transport.all_reduce(ReduceOp::Max, known.most)};
+  return {.least = transport.most(known.least),
+          .median = transport.most(known.median),
+          .most = transport.most(known.most)};
 }
 
 }  // namespace
@@ -52,14 +52,14 @@ Spread told(Transport& transport, const Spread& known) {
 Spread ping_pong(Transport& transport, const RankMessage& message, int times) {
   const auto& [src, dst, bytes] = message;
   const std::vector<RankMessage> there = {{src, dst, bytes}}, back = {{dst, src, bytes}};
-  const Postings first = postings(transport, there), second = postings(transport, back);
+  Postings first = postings(transport, there), second = postings(transport, back);
   std::vector<double> us;
   transport.barrier();
   for (int i = -1; i < times; ++i) {
     const Clock::time_point start = Clock::now();
     if (transport.rank() == src || transport.rank() == dst) {
-      transport.exchange(0, first.sends, first.recvs);
-      transport.exchange(1, second.sends, second.recvs);
+      transport.exchange(first.sends, first.recvs);
+      transport.exchange(second.sends, second.recvs);
     }
     if (i >= 0) us.push_back(us_since(start) / 2);
   }
@@ -67,13 +67,13 @@ Spread ping_pong(Transport& transport, const RankMessage& message, int times) {
 }
 
 Spread all_at_once(Transport& transport, std::span<const RankMessage> messages, int times) {
-  const Postings mine = postings(transport, messages);
+  Postings mine = postings(transport, messages);
   std::vector<double> us;
   for (int i = -1; i < times; ++i) {
     transport.barrier();
     const Clock::time_point start = Clock::now();
-    transport.exchange(0, mine.sends, mine.recvs);
-    const double last = transport.all_reduce(ReduceOp::Max, us_since(start));
+    transport.exchange(mine.sends, mine.recvs);
+    const double last = transport.most(us_since(start));
     if (i >= 0) us.push_back(last);
   }
   return spread_of(std::move(us));

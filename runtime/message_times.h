@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "ir/message_time.h"
-#include "runtime/transport.h"
+#include "runtime/exchange/transport.h"
 
 namespace chorale {
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/transport.h"
+#include "ir/topology.h"
+#include "runtime/exchange/transport.h"
 
 namespace chorale {
 

@@ -6,8 +6,9 @@
 
 #include "ir/collective.h"
 #include "ir/program.h"
+#include "ir/run_options.h"
 #include "ir/verified.h"
-#include "runtime/run.h"
+#include "runtime/mpi_session.h"
 
 namespace chorale {
 

@@ -22,11 +22,10 @@
 #include "ir/error.h"
 #include "ir/peer_table.h"
 #include "runtime/device/cpu.h"
-#include "runtime/element_types.h"
+#include "runtime/device/element_types.h"
 #include "runtime/peer_machine.h"
 #include "runtime/rows.h"
 #include "runtime/test_data.h"
-#include "runtime/transport.h"
 
 namespace chorale {
 namespace {

@@ -2,25 +2,17 @@
 // with a CPU thread for each thread of each block of each rank.
 #pragma once
 
-#include <cstddef>
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include "ir/peer_program.h"
+#include "ir/run_options.h"
 #include "ir/verified.h"
-#include "runtime/rank_plan.h"
-#include "runtime/run.h"
+#include "runtime/elements.h"
+#include "runtime/peer_run_options.h"
 
 namespace chorale {
-
-struct PeerRunOptions {
-  int slices = 1;   // that a block of the program is cut into
-  int tile = 4096;  // elements of a tile; tiles of a chunk go to slices round-robin; a multiple of 16
-  int threads = 1;  // of each slice
-  // Of a block of the collective at a time; 0: all of it. Scratch has room for a segment. Programs with
-  // several blocks per rank take all at once.
-  std::int64_t segment_bytes = 1 << 20;
-};
 
 // By types, then ops, then bytes; every row is checked before and after it is timed, as in run.h. A time is
 // from a barrier of all ranks to the end of the last. Throws Hang that names rank, block, instruction and the

@@ -11,8 +11,8 @@
 #include <algorithm>
 
 #include "ir/error.h"
+#include "ir/hang.h"
 #include "runtime/test_data.h"
-#include "runtime/transport.h"
 
 namespace chorale {
 

@@ -11,8 +11,7 @@
 #include "ir/peer_table.h"
 #include "runtime/device/kernel.h"
 #include "runtime/epilogue.h"
-#include "runtime/peer_executor.h"
-#include "runtime/rank_plan.h"
+#include "runtime/peer_run_options.h"
 
 namespace chorale {
 

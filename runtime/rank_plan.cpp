@@ -54,11 +54,11 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
     for (const Instruction& i : block.instructions) add(program, i);
   // The order of messages is part of the contract of Transport.
   for (Epoch& epoch : epochs_) {
-    std::ranges::sort(epoch.sends, {}, [&](const MessageTransfer& send) {
-      return std::pair(posting_distance(n, send.peer, ranks_), send.message);
+    std::ranges::sort(epoch.sends, {}, [&](const Delivery& send) {
+      return std::pair(posting_distance(n, send.peer, ranks_), send.tag);
     });
-    std::ranges::sort(epoch.recvs, {}, [&](const MessageTransfer& recv) {
-      return std::pair(posting_distance(recv.peer, n, ranks_), recv.message);
+    std::ranges::sort(epoch.recvs, {}, [&](const Delivery& recv) {
+      return std::pair(posting_distance(recv.peer, n, ranks_), recv.tag);
     });
   }
 }
@@ -86,10 +86,11 @@ void RankPlan::add(const Program& program, const Instruction& i) {
     }
     const DataPlace& place = i.does.sends ? i.does.from.front() : i.does.to.front();
     (i.does.sends ? epoch.sends : epoch.recvs)
-        .push_back({.message = i.message,
-                    .peer = i.peer,
+        .push_back({.peer = i.peer,
+                    .tag = i.message,
                     .data = address(next_place(place, k).slot),
-                    .bytes = elements * static_cast<std::int64_t>(size_of(kept_type_))});
+                    .bytes = elements * static_cast<std::int64_t>(size_of(kept_type_)),
+                    .step = i.step});
   }
 }
 
@@ -99,9 +100,8 @@ void RankPlan::execute(ReduceOp op, Transport& transport) {
     return static_cast<std::int64_t>(buffer.size() / size_of(type_));
   };
   if (wide_) widen(type_, wide_->input.data(), door_.input.data(), elements(door_.input));
-  int step = 0;
-  for (const Epoch& epoch : epochs_) {
-    transport.exchange(step++, epoch.sends, epoch.recvs);
+  for (Epoch& epoch : epochs_) {
+    transport.exchange(epoch.sends, epoch.recvs);
     for (const LocalWork& work : epoch.work) {
       std::byte* const result = combine(kept_type_, op, work.from, work.to.front(), work.elements);
       if (work.index >= 0) finish(kept_type_, op, ranks_, epilogue, result, work.elements, work.index, rank_);

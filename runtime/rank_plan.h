@@ -11,16 +11,10 @@
 #include "ir/verified.h"
 #include "runtime/elements.h"
 #include "runtime/epilogue.h"
+#include "runtime/exchange/transport.h"
 #include "runtime/rank_buffers.h"
-#include "runtime/transport.h"
 
 namespace chorale {
-
-struct BlockShape {
-  ElementType type = ElementType::Float32;
-  std::int64_t elements = 0;  // of a block; need not be divisible by the chunks of a block
-  Accumulation accumulation = Accumulation::OwnType;
-};
 
 class RankPlan {
  public:
@@ -48,7 +42,7 @@ class RankPlan {
     std::int64_t index = -1;  // of the first element, where the function is applied; else -1
   };
   struct Epoch {
-    std::vector<MessageTransfer> sends = {}, recvs = {};
+    std::vector<Delivery> sends = {}, recvs = {};
     std::vector<LocalWork> work = {};
   };
 

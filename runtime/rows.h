@@ -9,11 +9,13 @@
 #include <string>
 #include <vector>
 
+#include "ir/collective.h"
 #include "ir/error.h"
+#include "ir/run_options.h"
 #include "ir/words.h"
-#include "runtime/run.h"
+#include "runtime/exchange/transport.h"
+#include "runtime/mpi_session.h"
 #include "runtime/test_data.h"
-#include "runtime/transport.h"
 
 namespace chorale {
 
@@ -66,7 +68,7 @@ bool agrees_in_one_run(Plan& plan, const Collective& collective, const BlockShap
   plan.execute(op, transport);
   if constexpr (requires { plan.download(); }) plan.download();
   const std::int64_t mine = data.imbalance(transport.rank(), plan.output());
-  return balanced(transport.all_reduce(ReduceOp::Sum, static_cast<double>(mine)));
+  return balanced(transport.sum(static_cast<double>(mine)));
 }
 
 // Of each timed run, of its slowest rank.
@@ -81,7 +83,7 @@ std::vector<double> times_us(Plan& plan, ReduceOp op, const RunOptions& options,
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count();
     if (i >= 0) times.push_back(us);
   }
-  for (double& us : times) us = transport.all_reduce(ReduceOp::Max, us);
+  for (double& us : times) us = transport.most(us);
   return times;
 }
 
@@ -107,12 +109,12 @@ RunRow run_row(Plan& plan, const Collective& collective, const BlockShape& shape
 
   const double largest = static_cast<double>(std::max(plan.input().size(), plan.output().size()));
   RunRow row{.bytes = shape.elements * static_cast<std::int64_t>(size_of(shape.type)),
-             .buffer_bytes = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Max, largest)),
+             .buffer_bytes = static_cast<std::int64_t>(transport.most(largest)),
              .type = shape.type,
              .op = op,
              .agrees = agrees};
   put_times(row, times);
-  row.wrong = static_cast<std::int64_t>(transport.all_reduce(ReduceOp::Sum, static_cast<double>(wrong)));
+  row.wrong = static_cast<std::int64_t>(transport.sum(static_cast<double>(wrong)));
   return row;
 }
 

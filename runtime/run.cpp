@@ -7,8 +7,9 @@
 #include <stdexcept>
 
 #include "ir/error.h"
+#include "runtime/exchange/threads.h"
+#include "runtime/rank_plan.h"
 #include "runtime/rows.h"
-#include "runtime/thread_transport.h"
 
 namespace chorale {
 namespace {
@@ -44,10 +45,13 @@ class CopiedPlan {
 std::vector<RunRow> run_on_threads(const Verified<Program>& program, const RunOptions& options) {
   check(options);
   std::vector<RunRow> result;
-  on_threads(*program, options.timeout, [&](Transport& transport) {
-    std::vector<RunRow> mine = rows(program, options, transport);
-    if (transport.rank() == 0) result = std::move(mine);
-  });
+  on_thread_ranks(
+      static_cast<int>(program->ranks.size()),
+      [&](Transport& transport) {
+        std::vector<RunRow> mine = rows(program, options, transport);
+        if (transport.rank() == 0) result = std::move(mine);
+      },
+      options.timeout);
   return result;
 }
 
@@ -73,16 +77,19 @@ std::vector<std::vector<std::byte>> outputs_of(const Verified<Program>& program,
                                                ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
                                                std::chrono::milliseconds timeout) {
   std::vector<std::vector<std::byte>> outputs(program->ranks.size());
-  on_threads(*program, timeout, [&](Transport& transport) {
-    const Rank n = transport.rank();
-    RankPlan plan(program, n, shape);
-    if (plan.input().size() != inputs.at(n).size())
-      throw std::invalid_argument(
-          fmt::format("rank {}: {} bytes of input, not {}", n, inputs[n].size(), plan.input().size()));
-    std::ranges::copy(inputs[n], plan.input().begin());
-    plan.execute(op, transport);
-    outputs[n].assign(plan.output().begin(), plan.output().end());
-  });
+  on_thread_ranks(
+      static_cast<int>(program->ranks.size()),
+      [&](Transport& transport) {
+        const Rank n = transport.rank();
+        RankPlan plan(program, n, shape);
+        if (plan.input().size() != inputs.at(n).size())
+          throw std::invalid_argument(
+              fmt::format("rank {}: {} bytes of input, not {}", n, inputs[n].size(), plan.input().size()));
+        std::ranges::copy(inputs[n], plan.input().begin());
+        plan.execute(op, transport);
+        outputs[n].assign(plan.output().begin(), plan.output().end());
+      },
+      timeout);
   return outputs;
 }
 

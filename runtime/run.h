@@ -10,8 +10,8 @@
 #include "ir/program.h"
 #include "ir/run_options.h"
 #include "ir/verified.h"
+#include "runtime/elements.h"
 #include "runtime/mpi_session.h"
-#include "runtime/rank_plan.h"
 
 namespace chorale {
 

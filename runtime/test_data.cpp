@@ -20,7 +20,7 @@
 #include <string_view>
 #include <type_traits>
 
-#include "runtime/element_types.h"
+#include "runtime/device/element_types.h"
 
 namespace chorale {
 namespace {

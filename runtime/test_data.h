@@ -17,7 +17,7 @@
 
 #include "ir/collective.h"
 #include "ir/promise.h"
-#include "runtime/rank_plan.h"
+#include "runtime/elements.h"
 
 namespace chorale {
 

@@ -30,17 +30,15 @@ void require(int code, const char* what) {
 class Algorithm {
  public:
   Algorithm(MPI_Comm comm, int rank, long n, const float* input, float* output, const void* const* tensors)
-      : pieces_{n, kPieces},
-        tensors_{tensors, pieces_.slot_begin(kSlices[rank])},
-        scratch_(kSizes[rank][2] * pieces_.longest()) {
+      : tables_(is_long(n) ? kTables_long : kTables),
+        pieces_{n, tables_.pieces},
+        tensors_{tensors, pieces_.slot_begin(tables_.slices[rank])},
+        scratch_(tables_.slots[rank][2] * pieces_.longest()) {
     const auto address = [&](int buffer, int slot) {
       return buffer == 2 ? scratch_.data() + slot * pieces_.longest()
                          : (buffer == 0 ? const_cast<float*>(input) : output) + pieces_.slot_begin(slot);
     };
-    if (is_long(n))
-      make(comm, rank, address, kLongSteps, kLongMessages, kLongLocal);
-    else
-      make(comm, rank, address, kSteps, kMessages, kLocal);
+    make(comm, rank, address);
   }
   ~Algorithm() {
     for (auto& step : requests_)
@@ -66,32 +64,44 @@ class Algorithm {
   }
 
  private:
-  template <typename Address, typename Messages, typename Local>
-  void make(MPI_Comm comm, int rank, const Address& address, int steps, const Messages& messages,
-            const Local& local) {
-    requests_.resize(steps);
-    work_.resize(steps);
-    bool only_sends = false;
-    // Rows of a rank's step: receives, then sends.
-    for (const auto& [who, step, send, peer, tag, buffer, slot, piece] : messages) {
-      if (who != rank) continue;
-      const int count = static_cast<int>(pieces_.length(piece));
-      if (requests_[step].empty()) only_sends = send != 0;
-      requests_[step].emplace_back();
-      const bool waits = chorale::waits_for_arrival(!only_sends, count * std::int64_t{sizeof(float)});
-      const auto send_init = waits ? MPI_Ssend_init : MPI_Send_init;
-      if (send)
-        require(send_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()),
-                "MPI_Send_init");
-      else
-        require(
-            MPI_Recv_init(address(buffer, slot), count, MPI_FLOAT, peer, tag, comm, &requests_[step].back()),
-            "MPI_Recv_init");
+  template <typename Address>
+  void make(MPI_Comm comm, int rank, const Address& address) {
+    requests_.resize(tables_.steps);
+    work_.resize(tables_.steps);
+    // Of a step receives, then sends, which are numbered by their rows.
+    for (int i = 0; i < tables_.message_count; ++i) {
+      const chorale::StepMessage& m = tables_.messages[i];
+      if (m.to == rank)
+        require(MPI_Recv_init(address(m.to_buffer, m.to_slot), count(m), MPI_FLOAT, m.from, i, comm,
+                              fresh(m.step)),
+                "MPI_Recv_init");
     }
-    for (const auto& [who, step, add, from_buffer, from, to_buffer, to, piece, position] : local)
-      if (who == rank)
-        work_[step].push_back({add != 0, address(from_buffer, from), address(to_buffer, to),
-                               pieces_.length(piece), position < 0 ? -1 : pieces_.slot_begin(position)});
+    std::vector<bool> receives;
+    for (const auto& step : requests_) receives.push_back(!step.empty());
+    for (int i = 0; i < tables_.message_count; ++i) {
+      const chorale::StepMessage& m = tables_.messages[i];
+      if (m.from != rank) continue;
+      const bool waits = chorale::waits_for_arrival(receives[m.step], count(m) * std::int64_t{sizeof(float)});
+      require((waits ? MPI_Ssend_init : MPI_Send_init)(address(m.from_buffer, m.from_slot), count(m),
+                                                       MPI_FLOAT, m.to, i, comm, fresh(m.step)),
+              "MPI_Send_init");
+    }
+    for (int i = 0; i < tables_.work_count; ++i) {
+      const chorale::StepWork& w = tables_.work[i];
+      if (w.rank == rank)
+        work_[w.step].push_back(
+            {w.add != 0, address(w.from_buffer, w.from_slot), address(w.to_buffer, w.to_slot),
+             pieces_.length(w.piece),
+             w.completes == 0 ? -1
+                              : static_cast<long>(pieces_.slot_begin(w.block * pieces_.pieces + w.piece))});
+    }
+  }
+  int count(const chorale::StepMessage& message) const {
+    return static_cast<int>(pieces_.length(message.piece));
+  }
+  MPI_Request* fresh(int step) {
+    requests_[step].emplace_back();
+    return &requests_[step].back();
   }
 
   struct Work {
@@ -107,6 +117,7 @@ class Algorithm {
       work.to[e] = function(work.add ? work.to[e] + work.from[e] : work.from[e], e);
   }
 
+  const chorale::StepTables& tables_;
   const Pieces pieces_;
   const Tensors tensors_;
   std::vector<float> scratch_;
@@ -133,18 +144,18 @@ int main(int argc, char** argv) {
     return 2;
   }
   const Pieces pieces{n, kPieces};
-  std::vector<float> input(pieces.slot_begin(kSizes[rank][0])), output(pieces.slot_begin(kSizes[rank][1]));
+  std::vector<float> input(pieces.slot_begin(kSlots[rank][0])), output(pieces.slot_begin(kSlots[rank][1]));
   const auto put = [&](const chorale::SelfCheck& check, unsigned seed) {
-    check.fill(rank, kSizes[rank][0], pieces, seed, input.data());
+    check.fill(rank, kSlots[rank][0], pieces, seed, input.data());
     std::fill(output.begin(), output.end(), -1e30f);
   };
   long whole = 0;
-  for (const auto& sizes : kSizes) whole = std::max<long>(whole, pieces.slot_begin(sizes[0]));
+  for (const auto& slots : kSlots) whole = std::max<long>(whole, pieces.slot_begin(slots[0]));
   std::vector<std::vector<char>> tensors;
   std::vector<const void*> addresses;
   for (int k = 0; k < kOperands; ++k)
     tensors.push_back(
-        test_tensor(k, whole, pieces.slot_begin(kSlices[rank]), pieces.slot_begin(kSizes[rank][1])));
+        test_tensor(k, whole, pieces.slot_begin(kSlices[rank]), pieces.slot_begin(kSlots[rank][1])));
   for (const std::vector<char>& tensor : tensors) addresses.push_back(tensor.data());
   const chorale::SelfCheck check(kRanks, kPromised, kTerms, kSame);
   double best = 1e30;

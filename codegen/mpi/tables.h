@@ -6,39 +6,44 @@
 #include <cmath>
 #include <vector>
 
+#include "ir/step_table.h"
 #include "runtime/device/self_check.h"
 #include "runtime/exchange/arrival.h"
 
 namespace {
 
 constexpr const char* kName = "allreduce on ring:2: 2 steps, 2 rounds, 2 chunks";
-constexpr int kRanks = 2, kSteps = 2, kPieces = 2;  // pieces of a block
-constexpr bool kAgreed = true;                      // whether all ranks get the same bits of a sum
+constexpr int kRanks = 2, kPieces = 2;  // pieces of a block
+constexpr bool kAgreed = true;          // whether all ranks get the same bits of a sum
 
 // By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.
-constexpr std::array<int, 3> kSizes[] = {
+constexpr std::array<int, 3> kSlots[] = {
     {2, 2, 0},
     {2, 2, 0},
 };
 
-// rank, step, send?, peer, tag, buffer, slot, piece
-constexpr std::array<int, 8> kMessages[] = {
-    {0, 0, 0, 1, 0, 1, 0, 0}, {0, 0, 1, 1, 1, 0, 1, 1}, {0, 1, 0, 1, 3, 1, 1, 1}, {0, 1, 1, 1, 2, 1, 0, 0},
-    {1, 0, 0, 0, 1, 1, 1, 1}, {1, 0, 1, 0, 0, 0, 0, 0}, {1, 1, 0, 0, 2, 1, 0, 0}, {1, 1, 1, 0, 3, 1, 1, 1},
+// step, from rank, buffer, slot, to rank, buffer, slot, block, piece, may be lent
+constexpr chorale::StepMessage kMessages[] = {
+    {0, 0, 0, 1, 1, 1, 1, 0, 1, 0},
+    {0, 1, 0, 0, 0, 1, 0, 0, 0, 0},
+    {1, 0, 1, 0, 1, 1, 0, 0, 0, 0},
+    {1, 1, 1, 1, 0, 1, 1, 0, 1, 0},
 };
 
-// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, piece, position where the
-// function is applied or -1
-constexpr std::array<int, 9> kLocal[] = {
-    {0, 0, 1, 0, 0, 1, 0, 0, -1},
-    {1, 0, 1, 0, 1, 1, 1, 1, -1},
+// After the step's messages: rank, step, add?, from buffer, slot, to buffer, slot, block, piece,
+// complete: 1 for the function, 2 stored too, 3 what it makes is stored
+constexpr chorale::StepWork kWork[] = {
+    {0, 0, 1, 0, 0, 1, 0, 0, 0, 0},
+    {1, 0, 1, 0, 1, 1, 1, 0, 1, 0},
 };
+
+// By rank: where its first output lies in the inputs.
+constexpr int kSlices[] = {0, 0};
+constexpr chorale::StepTables kTables = {2, 2, 2, kSlots, kMessages, 4, kWork, 2, kSlices, false, false};
 
 // No piece counts as long: messages of any size go all at once.
 constexpr double kLong = HUGE_VAL;  // bytes
-constexpr int kLongSteps = kSteps;
-constexpr const auto& kLongMessages = kMessages;
-constexpr const auto& kLongLocal = kLocal;
+constexpr const chorale::StepTables& kTables_long = kTables;
 
 // rank, output slot, sum
 constexpr chorale::PromisedOutput kPromised[] = {
@@ -60,9 +65,6 @@ constexpr chorale::PromisedTerm kTerms[] = {
 constexpr chorale::SameInput kSame[] = {
     {-1, -1, -1, -1},
 };
-
-// By rank: the position of its first output in the inputs.
-constexpr int kSlices[] = {0, 0};
 
 // No function is applied to complete sums.
 struct Tensors {

@@ -1,9 +1,7 @@
 namespace {
 
 chorale::NcclAlgorithm& algorithm() {
-  static chorale::NcclAlgorithm only(
-      chorale::StepTables{kRanks, kSteps, kPieces, kSlots, kMessages, kMessageCount, kWork, kWorkCount, kSlices}, kInputShift,
-      chorale::NcclCalls{ncclGroupStart, ncclGroupEnd, ncclSend, ncclRecv, ncclCommGetAsyncError, ncclGetErrorString});
+  static chorale::NcclAlgorithm only(kTables, kInputShift, chorale::linked_nccl());
   return only;
 }
 

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 #include <vector>
 
 #include "codegen/epilogue_source.h"
@@ -74,14 +75,74 @@ std::string printed_description(const WorkloadPlaces& places) {
       fmt::join(sizes, ", "), fmt::join(outputs, ", "), to_json(places.execution()), lines(tensors, "  "));
 }
 
+namespace {
+
+// What each one needs: how its program is compiled, and its headers, which others do not include.
+struct CarrierRow {
+  WorkloadCarrier carrier;
+  bool on_gpus;
+  const char* compiler;
+  const char* libraries;
+  std::vector<std::string_view> headers;
+};
+
+const std::vector<CarrierRow>& carriers() {
+  static const std::vector<CarrierRow> rows = {
+      {WorkloadCarrier::Threads,
+       false,
+       "$(CXX) $(FLAGS)",
+       "-pthread $(LIBRARY)",
+       {"runtime/exchange/threads.h", "runtime/exchange/library.h"}},
+      {WorkloadCarrier::Mpi,
+       false,
+       "mpicxx $(FLAGS) -DCHORALE_MPI",
+       "-pthread $(LIBRARY)",
+       {"runtime/exchange/mpi.h"}},
+      {WorkloadCarrier::Cuda,
+       true,
+       "$(CUDA) -DCHORALE_CUDA",
+       "$(GPU_LIBRARY)",
+       {"runtime/exchange/cuda.h", "runtime/exchange/gpu_exchange.h"}},
+      {WorkloadCarrier::Nccl,
+       true,
+       "$(CUDA) -DCHORALE_NCCL",
+       "-lnccl $(GPU_LIBRARY)",
+       {"runtime/exchange/nccl.h", "runtime/device/nccl_group.h", "runtime/exchange/library.h"}},
+  };
+  return rows;
+}
+constexpr std::string_view kHeadersOfGpus[] = {"runtime/device/counters.h", "runtime/exchange/fused.h",
+                                               "runtime/exchange/kernels.h", "runtime/exchange/gpu.h"};
+
+const CarrierRow& row_of(WorkloadCarrier carrier) {
+  return *std::ranges::find(carriers(), carrier, &CarrierRow::carrier);
+}
+
+// Does what is written for the first one have what the other one needs?
 bool is_for(WorkloadCarrier written, WorkloadCarrier which) {
   return written == WorkloadCarrier::Any || written == which;
 }
 
+}  // namespace
+
+bool includes_header(WorkloadCarrier written, std::string_view path) {
+  const bool of_gpus = std::ranges::count(kHeadersOfGpus, path) > 0;
+  bool is_own = of_gpus, is_needed = false;
+  for (const CarrierRow& row : carriers()) {
+    const bool has = (of_gpus && row.on_gpus) || std::ranges::count(row.headers, path) > 0;
+    is_own = is_own || has;
+    is_needed = is_needed || (has && is_for(written, row.carrier));
+  }
+  return is_needed || !is_own;
+}
+
 std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carrier) {
   const auto has = [&](WorkloadCarrier which) { return is_for(carrier, which); };
-  const bool on_gpus = has(WorkloadCarrier::Cuda) || has(WorkloadCarrier::Nccl);
-  const bool on_hosts = has(WorkloadCarrier::Threads) || has(WorkloadCarrier::Mpi);
+  const auto has_any = [&](bool on_gpus) {
+    return std::ranges::any_of(
+        carriers(), [&](const CarrierRow& row) { return row.on_gpus == on_gpus && has(row.carrier); });
+  };
+  const bool on_gpus = has_any(true), on_hosts = has_any(false);
   const Execution& execution = places.execution();
   const auto chosen = [](const char* name, int value) {
     return value > 0 ? fmt::format(" -DCHORALE_{}={}", name, value) : "";
@@ -121,28 +182,26 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   if (on_gpus) text += "CUBLAS ?=\nifneq ($(CUBLAS),)\nGPU_LIBRARY := -DCHORALE_CUBLAS -lcublas\nendif\n";
   text += "\n";
   std::string rules, goals, built;
-  const auto rule = [&](const std::string& goal, const std::string& file, const std::string& command) {
+  const auto rule = [&](const CarrierRow& row, const std::string& goal, const std::string& file,
+                        const std::string& flags) {
     goals += " " + goal;
     built += " " + file;
-    const bool by_nccl = goal == "nccl" || goal == "nccl_library", on_gpu = goal == "cuda" || by_nccl;
-    rules +=
-        fmt::format("{1}: {0}_main.cpp {0}.h\n\t{2} -o $@ {3}\n\n", places.name(), file, command,
-                    on_gpu ? by_nccl ? "-lnccl $(GPU_LIBRARY)" : "$(GPU_LIBRARY)" : "-pthread $(LIBRARY)");
+    rules += fmt::format("{1}: {0}_main.cpp {0}.h\n\t{2}{3} {0}_main.cpp -o $@ {4}\n\n", places.name(), file,
+                         row.compiler, flags, row.libraries);
     text += fmt::format("{}: {}\n", goal, file);
   };
-  const std::string source = places.name() + "_main.cpp";
-  if (has(WorkloadCarrier::Threads)) rule("threads", places.name() + "_threads", "$(CXX) $(FLAGS) " + source);
-  if (has(WorkloadCarrier::Mpi))
-    rule("mpi", places.name() + "_mpi", "mpicxx $(FLAGS) -DCHORALE_MPI " + source);
-  if (has(WorkloadCarrier::Cuda))
-    rule("cuda", places.name() + "_cuda", "$(CUDA) -DCHORALE_CUDA" + launches + " " + source);
-  if (has(WorkloadCarrier::Nccl)) rule("nccl", places.name() + "_nccl", "$(CUDA) -DCHORALE_NCCL " + source);
+  for (const CarrierRow& row : carriers())
+    if (has(row.carrier)) {
+      const std::string name(
+          name_in(std::span<const Named<WorkloadCarrier>>(kWorkloadCarriers), row.carrier));
+      rule(row, name, places.name() + "_" + name, row.carrier == WorkloadCarrier::Cuda ? launches : "");
+    }
   if (has(WorkloadCarrier::Nccl))
-    rule("nccl_library", "lib" + places.name() + "_nccl.so",
-         "$(CUDA) -DCHORALE_NCCL -DCHORALE_LIBRARY -Xcompiler -fPIC -shared " + source);
+    rule(row_of(WorkloadCarrier::Nccl), "nccl_library", "lib" + places.name() + "_nccl.so",
+         " -DCHORALE_LIBRARY -Xcompiler -fPIC -shared");
   if (has(WorkloadCarrier::Threads))
-    rule("library", "lib" + places.name() + ".so",
-         "$(CXX) $(FLAGS) -DCHORALE_LIBRARY -shared -fPIC " + source);
+    rule(row_of(WorkloadCarrier::Threads), "library", "lib" + places.name() + ".so",
+         " -DCHORALE_LIBRARY -shared -fPIC");
   text += "\n" + rules;
   if (on_gpus) {
     goals += " report";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "codegen/workload/places.h"
 #include "ir/workload_carrier.h"
@@ -13,7 +14,7 @@ std::string printed_driver(const WorkloadPlaces&);
 std::string printed_description(const WorkloadPlaces&);
 std::string printed_makefile(const WorkloadPlaces&, WorkloadCarrier);
 
-// Does what is written for the first one have what the other one needs?
-bool is_for(WorkloadCarrier, WorkloadCarrier);
+// Does what is written for a carrier have this one of the headers that workloads include?
+bool includes_header(WorkloadCarrier, std::string_view path);
 
 }  // namespace chorale

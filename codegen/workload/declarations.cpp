@@ -114,22 +114,8 @@ std::string printed_tables(const WorkloadPlaces& places) {
   std::string text;
   for (const auto& [name, rows] : places.rows()) {
     const Program& program = places.program(name);
-    const CollectiveKind kind = collective_of(operation(places.workload(), name).kind);
     text += fmt::format("// How {} is done: {}.\n", name, printable_name(program.name));
-    text += printed_table("step, from, to, from buffer, slot, to buffer, slot, block, piece, may be lent",
-                          "chorale::ExchangeMessage", "kMessages_" + name, rows.messages, 10);
-    text += printed_table(
-        "rank, step, add?, from buffer, slot, to buffer, slot, block, piece, complete: 1 for the loop, 2 "
-        "stored too",
-        "chorale::ExchangeWork", "kWork_" + name, rows.work, 10);
-    text += fmt::format(
-        "constexpr int kScratch_{0}[] = {{{1}}};\n"
-        "constexpr chorale::ExchangeTables kTables_{0} = {{{2}, {3}, {4}, {5}, {6}, kScratch_{0}, "
-        "kMessages_{0}, {7}, "
-        "kWork_{0}, {8}}};\n\n",
-        name, fmt::join(rows.scratch, ", "), program.ranks.size(), program.steps, program.chunks_per_block,
-        kind == CollectiveKind::Allgather, kind == CollectiveKind::ReduceScatter, rows.messages.size(),
-        rows.work.size());
+    text += printed_steps(rows.steps, "_" + name);
   }
   return text;
 }

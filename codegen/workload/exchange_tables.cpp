@@ -15,10 +15,10 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "ir/error.h"
-#include "ir/posting_order.h"
-#include "ir/step_rows.h"
 #include "semantics/verify_program.h"
 
 namespace chorale {
@@ -29,17 +29,6 @@ struct Content {
   bool whole = false;  // has each rank contributed?
 };
 using Where = std::tuple<Rank, int, int>;  // rank, buffer, slot
-
-struct Message {
-  MessageEnds ends = {};
-  int block = 0;
-  bool borrows = false;
-};
-struct Work {
-  StepRow row = {};
-  int block = 0;
-  int completes = 0;
-};
 
 // With the position of its chunk at each operation that completes a sum, as if a function were applied there.
 Program with_completions(const Verified<Program>& verified) {
@@ -52,7 +41,7 @@ Program with_completions(const Verified<Program>& verified) {
 class ContentRun {
  public:
   ContentRun(const Collective& collective, const Program& program, bool applies)
-      : collective_(collective), program_(program), applies_(applies) {
+      : collective_(collective), applies_(applies), rows_(step_rows(program)) {
     for (const ChunkSpec& chunk : collective.chunks)
       for (const Rank n : chunk.pre)
         slots_[{n, 0, chunk.input}] = {block(chunk), chunk.input % pieces(), collective.ranks == 1};
@@ -60,18 +49,9 @@ class ContentRun {
 
   ExchangeRows rows() {
     run();
-    for (Message& message : messages_) message.borrows = may_borrow(message);
-    ExchangeRows result;
-    for (const Message& m : messages_)
-      result.messages.push_back({m.ends.step, m.ends.from, m.ends.to, static_cast<int>(m.ends.src.buffer),
-                                 m.ends.src.index, static_cast<int>(m.ends.dst.buffer), m.ends.dst.index,
-                                 m.block, m.ends.piece, m.borrows});
-    for (const Work& w : work_)
-      result.work.push_back({w.row.rank, w.row.step, w.row.add, w.row.from_buffer, w.row.from_slot,
-                             w.row.to_buffer, w.row.to_slot, w.block, w.row.piece, w.completes});
-    for (const RankProgram& rank : program_.ranks) result.scratch.push_back(rank.scratch_chunks);
-    result.in_place = stays_in_place();
-    return result;
+    for (StepMessage& message : rows_.messages) message.borrows = may_borrow(message);
+    const bool in_place = stays_in_place();
+    return {std::move(rows_), in_place};
   }
 
  private:
@@ -92,50 +72,44 @@ class ContentRun {
   }
 
   void run() {
-    std::vector<MessageEnds> all = messages_of(program_);
-    std::ranges::stable_sort(all, {}, [&](const MessageEnds& m) {
-      return std::pair(m.step, posting_distance(m.from, m.to, collective_.ranks));
-    });
-    std::vector<StepRow> rows = step_rows(program_);
-    std::ranges::stable_sort(rows, {}, &StepRow::step);
-    auto message = all.begin();
-    auto row = rows.begin();
-    for (int s = 0; s < program_.steps; ++s) {
-      std::vector<std::pair<Where, Content>> arrive;
-      std::vector<StepRow> applied;
-      for (; message != all.end() && message->step == s; ++message) {
-        const Where src{message->from, static_cast<int>(message->src.buffer), message->src.index};
-        const Where dst{message->to, static_cast<int>(message->dst.buffer), message->dst.index};
-        const Content content = slots_.at(src);
+    const std::vector<StepWork> all = std::exchange(rows_.work, {});
+    auto message = rows_.messages.begin();
+    auto row = all.begin();
+    for (int s = 0; s < rows_.steps; ++s) {
+      const auto first = message;
+      for (; message != rows_.messages.end() && message->step == s; ++message) {
+        const Where src{message->from, message->from_buffer, message->from_slot};
+        message->block = slots_.at(src).block;
         reads(src);
-        messages_.push_back({*message, content.block});
-        arrive.emplace_back(dst, content);
-        if (is_first(content, message->to))
-          applied.push_back({.rank = message->to,
-                             .step = s,
-                             .from_buffer = static_cast<int>(message->dst.buffer),
-                             .from_slot = message->dst.index,
-                             .to_buffer = static_cast<int>(message->dst.buffer),
-                             .to_slot = message->dst.index,
-                             .piece = message->piece});
       }
-      for (const auto& [place, content] : arrive) {
-        slots_[place] = content;
-        completed_.erase(place);
-      }
-      for (const StepRow& each : applied) {
-        const Where place{each.rank, each.to_buffer, each.to_slot};
-        completed_[place] = static_cast<int>(work_.size());
-        work_.push_back({each, slots_[place].block, 1});
-      }
-      for (; row != rows.end() && row->step == s; ++row) work(*row);
+      arrive(first, message);
+      for (; row != all.end() && row->step == s; ++row) work(*row);
     }
   }
 
-  void work(const StepRow& row) {
+  // All messages of a step leave before any of them comes.
+  void arrive(std::vector<StepMessage>::const_iterator first, std::vector<StepMessage>::const_iterator last) {
+    std::vector<std::pair<Where, Content>> arrived;
+    for (auto m = first; m != last; ++m)
+      arrived.emplace_back(Where{m->to, m->to_buffer, m->to_slot},
+                           slots_.at({m->from, m->from_buffer, m->from_slot}));
+    for (const auto& [place, content] : arrived) {
+      slots_[place] = content;
+      completed_.erase(place);
+    }
+    for (auto m = first; m != last; ++m) {
+      const auto& [place, content] = arrived[m - first];
+      if (!is_first(content, m->to)) continue;
+      completed_[place] = static_cast<int>(rows_.work.size());
+      rows_.work.push_back({m->to, m->step, 0, m->to_buffer, m->to_slot, m->to_buffer, m->to_slot,
+                            content.block, m->piece, 1});
+    }
+  }
+
+  void work(StepWork row) {
     const Where from{row.rank, row.from_buffer, row.from_slot}, to{row.rank, row.to_buffer, row.to_slot};
     Content content = slots_.at(from);
-    if (row.add != 0) content.whole = row.position >= 0;
+    if (row.add != 0) content.whole = row.completes != 0;
     // The consumer of the sum has had it; another copy would not be read.
     if (row.add == 0 && row.to_buffer == 1 && was_had(content, row.rank)) {
       slots_[to] = content;
@@ -143,44 +117,39 @@ class ContentRun {
     }
     reads(from);
     if (row.add != 0) reads(to);
-    const int completes = is_first(content, row.rank) ? 1 : 0;
+    row.block = content.block;
+    row.completes = is_first(content, row.rank) ? 1 : 0;
     slots_[to] = content;
     completed_.erase(to);
-    if (completes != 0) completed_[to] = static_cast<int>(work_.size());
-    work_.push_back({row, content.block, completes});
+    if (row.completes != 0) completed_[to] = static_cast<int>(rows_.work.size());
+    rows_.work.push_back(row);
   }
 
   // A sum that was given to the function is read after all: it is stored, too.
   void reads(const Where& place) {
-    if (const auto it = completed_.find(place); it != completed_.end()) work_[it->second].completes = 2;
+    if (const auto it = completed_.find(place); it != completed_.end()) rows_.work[it->second].completes = 2;
   }
 
   // What is done with a slot after a message has come into it, in order.
-  bool may_borrow(const Message& message) const {
-    const MessageEnds& ends = message.ends;
-    const int buffer = static_cast<int>(ends.dst.buffer), slot = ends.dst.index;
-    for (const Work& w : work_) {
-      if (w.row.rank != ends.to || w.row.step != ends.step) continue;
-      const bool onto = w.row.to_buffer == buffer && w.row.to_slot == slot;
-      if (onto && w.completes != 1)
-        return w.row.add != 0 || w.row.from_buffer != buffer || w.row.from_slot != slot;
-      if (onto && w.completes == 1) return true;
-    }
+  bool may_borrow(const StepMessage& message) const {
+    const int n = message.to, buffer = message.to_buffer, slot = message.to_slot;
+    const auto onto = [&](const StepWork& w) { return w.to_buffer == buffer && w.to_slot == slot; };
+    const auto from = [&](const StepWork& w) { return w.from_buffer == buffer && w.from_slot == slot; };
+    for (const StepWork& w : rows_.work)
+      if (w.rank == n && w.step == message.step && onto(w)) return w.completes == 1 || w.add != 0 || !from(w);
     // Then the steps after it: messages leave before others come, and sums are last.
-    for (int s = ends.step + 1; s < program_.steps; ++s) {
-      for (const Message& m : messages_)
-        if (m.ends.step == s && m.ends.from == ends.to && m.ends.src == ends.dst) return false;
-      for (const Message& m : messages_)
-        if (m.ends.step == s && m.ends.to == ends.to && m.ends.dst == ends.dst) return true;
-      for (const Work& w : work_) {
-        if (w.row.rank != ends.to || w.row.step != s) continue;
-        const bool onto = w.row.to_buffer == buffer && w.row.to_slot == slot;
-        if ((w.row.from_buffer == buffer && w.row.from_slot == slot) || (onto && w.row.add != 0))
-          return false;
-        if (onto) return true;
+    for (int s = message.step + 1; s < rows_.steps; ++s) {
+      for (const StepMessage& m : rows_.messages)
+        if (m.step == s && m.from == n && m.from_buffer == buffer && m.from_slot == slot) return false;
+      for (const StepMessage& m : rows_.messages)
+        if (m.step == s && m.to == n && m.to_buffer == buffer && m.to_slot == slot) return true;
+      for (const StepWork& w : rows_.work) {
+        if (w.rank != n || w.step != s) continue;
+        if (from(w) || (onto(w) && w.add != 0)) return false;
+        if (onto(w)) return true;
       }
     }
-    return ends.dst.buffer == Buffer::Scratch || applies_;
+    return buffer == 2 || applies_;
   }
 
   // Of Allgather and Broadcast: into an output of what the rank had before, only a copy of that.
@@ -188,22 +157,19 @@ class ContentRun {
     const bool gathers = collective_.kind == CollectiveKind::Allgather;
     if (!gathers && collective_.kind != CollectiveKind::Broadcast) return false;
     const auto own = [&](Rank n, int slot) { return gathers ? slot / pieces() == n : n == collective_.root; };
-    for (const Message& m : messages_)
-      if (m.ends.dst.buffer == Buffer::Output && own(m.ends.to, m.ends.dst.index)) return false;
-    return std::ranges::all_of(work_, [&](const Work& w) {
-      return w.row.to_buffer != 1 || !own(w.row.rank, w.row.to_slot) ||
-             (w.row.add == 0 && w.row.from_buffer == 0);
+    for (const StepMessage& m : rows_.messages)
+      if (m.to_buffer == 1 && own(m.to, m.to_slot)) return false;
+    return std::ranges::all_of(rows_.work, [&](const StepWork& w) {
+      return w.to_buffer != 1 || !own(w.rank, w.to_slot) || (w.add == 0 && w.from_buffer == 0);
     });
   }
 
   const Collective& collective_;
-  const Program& program_;
   const bool applies_;
+  StepRows rows_;  // of work: those of steps that have run
   std::map<Where, Content> slots_ = {};
   std::set<std::tuple<Rank, int, int>> had_ = {};  // rank, block, piece
   std::map<Where, int> completed_ = {};            // slots with sums that the function has had: by which work
-  std::vector<Message> messages_ = {};
-  std::vector<Work> work_ = {};
 };
 
 }  // namespace

@@ -1,19 +1,17 @@
-// A program as the rows of runtime/exchange/exchange.h: the chunk of each message and each sum, the results
-// that need not be stored, and where a function that follows sums is applied.
+// A program as rows for blocks of any length (ir/step_table.h): the block of each message and each sum, what
+// may be lent, the results that need not be stored, and where a function that follows sums is applied.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "ir/program.h"
+#include "ir/step_rows.h"
 #include "ir/verified.h"
 
 namespace chorale {
 
 struct ExchangeRows {
-  // Those of a step in the order in which each rank posts its own (ir/posting_order.h).
-  std::vector<std::vector<int>> messages = {}, work = {};
-  std::vector<int> scratch = {};  // by rank
+  StepRows steps = {};
   // Whether no message is received into memory that the input and the output of a rank share (its own block
   // of an Allgather, the root's vector of a Broadcast).
   bool in_place = false;

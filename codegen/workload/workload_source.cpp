@@ -3,10 +3,6 @@
 // has a file in codegen/workload.
 #include "codegen/workload/workload_source.h"
 
-#include <algorithm>
-#include <array>
-#include <string_view>
-
 #include "codegen/embedded_files.h"
 #include "codegen/workload/around_source.h"
 #include "codegen/workload/class_source.h"
@@ -24,26 +20,6 @@ std::string printed_header(const WorkloadPlaces& places) {
          "}  // namespace " + places.name() + "\n";
 }
 
-// Headers of one carrier alone; all others are included by what every one includes.
-bool is_included(WorkloadCarrier carrier, std::string_view path) {
-  static constexpr std::pair<std::string_view, WorkloadCarrier> kOwn[] = {
-      {"runtime/exchange/threads.h", WorkloadCarrier::Threads},
-      {"runtime/exchange/mpi.h", WorkloadCarrier::Mpi},
-      {"runtime/exchange/cuda.h", WorkloadCarrier::Cuda},
-      {"runtime/exchange/gpu_exchange.h", WorkloadCarrier::Cuda},
-      {"runtime/exchange/nccl.h", WorkloadCarrier::Nccl},
-  };
-  static constexpr std::string_view kOfGpus[] = {"runtime/device/counters.h", "runtime/exchange/fused.h",
-                                                 "runtime/exchange/kernels.h", "runtime/exchange/gpu.h"};
-  if (path == "runtime/exchange/library.h")
-    return is_for(carrier, WorkloadCarrier::Threads) || is_for(carrier, WorkloadCarrier::Nccl);
-  for (const auto& [own, which] : kOwn)
-    if (path == own) return is_for(carrier, which);
-  const bool for_gpus = is_for(carrier, WorkloadCarrier::Cuda) || is_for(carrier, WorkloadCarrier::Nccl);
-  if (std::ranges::count(kOfGpus, path) > 0) return for_gpus;
-  return true;
-}
-
 }  // namespace
 
 std::vector<NamedText> to_workload_sources(const Workload& workload,
@@ -56,7 +32,7 @@ std::vector<NamedText> to_workload_sources(const Workload& workload,
                                   {name + ".json", printed_description(places)},
                                   {"Makefile", printed_makefile(places, options.carrier)}};
   for (const EmbeddedFile& file : workload_files())
-    if (is_included(options.carrier, file.path)) files.push_back({file.path, file.contents});
+    if (includes_header(options.carrier, file.path)) files.push_back({file.path, file.contents});
   return files;
 }
 

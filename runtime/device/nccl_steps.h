@@ -6,8 +6,7 @@
 //
 // The stream orders everything: the launch of a step reads what its group has received, and the next group
 // sends what the launch has stored. Ranks wait for each other in groups alone, which come in the order of the
-// steps everywhere and have both ends of each message, so none waits forever. NCCL moves bytes; it never
-// adds.
+// steps everywhere and have both ends of each message, so none waits forever.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -22,19 +21,10 @@
 #include <vector>
 
 #include "runtime/device/local_work.h"
+#include "runtime/device/nccl_group.h"
 #include "runtime/device/step_plan.h"
 
 namespace chorale {
-
-// NCCL's own functions: a library that replaces some of them passes the originals.
-struct NcclCalls {
-  decltype(&ncclGroupStart) group_start = nullptr;
-  decltype(&ncclGroupEnd) group_end = nullptr;
-  decltype(&ncclSend) send = nullptr;
-  decltype(&ncclRecv) recv = nullptr;
-  decltype(&ncclCommGetAsyncError) async_error = nullptr;
-  decltype(&ncclGetErrorString) error_string = nullptr;
-};
 
 inline std::int64_t size_of(ncclDataType_t type) {
   switch (type) {
@@ -117,10 +107,8 @@ class NcclSteps {
 
   ncclResult_t failed(ncclResult_t code, const std::string& what, const char* why) {
     if (code == ncclSuccess) return code;
-    // The first fault is the one that counts; a group that it leaves open reports others.
-    if (fault_.empty())
-      fault_ = "rank " + std::to_string(run_.rank) + ", step " + std::to_string(step_ + 1) + ": " + what +
-               ": " + why;
+    fault_ = "rank " + std::to_string(run_.rank) + ", step " + std::to_string(step_ + 1) + ": " + what +
+             ": " + why;
     return code;
   }
   ncclResult_t failed(ncclResult_t code, const std::string& what) {
@@ -156,28 +144,15 @@ class NcclSteps {
     }
   }
 
-  // As bytes, so that there is one path for all types. A group that was begun is ended even after an error,
-  // or the next one of this thread would be part of it.
   ncclResult_t exchange(const PlannedStep& step) {
     if (step.sends.empty() && step.recvs.empty()) return ncclSuccess;
-    ncclResult_t code = failed(nccl_.group_start(), "ncclGroupStart");
-    if (code != ncclSuccess) return code;
     const std::int64_t size = size_of(run_.type);
+    NcclGroup group(nccl_, run_.comm, run_.stream);
     for (const PeerSpan& recv : step.recvs)
-      if (code == ncclSuccess)
-        code = failed(nccl_.recv(address(recv.span), recv.span.count * size, ncclInt8, recv.peer, run_.comm,
-                                 run_.stream),
-                      "ncclRecv from rank " + std::to_string(recv.peer));
-    for (const PeerSpan& send : step.sends)
-      if (code == ncclSuccess)
-        code = failed(nccl_.send(address(send.span), send.span.count * size, ncclInt8, send.peer, run_.comm,
-                                 run_.stream),
-                      "ncclSend to rank " + std::to_string(send.peer));
-    ncclResult_t end = nccl_.group_end();
-    while (end == ncclInProgress)  // a communicator that does not block
-      if (nccl_.async_error(run_.comm, &end) != ncclSuccess) break;
-    end = failed(end, "ncclGroupEnd");
-    return code != ncclSuccess ? code : end;
+      group.receive(address(recv.span), recv.span.count * size, recv.peer);
+    for (const PeerSpan& send : step.sends) group.send(address(send.span), send.span.count * size, send.peer);
+    const ncclResult_t code = group.end();
+    return failed(code, group.failed());
   }
 
   // Fills launches one after the other; a later one sees what an earlier one wrote, so sums and chains may be

@@ -3,34 +3,28 @@
 //
 // A kernel of the `run` command is compiled long before its user writes a function, so it goes through the
 // operations, element by element. The stack is as deep as ir/epilogue.h lets an expression be, so nothing is
-// tested here. Operators are numbered by how many values they take: 0 to 4 none, 5 to 11 one, 12 to 21 two,
-// 22 three. Sources that are emitted have the function printed as code instead (codegen/epilogue_source.h).
+// tested here. Sources that are emitted have the function printed as code instead
+// (codegen/epilogue_source.h).
 #pragma once
 
 #include <cstdint>
 
+#include "ir/elements.h"
+#include "ir/expression.h"
+#include "runtime/device/element_types.h"
 #include "runtime/device/epilogue.h"
 
 namespace chorale {
 
-// The numbers are those of ExpressionOperator in ir/expression.h.
-struct ExpressionRow {
-  int op;
-  int operand;
-  double constant;
-};
-
-// A tensor of those beside the data: the type is a number of ElementType in ir/elements.h.
+// A tensor of those beside the data.
 struct OperandRow {
-  int type;
-  int sliced;
+  ElementType type;
+  bool sliced;
   std::int64_t period;  // 0: as long as the data
 };
 
 struct StackFunction {
-  static constexpr int kDeepest = 16;
-
-  const ExpressionRow* rows;  // none: it is not applied
+  const ExpressionNode* nodes;  // none: it is not applied
   int count;
   const OperandRow* operands;
 
@@ -38,22 +32,17 @@ struct StackFunction {
 
   template <typename R, typename Tensors>
   CHORALE_DEVICE R value(R element, std::int64_t index, const Tensors& tensors) const {
-    R stack[kDeepest] = {};
+    R stack[kDeepestExpression] = {};
     int top = -1;
     for (int i = 0; i < count; ++i) {
-      const ExpressionRow& row = rows[i];
-      if (row.op <= 4) {
-        stack[++top] = row.op == 0   ? static_cast<R>(row.constant)
-                       : row.op == 1 ? element
-                       : row.op == 2 ? static_cast<R>(index)
-                       : row.op == 3
-                           ? loaded<R>(row.operand, index, tensors)
-                           : random_at<R>(tensors.seed, static_cast<std::uint32_t>(row.constant), index);
-      } else if (row.op <= 11) {
-        stack[top] = of_one(row, stack[top]);
-      } else if (row.op <= 21) {
+      const ExpressionNode& node = nodes[i];
+      if (node.op < Op::Negate) {
+        stack[++top] = given(node, element, index, tensors);
+      } else if (node.op < Op::Add) {
+        stack[top] = of_one(node, stack[top]);
+      } else if (node.op < Op::Select) {
         --top;
-        stack[top] = of_two(row.op, stack[top], stack[top + 1]);
+        stack[top] = of_two(node.op, stack[top], stack[top + 1]);
       } else {
         top -= 2;
         stack[top] = chosen(stack[top], stack[top + 1], stack[top + 2]);
@@ -63,104 +52,73 @@ struct StackFunction {
   }
 
  private:
-  template <typename R>
-  CHORALE_DEVICE static R of_one(const ExpressionRow& row, R a) {
-    switch (row.op) {
-      case 5:
-        return -a;
-      case 6:
-        return root_of(a);
-      case 7:
-        return exponential(a);
-      case 8:
-        return logarithm(a);
-      case 9:
-        return hyperbolic_tangent(a);
-      case 10:
-        return magnitude(a);
+  using Op = ExpressionOperator;
+
+  template <typename R, typename Tensors>
+  CHORALE_DEVICE R given(const ExpressionNode& node, R element, std::int64_t index,
+                         const Tensors& tensors) const {
+    switch (node.op) {
+      case Op::Constant:
+        return static_cast<R>(node.constant);
+      case Op::Element:
+        return element;
+      case Op::Index:
+        return static_cast<R>(index);
+      case Op::Operand:
+        return with_type(operands[node.operand].type,
+                         [&](auto zero) { return loaded<R, decltype(zero)>(node.operand, index, tensors); });
       default:
-        return as_stored(row.operand, a);
+        return random_at<R>(tensors.seed, static_cast<std::uint32_t>(node.constant), index);
     }
   }
   template <typename R>
-  CHORALE_DEVICE static R of_two(int op, R a, R b) {
+  CHORALE_DEVICE static R of_one(const ExpressionNode& node, R a) {
+    switch (node.op) {
+      case Op::Negate:
+        return -a;
+      case Op::Sqrt:
+        return root_of(a);
+      case Op::Exp:
+        return exponential(a);
+      case Op::Log:
+        return logarithm(a);
+      case Op::Tanh:
+        return hyperbolic_tangent(a);
+      case Op::Abs:
+        return magnitude(a);
+      default:
+        return with_type(static_cast<ElementType>(node.operand),
+                         [a](auto zero) { return converted<decltype(zero)>(a); });
+    }
+  }
+  template <typename R>
+  CHORALE_DEVICE static R of_two(Op op, R a, R b) {
     switch (op) {
-      case 12:
+      case Op::Add:
         return a + b;
-      case 13:
+      case Op::Subtract:
         return a - b;
-      case 14:
+      case Op::Multiply:
         return a * b;
-      case 15:
+      case Op::Divide:
         return a / b;
-      case 16:
+      case Op::Min:
         return least(a, b);
-      case 17:
+      case Op::Max:
         return greatest(a, b);
-      case 18:
+      case Op::Less:
         return R(a < b);
-      case 19:
+      case Op::LessEqual:
         return R(a <= b);
-      case 20:
+      case Op::Equal:
         return R(a == b);
       default:
         return power(a, b);
     }
   }
-  // By the numbers of ElementType in ir/elements.h.
-  template <typename R>
-  CHORALE_DEVICE static R as_stored(int type, R a) {
-    switch (type) {
-      case 0:
-        return converted<float>(a);
-      case 1:
-        return converted<double>(a);
-      case 2:
-        return converted<std::int32_t>(a);
-      case 3:
-        return converted<std::int64_t>(a);
-      case 4:
-        return converted<std::int8_t>(a);
-      case 5:
-        return converted<std::uint8_t>(a);
-      case 6:
-        return converted<std::uint32_t>(a);
-      case 7:
-        return converted<std::uint64_t>(a);
-      case 8:
-        return converted<Float16>(a);
-      default:
-        return converted<Bfloat16>(a);
-    }
-  }
 
-  template <typename R, typename Tensors>
-  CHORALE_DEVICE R loaded(int operand, std::int64_t index, const Tensors& tensors) const {
-    switch (operands[operand].type) {
-      case 0:
-        return loaded_as<R, float>(operand, index, tensors);
-      case 1:
-        return loaded_as<R, double>(operand, index, tensors);
-      case 2:
-        return loaded_as<R, std::int32_t>(operand, index, tensors);
-      case 3:
-        return loaded_as<R, std::int64_t>(operand, index, tensors);
-      case 4:
-        return loaded_as<R, std::int8_t>(operand, index, tensors);
-      case 5:
-        return loaded_as<R, std::uint8_t>(operand, index, tensors);
-      case 6:
-        return loaded_as<R, std::uint32_t>(operand, index, tensors);
-      case 7:
-        return loaded_as<R, std::uint64_t>(operand, index, tensors);
-      case 8:
-        return loaded_as<R, Float16>(operand, index, tensors);
-      default:
-        return loaded_as<R, Bfloat16>(operand, index, tensors);
-    }
-  }
   template <typename R, typename T, typename Tensors>
-  CHORALE_DEVICE R loaded_as(int operand, std::int64_t index, const Tensors& tensors) const {
+  CHORALE_DEVICE R loaded(int operand, std::int64_t index, const Tensors& tensors) const {
     const OperandRow& row = operands[operand];
     if (row.sliced) return tensors.template sliced<R, T>(operand, index);
     return tensors.template whole<R, T>(operand, row.period > 0 ? index % row.period : index);

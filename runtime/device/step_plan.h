@@ -8,10 +8,11 @@
 // only if they begin at one address, and `Place` is enough to compare them.
 //
 // Two things must hold. Both ends of a message see the same messages in the same order, since NCCL matches
-// those of a pair by order alone; so merging depends only on what is the same at both ends, and not at
-// whether a rank's memory is shared. And in place no input is read after it was overwritten: messages that
-// would land on one that the step still reads go to a mailbox beside it, and `sound` reports whether that was
-// enough for all steps. Where it was not, the caller copies the input first.
+// those of a pair by order alone (by address, whatever their order in the tables); so merging depends only on
+// what is the same at both ends, and not at whether a rank's memory is shared. And in place no input is read
+// after it was overwritten: messages that would land on one that the step still reads go to a mailbox beside
+// it, and `sound` reports whether that was enough for all steps. Where it was not, the caller copies the
+// input first.
 //
 // Plain host code in C++17; it is also copied into emitted programs.
 #pragma once
@@ -26,28 +27,9 @@
 #include <vector>
 
 #include "ir/pieces.h"
+#include "ir/step_table.h"
 
 namespace chorale {
-
-// A program as tables. Buffers are 0 input, 1 output, 2 scratch; slots, pieces and the rules of a step are
-// those of ir/program.h. Messages of a pair are sent by address (StepPlanner::merged), whatever their order
-// here.
-struct StepMessage {
-  int step, from, from_buffer, from_slot, to, to_buffer, to_slot, piece;
-};
-struct StepWork {
-  int rank, step, add, from_buffer, from_slot, to_buffer, to_slot, piece;
-  int position;  // of the chunk in the inputs where a function is applied to the result; else -1
-};
-struct StepTables {
-  int ranks = 0, steps = 0, pieces = 1;
-  const std::array<int, 3>* slots = nullptr;  // by rank: of input, output, scratch
-  const StepMessage* messages = nullptr;
-  std::size_t message_count = 0;
-  const StepWork* work = nullptr;
-  std::size_t work_count = 0;
-  const int* slices = nullptr;  // by rank: where its first output lies in the inputs; none: at 0
-};
 
 // Counted in elements from the beginning of its buffer.
 struct Span {
@@ -157,12 +139,13 @@ class StepPlanner {
     }
     for (const StepWork* w = tables_.work; w != tables_.work + tables_.work_count; ++w) {
       plan.adds = plan.adds || w->add;
-      plan.applies = plan.applies || w->position >= 0;
+      plan.applies = plan.applies || w->completes != 0;
       if (w->rank != rank_) continue;
       const Span to = span(w->to_buffer, w->to_slot, w->piece);
       if (to.count > 0)
-        steps[w->step].work.push_back({w->add != 0, span(w->from_buffer, w->from_slot, w->piece), to,
-                                       w->position < 0 ? -1 : pieces_.slot_begin(w->position)});
+        steps[w->step].work.push_back(
+            {w->add != 0, span(w->from_buffer, w->from_slot, w->piece), to,
+             w->completes == 0 ? -1 : pieces_.slot_begin(w->block * pieces_.pieces + w->piece)});
     }
     return steps;
   }

@@ -1,10 +1,13 @@
 // The main program around an emitted workload: fills tensors, runs, writes what comes out, checks that
 // replicas agree, and takes the time.
 //
-//   NAME [SIZE=VALUE ...] [--runs 5] [--seed 1] [--in FOLDER] [--out FOLDER]
+//   NAME [SIZE=VALUE ...] [--runs 5] [--seed 1] [--in FOLDER] [--out FOLDER] [--patience SECONDS]
 //        with -DCHORALE_CUDA also
-//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS] [--patience 60]
+//        [--gpus 1] [--channels BLOCKS] [--beside BLOCKS] [--threads THREADS]
 //        [--graph] [--copy BYTES]: runs replay a recorded graph; a copy on a GPU is timed beside them
+//
+// A wait of a rank for another one that is longer than --patience ends the program, which names both and the
+// step; 0: there is no limit. It is 60 with -DCHORALE_CUDA and 0 otherwise; with -DCHORALE_NCCL there is none.
 //
 // In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in,
 // tensors are filled with small multiples of 1/8, of the index in the whole tensor, so that it does not
@@ -51,6 +54,7 @@ struct DriverOptions {
   int runs = 5;
   std::uint64_t seed = 1;
   std::string in = {}, out = {};
+  std::chrono::milliseconds patience = {};
 #ifdef CHORALE_CUDA
   GpuRankOptions on_gpus = {};
   bool graph = false;
@@ -381,6 +385,9 @@ DriverOptions driver_options(int argc, char** argv) {
       options.copy = std::atoll(value.c_str()), ++i;
     else if (word == "--patience")
       options.on_gpus.patience = std::atof(value.c_str()), ++i;
+#elif !defined(CHORALE_NCCL)
+    else if (word == "--patience")
+      options.patience = std::chrono::seconds(driver_integer(word, value)), ++i;
 #endif
     else if (const std::size_t at = word.find('='); at != word.npos)
       options.sizes[word.substr(0, at)] = driver_integer(word.substr(0, at), word.substr(at + 1));
@@ -403,9 +410,9 @@ int workload_main(int argc, char** argv) {
   int code = 0;
 #ifdef CHORALE_MPI
   MPI_Init(&argc, &argv);
-  MpiTransport transport(MPI_COMM_WORLD);
   try {
     const DriverOptions options = driver_options<Workload>(argc, argv);
+    MpiTransport transport(MPI_COMM_WORLD, options.patience);
     code = Driver<Workload, MpiTransport>(transport, options).run() == 0 ? 0 : 1;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
@@ -426,7 +433,7 @@ int workload_main(int argc, char** argv) {
 #elif defined(CHORALE_NCCL)
     on_nccl_ranks(Workload::kRanks, each);
 #else
-    on_thread_ranks(Workload::kRanks, each);
+    on_thread_ranks(Workload::kRanks, each, options.patience);
 #endif
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -18,9 +18,11 @@
 #include <utility>
 #include <vector>
 
+#include "ir/step_table.h"
 #include "runtime/device/elements.h"
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/scattered.h"
+#include "runtime/exchange/transport.h"
 
 // Elements of a sum of several operands that are made at once: the same throughout a program.
 #ifndef CHORALE_BLOCK
@@ -28,48 +30,6 @@
 #endif
 
 namespace chorale {
-
-// One end of a message. Transports have
-//   typename Device; Device& device();
-//     where elements are and are computed with: runtime/exchange/device.h
-//   int rank() const, ranks() const;
-//   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     starts all, and returns when all received data are at `at`, and when all sent data that do not `stay`
-//     may be written again;
-//   void release(std::vector<Delivery>& sends, std::vector<Delivery>& receives);
-//     gives back what was borrowed, and returns when no rank still reads what was sent;
-//   void post(const Delivery& send), finish();
-//     starts one, and returns when all of these may be written again.
-struct Delivery {
-  int peer = 0, tag = 0;
-  void* data = nullptr;
-  std::int64_t bytes = 0;
-  bool stays = false;  // of a send: the data do not change before release()
-  // Of a receive: read before release() and never again, so it need not be put into `data`.
-  bool borrows = false;
-  const void* at = nullptr;
-  // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
-  std::vector<Stretch<char>> pieces = {};
-  const std::vector<Stretch<char>>* at_pieces = nullptr;
-};
-
-// Buffers are 0 input, 1 output, 2 scratch.
-struct ExchangeMessage {
-  int step, from, to, from_buffer, from_slot, to_buffer, to_slot, block, piece, borrows;
-};
-// completes: 1, only the function receives the result; 2, it is stored as well.
-struct ExchangeWork {
-  int rank, step, add, from_buffer, from_slot, to_buffer, to_slot, block, piece, completes;
-};
-struct ExchangeTables {
-  int ranks, steps, pieces;    // of a block
-  bool own_input, own_output;  // a rank has its own block there alone
-  const int* scratch;          // slots, by rank
-  const ExchangeMessage* messages;
-  std::size_t message_count;
-  const ExchangeWork* work;
-  std::size_t work_count;
-};
 
 // For sums that no function consumes.
 struct NoSumFunction {
@@ -117,8 +77,8 @@ class ExchangePlan {
 
   // Elements have `size` bytes. Of rank `rank` of the tables, rank `first` + `rank` of the transport. A tile
   // is a part of each block, of whole rows of `row` elements.
-  ExchangePlan(std::int64_t size, const ExchangeTables& tables, int rank, int first, Blocks blocks,
-               int tile = 0, int tiles = 1, std::int64_t row = 1)
+  ExchangePlan(std::int64_t size, const StepTables& tables, int rank, int first, Blocks blocks, int tile = 0,
+               int tiles = 1, std::int64_t row = 1)
       : tables_(tables),
         rank_(rank),
         first_(first),
@@ -131,14 +91,14 @@ class ExchangePlan {
     plan();
   }
 
-  const ExchangeTables& tables() const { return tables_; }
+  const StepTables& tables() const { return tables_; }
   int rank() const { return rank_; }
   int first() const { return first_; }
   const std::vector<Step>& steps() const { return steps_; }
   std::int64_t scratch_elements() const { return scratch_elements_; }
 
   // Where a message begins, in the memory of its sender.
-  Place source_of(const ExchangeMessage& m) const {
+  Place source_of(const StepMessage& m) const {
     return place(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
   }
 
@@ -184,25 +144,33 @@ class ExchangePlan {
   void plan() {
     for (std::size_t b = 0; b + 1 < blocks_.size(); ++b)
       longest_ = std::max(longest_, piece_length(static_cast<int>(b), 0));
-    scratch_elements_ = rank_ < 0 ? 0 : longest_ * tables_.scratch[rank_];
-    for (std::size_t i = 0; i < tables_.message_count; ++i) {
-      const ExchangeMessage& m = tables_.messages[i];
+    scratch_elements_ = rank_ < 0 ? 0 : longest_ * tables_.slots[rank_][2];
+    for (int i = 0; i < tables_.message_count; ++i) {
+      const StepMessage& m = tables_.messages[i];
       const std::int64_t count = piece_length(m.block, m.piece);
       if (count == 0) continue;  // at both ends alike
       Step& step = steps_[m.step];
-      const int tag = static_cast<int>(i);
       if (m.from == rank_) {
-        step.sends.push_back({first_ + m.to, tag, nullptr, count * size_, true, false, nullptr, {}, nullptr});
+        step.sends.push_back(
+            {first_ + m.to, i, nullptr, count * size_, true, false, nullptr, {}, nullptr, m.step});
         step.from.push_back(place(rank_, m.from_buffer, m.from_slot, m.block, m.piece));
       }
       if (m.to == rank_) {
-        step.receives.push_back(
-            {first_ + m.from, tag, nullptr, count * size_, false, m.borrows != 0, nullptr, {}, nullptr});
+        step.receives.push_back({first_ + m.from,
+                                 i,
+                                 nullptr,
+                                 count * size_,
+                                 false,
+                                 m.borrows != 0,
+                                 nullptr,
+                                 {},
+                                 nullptr,
+                                 m.step});
         step.to.push_back(place(rank_, m.to_buffer, m.to_slot, m.block, m.piece));
       }
     }
-    for (std::size_t i = 0; i < tables_.work_count; ++i) {
-      const ExchangeWork& w = tables_.work[i];
+    for (int i = 0; i < tables_.work_count; ++i) {
+      const StepWork& w = tables_.work[i];
       if (w.rank != rank_ || piece_length(w.block, w.piece) == 0) continue;
       add_work(steps_[w.step], w);
     }
@@ -215,7 +183,7 @@ class ExchangePlan {
 
   // The content of a slot that a message of this step has arrived in is in the message's buffer, until the
   // slot is stored over.
-  void add_work(Step& step, const ExchangeWork& w) {
+  void add_work(Step& step, const StepWork& w) {
     Place from = place(rank_, w.from_buffer, w.from_slot, w.block, w.piece),
           to = place(rank_, w.to_buffer, w.to_slot, w.block, w.piece);
     const auto brought = [&](Place& place) {
@@ -264,7 +232,7 @@ class ExchangePlan {
     }
   }
 
-  const ExchangeTables tables_;
+  const StepTables tables_;
   const int rank_, first_, tile_, tiles_;
   const std::int64_t row_, size_;
   const Blocks blocks_;
@@ -278,7 +246,7 @@ class Exchange : public ExchangePlan {
   using Element = T;
 
   template <typename... Rest>
-  Exchange(const ExchangeTables& tables, Rest&&... rest)
+  Exchange(const StepTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   // From an input to an output, which do not overlap, or, if one is the rank's part of the other, share that
@@ -412,7 +380,7 @@ inline int tile_count(const Blocks& blocks, int wanted = 0) {
   return static_cast<int>(std::max<std::int64_t>(1, most));
 }
 template <typename Exchange>
-std::vector<Exchange> tiled_exchange(const ExchangeTables& tables, int rank, int first, const Blocks& blocks,
+std::vector<Exchange> tiled_exchange(const StepTables& tables, int rank, int first, const Blocks& blocks,
                                      int tiles, std::int64_t row = 1) {
   std::vector<Exchange> exchanges;
   for (int tile = 0; tile < tiles; ++tile)
@@ -440,9 +408,9 @@ void send_tile(Transport& transport, int to, int from, const T* input, std::int6
   std::vector<Delivery> none, receives;
   if (to >= 0 && out_end > out)
     transport.post(
-        {to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr, {}, nullptr});
+        {to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr, {}, nullptr, 0});
   if (from >= 0 && in_end > in)
-    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr, {}, nullptr});
+    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr, {}, nullptr, 0});
   transport.exchange(none, receives);
   transport.release(none, receives);
 }
@@ -456,9 +424,9 @@ void send_on(Transport& transport, int to, int from, const T* input, std::int64_
   std::vector<Delivery> sends, receives;
   if (to >= 0 && input_elements > 0)
     sends.push_back(
-        {to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr, {}, nullptr});
+        {to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr, {}, nullptr, 0});
   if (from >= 0 && output_elements > 0)
-    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr, {}, nullptr});
+    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr, {}, nullptr, 0});
   transport.exchange(sends, receives);
   transport.release(sends, receives);
 }

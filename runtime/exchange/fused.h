@@ -181,7 +181,7 @@ struct FusedMove {
 };
 struct FusedSum {
   int first, operands;  // of its operands in the table of places
-  int completes;        // as in ExchangeWork
+  int completes;        // as in StepWork
   int after;            // it reads, or stores over, memory that other sums of the step use
   FusedPlace to;
   std::int64_t index, count;

@@ -24,7 +24,7 @@ class GpuExchange : public ExchangePlan {
   using Element = T;
 
   template <typename... Rest>
-  GpuExchange(const ExchangeTables& tables, Rest&&... rest)
+  GpuExchange(const StepTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   template <typename Loop = NoLoop>
@@ -83,8 +83,8 @@ class GpuExchange : public ExchangePlan {
   using Source = std::tuple<int, int, int, int>;  // rank, step, buffer, slot
   std::set<Source> stored_over() const {
     std::set<Source> places;
-    for (std::size_t i = 0; i < tables().work_count; ++i) {
-      const ExchangeWork& w = tables().work[i];
+    for (int i = 0; i < tables().work_count; ++i) {
+      const StepWork& w = tables().work[i];
       if (w.completes != 1) places.insert({w.rank, w.step, w.to_buffer, w.to_slot});
     }
     return places;
@@ -97,7 +97,7 @@ class GpuExchange : public ExchangePlan {
     std::vector<FusedSum> sums;
     std::vector<FusedPlace> places;
     const std::set<Source> over = stored_over();
-    const auto stays = [&](const ExchangeMessage& m) {
+    const auto stays = [&](const StepMessage& m) {
       return over.count({m.from, m.step, m.from_buffer, m.from_slot}) == 0;
     };
     const auto own = [](const Place& place) { return FusedPlace{-1, place.buffer, place.begin}; };
@@ -112,7 +112,7 @@ class GpuExchange : public ExchangePlan {
       }
       std::vector<FusedPlace> brought;
       for (std::size_t i = 0; i < step.receives.size(); ++i) {
-        const ExchangeMessage& m = message(step.receives[i]);
+        const StepMessage& m = message(step.receives[i]);
         const Place source = source_of(m);
         const FusedPlace there{step.receives[i].peer, source.buffer, source.begin};
         before.insert(there.rank);
@@ -169,7 +169,7 @@ class GpuExchange : public ExchangePlan {
     row.moves = static_cast<int>(moves.size());
     row.sums = static_cast<int>(sums.size());
   }
-  const ExchangeMessage& message(const Delivery& delivery) const { return tables().messages[delivery.tag]; }
+  const StepMessage& message(const Delivery& delivery) const { return tables().messages[delivery.tag]; }
   // Whether one stores to memory that the other stores to or reads.
   static bool conflict(const Step& step, const Sum& a, const Sum& b) {
     if (a.completes == 1) return false;

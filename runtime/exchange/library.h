@@ -31,17 +31,17 @@ typedef int (*chorale_exchange)(void* context, chorale_message* messages, int co
 
 namespace chorale {
 
-class CallbackTransport {
+class CallbackTransport : public Transport {
  public:
   CallbackTransport(int rank, int ranks, chorale_exchange exchange, void* context)
       : rank_(rank), ranks_(ranks), exchange_(exchange), context_(context) {}
 
   using Device = HostDevice;
   Device& device() { return device_; }
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
+  int rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
 
-  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     messages_.clear();
     for (Delivery& receive : receives) {
       messages_.push_back({receive.data, receive.bytes, receive.peer, receive.tag, 0});
@@ -54,14 +54,6 @@ class CallbackTransport {
     if (exchange_(context_, messages_.data(), static_cast<int>(messages_.size())) != 0)
       throw std::runtime_error("messages were not moved");
   }
-  void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
-
-  // Sent with the next exchange, so that no rank waits for another's post.
-  void post(const Delivery& send) { posted_.push_back(send); }
-  void finish() {
-    std::vector<Delivery> none;
-    exchange(none, none);
-  }
 
  private:
   int rank_ = 0, ranks_ = 1;
@@ -69,7 +61,6 @@ class CallbackTransport {
   chorale_exchange exchange_ = nullptr;
   void* context_ = nullptr;
   std::vector<chorale_message> messages_ = {};
-  std::vector<Delivery> posted_ = {};
 };
 
 // Why the last call of this thread failed.

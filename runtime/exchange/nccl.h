@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/device/nccl_group.h"
 #include "runtime/exchange/device.h"
 #include "runtime/exchange/gpu.h"
 
@@ -79,7 +80,7 @@ class StreamExchange : public ExchangePlan {
   using Element = T;
 
   template <typename... Rest>
-  StreamExchange(const ExchangeTables& tables, Rest&&... rest)
+  StreamExchange(const StepTables& tables, Rest&&... rest)
       : ExchangePlan(sizeof(T), tables, std::forward<Rest>(rest)...) {}
 
   template <typename Transport, typename Loop = NoLoop, typename Progress = NoProgress>
@@ -205,7 +206,7 @@ class NcclDevice : public GpuDevice, public PhaseByPhase {
   using Exchange = StreamExchange<T, op>;
 };
 
-class NcclTransport {
+class NcclTransport : public Transport {
  public:
   using Device = NcclDevice;
 
@@ -217,35 +218,25 @@ class NcclTransport {
   }
 
   Device& device() { return device_; }
-  int rank() const { return rank_; }
-  int ranks() const { return ranks_; }
+  int rank() const override { return rank_; }
+  int ranks() const override { return ranks_; }
 
-  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     if (sends.empty() && receives.empty() && posted_.empty()) return;
-    check(ncclGroupStart(), "ncclGroupStart");
-    for (const Delivery& send : sends) start(send);
+    NcclGroup group(nccl_, comm_, device_.stream());
     for (Delivery& receive : receives) {
-      check(ncclRecv(receive.data, static_cast<std::size_t>(receive.bytes), ncclInt8, receive.peer, comm_,
-                     device_.stream()),
-            "ncclRecv");
+      group.receive(receive.data, receive.bytes, receive.peer);
       receive.at = receive.data;
     }
+    for (const Delivery& send : sends) group.send(send.data, send.bytes, send.peer);
     // Together with posted sends: a tile may go to the rank that this rank's tile comes from.
-    for (const Delivery& send : posted_) start(send);
+    for (const Delivery& send : posted_) group.send(send.data, send.bytes, send.peer);
     posted_.clear();
-    check(ncclGroupEnd(), "ncclGroupEnd");
-  }
-  void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
-  // Sent with the next exchange, in which all ranks take part.
-  void post(const Delivery& send) { posted_.push_back(send); }
-  void finish() {
-    std::vector<Delivery> none;
-    exchange(none, none);
+    const ncclResult_t code = group.end();
+    check(code, group.failed().c_str());
   }
 
-  void barrier() { all(0); }
-  // By rank.
-  std::vector<double> all(double mine) {
+  std::vector<double> all(double mine) override {
     double* const memory = numbers_.get();
     device_.upload(memory, &mine, sizeof mine);
     check(ncclAllGather(memory, memory + 1, 1, ncclFloat64, comm_, device_.stream()), "ncclAllGather");
@@ -255,17 +246,11 @@ class NcclTransport {
   }
 
  private:
-  void start(const Delivery& send) {
-    check(ncclSend(send.data, static_cast<std::size_t>(send.bytes), ncclInt8, send.peer, comm_,
-                   device_.stream()),
-          "ncclSend");
-  }
-
+  const NcclCalls nccl_ = linked_nccl();
   ncclComm_t comm_;
   int rank_ = 0, ranks_ = 1;
   NcclDevice device_;
   GpuMemory<double> numbers_ = {};
-  std::vector<Delivery> posted_ = {};
 };
 
 // One thread per rank, each with a GPU, in a process with at least `ranks` GPUs. Calls the function, and

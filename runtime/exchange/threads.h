@@ -4,10 +4,13 @@
 //
 // An exchange publishes all its addresses before it waits for anything, and a release gives back all that it
 // borrowed before it waits for others to do so. So if messages match, both end, however threads are
-// scheduled. C++17, and is copied into emitted programs.
+// scheduled. Waits may be bounded; a rank that fails does not unwind while another one reads its memory: each
+// counts itself out, by returning or by failing, and a rank that has waited in vain waits until all have.
+// C++17, and is copied into emitted programs.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -25,11 +28,14 @@ namespace chorale {
 // State that the ranks share.
 class ThreadRanks {
  public:
-  explicit ThreadRanks(int ranks) : doors_(static_cast<std::size_t>(ranks)) {}
+  // No wait lasts longer than `patience`; 0: there is no limit.
+  ThreadRanks(int ranks, std::chrono::milliseconds patience)
+      : patience_(patience), doors_(static_cast<std::size_t>(ranks)) {}
 
  private:
   friend class ThreadTransport;
-  friend void on_thread_ranks(int, const std::function<void(class ThreadTransport&)>&);
+  friend void on_thread_ranks(int, const std::function<void(class ThreadTransport&)>&,
+                              std::chrono::milliseconds);
 
   struct Sent {
     int from = 0, tag = 0;
@@ -58,13 +64,15 @@ class ThreadRanks {
     { const std::lock_guard<std::mutex> lock(door.mutex); }  // a thread that is about to sleep holds it
     door.rung.notify_all();
   }
-  // A rank that has failed leaves only when no other rank can still read its memory.
+  // Leaves when no other rank can still read its memory.
   void leave() {
     ++left_;
     while (left_ < static_cast<int>(doors_.size())) std::this_thread::yield();
   }
 
+  const std::chrono::milliseconds patience_;
   std::vector<Door> doors_;
+  std::vector<std::atomic<int>> barriers_ = std::vector<std::atomic<int>>(doors_.size());  // of each rank
   std::vector<double> numbers_ = std::vector<double>(doors_.size());
   std::atomic<int> arrived_{0}, generation_{0}, left_{0};
   std::atomic<bool> stopped_{false};
@@ -72,16 +80,16 @@ class ThreadRanks {
   std::exception_ptr failure_ = {};
 };
 
-class ThreadTransport {
+class ThreadTransport : public Transport {
  public:
   ThreadTransport(ThreadRanks& all, int rank) : all_(all), rank_(rank) {}
 
   using Device = HostDevice;
   Device& device() { return device_; }
-  int rank() const { return rank_; }
-  int ranks() const { return static_cast<int>(all_.doors_.size()); }
+  int rank() const override { return rank_; }
+  int ranks() const override { return static_cast<int>(all_.doors_.size()); }
 
-  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     while (read_.size() < sends.size()) read_.emplace_back(false);
     for (std::size_t i = 0; i < sends.size(); ++i) publish(sends[i], read_[i]);
     borrowed_.clear();
@@ -103,36 +111,43 @@ class ThreadTransport {
       give_back(receive.peer, sent.read);
     }
     for (std::size_t i = 0; i < sends.size(); ++i)
-      if (!sends[i].stays) wait([&] { return read_[i].load(); });
+      if (!sends[i].stays) await(sends[i], read_[i]);
   }
-  void release(std::vector<Delivery>& sends, std::vector<Delivery>&) {
+  void release(std::vector<Delivery>& sends, std::vector<Delivery>&) override {
     for (const Borrowed& each : borrowed_) give_back(each.peer, each.read);
     borrowed_.clear();
     for (std::size_t i = 0; i < sends.size(); ++i)
-      if (sends[i].stays) wait([&] { return read_[i].load(); });
+      if (sends[i].stays) await(sends[i], read_[i]);
   }
 
-  void post(const Delivery& send) {
-    posted_.emplace_back(false);
-    publish(send, posted_.back());
+  void post(const Delivery& send) override {
+    posted_.push_back(send);
+    posted_read_.emplace_back(false);
+    publish(send, posted_read_.back());
   }
-  void finish() {
-    for (std::atomic<bool>& read : posted_) wait([&] { return read.load(); });
+  void finish() override {
+    for (std::size_t i = 0; i < posted_.size(); ++i) await(posted_[i], posted_read_[i]);
     posted_.clear();
+    posted_read_.clear();
   }
 
-  void barrier() {
-    const int generation = all_.generation_;
+  void barrier() override {
+    const int generation = all_.generation_, mine = ++all_.barriers_[rank_];
     if (++all_.arrived_ == ranks()) {
       all_.arrived_ = 0;
       ++all_.generation_;
       for (ThreadRanks::Door& door : all_.doors_) ThreadRanks::ring(door);
     } else {
-      wait([&] { return all_.generation_ != generation; });
+      wait([&] { return all_.generation_ != generation; },
+           [&] {
+             // Those that have come to fewer barriers.
+             int missing = 0;
+             while (missing + 1 < ranks() && all_.barriers_[missing] >= mine) ++missing;
+             return absent(rank_, missing, all_.patience_);
+           });
     }
   }
-  // By rank.
-  std::vector<double> all(double mine) {
+  std::vector<double> all(double mine) override {
     all_.numbers_[rank_] = mine;
     barrier();
     const std::vector<double> result = all_.numbers_;
@@ -186,8 +201,7 @@ class ThreadTransport {
   ThreadRanks::Sent found(const Delivery& receive) {
     ThreadRanks::Sent result;
     std::vector<ThreadRanks::Sent>& sent = all_.doors_[rank_].sent;
-    wait([&] {
-      const std::lock_guard<std::mutex> lock(all_.doors_[rank_].mutex);
+    const auto comes = [&] {
       for (auto it = sent.begin(); it != sent.end(); ++it)
         if (it->from == receive.peer && it->tag == receive.tag) {
           result = *it;
@@ -195,40 +209,54 @@ class ThreadTransport {
           return true;
         }
       return false;
-    });
+    };
+    wait(comes, [&] { return lost(rank_, receive, false, all_.patience_); });
     return result;
   }
-  // A running rank responds within a few time slices of the scheduler. The condition is evaluated without the
-  // lock, which it may take; it is evaluated again after a while, should it have changed in between.
-  template <typename Condition>
-  void wait(Condition condition) {
-    for (int turn = 0; turn < 100; ++turn) {
-      if (condition()) return;
+  void await(const Delivery& send, std::atomic<bool>& read) {
+    wait([&] { return read.load(); }, [&] { return lost(rank_, send, true, all_.patience_); });
+  }
+  // A message from a running rank arrives within a few time slices of the scheduler; sleeping costs more. A
+  // thread that waits longer sleeps at its own door, which is rung after what it waits for has changed. The
+  // condition is evaluated with the door locked.
+  template <typename Condition, typename Complaint>  // bool(), Hang()
+  void wait(Condition condition, Complaint complaint) {
+    ThreadRanks::Door& door = all_.doors_[rank_];
+    for (int turn = 0; turn < 50; ++turn) {
+      {
+        const std::lock_guard<std::mutex> lock(door.mutex);
+        if (condition()) return;
+      }
       std::this_thread::yield();
     }
-    ThreadRanks::Door& door = all_.doors_[rank_];
-    while (!condition()) {
-      if (all_.stopped_) {
-        all_.leave();
-        throw ThreadRanks::Stopped();
-      }
+    bool holds = false;
+    const auto is_over = [&] { return (holds = condition()) || all_.stopped_; };
+    {
       std::unique_lock<std::mutex> lock(door.mutex);
-      door.rung.wait_for(lock, std::chrono::microseconds(200));
+      if (all_.patience_.count() == 0)
+        door.rung.wait(lock, is_over);
+      else
+        door.rung.wait_for(lock, all_.patience_, is_over);
     }
+    if (holds) return;
+    if (!all_.stopped_) all_.stop(std::make_exception_ptr(complaint()));
+    all_.leave();
+    throw ThreadRanks::Stopped();
   }
 
   ThreadRanks& all_;
   const int rank_;
   HostDevice device_ = {};
   std::deque<std::atomic<bool>> read_ = {};  // by send of the exchange
-  std::deque<std::atomic<bool>> posted_ = {};
+  std::deque<std::atomic<bool>> posted_read_ = {};
   std::vector<Borrowed> borrowed_ = {};
 };
 
 // Runs a function in one thread per rank, and waits for all. An exception of one stops the others where they
-// wait, and is rethrown.
-inline void on_thread_ranks(int ranks, const std::function<void(ThreadTransport&)>& each) {
-  ThreadRanks all(ranks);
+// wait, and is rethrown; so is a Hang, after `patience`, if that is not 0.
+inline void on_thread_ranks(int ranks, const std::function<void(ThreadTransport&)>& each,
+                            std::chrono::milliseconds patience = {}) {
+  ThreadRanks all(ranks, patience);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&all, &each, rank] {

@@ -4,7 +4,7 @@
 // finished by a second launch, since that has to come after all blocks of a rank, and the kernel has no
 // barrier over the grid.
 #include "runtime/device/gpu.h"
-#include "runtime/element_types.h"
+#include "runtime/device/element_types.h"
 #include "runtime/gpu/peer_launch.h"
 
 namespace chorale {

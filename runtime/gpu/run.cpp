@@ -106,7 +106,7 @@ class GpuMachine : public PeerMachine {
         places_(table_.places),
         blocks_(table_.blocks),
         rank_rows_(table_.ranks),
-        expression_(epilogue_.rows()),
+        expression_(epilogue_.expression()),
         operands_(epilogue_.operands()),
         launches_(table_.blocks.size() * options_.slices),
         trouble_(1) {
@@ -175,7 +175,7 @@ class GpuMachine : public PeerMachine {
         .scratches = pointers_[3].get(),
         .counters = counter_pointers_->get(),
         .launches = launches_.get(),
-        .epilogue = {{expression_.get(), static_cast<int>(epilogue_.rows().size()), operands_.get()},
+        .epilogue = {{expression_.get(), static_cast<int>(epilogue_.expression().size()), operands_.get()},
                      pointers_[4].get(),
                      static_cast<int>(epilogue_.operands().size())}};
     const Patience patience = {
@@ -204,7 +204,7 @@ class GpuMachine : public PeerMachine {
   const DeviceArray<PeerPlaceRow> places_;
   const DeviceArray<PeerBlockRow> blocks_;
   const DeviceArray<PeerRankRow> rank_rows_;
-  const DeviceArray<ExpressionRow> expression_;
+  const DeviceArray<ExpressionNode> expression_;
   const DeviceArray<OperandRow> operands_;
   const DeviceArray<std::uint64_t> launches_;
   const DeviceArray<Trouble> trouble_;

@@ -10,8 +10,8 @@
 
 #include "ir/error.h"
 #include "runtime/rank_buffers.h"
-#include "runtime/rank_plan.h"
 #include "runtime/rows.h"
+#include "runtime/run.h"
 
 namespace chorale {
 namespace {

@@ -11,13 +11,13 @@
 #include <memory>
 
 #include "ir/error.h"
+#include "ir/step_rows.h"
 #include "runtime/device/nccl_call.h"
 #include "runtime/mpi_session.h"
 #include "runtime/nccl_run.h"
 #include "runtime/rank_buffers.h"
 #include "runtime/rank_plan.h"
 #include "runtime/rows.h"
-#include "runtime/step_tables.h"
 
 namespace chorale {
 namespace {
@@ -102,7 +102,7 @@ class Gpu {
     if (transport.rank() == 0) require(ncclGetUniqueId(&id), "ncclGetUniqueId");
     for (char& byte : id.internal) {
       const double mine = transport.rank() == 0 ? static_cast<unsigned char>(byte) : 0;
-      byte = static_cast<char>(static_cast<unsigned char>(transport.all_reduce(ReduceOp::Max, mine)));
+      byte = static_cast<char>(static_cast<unsigned char>(transport.most(mine)));
     }
     return id;
   }
@@ -261,11 +261,9 @@ std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Verif
   require_own_type(options);
   require_ranks(transport, program.name, static_cast<int>(program.ranks.size()));
   const Gpu gpu(transport, host_rank);
-  const StepProgram tables(verified);
-  const NcclCalls calls = {ncclGroupStart, ncclGroupEnd,          ncclSend,
-                           ncclRecv,       ncclCommGetAsyncError, ncclGetErrorString};
+  const StepRows tables = step_rows(program);
   // For all sizes; in place only the buffers differ, and it detects that they overlap.
-  NcclAlgorithm algorithm(tables.tables(), in_place_shift(collective.kind), calls);
+  NcclAlgorithm algorithm(tables.tables(), in_place_shift(collective.kind), linked_nccl());
   const auto make_plan = [&](const BlockShape& shape) {
     return GpuPlan(buffers(collective, transport.rank(), shape, in_place), in_place, gpu.stream,
                    [&, shape](const void* input, void* output, ReduceOp op) {

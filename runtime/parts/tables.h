@@ -7,6 +7,7 @@
 #include "runtime/gpu_run.h"
 #include "runtime/mpi_session.h"
 #include "runtime/nccl_run.h"
+#include "runtime/run.h"
 
 namespace chorale {
 

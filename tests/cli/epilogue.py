@@ -65,10 +65,10 @@ for name in ("ring", "scatter", "found", "root"):
         assert " 0 wrong" in run("mpirun", "--oversubscribe", "-n", ranks, source.with_suffix(""), elements, 2)
     # A sum that has not had its function.
     text = source.read_text()
-    table = text[text.index("kLocal[]"):]
-    place = re.search(r"(\{\d+, \d+, 1, \d+, \d+, \d+, \d+, \d+, )(\d+)\},", table)
+    table = text[text.index("kWork[]"):]
+    place = re.search(r"(\{\d+, \d+, 1, (?:\d+, ){6})3\},", table)
     changed = source.with_name("changed.cpp")
-    changed.write_text(text.replace(place[0], place[1] + "-1},", 1))
+    changed.write_text(text.replace(place[0], place[1] + "0},", 1))
     run(mpicxx, f"@{flags}/quick17", changed, "-o", changed.with_suffix(""))
     assert re.search(r"[1-9]\d* wrong", run("mpirun", "--oversubscribe", "-n", ranks, changed.with_suffix(""), 1001, 1, code=1))
 for name in ("ring", "scatter"):

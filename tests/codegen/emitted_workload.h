@@ -160,9 +160,10 @@ class Emitted {
                   "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 {} --oversubscribe -n {} ",
                   CHORALE_MPIEXEC, workload_.ranks * workload_.groups)
             : surroundings_of(carrier_) + environment;
-    const std::string few =
-        carrier_ == Carrier::Cuda ? " --channels 2" : "";  // threads of the stand-in are the host's
-    return run_command(fmt::format("cd {} && {}./w {}{}", folder_.path().string(), before, arguments, few),
+    const std::string rest = carrier_ == Carrier::Cuda   ? " --channels 2"  // the host's threads stand in
+                             : carrier_ == Carrier::Nccl ? ""
+                                                         : " --patience 300";
+    return run_command(fmt::format("cd {} && {}./w {}{}", folder_.path().string(), before, arguments, rest),
                        code);
   }
 

@@ -10,6 +10,7 @@
 #include <random>
 
 #include "codegen/workload/exchange_tables.h"
+#include "construct/classic.h"
 #include "construct/incumbents.h"
 #include "runtime/exchange/threads.h"
 #include "tests/codegen/passes_alone.h"
@@ -18,34 +19,12 @@
 namespace chorale::test {
 namespace {
 
-// Tables that live as long as what runs by them.
+// Rows that live as long as what runs by them.
 struct Tables {
-  std::vector<ExchangeMessage> messages = {};
-  std::vector<ExchangeWork> work = {};
-  std::vector<int> scratch = {};
-  ExchangeTables tables = {};
-  bool in_place = false;
+  const ExchangeRows rows;
+  const StepTables tables = rows.steps.tables();
 
-  Tables(const Verified<Program>& program, bool applies) {
-    const Collective& collective = program.collective();
-    const ExchangeRows rows = exchange_rows("test", program, applies);
-    for (const auto& r : rows.messages)
-      messages.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]});
-    for (const auto& r : rows.work)
-      work.push_back({r[0], r[1], r[2], r[3], r[4], r[5], r[6], r[7], r[8], r[9]});
-    scratch = rows.scratch;
-    in_place = rows.in_place;
-    tables = {static_cast<int>(program->ranks.size()),
-              program->steps,
-              program->chunks_per_block,
-              collective.kind == CollectiveKind::Allgather,
-              collective.kind == CollectiveKind::ReduceScatter,
-              scratch.data(),
-              messages.data(),
-              messages.size(),
-              work.data(),
-              work.size()};
-  }
+  Tables(const Verified<Program>& program, bool applies) : rows(exchange_rows("test", program, applies)) {}
   Tables(const Tables&) = delete;
   Tables& operator=(const Tables&) = delete;
 };
@@ -122,7 +101,7 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
             const Tables tables(program, applies);
             const Blocks blocks = random_blocks(blocks_each ? ranks : 1, kind == CollectiveKind::Alltoall);
             const int tiles = 1 + below(3);
-            const bool in_place = tables.in_place && below(2) == 0;
+            const bool in_place = tables.rows.in_place && below(2) == 0;
             std::vector<Numbers> inputs, outputs, seen;
             for (Rank n = 0; n < ranks; ++n) {
               const bool has = kind != CollectiveKind::Broadcast || n == root;
@@ -194,22 +173,46 @@ TEST(ExchangeRows, GiveCompleteSumsToTheFunction) {
     std::ranges::sort(step.sends);
     schedule.steps.push_back(step);
   }
-  const ExchangeRows rows = exchange_rows("test", lower(accepted(machine, collective, schedule)), true);
+  const StepRows rows = exchange_rows("test", lower(accepted(machine, collective, schedule)), true).steps;
   ASSERT_EQ(rows.work.size(), 12);
-  for (const auto& row : rows.work) EXPECT_EQ(row[9], row[1] == 2 ? 1 : 0);
-  for (const auto& row : rows.messages) EXPECT_EQ(row[9], 1);
+  for (const StepWork& row : rows.work) EXPECT_EQ(row.completes, row.step == 2 ? 1 : 0);
+  for (const StepMessage& row : rows.messages) EXPECT_EQ(row.borrows, 1);
 }
 
 TEST(ThreadTransport, StopsTheOthersWhereOneFails) {
-  EXPECT_THROW(
-      on_thread_ranks(
-          3,
-          [](ThreadTransport& transport) {
-            if (transport.rank() == 1) throw std::invalid_argument("one fails");
-            std::vector<Delivery> sends, receives = {{1, 0, nullptr, 0, false, false, nullptr, {}, nullptr}};
-            transport.exchange(sends, receives);
-          }),
-      std::invalid_argument);
+  EXPECT_THROW(on_thread_ranks(3,
+                               [](ThreadTransport& transport) {
+                                 if (transport.rank() == 1) throw std::invalid_argument("one fails");
+                                 std::vector<Delivery> sends, receives = {{.peer = 1}};
+                                 transport.exchange(sends, receives);
+                               }),
+               std::invalid_argument);
+}
+
+// Two ranks of an AllReduce of two steps, of which one stays away from the second run.
+std::string hang_without(int absent) {
+  const Topology machine = full(2);
+  const Point point = classic_algorithm("ring_allreduce", machine);
+  const Tables tables(lower(accepted(machine, point.collective, point.schedule)), false);
+  const auto each = [&](ThreadTransport& transport) {
+    const std::vector<float> input(10);
+    std::vector<float> output(10);
+    Exchange<float> exchange(tables.tables, transport.rank(), 0, Blocks{0, 10});
+    for (int run = 0; run < (transport.rank() == absent ? 1 : 2); ++run)
+      exchange.run(transport, input.data(), output.data());
+  };
+  try {
+    on_thread_ranks(2, each, std::chrono::milliseconds(200));
+  } catch (const Hang& hang) {
+    return hang.what();
+  }
+  return "no hang";
+}
+
+TEST(ExchangeHang, NamesRankStepAndPeer) {
+  const std::string rest = ", step 1: message [0-9]+ was not sent by rank ";
+  EXPECT_THAT(hang_without(0), testing::MatchesRegex("rank 1" + rest + "0 within 0.2 s"));
+  EXPECT_THAT(hang_without(1), testing::MatchesRegex("rank 0" + rest + "1 within 0.2 s"));
 }
 
 TEST(TileCount, IsWhatIsWantedUnlessTilesAreShort) {

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <random>
 
+#include "ir/step_rows.h"
 #include "runtime/exchange/device.h"
 #include "runtime/exchange/products.h"
 #include "runtime/exchange/threads.h"
@@ -232,14 +233,16 @@ TEST(Products, AddWhatArrivesInOneOrderWhereReplicasAreToBeSame) {
 
 // The exchange of two ranks that send each other the half of a tensor that they need, in one step.
 struct Halves {
-  std::vector<ExchangeMessage> messages = {{0, 0, 1, 0, 1, 2, 0, 1, 0, 1}, {0, 1, 0, 0, 0, 2, 0, 0, 0, 1}};
-  std::vector<ExchangeWork> work = {{0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
-                                    {0, 0, 1, 2, 0, 1, 0, 0, 0, 0},
-                                    {1, 0, 0, 0, 1, 1, 0, 1, 0, 0},
-                                    {1, 0, 1, 2, 0, 1, 0, 1, 0, 0}};
-  std::vector<int> scratch = {1, 1};
-  ExchangeTables tables = {
-      2, 1, 1, false, true, scratch.data(), messages.data(), messages.size(), work.data(), work.size()};
+  StepRows rows{.steps = 1,
+                .own_output = true,
+                .slots = {{2, 1, 1}, {2, 1, 1}},
+                .slices = {0, 1},
+                .messages = {{0, 0, 0, 1, 1, 2, 0, 1, 0, 1}, {0, 1, 0, 0, 0, 2, 0, 0, 0, 1}},
+                .work = {{0, 0, 0, 0, 0, 1, 0, 0, 0, 0},
+                         {0, 0, 1, 2, 0, 1, 0, 0, 0, 0},
+                         {1, 0, 0, 0, 1, 1, 0, 1, 0, 0},
+                         {1, 0, 1, 2, 0, 1, 0, 1, 0, 0}}};
+  StepTables tables = rows.tables();
 };
 
 // States when messages leave.

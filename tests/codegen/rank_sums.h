@@ -96,17 +96,16 @@ class RankSums {
 
   template <typename T, typename First, typename Add>
   static Slots<T> done(const WorkloadAlgorithm& algorithm, const First& first, const Add& added) {
-    const Program& program = *algorithm.program;
+    const StepRows rows = step_rows(*algorithm.program);
     Slots<T> slots;
     for (const ChunkSpec& chunk : algorithm.program.collective().chunks)
       for (const Rank n : chunk.pre) slots[{n, 0, chunk.input}] = first(n);
-    for (int s = 0; s < program.steps; ++s) {
+    for (int s = 0; s < rows.steps; ++s) {
       const Slots<T> before = slots;
-      for (const MessageEnds& m : messages_of(program))
+      for (const StepMessage& m : rows.messages)
         if (m.step == s)
-          slots[{m.to, static_cast<int>(m.dst.buffer), m.dst.index}] =
-              before.at({m.from, static_cast<int>(m.src.buffer), m.src.index});
-      for (const StepRow& row : step_rows(program)) {
+          slots[{m.to, m.to_buffer, m.to_slot}] = before.at({m.from, m.from_buffer, m.from_slot});
+      for (const StepWork& row : rows.work) {
         if (row.step != s) continue;
         const T from = slots.at({row.rank, row.from_buffer, row.from_slot});
         T& to = slots[{row.rank, row.to_buffer, row.to_slot}];

@@ -82,22 +82,22 @@ assert "needs 4 GPUs in this machine, found 2" in run(first, code=2, env={"CHORA
 # number, and all of a program's are compiled into one, which takes the one that it is told.
 text = programs[0].read_text()
 tables = text[text.index("StepMessage kMessages[]"):]
-message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), (\d+)\},\n", tables)
+message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), 0, (\d+), 0\},\n", tables)
 added = re.search(r"\{(\d+), (\d+), 1, ", tables)
-changed = re.search(r"kMessageCount = (\d+)", text)
+changed = re.search(r"kSlots, kMessages, (\d+), ", text)
 mutations = [(text, {
-    "elsewhere": text.replace(message[0], message[0].replace(f", {message[4]}, {message[5]}}}",
-                                                             f", {(int(message[4]) + 1) % 4}, {message[5]}}}"), 1),
-    "missing": text.replace(changed[0], f"kMessageCount = {int(changed[1]) - 1}"),
+    "elsewhere": text.replace(message[0], message[0].replace(f", {message[4]}, 0, {message[5]}, 0}}",
+                                                             f", {(int(message[4]) + 1) % 4}, 0, {message[5]}, 0}}"), 1),
+    "missing": text.replace(changed[0], f"kSlots, kMessages, {int(changed[1]) - 1}, "),
     "copied": text.replace(added[0], f"{{{added[1]}, {added[2]}, 0, ", 1),
 })]
 # And of the last, which applies a function: one place where it is not applied, another index, another slice.
 text = programs[-1].read_text()
-place = re.search(r"(\{\d+, \d+, 1, \d+, \d+, \d+, \d+, \d+, )(\d+)\},\n", text[text.index("StepWork kWork[]"):])
+place = re.search(r"(\{\d+, \d+, 1, (?:\d+, ){4})(\d+), (\d+), 3\},\n", text[text.index("StepWork kWork[]"):])
 slices = re.search(r"kSlices\[\] = \{0, (\d+), ", text)
 mutations.append((text, {
-    "not applied": text.replace(place[0], f"{place[1]}-1}},\n", 1),
-    "another position": text.replace(place[0], f"{place[1]}{int(place[2]) ^ 1}}},\n", 1),
+    "not applied": text.replace(place[0], f"{place[1]}{place[2]}, {place[3]}, 0}},\n", 1),
+    "another position": text.replace(place[0], f"{place[1]}{int(place[2]) ^ 1}, {place[3]}, 3}},\n", 1),
     "another slice": text.replace(slices[0], f"kSlices[] = {{0, {int(slices[1]) - 1}, ", 1),
 }))
 noticed = 0
@@ -109,7 +109,7 @@ for number, (text, mutants) in enumerate(mutations):
         instead.setdefault(at, []).append(f'told("{name}") ? {others[at]} : ')
     for at, choices in instead.items():
         numbers[at] = f"({''.join(choices)}{numbers[at]})"
-    merged = re.sub(r"constexpr (StepMessage kMessages|StepWork kWork|int kSlices|std::size_t kMessageCount)", r"const \1", "".join(numbers))
+    merged = re.sub(r"constexpr (chorale::(?:StepMessage kMessages|StepWork kWork|StepTables kTables)|int kSlices)", r"const \1", "".join(numbers))
     (work / f"changed{number}.cu").write_text("""#include <cstdlib>
 #include <string>
 static bool told(const std::string& name) { return std::getenv("CHANGE") && std::getenv("CHANGE") == name; }

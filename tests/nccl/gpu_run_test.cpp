@@ -8,7 +8,6 @@
 
 #include "construct/classic.h"
 #include "ir/error.h"
-#include "runtime/transport.h"
 #include "tests/codegen/passes_alone.h"
 #include "topology/builders.h"
 

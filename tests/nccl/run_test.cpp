@@ -4,8 +4,8 @@
 
 #include "construct/classic.h"
 #include "ir/error.h"
+#include "runtime/exchange/threads.h"
 #include "runtime/nccl_run.h"
-#include "runtime/thread_transport.h"
 #include "tests/codegen/passes_alone.h"
 #include "topology/builders.h"
 
@@ -36,7 +36,7 @@ TEST(NcclRun, HandWrittenAlgorithmsAndNcclsOwn) {
                            "binomial_broadcast", "binomial_reduce"})
     for (bool in_place : {false, true}) {
       const Example example = by_hand(name, 4);
-      on_threads(example.program, options.timeout, [&](Transport& transport) {
+      on_thread_ranks(4, [&](Transport& transport) {
         std::vector<RunRow> all = run_on_nccl(
             transport, transport.rank(), unverified(example.program, example.collective), options, in_place);
         const std::vector<RunRow> library =
@@ -58,7 +58,7 @@ TEST(NcclRun, WrongElementsAreCounted) {
     for (ThreadBlock& block : rank.blocks)
       for (Instruction& i : block.instructions)
         if (adds(i.does)) i.does.from.erase(i.does.from.begin());
-  on_threads(program, options.timeout, [&](Transport& transport) {
+  on_thread_ranks(static_cast<int>(program.ranks.size()), [&](Transport& transport) {
     EXPECT_GT(run_on_nccl(transport, transport.rank(), unverified(program, other.collective),
                           {.bytes = {4096}, .iterations = 1}, false)
                   .front()
@@ -69,7 +69,7 @@ TEST(NcclRun, WrongElementsAreCounted) {
 
 TEST(NcclRun, RefusesWhatItCannot) {
   const Example gather = by_hand("binomial_gather", 4);
-  on_threads(gather.program, options.timeout, [&](Transport& transport) {
+  on_thread_ranks(static_cast<int>(gather.program.ranks.size()), [&](Transport& transport) {
     EXPECT_THAT([&] { run_nccl_library(transport, transport.rank(), gather.collective, options, false); },
                 testing::ThrowsMessage<InputError>(HasSubstr("NCCL has no gather")));
     EXPECT_THAT(

@@ -18,7 +18,7 @@
 #include "ir/expression_value.h"
 #include "ir/files.h"
 #include "runtime/block_executor.h"
-#include "runtime/element_types.h"
+#include "runtime/device/element_types.h"
 #include "runtime/peer_executor.h"
 #include "runtime/run.h"
 #include "semantics/verify_blocks.h"
@@ -253,13 +253,10 @@ bool same(R a, R b) {
 template <typename R>
 void expect_one_value(const Tree& tree, const Expression& expression, const Leaves<R>& leaves,
                       const std::string& text) {
-  std::vector<ExpressionRow> rows;
-  for (const ExpressionNode& node : expression)
-    rows.push_back({static_cast<int>(node.op), node.operand, node.constant});
-  const int type = static_cast<int>(sizeof(R) == 4 ? ElementType::Float32 : ElementType::Float64);
-  const std::vector<OperandRow> operands(3, OperandRow{type, 0, 1});
+  const ElementType type = sizeof(R) == 4 ? ElementType::Float32 : ElementType::Float64;
+  const std::vector<OperandRow> operands(3, OperandRow{type, false, 1});
   const void* tensors[] = {&leaves.tensors[0], &leaves.tensors[1], &leaves.tensors[2]};
-  const StackFunction stack{rows.data(), static_cast<int>(rows.size()), operands.data()};
+  const StackFunction stack{expression.data(), static_cast<int>(expression.size()), operands.data()};
   const R wanted = slowly(tree, leaves);
   EXPECT_TRUE(same(stack.value<R>(leaves.x, leaves.index, RankTensors{tensors, 0}), wanted)) << text;
   const R verified = value_of<R>(

@@ -8,11 +8,11 @@
 
 #include "construct/classic.h"
 #include "ir/error.h"
-#include "runtime/element_types.h"
+#include "runtime/device/element_types.h"
+#include "runtime/exchange/threads.h"
 #include "runtime/rank_plan.h"
 #include "runtime/run.h"
 #include "runtime/test_data.h"
-#include "runtime/thread_transport.h"
 #include "semantics/verify_program.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
@@ -122,13 +122,10 @@ class NotingTransport : public Transport {
   NotingTransport(Rank rank, int ranks) : rank_(rank), ranks_(ranks) {}
   Rank rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
-  void exchange(int, std::span<const MessageTransfer> sends,
-                std::span<const MessageTransfer> recvs) override {
-    for (const MessageTransfer& send : sends) sent.emplace_back(send.peer, send.message);
-    for (const MessageTransfer& recv : recvs) received.emplace_back(recv.peer, recv.message);
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
+    for (const Delivery& send : sends) sent.emplace_back(send.peer, send.tag);
+    for (const Delivery& receive : receives) received.emplace_back(receive.peer, receive.tag);
   }
-  void barrier() override {}
-  double all_reduce(ReduceOp, double mine) override { return mine; }
 
   std::vector<std::pair<Rank, int>> sent = {}, received = {};
 
@@ -368,10 +365,13 @@ TEST(Accumulation, TheDataTellsTheTwoApart) {
 
 std::string hang_of(const Program& program) {
   try {
-    on_threads(program, milliseconds(500), [&](Transport& transport) {
-      RankPlan plan(unverified(program), transport.rank(), {.elements = 10});
-      plan.execute(ReduceOp::Sum, transport);
-    });
+    on_thread_ranks(
+        static_cast<int>(program.ranks.size()),
+        [&](Transport& transport) {
+          RankPlan plan(unverified(program), transport.rank(), {.elements = 10});
+          plan.execute(ReduceOp::Sum, transport);
+        },
+        milliseconds(500));
   } catch (const Hang& hang) {
     return hang.what();
   }
@@ -398,12 +398,14 @@ TEST(Hang, NamesRankStepPeerAndMessage) {
 }
 
 TEST(Hang, NamesTheRankThatIsMissingAtABarrier) {
-  const Program p = lower(test::ring(3), make_collective("allgather", 3, 1), test::ring_allgather(3, 1));
   try {
-    on_threads(p, milliseconds(200), [](Transport& transport) {
-      transport.barrier();
-      if (transport.rank() != 1) transport.barrier();
-    });
+    on_thread_ranks(
+        3,
+        [](Transport& transport) {
+          transport.barrier();
+          if (transport.rank() != 1) transport.barrier();
+        },
+        milliseconds(200));
     FAIL() << "no hang";
   } catch (const Hang& hang) {
     EXPECT_THAT(hang.what(), HasSubstr("rank 1 did not come to a barrier within 0.2 s"));
@@ -411,28 +413,35 @@ TEST(Hang, NamesTheRankThatIsMissingAtABarrier) {
 }
 
 TEST(Hang, AnErrorOfOneRankEndsTheOthers) {
-  const Program p = lower(test::ring(3), make_collective("allgather", 3, 1), test::ring_allgather(3, 1));
-  EXPECT_THROW(on_threads(p, milliseconds(60'000),
-                          [](Transport& transport) {
-                            if (transport.rank() == 1) throw std::runtime_error("rank 1 fails");
-                            transport.barrier();
-                          }),
+  EXPECT_THROW(on_thread_ranks(3,
+                               [](Transport& transport) {
+                                 if (transport.rank() == 1) throw std::runtime_error("rank 1 fails");
+                                 transport.barrier();
+                               }),
                std::runtime_error);
 }
 
-TEST(Transport, ReductionsOverRanks) {
-  const Program p = lower(test::full(7), make_collective("broadcast", 7, 1),
-                          {.steps = {{.sends = {{.chunk = 0, .link = 0},
-                                                {.chunk = 0, .link = 1},
-                                                {.chunk = 0, .link = 2},
-                                                {.chunk = 0, .link = 3},
-                                                {.chunk = 0, .link = 4},
-                                                {.chunk = 0, .link = 5}}}}});
-  on_threads(p, milliseconds(10'000), [](Transport& transport) {
-    for (int i = 0; i < 100; ++i) {
-      EXPECT_EQ(transport.all_reduce(ReduceOp::Sum, transport.rank() + i), 21 + 7 * i);
-      EXPECT_EQ(transport.all_reduce(ReduceOp::Max, transport.rank() - i), 6 - i);
-    }
+// A transport that has only messages.
+struct MessagesAlone : Transport {
+  explicit MessagesAlone(Transport& under) : under(under) {}
+  int rank() const override { return under.rank(); }
+  int ranks() const override { return under.ranks(); }
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
+    under.exchange(sends, receives);
+    under.release(sends, receives);
+  }
+  Transport& under;
+};
+
+TEST(Transport, NumbersOfAllRanks) {
+  on_thread_ranks(7, [](Transport& threads) {
+    MessagesAlone alone(threads);
+    for (Transport* transport : {&threads, static_cast<Transport*>(&alone)})
+      for (int i = 0; i < 100; ++i) {
+        EXPECT_EQ(transport->sum(threads.rank() + i), 21 + 7 * i);
+        EXPECT_EQ(transport->most(threads.rank() - i), 6 - i);
+        EXPECT_EQ(transport->all(threads.rank())[5], 5);
+      }
   });
 }
 

@@ -26,12 +26,11 @@ class NotingTransport : public Transport {
   Rank rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(notes_.values.size()); }
 
-  void exchange(int, std::span<const MessageTransfer> sends,
-                std::span<const MessageTransfer> recvs) override {
+  void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     const std::lock_guard lock(notes_.mutex);
-    const auto note = [&](std::span<const MessageTransfer> list, bool away, auto& of) {
+    const auto note = [&](const std::vector<Delivery>& list, bool away, auto& of) {
       int last = 0;
-      for (const MessageTransfer& each : list) {
+      for (const Delivery& each : list) {
         const int distance = ((away ? each.peer - rank_ : rank_ - each.peer) + ranks()) % ranks();
         notes_.in_order = notes_.in_order && distance >= last;
         last = distance;
@@ -39,16 +38,15 @@ class NotingTransport : public Transport {
       }
     };
     note(sends, true, notes_.sent);
-    note(recvs, false, notes_.received);
+    note(receives, false, notes_.received);
   }
   void barrier() override { notes_.meeting.arrive_and_wait(); }
-  double all_reduce(ReduceOp op, double value) override {
-    EXPECT_EQ(op, ReduceOp::Max);
+  std::vector<double> all(double value) override {
     notes_.values[rank_] = value;
     barrier();
-    const double most = *std::ranges::max_element(notes_.values);
+    const std::vector<double> values = notes_.values;
     barrier();
-    return most;
+    return values;
   }
 
  private:

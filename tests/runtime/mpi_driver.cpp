@@ -15,6 +15,7 @@
 
 #include "construct/classic.h"
 #include "ir/error.h"
+#include "runtime/rank_plan.h"
 #include "runtime/run.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
@@ -115,19 +116,18 @@ bool arrives(MpiSession& session) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   };
   std::vector<std::byte> data(1 << 15);
-  const MessageTransfer transfer{.message = 0,
-                                 .peer = 1 - session.rank(),
-                                 .data = data.data(),
-                                 .bytes = static_cast<std::int64_t>(data.size())};
+  std::vector<Delivery> none,
+      one = {
+          {.peer = 1 - session.rank(), .data = data.data(), .bytes = static_cast<std::int64_t>(data.size())}};
   transport->barrier();
   if (session.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(300));
   const double came = now();
   if (session.rank() == 0)
-    transport->exchange(0, {&transfer, 1}, {});
+    transport->exchange(one, none);
   else
-    transport->exchange(0, {}, {&transfer, 1});
+    transport->exchange(none, one);
   const double left = now();
-  const double late = transport->all_reduce(ReduceOp::Max, session.rank() == 1 ? came : 0);
+  const double late = transport->most(session.rank() == 1 ? came : 0);
   return session.rank() == 1 || left >= late;
 }
 

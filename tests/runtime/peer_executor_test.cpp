@@ -7,7 +7,6 @@
 
 #include "construct/classic.h"
 #include "ir/error.h"
-#include "runtime/transport.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/runtime/everything.h"

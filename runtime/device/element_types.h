@@ -1,5 +1,5 @@
 // From element types and reductions as values to those of runtime/device/elements.h as types. For the files
-// of this room that touch data.
+// of this room that touch data, and for kernels.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,11 @@
 namespace chorale {
 
 // Calls function with a value of the C++ type.
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable
+#endif
 template <typename Function>
-auto with_type(ElementType type, Function function) {
+CHORALE_DEVICE auto with_type(ElementType type, Function function) {
   switch (type) {
     case ElementType::Float32:
       return function(float{});

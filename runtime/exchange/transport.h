@@ -1,0 +1,111 @@
+// The seam to what carries messages between ranks, those of collectives and of workloads: threads of this
+// process (threads.h), MPI (mpi.h), NCCL (nccl.h), the caller of a library (library.h). Each rank has its
+// own. A new one has to have rank(), ranks() and exchange(); for workloads it also has
+//   typename Device; Device& device();
+//     where elements are and are computed with: runtime/exchange/device.h
+// C++17, and is copied into emitted programs.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "ir/hang.h"
+#include "runtime/exchange/scattered.h"
+
+namespace chorale {
+
+// One end of a message.
+struct Delivery {
+  int peer = 0, tag = 0;
+  void* data = nullptr;
+  std::int64_t bytes = 0;  // may be 0; the message is sent all the same
+  bool stays = false;      // of a send: the data do not change before release()
+  // Of a receive: read before release() and never again, so it need not be put into `data`.
+  bool borrows = false;
+  const void* at = nullptr;
+  // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
+  std::vector<Stretch<char>> pieces = {};
+  const std::vector<Stretch<char>>* at_pieces = nullptr;
+  int step = 0;  // for messages of errors
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int ranks() const = 0;
+
+  // Starts all, and returns when all received data are at `at`, and when all sent data that do not `stay` may
+  // be written again. Both lists are in posting order (ir/posting_order.h), and those of a pair with one tag
+  // match in their order. Throws Hang.
+  virtual void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) = 0;
+  // Gives back what was borrowed, and returns when no rank still reads what was sent.
+  virtual void release(std::vector<Delivery>&, std::vector<Delivery>&) {}
+  // Starts a send before the next exchange, or with it; finish() returns when all of these may be written
+  // again.
+  virtual void post(const Delivery& send) { posted_.push_back(send); }
+  virtual void finish() {
+    std::vector<Delivery> none;
+    exchange(none, none);
+  }
+
+  // Every rank calls these, in the same order. The numbers are by rank.
+  virtual std::vector<double> all(double mine) {
+    std::vector<double> numbers(static_cast<std::size_t>(ranks()), mine);
+    std::vector<Delivery> sends, receives;
+    for (int distance = 1; distance < ranks(); ++distance) {
+      const int to = (rank() + distance) % ranks(), from = (rank() - distance + ranks()) % ranks();
+      sends.push_back({to, 0, &mine, sizeof mine, false, false, nullptr, {}, nullptr, 0});
+      receives.push_back({from,
+                          0,
+                          &numbers[static_cast<std::size_t>(from)],
+                          sizeof mine,
+                          false,
+                          false,
+                          nullptr,
+                          {},
+                          nullptr,
+                          0});
+    }
+    exchange(sends, receives);
+    return numbers;
+  }
+  virtual void barrier() { all(0); }
+  double most(double mine) {
+    const std::vector<double> numbers = all(mine);
+    return *std::max_element(numbers.begin(), numbers.end());
+  }
+  double sum(double mine) {
+    double sum = 0;
+    for (const double number : all(mine)) sum += number;
+    return sum;
+  }
+
+ protected:
+  // "rank 1, step 2: message 5 was not sent by rank 0 within 2 s".
+  static Hang lost(int rank, const Delivery& message, bool sends, std::chrono::milliseconds patience) {
+    return Hang("rank " + std::to_string(rank) + ", step " + std::to_string(message.step + 1) + ": message " +
+                std::to_string(message.tag) + " was not " + (sends ? "received" : "sent") + " by rank " +
+                std::to_string(message.peer) + within(patience));
+  }
+  static Hang absent(int rank, int other, std::chrono::milliseconds patience) {
+    return Hang("rank " + std::to_string(rank) + ": rank " + std::to_string(other) +
+                " did not come to a barrier" + within(patience));
+  }
+
+  std::vector<Delivery> posted_ = {};  // what has not been started yet
+
+ private:
+  static std::string within(std::chrono::milliseconds patience) {
+    char text[32];
+    std::snprintf(text, sizeof text, " within %.3g s", std::chrono::duration<double>(patience).count());
+    return text;
+  }
+};
+
+}  // namespace chorale
