@@ -76,6 +76,50 @@ int most_completers(const Form& program) {
 
 }  // namespace
 
+std::span<const OptionRow<CompileOptions>> compile_rows() {
+  using O = CompileOptions;
+  static constexpr OptionRow<O> kRows[] = {
+      {{.name = "name",  // the command line makes one for each point
+        .help = "Of what is written (machine_collective)",
+        .kind = OptionKind::Text},
+       member<O, &O::name>()},
+      {{.name = "channels",
+        .option = "--channels",
+        .value = "N",
+        .help = "Channels to spread over ({})",
+        .least = 1,
+        .most = 64},
+       member<O, &O::channels>()},
+      {{.name = "most_steps",
+        .option = "--most-steps",
+        .value = "N",
+        .help = "Steps that an MSCCL or MSCCL++ executor loads for a block ({})",
+        .least = 4,
+        .most = 4096},
+       member<O, &O::most_steps>()},
+      {{.name = "in_place",
+        .option = "--in-place",
+        .help = "MSCCL++ plans for input and output in the same memory (the other targets say themselves)",
+        .kind = OptionKind::Switch},
+       member<O, &O::in_place>()},
+      {{.name = "min_bytes",
+        .option = "--min-bytes",
+        .value = "SIZE",
+        .help = "Smallest size for which an MSCCL executor is to choose it ({})",
+        .kind = OptionKind::Size,
+        .most = INT64_MAX},
+       member<O, &O::min_bytes>()},
+      {{.name = "max_bytes",
+        .option = "--max-bytes",
+        .value = "SIZE",
+        .help = "Largest such size; 0: any ({})",
+        .kind = OptionKind::Size,
+        .most = INT64_MAX},
+       member<O, &O::max_bytes>()},
+  };
+  return kRows;
+}
+
 const std::vector<TargetEntry>& known_targets() {
   static const std::vector<TargetEntry> targets = {
       {Target::Cuda, "cuda", ".cuda",

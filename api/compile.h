@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/epilogue.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
+#include "ir/option.h"
 
 namespace chorale {
 
@@ -34,6 +36,9 @@ struct CompileOptions {
   std::int64_t min_bytes = 0;  // MscclXml, Mscclpp: the executor takes it for sizes from here
   std::int64_t max_bytes = 0;  // to here; 0: however large
 };
+
+// The options of every door. A new one is a member and a row.
+std::span<const OptionRow<CompileOptions>> compile_rows();
 
 struct Compiled {
   std::string path = {};              // of the file, or of the directory with all of them; relative

@@ -174,7 +174,7 @@ class SameAnswers(unittest.TestCase):
             self.assertEqual((WORK / "placed" / name).read_text().splitlines()[1:], text.splitlines()[1:], name)
         columns = chorale.place("a100:4", **asked, synthesis="columns")
         self.assertEqual(json.loads(columns.to_json())["synthesis"], "columns")
-        with self.assertRaisesRegex(chorale.InputError, "synthesis: 'rox'"):
+        with self.assertRaisesRegex(chorale.InputError, "synthesis: unknown value 'rox'"):
             chorale.place("a100:4", **asked, synthesis="rox")
         job = SOURCE / "examples/gpt3-175b.json"
         template = SOURCE / "examples/gpt-22b-sizes.json"
