@@ -5,9 +5,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "ir/epilogue.h"
+#include "ir/error.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
 #include "ir/option.h"
@@ -37,7 +39,7 @@ struct CompileOptions {
   std::int64_t max_bytes = 0;  // to here; 0: however large
 };
 
-// The options of every door. A new one is a member and a row.
+// On the command line and in Python. A new one is a member and a row.
 std::span<const OptionRow<CompileOptions>> compile_rows();
 
 struct Compiled {
@@ -54,8 +56,11 @@ struct Compiled {
 // "dgx1_allgather": a name for files, in which nothing is left that paths or shells obey.
 std::string file_stem(const Topology&, const Collective&);
 
-// A point of a result for that machine. Each form that it passes through is verified. Throws InputError for
-// what the target cannot express, which it names, and if the schedule does not do what the point states.
+// A point of a result for that machine; or what of it the target cannot express, as the error that compile()
+// throws. Each form that it passes through is verified. Throws InputError if the schedule does not do what the
+// point states.
+std::variant<Compiled, InputError> try_compile(const Topology&, const Point&, Target,
+                                               const CompileOptions& = {});
 Compiled compile(const Topology&, const Point&, Target, const CompileOptions& = {});
 
 }  // namespace chorale
