@@ -121,10 +121,6 @@ bool keep_answer(AnswerFile& file, const LibraryQuestion& question, Result resul
   return Keeper(file, taker(), judges()).keep(question, std::move(result));
 }
 
-bool has_answer(AnswerFile& file, const LibraryQuestion& question) {
-  return Keeper(file, taker(), judges()).has(question);
-}
-
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into) {
   return merge(files, into, taker(), judges());
 }
