@@ -19,6 +19,7 @@
 #include "ir/json_reader.h"
 #include "ir/outline.h"
 #include "ir/words.h"
+#include "topology/machines.h"
 #include "topology/spec.h"
 
 namespace chorale {
@@ -167,7 +168,7 @@ int members(const Groups& groups) {
 Groups groups_named(const std::string& name, const Topology& topology, const CommunicationOptions& options) {
   const std::string& spec = options.machine.empty() ? topology.name : options.machine;
   std::vector<std::string> known;
-  try {
+  if (is_machine(spec)) {
     const NamedGroups named(spec);
     if (const Groups* groups = named.find(usual(name))) {
       Groups left = without(*groups, options.changes.without_ranks);
@@ -175,7 +176,6 @@ Groups groups_named(const std::string& name, const Topology& topology, const Com
     } else {
       known = named.names();
     }
-  } catch (const InputError&) {  // no machine is called so
   }
   throw InputError(
       "--groups", "'" + name.substr(0, 60) + "' is not a kind of group of " + spec.substr(0, 60),

@@ -60,7 +60,7 @@ FrontierOptions options_of(const chorale_question& question) {
     if constexpr (std::is_floating_point_v<decltype(number)>)
       row.member.set(options, milliseconds_in(row.words, number, field));
     else
-      require_in_range(row.words, number, field), row.member.set(options, number);
+      require_in_range(row.words, std::int64_t{number}, field), row.member.set(options, number);
   };
   set(frontier_rows(), "min_chunks", question.min_chunks, "min_chunks");
   set(frontier_rows(), "max_chunks", question.max_chunks, "max_chunks");

@@ -17,7 +17,6 @@
 #include "codegen/passes/lower.h"
 #include "cost/busbw.h"
 #include "cost/port_serialization.h"
-#include "ir/error.h"
 #include "ir/words.h"
 #include "semantics/verified.h"
 
@@ -42,16 +41,22 @@ const TargetEntry& entry(Target target) {
   return *std::ranges::find(known_targets(), target, &TargetEntry::target);
 }
 
-void require_place_for(const Epilogue& epilogue, Target target, const std::string& program) {
-  if (target == Target::MscclXml || target == Target::Mscclpp)
-    throw InputError(program,
-                     fmt::format("{} has no operation that applies a function to a sum (an epilogue)",
-                                 target == Target::MscclXml ? "MSCCL" : "MSCCL++"),
-                     "use target cuda, nccl, mpi or json");
-  if (epilogue.expression.empty() && target != Target::Json && target != Target::Dot)
-    throw InputError(program,
-                     fmt::format("target {} prints the function that follows a sum", entry(target).name),
-                     "give it an expression (docs/formats.md, 'An epilogue')");
+// What no program for the target can have.
+std::optional<Fault> beyond(Target target, const Collective& collective,
+                            const std::optional<Epilogue>& epilogue) {
+  const auto limit = [](const std::string& words, const std::string& remedy) {
+    return Fault{.kind = Fault::Kind::Limit, .words = words, .remedy = remedy};
+  };
+  if (epilogue && (target == Target::MscclXml || target == Target::Mscclpp))
+    return limit(fmt::format("{} has no operation that applies a function to a sum (an epilogue)",
+                             target == Target::MscclXml ? "MSCCL" : "MSCCL++"),
+                 "use target cuda, nccl, mpi or json");
+  if (epilogue && epilogue->expression.empty() && target != Target::Json && target != Target::Dot)
+    return limit(fmt::format("target {} prints the function that follows a sum", entry(target).name),
+                 "give it an expression (docs/formats.md, 'An epilogue')");
+  if (target == Target::Cuda) return without_cuda_programs(collective);
+  if (target == Target::Mscclpp) return without_mscclpp_name(collective);
+  return std::nullopt;
 }
 
 // The executors behind all targets send values one by one; only CUDA's kernel can have a switch add and copy.
@@ -76,6 +81,50 @@ int most_completers(const Form& program) {
 
 }  // namespace
 
+std::span<const OptionRow<CompileOptions>> compile_rows() {
+  using O = CompileOptions;
+  static constexpr OptionRow<O> kRows[] = {
+      {{.name = "name",  // the command line makes one for each point
+        .help = "Of what is written (machine_collective)",
+        .kind = OptionKind::Text},
+       member<O, &O::name>()},
+      {{.name = "channels",
+        .option = "--channels",
+        .value = "N",
+        .help = "Channels to spread over ({})",
+        .least = 1,
+        .most = 64},
+       member<O, &O::channels>()},
+      {{.name = "most_steps",
+        .option = "--most-steps",
+        .value = "N",
+        .help = "Steps that an MSCCL or MSCCL++ executor loads for a block ({})",
+        .least = 4,
+        .most = 4096},
+       member<O, &O::most_steps>()},
+      {{.name = "in_place",
+        .option = "--in-place",
+        .help = "MSCCL++ plans for input and output in the same memory (the other targets say themselves)",
+        .kind = OptionKind::Switch},
+       member<O, &O::in_place>()},
+      {{.name = "min_bytes",
+        .option = "--min-bytes",
+        .value = "SIZE",
+        .help = "Smallest size for which an MSCCL executor is to choose it ({})",
+        .kind = OptionKind::Size,
+        .most = INT64_MAX},
+       member<O, &O::min_bytes>()},
+      {{.name = "max_bytes",
+        .option = "--max-bytes",
+        .value = "SIZE",
+        .help = "Largest such size; 0: any ({})",
+        .kind = OptionKind::Size,
+        .most = INT64_MAX},
+       member<O, &O::max_bytes>()},
+  };
+  return kRows;
+}
+
 const std::vector<TargetEntry>& known_targets() {
   static const std::vector<TargetEntry> targets = {
       {Target::Cuda, "cuda", ".cuda",
@@ -94,10 +143,11 @@ std::string file_stem(const Topology& topology, const Collective& collective) {
   return plain(topology.name) + "_" + plain(name_of(collective));
 }
 
-Compiled compile(const Topology& topology, const Point& point, Target target, const CompileOptions& options) {
+std::variant<Compiled, InputError> try_compile(const Topology& topology, const Point& point, Target target,
+                                               const CompileOptions& options) {
   const Verified<Schedule> schedule = accepted(topology, point.collective, point.schedule);
   LoweringOptions how{.name = title(topology, point), .epilogue = options.epilogue};
-  if (how.epilogue) require_place_for(*how.epilogue, target, how.name);
+  if (const auto fault = beyond(target, point.collective, how.epilogue)) return InputError(how.name, *fault);
   const std::string path =
       (options.name.empty() ? file_stem(topology, point.collective) : options.name) + entry(target).ending;
   const std::string note = unused_switches(topology, point, entry(target).name);
@@ -107,64 +157,75 @@ Compiled compile(const Topology& topology, const Point& point, Target target, co
             .completed_by = most_completers(*program),
             .note = note};
   };
+  const auto from = [&](const auto& lowering, const auto& print) -> std::variant<Compiled, InputError> {
+    if (lowering.fault) return InputError(how.name, *lowering.fault);
+    return print(*lowering.accepted);
+  };
   switch (target) {
-    case Target::Mpi: {
-      const auto program = lower(schedule, how);
-      how.serialize_ports = true;
-      const double above = serialized_above(topology);
-      std::optional<LongMessages> of_long;
-      if (!topology.limits.empty() && std::isfinite(above))
-        of_long = {.program = lower(schedule, how), .above = above};
-      return one(program, to_mpi_source(program, of_long));
-    }
-    case Target::Nccl: {
-      const auto program = lower(schedule, how);
-      return one(program, to_nccl_source(program));
-    }
+    case Target::Mpi:
+      return from(try_lower(schedule, how), [&](const Verified<Program>& program) {
+        how.serialize_ports = true;
+        const double above = serialized_above(topology);
+        std::optional<LongMessages> of_long;
+        if (!topology.limits.empty() && std::isfinite(above))
+          of_long = {.program = lower(schedule, how), .above = above};
+        return one(program, to_mpi_source(program, of_long));
+      });
+    case Target::Nccl:
+      return from(try_lower(schedule, how),
+                  [&](const Verified<Program>& program) { return one(program, to_nccl_source(program)); });
     case Target::Mscclpp: {
       const MscclppOptions limits{.most_operations = options.most_steps,
                                   .min_bytes = options.min_bytes,
                                   .max_bytes = options.max_bytes};
-      require_mscclpp_name(point.collective, how.name);
       how.in_place = options.in_place;
       how.reuse_scratch = false;
       how.peers = peers_for_mscclpp(limits);
-      const auto program = lower<PeerProgram>(schedule, how);
-      return one(program, to_mscclpp_plan(program, limits));
+      return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& program) {
+        return one(program, to_mscclpp_plan(program, limits));
+      });
     }
-    case Target::Cuda: {
-      // Two programs: shared memory requires another one.
-      const auto apart = lower<PeerProgram>(schedule, how);
-      how.in_place = true;
-      const auto shared = lower<PeerProgram>(schedule, how);
-      // A switch that adds applies nothing.
-      std::vector<Rank> owners;
-      if (!how.epilogue) owners = all_pairs_owners(schedule);
-      const bool in_switch = !owners.empty();
-      Compiled compiled{
-          .path = path,
-          .files = to_cuda_sources(
-              apart, shared,
-              {.bus_factor = busbw_factor(point.collective.kind, point.collective.ranks), .owners = owners}),
-          .completed_by = most_completers(*apart),
-          .note = in_switch ? "" : note};
-      for (NamedText& file : compiled.files) file.path = path + "/" + file.path;
-      return compiled;
-    }
+    case Target::Cuda:
+      return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& apart) {
+        how.in_place = true;  // shared memory requires another program
+        return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& shared) {
+          // A switch that adds applies nothing.
+          std::vector<Rank> owners;
+          if (!how.epilogue) owners = all_pairs_owners(schedule);
+          const bool in_switch = !owners.empty();
+          Compiled compiled{.path = path,
+                            .files = to_cuda_sources(
+                                apart, shared,
+                                {.bus_factor = busbw_factor(point.collective.kind, point.collective.ranks),
+                                 .owners = owners}),
+                            .completed_by = most_completers(*apart),
+                            .note = in_switch ? "" : note};
+          for (NamedText& file : compiled.files) file.path = path + "/" + file.path;
+          return compiled;
+        });
+      });
     case Target::MscclXml: {
       const MscclOptions limits{
           .most_steps = options.most_steps, .min_bytes = options.min_bytes, .max_bytes = options.max_bytes};
       how.blocks = blocks_for_msccl(point.collective, limits);
-      const auto program = lower<BlockProgram>(schedule, how);
-      return one(program, to_msccl_xml(program, limits));
+      return from(try_lower<BlockProgram>(schedule, how), [&](const Verified<BlockProgram>& program) {
+        return one(program, to_msccl_xml(program, limits));
+      });
     }
     case Target::Json:
     case Target::Dot:
       break;
   }
   how.blocks.channels = options.channels;
-  const auto program = lower<BlockProgram>(schedule, how);
-  return one(program, target == Target::Json ? to_json(point.collective, *program) : to_dot(*program));
+  return from(try_lower<BlockProgram>(schedule, how), [&](const Verified<BlockProgram>& program) {
+    return one(program, target == Target::Json ? to_json(point.collective, *program) : to_dot(*program));
+  });
+}
+
+Compiled compile(const Topology& topology, const Point& point, Target target, const CompileOptions& options) {
+  auto made = try_compile(topology, point, target, options);
+  if (const auto* const refused = std::get_if<InputError>(&made)) throw InputError(*refused);
+  return std::get<Compiled>(std::move(made));
 }
 
 }  // namespace chorale

@@ -3,12 +3,16 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "ir/epilogue.h"
+#include "ir/error.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
+#include "ir/option.h"
 
 namespace chorale {
 
@@ -35,6 +39,9 @@ struct CompileOptions {
   std::int64_t max_bytes = 0;  // to here; 0: however large
 };
 
+// On the command line and in Python. A new one is a member and a row.
+std::span<const OptionRow<CompileOptions>> compile_rows();
+
 struct Compiled {
   std::string path = {};              // of the file, or of the directory with all of them; relative
   std::vector<NamedText> files = {};  // ready for write_files
@@ -49,8 +56,11 @@ struct Compiled {
 // "dgx1_allgather": a name for files, in which nothing is left that paths or shells obey.
 std::string file_stem(const Topology&, const Collective&);
 
-// A point of a result for that machine. Each form that it passes through is verified. Throws InputError for
-// what the target cannot express, which it names, and if the schedule does not do what the point states.
+// A point of a result for that machine; or what of it the target cannot express, as the error that compile()
+// throws. Each form that it passes through is verified. Throws InputError if the schedule does not do what the
+// point states.
+std::variant<Compiled, InputError> try_compile(const Topology&, const Point&, Target,
+                                               const CompileOptions& = {});
 Compiled compile(const Topology&, const Point&, Target, const CompileOptions& = {});
 
 }  // namespace chorale

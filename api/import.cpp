@@ -29,6 +29,47 @@ ImportedMachine told(const Import& import) {
 
 }  // namespace
 
+std::span<const OptionRow<ImportQuestion>> import_rows() {
+  using O = ImportQuestion;
+  static constexpr OptionRow<O> kRows[] = {
+      {{.name = "nodes",
+        .option = "--nodes",
+        .value = "N",
+        .help = "Of one file that describes a node: so many of them, joined by their NICs ({})",
+        .least = 1,
+        .most = 4096},
+       member<O, &O::nodes>()},
+      {{.name = "error",
+        .option = "--error",
+        .value = "PART",
+        .help = "How far a rate may be off as whole chunks a round ({})",
+        .kind = OptionKind::Number,
+        .lowest = 1e-9,
+        .highest = 0.5},
+       member<O, &O::error>()},
+      {{.name = "network_within_nodes",
+        .option = "--network-within-nodes",
+        .help = "Paths through the network between GPUs of one node, too, beside NVLink or xGMI",
+        .kind = OptionKind::Switch},
+       member<O, &O::network_within_nodes>()},
+      {{.name = "instance",
+        .option = "--instance",
+        .value = "TYPE",
+        .help = "Type of a cloud machine whose file shows PCI only, such as azure-ndv4 (by the file)",
+        .kind = OptionKind::Text},
+       member<O, &O::instance>()},
+      {{.name = "nic_gbits",
+        .option = "--nic-gbits",
+        .value = "G",
+        .help = "Gb/s of NICs whose speed the file does not say (by their kind)",
+        .kind = OptionKind::Number,
+        .lowest = 1e-3,
+        .highest = 1e6},
+       member<O, &O::nic_gbits>()},
+  };
+  return kRows;
+}
+
 ImportedMachine import_machine(const std::vector<NamedText>& files, const ImportQuestion& question) {
   return told(read(files, question));
 }

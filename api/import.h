@@ -2,10 +2,12 @@
 // synthesizers and simulators (docs/topologies.md).
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
 #include "ir/files.h"
+#include "ir/option.h"
 #include "ir/topology.h"
 
 namespace chorale {
@@ -17,6 +19,9 @@ struct ImportQuestion {
   double nic_gbits = 0;       // speed of NICs whose file lacks it; 0: by their kind
   bool network_within_nodes = false;  // GPUs of one node also have paths through the network to each other
 };
+
+// On the command line and in Python. A new one is a member and a row.
+std::span<const OptionRow<ImportQuestion>> import_rows();
 
 struct ImportedMachine {
   Topology machine = {};    // with its switches

@@ -15,6 +15,7 @@
 #include "ir/files.h"
 #include "ir/json.h"
 #include "ir/ranking.h"
+#include "ir/sizes.h"
 #include "semantics/verify.h"
 #include "semantics/verify_ways.h"
 #include "topology/machines.h"
@@ -42,11 +43,9 @@ Result result_of(const std::string& text, const std::string& name) {
 
 // A point may state more than a collective can have.
 Collective asked_with_chunks(const Result& result, int chunks, const std::string& where) {
-  try {
-    return with_chunks(result.collective, chunks);
-  } catch (const InputError& error) {
-    throw InputError(where + ".chunks", error.what());
-  }
+  if (const std::string why = excess(result.collective, result.collective.kind, chunks); !why.empty())
+    throw InputError(where + ".chunks", why);
+  return with_chunks(result.collective, chunks);
 }
 
 Collective in_order(const Topology& topology, Collective collective, const std::string& order) {

@@ -54,17 +54,14 @@ const Taker& taker() {
 }
 
 Printed printed(const Topology& topology, const Point& point, ExportForm form, const PrintOptions& options) {
-  try {
-    Compiled compiled =
-        compile(topology, point, form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
-                {.name = options.name,
-                 .in_place = options.in_place,
-                 .min_bytes = options.min_bytes,
-                 .max_bytes = options.max_bytes});
-    return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
-  } catch (const InputError& error) {
-    return {.why_not = error.what()};
-  }
+  auto made = try_compile(topology, point, form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
+                          {.name = options.name,
+                           .in_place = options.in_place,
+                           .min_bytes = options.min_bytes,
+                           .max_bytes = options.max_bytes});
+  if (const auto* const refused = std::get_if<InputError>(&made)) return {.why_not = refused->what()};
+  auto& compiled = std::get<Compiled>(made);
+  return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
 }
 
 const Printers& printers() {
@@ -122,10 +119,6 @@ LibraryReport check_answer(const StoredAnswer& stored, const SolveLimits& limits
 
 bool keep_answer(AnswerFile& file, const LibraryQuestion& question, Result result) {
   return Keeper(file, taker(), judges()).keep(question, std::move(result));
-}
-
-bool has_answer(AnswerFile& file, const LibraryQuestion& question) {
-  return Keeper(file, taker(), judges()).has(question);
 }
 
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into) {

@@ -40,9 +40,6 @@ std::optional<TakenAnswer> find_answer(AnswerFile&, const LibraryQuestion&, cons
 // be found instead of a search that can do better. Returns whether it did.
 bool keep_answer(AnswerFile&, const LibraryQuestion&, Result);
 
-// Is there an answer? Then it has the question's places and predicted times afterwards.
-bool has_answer(AnswerFile&, const LibraryQuestion&);
-
 // Verifies what was stored from nothing: that the answer is one to this question, then as check() does; that
 // each place, by the machine of that name, asks this question; and that times are predicted as they would be
 // now.

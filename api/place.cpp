@@ -22,7 +22,7 @@ Ranking with_a_strategy(Ranking ranking) {
   if (ranking.best.empty() && ranking.matrices > 0 && ranking.without_strategy == ranking.matrices)
     throw InputError(
         "--synthesis", fmt::format("over the hierarchy '{}' no placement has a strategy", ranking.synthesis),
-        ranking.synthesis == name(SynthesisKind::Rows) ? "use reduction" : "use rows or reduction");
+        ranking.synthesis == name_of(SynthesisKind::Rows) ? "use reduction" : "use rows or reduction");
   return ranking;
 }
 

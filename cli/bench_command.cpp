@@ -164,9 +164,9 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
     cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
                      type_name(line.type), line.redop,
                      std::to_string(is_rooted(collective.kind) ? collective.root : -1)});
-    append(cells.back(), line.apart, command.check);
+    append(cells.back(), line.apart, command.options.check);
     if (command.in_place)
-      append(cells.back(), line.in_place, command.check);
+      append(cells.back(), line.in_place, command.options.check);
     else
       cells.back().insert(cells.back().end(), 4, "N/A");
     for (const RunRow& half : halves_of(line, command)) {
@@ -180,10 +180,10 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
   const std::size_t first = body.find("time"), second = body.find("time", first + 1);
   std::string text =
       fmt::format("# {}, {} ranks as processes{}; times are medians of {}\n", name_of(collective),
-                  collective.ranks, command.gpus ? " with a GPU each" : "", command.iterations) +
+                  collective.ranks, command.gpus ? " with a GPU each" : "", command.options.iterations) +
       fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) + body +
       fmt::format("# Out of bounds values : {} {}\n", tally.wrong, tally.wrong == 0 ? "OK" : "FAILED");
-  if (collective.combining && command.check)
+  if (collective.combining && command.options.check)
     text += fmt::format("# Same bits on ranks    : {}\n", tally.agrees ? "OK" : "FAILED");
   for (const auto& [algorithm, sum] : busbw)
     text += fmt::format("# Avg bus bandwidth    : {:.4g} ({})\n", sum.first / sum.second, shown(algorithm));
@@ -195,13 +195,13 @@ std::string json_of(const std::vector<BenchLine>& lines, const Collective& colle
   std::string text = fmt::format(
       "{{\n\"chorale_bench\": 1,\n\"collective\": \"{}\",\n\"ranks\": {},\n\"iterations\": {},\n\"rows\": "
       "[\n",
-      name_of(collective), collective.ranks, command.iterations);
+      name_of(collective), collective.ranks, command.options.iterations);
   for (const BenchLine& line : lines)
     text += fmt::format(
         R"({{"algorithm":{},"point":{},"size":{},"count":{},"type":"{}","redop":"{}","root":{},{},"in_place":{}}}{})",
         quoted(line.algorithm), line.point ? std::to_string(*line.point) : "null", line.bytes, line.count,
-        to_string(line.type), line.redop, collective.root, json(line.apart, command.check),
-        command.in_place ? "{" + json(line.in_place, command.check) + "}" : "null",
+        to_string(line.type), line.redop, collective.root, json(line.apart, command.options.check),
+        command.in_place ? "{" + json(line.in_place, command.options.check) + "}" : "null",
         &line == &lines.back() ? "\n" : ",\n");
   return text + "]\n}\n";
 }
@@ -221,8 +221,8 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   const std::vector<bool> halves = command.in_place ? std::vector{false, true} : std::vector{false};
   std::vector<BenchLine> lines;
   Tally tally;  // agreement of ranks under MPI's or NCCL's own collectives is not checked
-  for (ElementType type : command.types)
-    for (ReduceOp op : command.ops)
+  for (ElementType type : command.options.types)
+    for (ReduceOp op : command.options.ops)
       for (std::int64_t size : sizes(command))
         for (const Contestant& each : contestants) {
           const std::int64_t element = static_cast<std::int64_t>(size_of(type)),
@@ -233,20 +233,15 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
                          .type = type,
                          .redop = collective.combining ? to_string(op) : "none",
                          .point = point_for(each, collective, count * element)};
+          RunOptions options = command.options;
+          options.bytes = {count * element}, options.types = {type}, options.ops = {op};
           for (bool shared : halves) {
             RunRow& half = shared ? line.in_place : line.apart;
             half = measure(each, line.point, collective,
                            {.executor = command.gpus ? Executor::Nccl : Executor::Mpi,
                             .in_place = shared,
                             .session = &session},
-                           {.bytes = {count * element},
-                            .types = {type},
-                            .ops = {op},
-                            .iterations = command.iterations,
-                            .warm_up = command.warmup,
-                            .timeout = command.patience,
-                            .check = command.check,
-                            .accumulation = command.accumulation});
+                           options);
             tally.wrong += half.wrong;
             if (line.point) tally.agrees = tally.agrees && half.agrees;
           }

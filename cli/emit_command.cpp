@@ -58,22 +58,23 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   std::vector<std::string> refused;
   for (int i : chosen) {
     const Point& point = result.points[i];
-    try {
-      options.name = fmt::format("{}_{}", file_stem(result.topology, point.collective), i);
-      Compiled compiled = compile(result.topology, point, *command.target, options);
-      for (NamedText& file : compiled.files) {
-        file.path = command.directory + "/" + file.path;
-        files.push_back(std::move(file));
-      }
-      written += shown(command.directory + "/" + compiled.path) + "\n";
-      if (!compiled.note.empty()) notes.push_back(fmt::format("point {}: {}", i, compiled.note));
-      if (options.epilogue) written += who_completes(compiled.completed_by);
-    } catch (const InputError& error) {
+    options.name = fmt::format("{}_{}", file_stem(result.topology, point.collective), i);
+    auto made = try_compile(result.topology, point, *command.target, options);
+    if (const auto* const error = std::get_if<InputError>(&made)) {
       // One of many: the others are written, and this one is named.
-      if (chosen.size() == 1) throw;
-      if (refused.empty()) first_reason = error.what();
-      refused.push_back(fmt::format("point {} is not written: {}", i, error.what()));
+      if (chosen.size() == 1) throw InputError(*error);
+      if (refused.empty()) first_reason = error->what();
+      refused.push_back(fmt::format("point {} is not written: {}", i, error->what()));
+      continue;
     }
+    auto& compiled = std::get<Compiled>(made);
+    for (NamedText& file : compiled.files) {
+      file.path = command.directory + "/" + file.path;
+      files.push_back(std::move(file));
+    }
+    written += shown(command.directory + "/" + compiled.path) + "\n";
+    if (!compiled.note.empty()) notes.push_back(fmt::format("point {}: {}", i, compiled.note));
+    if (options.epilogue) written += who_completes(compiled.completed_by);
   }
   if (files.empty())
     throw InputError(command.file,

@@ -1,5 +1,7 @@
 #include "cli/option_kinds.h"
 
+#include <algorithm>
+
 #include "ir/collective.h"
 #include "ir/words.h"
 
@@ -40,29 +42,59 @@ void sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, c
       ->option_text("SIZES");
 }
 
-void by_row(CLI::App* app, const OptionWords& words, const Text& help,
-            const std::function<void(std::int64_t)>& set, const std::function<void(const Text&)>& set_text) {
+void one_of(CLI::App* app, const Text& name, const std::vector<Text>& known, const Text& help,
+            const std::function<void(std::size_t)>& set) {
+  const bool few = joined(known, "|").size() <= kLongestValueName;
+  app->add_option_function<Text>(
+         name,
+         [=](const Text& t) {
+           const auto at = std::ranges::find(known, t);
+           if (at == known.end())
+             throw InputError(name, "unknown value '" + t.substr(0, 60) + "'",
+                              did_you_mean(t, known, "use one of " + joined(known)));
+           set(static_cast<std::size_t>(at - known.begin()));
+         },
+         few ? help : help + ": " + joined(known))
+      ->option_text(few ? joined(known, "|") : "NAME")
+      ->type_name(joined(known, "|"));  // for completion: help texts do not show it
+}
+
+void by_row(CLI::App* app, const OptionWords& words, const Text& help, const OptionTarget& target) {
   const Text name(words.option);
   if (words.kind == OptionKind::Switch) {
     const bool on = !name.starts_with("--no-");
     app->add_flag_callback(
-        name, [set, on] { set(on); }, help);
+        name, [set = target.set, on] { set(on); }, help);
     return;
   }
-  const auto parsed = [words, name, set, set_text](const Text& t) {
-    if (words.kind == OptionKind::Text)
-      set_text(t);
-    else if (words.kind == OptionKind::Duration)
-      set(parse_duration(name, t).count());
-    else
-      set(parse_integer(name, t, words.least, words.most));
+  if (words.kind == OptionKind::Choice) {
+    std::vector<Text> known;
+    for (const OptionChoice& each : words.choices) known.emplace_back(each.name);
+    one_of(app, name, known, help,
+           [set = target.set, choices = words.choices](std::size_t i) { set(choices[i].value); });
+    return;
+  }
+  const auto parsed = [words, name, target](const Text& t) {
+    if (words.kind == OptionKind::Text) {
+      target.set_text(t);
+    } else if (words.kind == OptionKind::Number) {
+      const double number = parse_positive(name, t);
+      require_in_range(words, number, name);
+      target.set_number(number);
+    } else if (words.kind == OptionKind::Duration) {
+      target.set(parse_duration(name, t).count());
+    } else if (words.kind == OptionKind::Size) {
+      target.set(parse_size(name, t));
+    } else {
+      target.set(parse_integer(name, t, words.least, words.most));
+    }
   };
   app->add_option_function<Text>(name, parsed, help)->option_text(Text(words.value));
 }
 
 void conflicts(CLI::App* app, std::int64_t& target) {
   const OptionRow<FrontierOptions>& row = row_of(search_rows(), "conflicts");
-  by_row(app, row.words, help_of(row), [&target](std::int64_t value) { target = value; });
+  by_row(app, row.words, help_of(row), {.set = [&target](std::int64_t value) { target = value; }});
 }
 
 void only_for(const CLI::App* app, const std::vector<Text>& names, bool meant, const Text& what) {

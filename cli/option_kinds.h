@@ -49,40 +49,42 @@ void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least
       ->option_text(what);
 }
 
-// One of the names. The help lists them as the value, or, if they are too many, after the description.
+// One of the names, whose number is passed on. The help lists them as the value, or, if they are too many,
+// after the description.
+void one_of(CLI::App*, const Text& name, const std::vector<Text>& known, const Text& help,
+            const std::function<void(std::size_t)>& set);
+
 template <typename Value>
 void choice(CLI::App* app, const Text& name, Value& target, const std::vector<std::pair<Text, Value>>& values,
             const Text& help) {
   std::vector<Text> known;
   for (const auto& [n, unused] : values) known.push_back(n);
-  const bool few = joined(known, "|").size() <= kLongestValueName;
-  app->add_option_function<Text>(
-         name,
-         [=, &target](const Text& t) {
-           for (const auto& [n, value] : values)
-             if (n == t) {
-               target = value;
-               return;
-             }
-           throw InputError(name, "unknown value '" + t.substr(0, 60) + "'",
-                            did_you_mean(t, known, "use one of " + joined(known)));
-         },
-         few ? help : help + ": " + joined(known))
-      ->option_text(few ? joined(known, "|") : "NAME")
-      ->type_name(joined(known, "|"));  // for completion: help texts do not show it
+  one_of(app, name, known, help, [=, &target](std::size_t i) { target = values[i].second; });
 }
 
-// An option by its row (ir/option.h); of a text `set_text` is called.
-void by_row(CLI::App*, const OptionWords&, const Text& help, const std::function<void(std::int64_t)>& set,
-            const std::function<void(const Text&)>& set_text = {});
+// Where an option by its row is kept: each of its kind.
+struct OptionTarget {
+  std::function<void(std::int64_t)> set = {};
+  std::function<void(double)> set_number = {};
+  std::function<void(const Text&)> set_text = {};
+};
+
+// An option by its row (ir/option.h).
+void by_row(CLI::App*, const OptionWords&, const Text& help, const OptionTarget&);
+
+// Its default is that of the target; what has no option on the command line is left out.
+template <typename Owner>
+void by_row(CLI::App* app, const OptionRow<Owner>& row, Owner& target) {
+  if (row.words.option.empty()) return;
+  by_row(app, row.words, help_of(row, target),
+         {.set = [set = row.member.set, &target](std::int64_t value) { set(target, value); },
+          .set_number = [number = row.member.number, &target](double value) { number(target) = value; },
+          .set_text = [text = row.member.text, &target](const Text& value) { text(target) = value; }});
+}
 
 template <typename Owner>
 void by_rows(CLI::App* app, std::span<const OptionRow<Owner>> rows, Owner& target) {
-  for (const OptionRow<Owner>& row : rows)
-    by_row(
-        app, row.words, help_of(row),
-        [set = row.member.set, &target](std::int64_t value) { set(target, value); },
-        [text = row.member.text, &target](const Text& value) { text(target) = value; });
+  for (const OptionRow<Owner>& row : rows) by_row(app, row, target);
 }
 
 // Options that mean something only in some uses of a command: one that is given in another is refused.

@@ -16,7 +16,7 @@
 #include "api/measure.h"
 #include "api/report.h"
 #include "api/run.h"
-#include "api/workload.h"
+#include "api/tuning.h"
 #include "cli/manual.h"
 #include "cli/progress.h"
 #include "ir/elements.h"
@@ -141,18 +141,12 @@ struct ShowCommand {
 
 struct RunCommand {
   std::string file = {};
-  std::vector<std::int64_t> bytes = {1 << 10, 32 << 10, 1 << 20};
   Executor transport = Executor::Threads;
-  std::vector<ElementType> types = {ElementType::Float32};
-  std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
+  RunOptions options = {.bytes = {1 << 10, 32 << 10, 1 << 20}, .iterations = 5, .warm_up = 1};
   bool in_place = false;
   std::string epilogue = {};      // a file; empty: none
   std::optional<int> point = {};  // none: for each size the one that should be the fastest
   bool all_points = false;        // those on the frontier
-  int warmup = 1;
-  int iterations = 5;
-  std::chrono::milliseconds patience{60'000};  // limit on the wait of a rank for another
   Limits limits = {.memory = Limits::kAllMemory};
 };
 
@@ -193,29 +187,18 @@ struct BenchCommand {
   std::optional<int> root = {};
   std::int64_t from = 1 << 10, to = 1 << 20;  // nccl-tests' sizes
   int factor = 2;
-  std::int64_t step = 0;  // bytes from one size to the next, instead of the factor; 0: not so
-  int iterations = 20;
-  int warmup = 5;
-  bool check = true;
-  std::vector<ElementType> types = {ElementType::Float32};
-  std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
-  std::chrono::milliseconds patience{60'000};         // limit on the wait of a rank for another
+  std::int64_t step = 0;    // bytes from one size to the next, instead of the factor; 0: not so
+  RunOptions options = {};  // of each run, but its size, type and op
   Limits limits = {.memory = Limits::kAllMemory};
   std::string json = {};
 };
 
 struct ProgramCommand {
   std::string file = {};
-  std::vector<std::int64_t> bytes = {};  // none: do not run it
-  std::string topology = {};             // a machine: estimate instead of running
-  MachineChanges changes = {};           // of that machine
-  std::vector<ElementType> types = {ElementType::Float32};
-  std::vector<ReduceOp> ops = {ReduceOp::Sum};
-  Accumulation accumulation = Accumulation::OwnType;  // of 16-bit floats
+  RunOptions options = {.bytes = {}, .iterations = 5, .warm_up = 1};  // without sizes it is not run
+  std::string topology = {};    // a machine: estimate instead of running
+  MachineChanges changes = {};  // of that machine
   int queue_depth = 2;
-  int iterations = 5;
-  std::chrono::milliseconds patience{60'000};  // limit on the wait of a block
   Limits limits = {};
 };
 
@@ -234,18 +217,13 @@ struct PlaceCommand {
   double bytes = 0;
   int element = 4;  // bytes
   Goal goal = Goal::AllReduce;
-  std::string job = {};      // a file, instead of the five above; of a template, `axes` may give sizes
-  std::string devices = {};  // "all", "64"
-  Algorithm algorithm = Algorithm::Auto;
-  Rules rules = Rules::Full;
-  SynthesisKind synthesis = SynthesisKind::Collapsed;
-  int top = 10;
-  int strategies = 1;
+  std::string job = {};       // a file, instead of the five above; of a template, `axes` may give sizes
+  std::string devices = {};   // "all", "64"
+  PlaceOptions options = {};  // by their rows; its conditions are the next three
   std::vector<std::string> inside = {};  // "tensor=node"
   std::vector<std::string> order = {};   // "tensor<data"
   std::vector<std::string> memory = {};  // "node:tensor,pipeline:20G:512G"
   std::string strategy = {};             // "(gpu, InsideGroup, AllReduce); ..."
-  bool by_sat = false;                   // matrices by the SAT encoding
   bool explain = false;
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
@@ -276,22 +254,12 @@ struct WorkloadTarget {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
-struct TuneSettings {
-  DeviceNumbers device = {};
-  int most_candidates = 10000;
-  int measured = 0;                                      // that many of the best ones
-  int variations = 8;                                    // runs of each with other settings, at the most
-  WorkloadCarrier transport = WorkloadCarrier::Threads;  // or Mpi, or Cuda: what they are measured with
-  int runs = 5;                                          // of each, of which the best counts
-  std::string log = {};
-};
-
 struct CompileCommand {
   WorkloadInput workload = {};
   WorkloadTarget target = {};
   WorkloadCarrier carrier = WorkloadCarrier::Any;
   bool tunes = false;
-  TuneSettings tune = {};
+  TuneQuestion tune = {.most_candidates = 10'000};  // of the log only the path
   std::string directory = {};
   Limits limits = {};
 };
@@ -299,7 +267,7 @@ struct CompileCommand {
 struct TuneCommand {
   WorkloadInput workload = {};
   WorkloadTarget target = {};
-  TuneSettings tune = {};
+  TuneQuestion tune = {.most_candidates = 10'000};  // of the log only the path
   int top = 20;
   std::string json = {};
   std::string html = {};

@@ -210,13 +210,8 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   if (!open) job = job_of(command);
   if (open)
     for (const OpenAxis& axis : open->axes) job.axes.push_back({.name = axis.name});
-  PlaceOptions options{.algorithm = command.algorithm,
-                       .rules = command.rules,
-                       .synthesis = command.synthesis,
-                       .top = command.top,
-                       .strategies = command.strategies,
-                       .conditions = conditions_of(command, machine, job.axes),
-                       .matrices_by_sat = command.by_sat};
+  PlaceOptions options = command.options;
+  options.conditions = conditions_of(command, machine, job.axes);
   if (!command.strategy.empty()) options.own = parse_strategy(command.strategy, "--strategy");
   options.progress = [&](int done, int of) {
     progress.show(fmt::format(

@@ -61,19 +61,7 @@ void place_options(CLI::App& app, Command& parsed) {
   text(sub, "--job", options->job, "FILE",
        "Axes and weighted reductions from a file, instead of these; a template leaves sizes to be chosen "
        "(docs/placement.md)");
-  choice<Algorithm>(sub, "--algo", options->algorithm,
-                    {{"ring", Algorithm::Ring}, {"tree", Algorithm::Tree}, {"auto", Algorithm::Auto}},
-                    "How an AllReduce is done; auto: the faster one (auto)");
-  choice<Rules>(sub, "--rules", options->rules, {{"paper", Rules::Paper}, {"full", Rules::Full}},
-                "paper: strategies without detours, as Xie et al. count them; full: all valid (full)");
-  std::vector<std::pair<Text, SynthesisKind>> hierarchies;
-  for (const SynthesisKind kind : kSynthesisChoices) hierarchies.emplace_back(name(kind), kind);
-  choice<SynthesisKind>(
-      sub, "--synthesis", options->synthesis, hierarchies,
-      "Over which hierarchy strategies are written: the machine's levels, all factors by columns or by "
-      "rows of the matrix, those of the reduction axes alone (reduction)");
-  integer(sub, "--top", options->top, 1, 1'000'000, "N", "Matrices to list (10)");
-  integer(sub, "--strategies", options->strategies, 1, 10'000, "N", "Strategies to list for each (1)");
+  by_rows(sub, place_rows(), options->options);
   sub->add_option("--inside", options->inside, "The axis stays inside one unit of the level")
       ->option_text("AXIS=LEVEL ...");
   sub->add_option("--order", options->order, "The first axis lies nowhere outside of the second")
@@ -84,7 +72,6 @@ void place_options(CLI::App& app, Command& parsed) {
   text(sub, "--strategy", options->strategy, "TEXT",
        "Compare this strategy, written as strategies are printed: is it valid, and how much slower than the "
        "best?");
-  sub->add_flag("--sat", options->by_sat, "Find the matrices by SAT instead of enumeration");
   sub->add_flag("--explain", options->explain, "Print for every step its time and the link that binds");
   limits(sub, options->limits, " and rank what was priced");
   progress(sub, options->progress);

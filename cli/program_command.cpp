@@ -44,22 +44,13 @@ std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool c
   return {table(rows, "rrllrrr"), tally};
 }
 
-RunOptions run_options(const ProgramCommand& command) {
-  return {.bytes = command.bytes,
-          .types = command.types,
-          .ops = command.ops,
-          .iterations = command.iterations,
-          .warm_up = 1,
-          .timeout = command.patience,
-          .accumulation = command.accumulation};
-}
-
 // The predicted time of the program on the requested machine.
 std::string estimate(const ProgramCommand& command, const LoweredProgram& program) {
   const Topology topology = machine(command.topology, command.changes);
   std::vector<std::vector<std::string>> rows = {{"block bytes", "estimate (us)", "busiest", "in use (us)"}};
   bool links_chosen = false;
-  for (std::int64_t bytes : command.bytes.empty() ? std::vector<std::int64_t>{1 << 20} : command.bytes) {
+  for (std::int64_t bytes :
+       command.options.bytes.empty() ? std::vector<std::int64_t>{1 << 20} : command.options.bytes) {
     const ProgramTime time = program.time(topology, static_cast<double>(bytes), command.queue_depth);
     rows.push_back({std::to_string(bytes), fmt::format("{:.2f}", time.us), time.busiest,
                     fmt::format("{:.2f}", time.busiest_us)});
@@ -86,7 +77,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   const std::unique_ptr<LoweredProgram> program = lowered_program(read_file(command.file), command.file);
   const ProgramShape& shape = program->shape();
   const bool queues = !shape.shared_memory;
-  if (queues || !command.bytes.empty()) require_sums_of_halves(run_options(command), shape.collective);
+  if (queues || !command.options.bytes.empty()) require_sums_of_halves(command.options, shape.collective);
   std::string text = summary(shape);
   publish(supervisor, text);
   for (bool in_place : {false, true}) {
@@ -102,7 +93,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     text += fmt::format(
         "{}: right{}\n", mode,
         queues ? fmt::format(", with queues of {} or more", counted(verdict.depth, "message")) : "");
-    if (command.bytes.empty() && command.topology.empty()) continue;
+    if (command.options.bytes.empty() && command.topology.empty()) continue;
     if (command.queue_depth < verdict.depth)
       throw InputError("--depth", fmt::format("{} is too little, the program hangs", command.queue_depth),
                        fmt::format("use {}", verdict.depth));
@@ -112,8 +103,8 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     }
     publish(supervisor, text);
     try {
-      const auto [rows, tally] = rows_of(program->run(run_options(command), in_place, command.queue_depth),
-                                         shape.collective.combining);
+      const auto [rows, tally] =
+          rows_of(program->run(command.options, in_place, command.queue_depth), shape.collective.combining);
       text += rows;
       if (!tally.is_good(shape.collective)) return {.exit_code = kWrongData, .text = text + tally.faults()};
     } catch (const Hang& hang) {

@@ -4,11 +4,11 @@
 namespace chorale {
 namespace {
 
-void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<ReduceOp>& ops,
-                   const Text& type_names = "--type", const Text& op_names = "--op") {
+void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names = "--type",
+                   const Text& op_names = "--op") {
   using Type = ElementType;
   using Op = ReduceOp;
-  choice<std::vector<Type>>(sub, type_names, types,
+  choice<std::vector<Type>>(sub, type_names, options.types,
                             {{"float", {Type::Float32}},
                              {"double", {Type::Float64}},
                              {"half", {Type::Float16}},
@@ -25,7 +25,7 @@ void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<R
                               {Type::Float32, Type::Float64, Type::Float16, Type::Bfloat16, Type::Int8,
                                Type::Uint8, Type::Int32, Type::Uint32, Type::Int64, Type::Uint64}}},
                             "Type of the elements (float)");
-  choice<std::vector<Op>>(sub, op_names, ops,
+  choice<std::vector<Op>>(sub, op_names, options.ops,
                           {{"sum", {Op::Sum}},
                            {"prod", {Op::Prod}},
                            {"min", {Op::Min}},
@@ -33,18 +33,6 @@ void types_and_ops(CLI::App* sub, std::vector<ElementType>& types, std::vector<R
                            {"avg", {Op::Avg}},
                            {"all", {Op::Sum, Op::Prod, Op::Min, Op::Max, Op::Avg}}},
                           "How contributions are combined (sum)");
-}
-
-void accumulation(CLI::App* app, Accumulation& target) {
-  choice<Accumulation>(
-      app, "--accumulate", target, {{"type", Accumulation::OwnType}, {"float32", Accumulation::Float32}},
-      "How 16-bit floats are added: in their own type, rounded after each operation, or in float32 "
-      "and rounded once, which sends twice the bytes (type)");
-}
-
-// How long a rank or a block waits for another, which is not how long the command may take.
-void patience(CLI::App* app, std::chrono::milliseconds& target, const Text& who) {
-  duration(app, "--wait", target, "Give up when " + who + " waits longer than T (60)");
 }
 
 void run_options(CLI::App& app, Command& parsed) {
@@ -56,7 +44,7 @@ void run_options(CLI::App& app, Command& parsed) {
               "  mpirun --oversubscribe -n 8 chorale run f.json --transport mpi --point all");
   auto options = std::make_shared<RunCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
-  sizes(sub, "--bytes", options->bytes,
+  sizes(sub, "--bytes", options->options.bytes,
         "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)");
   choice<Executor>(sub, "--transport", options->transport,
                    {{"threads", Executor::Threads},
@@ -67,8 +55,8 @@ void run_options(CLI::App& app, Command& parsed) {
                    "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
                    "thread blocks of "
                    "the kernel for GPUs on threads, or on one GPU (threads)");
-  types_and_ops(sub, options->types, options->ops);
-  accumulation(sub, options->accumulation);
+  types_and_ops(sub, options->options);
+  by_rows(sub, run_rows(), options->options);
   sub->add_flag("--in-place", options->in_place,
                 "Input and output share memory, as NCCL and MPI_IN_PLACE have it");
   text(sub, "--epilogue", options->epilogue, "FILE",
@@ -83,9 +71,6 @@ void run_options(CLI::App& app, Command& parsed) {
          "The point of this number, or all of the frontier (for each size the one that should be the "
          "fastest)")
       ->option_text("N|all");
-  integer(sub, "--warmup", options->warmup, 0, 1'000'000, "N", "Runs before the measured ones (1)");
-  integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
-  patience(sub, options->patience, "a rank");
   limits(sub, options->limits, " and print what was measured");
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
@@ -120,9 +105,7 @@ void emit_options(CLI::App& app, Command& parsed) {
          },
          "Only the point of this number (all of the frontier)")
       ->option_text("N");
-  integer(sub, "--channels", options->options.channels, 1, 32, "N", "Channels to spread over (1)");
-  integer(sub, "--most-steps", options->options.most_steps, 4, 4096, "N",
-          "Steps that an MSCCL or MSCCL++ executor loads for a block (64)");
+  by_rows(sub, compile_rows(), options->options);
   sub->add_option_function<std::vector<Text>>(
          "--epilogue",
          [options](const std::vector<Text>& file) {
@@ -133,11 +116,6 @@ void emit_options(CLI::App& app, Command& parsed) {
          "instructions that apply it; without FILE, with a slot for a function (json, dot)")
       ->expected(0, 1)
       ->option_text("[FILE]");
-  sub->add_flag("--in-place", options->options.in_place,
-                "MSCCL++ plans for input and output in the same memory (other targets choose themselves)");
-  size(sub, "--min-bytes", options->options.min_bytes,
-       "Smallest size for which an MSCCL executor is to choose it (0)");
-  size(sub, "--max-bytes", options->options.max_bytes, "Largest such size; 0: any (0)");
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {
     const std::optional<Target> target = options->target;
@@ -166,20 +144,18 @@ void judge_options(CLI::App& app, Command& parsed) {
       "  chorale program ring_4_allreduce_0.xml --topology ring:4");
   auto options = std::make_shared<ProgramCommand>();
   sub->add_option("file", options->file, "A program")->required()->option_text("FILE");
-  sizes(sub, "--bytes", options->bytes,
+  sizes(sub, "--bytes", options->options.bytes,
         "Run it on threads with blocks of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
   text(sub, "--topology", options->topology, "MACHINE",
        "Estimate its time there instead of running it, link by link; 1M if there is no --bytes");
   machine_changes(sub, options->changes);
-  types_and_ops(sub, options->types, options->ops);
-  accumulation(sub, options->accumulation);
+  types_and_ops(sub, options->options);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
-  integer(sub, "--iterations", options->iterations, 1, 1'000'000, "N", "Measured runs (5)");
-  patience(sub, options->patience, "a block");
-  limits(sub, options->limits, " and report what was verified");
+  by_rows(sub, run_rows(), options->options);
+  limits(sub, options->limits, " and say what was judged");
   sub->final_callback([sub, options, &parsed] {
-    only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations"},
-             !options->bytes.empty() && options->topology.empty(),
+    only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations", "--warmup"},
+             !options->options.bytes.empty() && options->topology.empty(),
              "runs, with --bytes and without --topology");
     parsed = *options;
   });
@@ -207,21 +183,23 @@ void bench_options(CLI::App& app, Command& parsed) {
   size(sub, "-b,--minbytes", options->from, "Smallest size (1K)");
   size(sub, "-e,--maxbytes", options->to, "Largest size (1M)");
   integer(sub, "-f,--stepfactor", options->factor, 2, 1024, "N", "Each size is N times the one before (2)");
-  integer(sub, "-n,--iters", options->iterations, 1, 1'000'000, "N", "Timed runs (20)");
-  integer(sub, "-w,--warmup_iters", options->warmup, 0, 1'000'000, "N", "Runs before them (5)");
-  size(sub, "-i,--stepbytes", options->step, "Bytes added from each size to the next, instead");
+  for (OptionRow<RunOptions> row : run_rows()) {
+    if (row.words.name == "iterations") row.words.option = "-n,--iters";  // as nccl-tests has them
+    if (row.words.name == "warm_up") row.words.option = "-w,--warmup_iters";
+    by_row(sub, row, options->options);
+  }
+  size(sub, "-i,--stepbytes", options->step, "Each size is so much more than the one before, instead");
   sub->add_option_function<Text>(
-         "-c,--check", [options](const Text& t) { options->check = parse_integer("-c", t, 0, 1) == 1; },
+         "-c,--check",
+         [options](const Text& t) { options->options.check = parse_integer("-c", t, 0, 1) == 1; },
          "Check every element (1)")
       ->option_text("0|1");
-  types_and_ops(sub, options->types, options->ops, "-d,--datatype,--type", "-o,--op");
-  accumulation(sub, options->accumulation);
+  types_and_ops(sub, options->options, "-d,--datatype,--type", "-o,--op");
   root(sub, "-r,--root", options->root);
   sub->add_flag("--all-points", options->all_points,
                 "Every point of a result file's frontier is measured, not only the one that should be the "
                 "fastest");
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
-  patience(sub, options->patience, "a rank");
   limits(sub, options->limits, "");
   text(sub, "--json", options->json, "FILE", "Write the rows there; - is standard output");
   sub->final_callback([options, &parsed] { parsed = *options; });

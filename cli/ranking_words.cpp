@@ -107,8 +107,8 @@ std::string own_in_words(const OwnStrategy& own, const ReductionRanking& reducti
 // "system 0, columns 4, rows 47, reduction 110"
 std::string programs_in_words(const ReductionRanking& reduction) {
   std::string text;
-  for (std::size_t k = 0; k < kSynthesisChoices.size(); ++k)
-    text += fmt::format("{}{} {}", k > 0 ? ", " : "", name(kSynthesisChoices[k]), reduction.programs_over[k]);
+  for (std::size_t k = 0; k < std::size(kSynthesisChoices); ++k)
+    text += fmt::format("{}{} {}", k > 0 ? ", " : "", kSynthesisChoices[k].name, reduction.programs_over[k]);
   return text;
 }
 
@@ -204,7 +204,7 @@ std::string in_words(const Ranking& ranking, bool explain) {
         text += fmt::format("     {} of at most {} instructions, {} faster than one AllReduce\n",
                             counted(reduction.programs, "strategy", "strategies"), kMostCounted,
                             reduction.faster);
-      if (reduction.programs > 0 && (explain || ranking.synthesis != name(SynthesisKind::Collapsed)))
+      if (reduction.programs > 0 && (explain || ranking.synthesis != name_of(SynthesisKind::Collapsed)))
         text += fmt::format("     over the hierarchies: {}\n", programs_in_words(reduction));
     }
   if (ranking.priced < ranking.matrices)

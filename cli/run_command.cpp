@@ -27,10 +27,10 @@ std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const R
   if (chosen.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
   std::map<int, std::vector<std::int64_t>> sizes;
   if (command.point || command.all_points) {
-    for (int i : chosen) sizes[i] = command.bytes;
+    for (int i : chosen) sizes[i] = command.options.bytes;
     return sizes;
   }
-  for (std::int64_t bytes : command.bytes)
+  for (std::int64_t bytes : command.options.bytes)
     sizes[select({&result, 1}, call_of(result.collective, static_cast<double>(bytes))).value().point]
         .push_back(bytes);
   return sizes;
@@ -71,19 +71,15 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
                                 ? Epilogue()
                                 : epilogue_from_json(read_file(command.epilogue), command.epilogue);
   Tally tally;
+  RunOptions options = command.options;
   for (const auto& [i, sizes] : work(command, result)) {
+    options.bytes = sizes;
     const std::vector<RunRow> rows = run(result.topology, result.points[i],
                                          {.executor = command.transport,
                                           .in_place = command.in_place,
                                           .session = session,
                                           .epilogue = epilogue},
-                                         {.bytes = sizes,
-                                          .types = command.types,
-                                          .ops = command.ops,
-                                          .iterations = command.iterations,
-                                          .warm_up = command.warmup,
-                                          .timeout = command.patience,
-                                          .accumulation = command.accumulation});
+                                         options);
     for (const RunRow& row : rows) {
       table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
                             to_string(row.type), result.collective.combining ? to_string(row.op) : "-",

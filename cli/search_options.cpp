@@ -104,9 +104,9 @@ void compose_options(CLI::App& app, Command& parsed) {
   most.by_default = "1, or --min-chunks";
   const OptionRow<FrontierOptions>& least = row_of(frontier_rows(), "min_chunks");
   by_row(sub, most, help_of(most, 1),
-         [options](std::int64_t c) { options->max_chunks = static_cast<int>(c); });
+         {.set = [options](std::int64_t c) { options->max_chunks = static_cast<int>(c); }});
   by_row(sub, least.words, help_of(least),
-         [options](std::int64_t c) { options->min_chunks = static_cast<int>(c); });
+         {.set = [options](std::int64_t c) { options->min_chunks = static_cast<int>(c); }});
   text(sub, "--json", options->json, "FILE",
        "Write the result there, for check, show and run; - is standard output");
   limits(sub, options->limits, " and keep what was found");

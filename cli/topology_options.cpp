@@ -1,6 +1,4 @@
 // Machines: listed, shown, read from files of others, and measured.
-#include <fmt/format.h>
-
 #include "cli/option_kinds.h"
 
 namespace chorale {
@@ -40,40 +38,13 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
   });
 }
 
-double number_between(const Text& name, const Text& text, double least, double most) {
-  const double number = parse_positive(name, text);
-  if (number < least || number > most)
-    throw InputError(name, "'" + text.substr(0, 60) + "' is out of range",
-                     fmt::format("use {} to {}", least, most));
-  return number;
-}
-
-// How foreign descriptions become a machine of ours.
-void choices_options(CLI::App* app, ImportQuestion& choices) {
-  integer(app, "--nodes", choices.nodes, 1, 4096, "N",
-          "Copies of one file that describes a node, joined by their NICs (1)");
-  app->add_option_function<Text>(
-         "--error", [&](const Text& t) { choices.error = number_between("--error", t, 1e-9, 0.5); },
-         "How far a rate may be off as whole chunks per round (0.05)")
-      ->option_text("PART");
-  app->add_flag("--network-within-nodes", choices.network_within_nodes,
-                "Paths through the network between GPUs of one node, too, beside NVLink or xGMI");
-  text(app, "--instance", choices.instance, "TYPE",
-       "Type of a cloud machine whose file shows PCI only, such as azure-ndv4 (by the file)");
-  app->add_option_function<Text>(
-         "--nic-gbits",
-         [&](const Text& t) { choices.nic_gbits = number_between("--nic-gbits", t, 1e-3, 1e6); },
-         "Gb/s of NICs whose speed the file lacks (by their kind)")
-      ->option_text("G");
-}
-
 // What becomes of it.
 template <typename Options>
 void imported_options(CLI::App* app, Options& options) {
   text(app, "-o,--output", options.output, "FILE", "Write the machine there; - is standard output");
   text(app, "--json", options.json, "FILE",
        "Write what was read, assumed and fitted there; - is standard output");
-  choices_options(app, options.question);
+  by_rows(app, import_rows(), options.question);
 }
 
 void discover_options(CLI::App* sub, Command& parsed) {

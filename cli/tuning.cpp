@@ -50,32 +50,27 @@ std::vector<std::string> failures(const TuneResult& result) {
   return lines;
 }
 
-TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const TuneSettings& settings,
+TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const TuneQuestion& asked,
                  Supervisor& supervisor) {
-  TuneQuestion question{
-      .device = settings.device,
-      .transport = settings.transport,
-      .most_candidates = settings.most_candidates,
-      .measured = settings.measured,
-      .variations = settings.variations,
-      .runs = settings.runs,
-      .folder = settings.measured > 0 ? std::filesystem::temp_directory_path().string() : "",
-      .stop = supervisor.stop()};
+  TuneQuestion question = asked;
+  if (asked.measured > 0) question.folder = std::filesystem::temp_directory_path().string();
+  question.stop = supervisor.stop();
   ProgressLine& line = supervisor.progress();
   if (line.wanted())
     question.progress = [&line](const TuneProgress& progress) { line.show(doing(progress)); };
   // All that an earlier run has measured is recorded before anything is measured again, so the file loses
   // nothing whenever it is written from then on.
   std::string log;
-  if (!settings.log.empty()) {
-    if (std::filesystem::exists(settings.log)) question.log = {settings.log, read_file(settings.log)};
+  const std::string& file = asked.log.path;
+  if (!file.empty()) {
+    if (std::filesystem::exists(file)) question.log.text = read_file(file);
     question.record = [&](const std::string& text, bool measuring) {
       log += text + "\n";
-      if (measuring) write_file(settings.log, log);
+      if (measuring) write_file(file, log);
     };
   }
   TuneResult result = tune(workload, machine, question);
-  if (!settings.log.empty()) write_file(settings.log, log);
+  if (!file.empty()) write_file(file, log);
   return result;
 }
 

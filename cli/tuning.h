@@ -17,6 +17,6 @@ WorkloadMachine machine_for(const Workload&, const WorkloadTarget&, WorkloadSear
 // Schedules that failed during measurement, a line each.
 std::vector<std::string> failures(const TuneResult&);
 
-TuneResult tuned(const Workload&, const WorkloadMachine&, const TuneSettings&, Supervisor&);
+TuneResult tuned(const Workload&, const WorkloadMachine&, const TuneQuestion&, Supervisor&);
 
 }  // namespace chorale

@@ -71,7 +71,7 @@ void rate(CLI::App* app, const Text& name, double& target, double unit, const Te
       ->option_text(what);
 }
 
-void tune_settings(CLI::App* app, TuneSettings& settings) {
+void tune_settings(CLI::App* app, TuneQuestion& settings) {
   integer(app, "--measure", settings.measured, 1, 1000, "K",
           "Compile the K best schedules and the program as it is, run them, and rank by that");
   integer(app, "--variations", settings.variations, 0, 1000, "N",
@@ -81,7 +81,7 @@ void tune_settings(CLI::App* app, TuneSettings& settings) {
       {{"threads", WorkloadCarrier::Threads}, {"mpi", WorkloadCarrier::Mpi}, {"cuda", WorkloadCarrier::Cuda}},
       "What runs them: threads, mpirun, or one GPU for all ranks (threads)");
   integer(app, "--runs", settings.runs, 1, 1'000'000, "N", "Runs of each, of which the best counts (5)");
-  text(app, "--log", settings.log, "FILE",
+  text(app, "--log", settings.log.path, "FILE",
        "Keep what was priced and measured there; what is there is not measured again");
   integer(app, "--candidates", settings.most_candidates, 0, 10'000'000, "N",
           "Examine at most N schedules (10000)");

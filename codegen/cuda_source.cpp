@@ -74,13 +74,17 @@ std::string algorithm_header(const Collective& collective, const PeerProgram& pr
 
 }  // namespace
 
+std::optional<Fault> without_cuda_programs(const Collective& collective) {
+  if (is_offered(collective.kind)) return std::nullopt;
+  return Fault{.kind = Fault::Kind::Limit,
+               .words = "the programs around the kernel do not know the collective " + name_of(collective),
+               .remedy = "use another target"};
+}
+
 std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>& program,
                                        const Verified<PeerProgram>& in_place, const CudaOptions& options) {
   const Collective& collective = program.collective();
-  if (!is_offered(collective.kind))
-    throw InputError(program->name,
-                     "the programs around the kernel do not know the collective " + name_of(collective),
-                     "use another target");
+  if (const auto fault = without_cuda_programs(collective)) throw InputError(program->name, *fault);
   std::vector<NamedText> files = {{"out_of_place.h", algorithm_header(collective, *program, options)},
                                   {"in_place.h", algorithm_header(collective, *in_place, options)}};
   for (const EmbeddedFile& file : cuda_files())

@@ -8,9 +8,11 @@
 // and a Makefile. Each checks every element of the result.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "ir/fault.h"
 #include "ir/files.h"
 #include "ir/peer_program.h"
 #include "ir/schedule.h"
@@ -24,6 +26,9 @@ struct CudaOptions {
   // another form.
   std::vector<Rank> owners = {};
 };
+
+// Where the programs around the kernel do not know the collective: NCCL does not have it.
+std::optional<Fault> without_cuda_programs(const Collective&);
 
 // Two programs for one collective: the first one right out of place, the second one in place. Throws
 // InputError for a collective that NCCL does not have.

@@ -1,6 +1,5 @@
 // The chunks of a kind follow from its row in the table (ir/collective_kind.h): a block for each pair (s, d)
-// of a holder and a receiver, cut into `chunks` pieces. The size of all that is computed before anything is
-// allocated, since a short text may ask for any number of chunks.
+// of a holder and a receiver, cut into `chunks` pieces.
 #include "ir/collective.h"
 
 #include <fmt/format.h>
@@ -9,36 +8,12 @@
 #include <cassert>
 #include <numeric>
 
+#include "ir/collective_size.h"
 #include "ir/error.h"
 #include "ir/limits.h"
 
 namespace chorale {
 namespace {
-
-constexpr int kMostChunksPerBlock = 1 << 22;
-
-void require_room(const std::string& name, int chunks, int ranks, double bytes) {
-  constexpr double kMiB = 1 << 20;
-  if (bytes > kMostCollectiveBytes)
-    throw InputError(
-        "collective " + name,
-        fmt::format("{} chunks per block for {} ranks would take {:.0f} MiB", chunks, ranks, bytes / kMiB),
-        fmt::format("use fewer: {:.0f} MiB is the most", kMostCollectiveBytes / kMiB));
-}
-
-// How many pairs (s, d) have a block, and how many ranks one names.
-struct Pairs {
-  double sources = 1, destinations = 1, named = 0;
-};
-
-Pairs pairs_of(CollectiveKind kind, double ranks) {
-  const CollectiveRow& row = row_of(kind);
-  Pairs pairs;
-  if (row.before == Who::Each) pairs.sources = ranks;
-  if (row.after == Who::Each) pairs.destinations = ranks;
-  for (const Who who : {row.before, row.after}) pairs.named += who == Who::All ? ranks : 1;
-  return pairs;
-}
 
 std::vector<int> buffer_sizes(const Collective& collective, RankSet ChunkSpec::*ranks,
                               int ChunkSpec::*position) {
@@ -106,17 +81,8 @@ void add_blocks(Collective& collective, CollectiveKind kind, const std::vector<R
 
 Collective make_collective(CollectiveKind kind, int ranks, int chunks, Rank root) {
   assert(kind != CollectiveKind::Custom);
-  const std::string name = name_of(kind);
-  if (ranks < 1) throw InputError("collective " + name, std::to_string(ranks) + " ranks", "use at least 1");
-  if (chunks < 1)
-    throw InputError("collective " + name, std::to_string(chunks) + " chunks", "use at least 1");
-  if (root < 0 || root >= ranks)
-    throw InputError("collective " + name, "root " + std::to_string(root) + " is not a rank",
-                     "use 0 to " + std::to_string(ranks - 1));
-  const Pairs pairs = pairs_of(kind, ranks);
-  const double count = pairs.sources * pairs.destinations * chunks;
-  // Positions are dense: each rank that a chunk names has one.
-  require_room(name, chunks, ranks, bytes_of(count, ranks, count * pairs.named));
+  if (const auto fault = flaw(kind, ranks, chunks, root))
+    throw InputError("collective " + name_of(kind), *fault);
   Collective c{.kind = kind,
                .ranks = ranks,
                .root = root,
@@ -135,13 +101,8 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
 // Chunk c becomes chunks c * chunks and following, and so do its positions: the pieces of a chunk lie side by
 // side, and blocks keep their order.
 Collective refined(const Collective& whole, int chunks) {
-  if (chunks < 1)
-    throw InputError("collective " + name_of(whole), std::to_string(chunks) + " chunks", "use at least 1");
-  require_room(name_of(whole), chunks, whole.ranks, bytes_of(whole) * chunks);
-  if (1LL * whole.chunks_per_block * chunks > kMostChunksPerBlock)
-    throw InputError("collective " + name_of(whole),
-                     fmt::format("{} chunks of {} in a block", chunks, whole.chunks_per_block),
-                     fmt::format("use at most {} in all", kMostChunksPerBlock));
+  if (const auto fault = flaw_if_refined(bytes_of(whole), whole.ranks, whole.chunks_per_block, chunks))
+    throw InputError("collective " + name_of(whole), *fault);
   Collective result = whole;
   result.chunks_per_block = whole.chunks_per_block * chunks;
   result.chunks.clear();

@@ -4,13 +4,17 @@
 #pragma once
 
 #include <climits>
+#include <initializer_list>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
+#include <vector>
 
 #include "ir/frontier.h"
 #include "ir/hierarchy.h"
+#include "ir/limits.h"
 #include "ir/named.h"
 #include "ir/placement.h"
 #include "ir/topology.h"
@@ -24,14 +28,20 @@ inline constexpr double kMostChunkCount = 1'000'000;
 
 struct FieldWords {
   std::string_view name = {};
+  std::string_view key = {};              // in files, where it is not the name
   double least = 0, most = kMostOfField;  // of numbers
-  std::size_t longest = 200;              // of texts
+  std::size_t longest = 200;              // of texts, and of lists of the outermost of a file
   // INT_MAX means any number, or that a schedule does not exist: null in files, None in Python.
   bool or_any = false;
-  bool may_lack = false;        // files may leave it out: it is as it was before
-  bool unless_default = false;  // files have it only where it is not the default
-  std::string_view help = {};   // in Python, if the name is not self-explanatory
+  bool may_lack = false;             // files may leave it out: it is as it was before
+  bool unless_default = false;       // files have it only where it is not the default
+  std::optional<int> unstated = {};  // the value of a number that a file does not have
+  std::string_view help = {};        // in Python, if the name is not self-explanatory
 };
+
+constexpr std::string_view key_of(const FieldWords& words) {
+  return words.key.empty() ? words.name : words.key;
+}
 
 // The member at the end of a path of members: Field<A, &A::b, &B::c> is a.b.c.
 template <typename Owner, auto... Path>
@@ -46,6 +56,17 @@ template <typename Owner, auto Function>
 struct Derived {
   FieldWords words = {};
   static auto of(const Owner& owner) { return Function(owner); }
+};
+
+// What files have of other members in a form of its own: the function to tell it, and that to take it.
+template <typename Owner, auto Told, auto Taken>
+struct View {
+  FieldWords words = {};
+  static auto of(const Owner& owner) { return Told(owner); }
+  template <typename Value>
+  static void take(Owner& owner, const Value& value) {
+    Taken(owner, value);
+  }
 };
 
 template <typename Type>
@@ -90,6 +111,38 @@ struct Fields<SharedLimit> {
       Field<S, &S::abilities, &Abilities::reduce>{
           {.name = "reduce", .may_lack = true, .unless_default = true}},
       Field<S, &S::cables>{{.name = "cables", .may_lack = true, .unless_default = true}}};
+};
+
+// Numbers of the switches that have the ability.
+template <bool Abilities::*ability>
+std::vector<int> able(const Topology& topology) {
+  std::vector<int> switches;
+  for (std::size_t i = 0; i < topology.abilities.size(); ++i)
+    if (topology.abilities[i].*ability) switches.push_back(static_cast<int>(i));
+  return switches;
+}
+// Requires numbers of switches.
+template <bool Abilities::*ability>
+void enable(Topology& topology, const std::vector<int>& switches) {
+  if (!switches.empty()) topology.abilities.resize(topology.switches);
+  for (const int i : switches) topology.abilities[i].*ability = true;
+}
+
+// What is below it, and its ways through that, follow in files.
+template <>
+struct Fields<Topology> {
+  using T = Topology;
+  static constexpr std::size_t kMostLinks = 1'000'000;
+  template <bool Abilities::*ability>
+  using Able = View<T, able<ability>, enable<ability>>;
+  static constexpr std::tuple all = {
+      Field<T, &T::name>{{.name = "name", .key = "topology"}},
+      Field<T, &T::ranks>{{.name = "ranks", .least = 1, .most = kMostRanks}},
+      Field<T, &T::switches>{{.name = "switches", .most = kMostRanks, .may_lack = true}},
+      Able<&Abilities::multicast>{{.name = "multicast", .may_lack = true, .unless_default = true}},
+      Able<&Abilities::reduce>{{.name = "reduce", .may_lack = true, .unless_default = true}},
+      Field<T, &T::links>{{.name = "links", .longest = kMostLinks}},
+      Field<T, &T::limits>{{.name = "limits", .longest = kMostLinks, .may_lack = true}}};
 };
 
 template <>
@@ -143,6 +196,38 @@ struct Fields<Claim> {
           {.name = "certificate", .help = "Its kind; Result.to_json() has all of it."}}};
 };
 
+constexpr unsigned bits_of(std::initializer_list<Certificate::Kind> kinds) {
+  unsigned bits = 0;
+  for (const Certificate::Kind kind : kinds) bits |= 1U << static_cast<unsigned>(kind);
+  return bits;
+}
+
+// A member of certificates of some kinds; the others have none of that name.
+template <auto Member>
+struct CertificateField : Field<Certificate, Member> {
+  unsigned kinds = 0;  // bits_of
+  constexpr bool is_of(Certificate::Kind kind) const {
+    return (kinds >> static_cast<unsigned>(kind) & 1) != 0;
+  }
+};
+
+// Their kind comes first in files.
+template <>
+struct Fields<Certificate> {
+  using C = Certificate;
+  using K = Certificate::Kind;
+  static constexpr std::tuple all = {
+      CertificateField<&C::chunk>{{{.name = "chunk"}}, bits_of({K::Distance, K::Growth, K::Refutation})},
+      CertificateField<&C::rank>{{{.name = "rank"}}, bits_of({K::Distance})},
+      CertificateField<&C::cuts>{{{.name = "cuts"}}, bits_of({K::Cuts})},
+      CertificateField<&C::group>{{{.name = "group"}}, bits_of({K::Cuts, K::Partition, K::Entries})},
+      CertificateField<&C::prices>{{{.name = "prices"}},
+                                   bits_of({K::Cuts, K::Partition, K::Entries, K::Trees, K::Weights})},
+      CertificateField<&C::formula_sha256>{{{.name = "formula_sha256"}}, bits_of({K::Refutation})},
+      CertificateField<&C::cubes>{{{.name = "cubes", .may_lack = true, .unless_default = true}},
+                                  bits_of({K::Refutation})}};
+};
+
 // What it does and its schedule follow in files.
 template <>
 struct Fields<Point> {
@@ -164,6 +249,30 @@ struct Fields<Point> {
           {.name = "bound", .help = "The fewest rounds per chunk that are not excluded with as many steps."}},
       Derived<Point, gap>{{.name = "gap", .most = 1e18}},
       Field<Point, &Point::seconds>{{.name = "seconds", .most = kMostSeconds}}};
+};
+
+template <>
+struct Fields<Result> {
+  using R = Result;
+  static constexpr std::tuple all = {
+      Field<R, &R::kind>{{.name = "kind"}},
+      Field<R, &R::topology>{{.name = "topology"}},
+      Field<R, &R::collective>{{.name = "collective"}},
+      Field<R, &R::space>{{.name = "space"}},
+      Field<R, &R::limits>{{.name = "limits"}},
+      Field<R, &R::complete>{{.name = "complete"}},
+      Field<R, &R::complete_chunks>{{.name = "complete_chunks",
+                                     .most = kMostChunkCount,
+                                     .or_any = true,
+                                     .may_lack = true,
+                                     .unstated = kNotStated,
+                                     .help = "No schedule of so many chunks a block and fewer is better than "
+                                             "the points; None: of any number."}},
+      Field<R, &R::stopped>{{.name = "stopped", .help = "Why not all was decided; '' if all was."}},
+      Field<R, &R::seconds>{{.name = "seconds", .most = kMostSeconds}},
+      Field<R, &R::points>{{.name = "points", .longest = 10'000}},
+      Field<R, &R::openings>{{.name = "openings", .longest = 100'000}},
+      Field<R, &R::claims>{{.name = "claims", .longest = 10'000}}};
 };
 
 template <>

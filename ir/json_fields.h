@@ -83,6 +83,27 @@ struct SpacedFields : PlainFields {
   static std::string_view colon() { return ": "; }
 };
 
+// A member a line, and an element a line of what is a list: for the outermost of a file. A codec derives from
+// it, and has the elements.
+template <typename Codec>
+struct LineFields : SpacedFields {
+  std::string indent = {};
+  std::string between(const FieldWords&) const { return ",\n" + indent; }
+
+  using SpacedFields::read, SpacedFields::write;
+  template <typename Value>
+  std::string write(const std::vector<Value>& values, const FieldWords& words) const {
+    std::vector<std::string> texts;
+    for (const Value& each : values) texts.push_back(static_cast<const Codec*>(this)->write(each, words));
+    return lines(texts, indent);
+  }
+  template <typename Value>
+  void read(const JsonReader& json, const FieldWords& words, std::vector<Value>& values) const {
+    for (std::size_t i = 0; i < json.size(words.longest); ++i)
+      static_cast<const Codec*>(this)->read(json.at(i), words, values.emplace_back());
+  }
+};
+
 // The members of an object, without its braces.
 template <typename Type, typename Codec = PlainFields>
 std::string write_members(const Type& value, const Codec& codec = {}) {
@@ -90,8 +111,10 @@ std::string write_members(const Type& value, const Codec& codec = {}) {
   std::string text;
   fields<Type>([&](const auto& field) {
     if (field.words.unless_default && field.of(value) == field.of(usual)) return;
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field.of(value))>, int>)
+      if (field.words.unstated == field.of(value)) return;
     if (!text.empty()) text += codec.between(field.words);
-    text.append("\"").append(field.words.name).append("\"").append(codec.colon());
+    text.append("\"").append(key_of(field.words)).append("\"").append(codec.colon());
     text += codec.write(field.of(value), field.words);
   });
   return text;
@@ -106,19 +129,28 @@ std::string write_fields(const Type& value, const Codec& codec) {
 template <typename Type>
 void require_fields(const JsonReader& json, std::initializer_list<std::string_view> others = {}) {
   std::vector<std::string_view> names(others);
-  fields<Type>([&](const auto& field) { names.push_back(field.words.name); });
+  fields<Type>([&](const auto& field) { names.push_back(key_of(field.words)); });
   json.require_object(names);
 }
 
 template <typename Type, typename Codec = PlainFields>
 void read_members(const JsonReader& json, Type& value, const Codec& codec = {}) {
   fields<Type>([&](const auto& field) {
-    const char* const name = field.words.name.data();
-    if (field.words.may_lack && !json.has(name)) return;
-    if constexpr (std::is_lvalue_reference_v<decltype(field.of(value))>)
+    const char* const name = key_of(field.words).data();
+    if (field.words.may_lack && !json.has(name)) {
+      if constexpr (std::is_same_v<decltype(field.of(value)), int&>)
+        field.of(value) = field.words.unstated.value_or(field.of(value));
+      return;
+    }
+    if constexpr (std::is_lvalue_reference_v<decltype(field.of(value))>) {
       codec.read(json[name], field.words, field.of(value));
-    else
+    } else if constexpr (requires { field.take(value, field.of(value)); }) {
+      auto told = field.of(value);
+      codec.read(json[name], field.words, told);
+      field.take(value, told);
+    } else {
       codec.require(json[name], field.of(value));
+    }
   });
 }
 

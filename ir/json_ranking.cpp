@@ -59,8 +59,8 @@ std::string write(const RankedStrategy& strategy, const ReductionRanking& rankin
 std::string programs_over(const ReductionRanking& reduction) {
   if (std::ranges::count(reduction.programs_over, 0) == std::ssize(reduction.programs_over)) return "";
   std::vector<std::string> counts;
-  for (std::size_t k = 0; k < kSynthesisChoices.size(); ++k)
-    counts.push_back(fmt::format(R"("{}":{})", name(kSynthesisChoices[k]), reduction.programs_over[k]));
+  for (std::size_t k = 0; k < std::size(kSynthesisChoices); ++k)
+    counts.push_back(fmt::format(R"("{}":{})", kSynthesisChoices[k].name, reduction.programs_over[k]));
   return fmt::format(R"(,"programs_over":{{{}}})", fmt::join(counts, ","));
 }
 

@@ -179,8 +179,8 @@ void read_programs(const JsonReader& json, ReductionRanking& reduction) {
   if (!json.has("programs_over")) return;
   const JsonReader over = json["programs_over"];
   over.require_object({"system", "columns", "rows", "reduction"});
-  for (std::size_t k = 0; k < kSynthesisChoices.size(); ++k)
-    reduction.programs_over[k] = over[name(kSynthesisChoices[k])].long_integer(0, kMostPrograms);
+  for (std::size_t k = 0; k < std::size(kSynthesisChoices); ++k)
+    reduction.programs_over[k] = over[kSynthesisChoices[k].name.data()].long_integer(0, kMostPrograms);
 }
 
 ReductionRanking read_reduction(const JsonReader& json, const Ranking& ranking, int number) {

@@ -23,7 +23,6 @@ using Kind = Certificate::Kind;
 
 constexpr int kMost = 1'000'000'000;
 constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
-constexpr std::size_t kMostPoints = 10'000, kMostClaims = 10'000, kMostOpenings = 100'000;
 constexpr std::size_t kMostCubes = 10'000, kMostCuts = 10'000, kMostDecisions = 1'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
@@ -42,153 +41,109 @@ Value read_named(const JsonReader& json, std::span<const Named<Value>> table) {
   json.fail("'" + text + "' is not known here", "use one of " + known);
 }
 
-// [[chunk, link, step], ...] a cube; steps from 1 on, and a decision that nothing is sent has its step below
-// zero.
-std::string write_cubes(std::span<const Cube> cubes) {
-  std::vector<std::string> texts;
-  for (const Cube& cube : cubes) {
+std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int largest, int least = 0) {
+  std::vector<int> numbers;
+  const std::size_t size = json.size(most);
+  for (std::size_t i = 0; i < size; ++i) numbers.push_back(json.at(i).integer(least, largest));
+  return numbers;
+}
+
+struct CertificateFields : PlainFields {
+  const Topology& topology;
+  using PlainFields::read, PlainFields::write;
+
+  template <typename Value>
+  std::string write(const std::vector<Value>& values, const FieldWords& words) const {
+    std::vector<std::string> texts;
+    for (const Value& each : values) texts.push_back(write(each, words));
+    return fmt::format("[{}]", fmt::join(texts, ","));
+  }
+  std::string write(const std::vector<int>& numbers, const FieldWords&) const { return list(numbers); }
+  std::string write(const TimedCut& cut, const FieldWords&) const {
+    return fmt::format(R"({{"price":{},"until":{}}})", cut.price, list(cut.until));
+  }
+  std::string write(const Prices& prices, const FieldWords&) const {
+    return fmt::format(R"({{"links":{},"limits":{}}})", list(prices.links), list(prices.limits));
+  }
+  // [[chunk, link, step], ...]; steps from 1 on, and a decision that nothing is sent has its step below zero.
+  std::string write(const Cube& cube, const FieldWords&) const {
     std::vector<std::string> decisions;
     for (const Decision& each : cube.decisions)
       decisions.push_back(
           fmt::format("[{},{},{}]", each.chunk, each.link, each.sent ? each.step : -each.step));
-    texts.push_back(fmt::format("[{}]", fmt::join(decisions, ",")));
+    return fmt::format("[{}]", fmt::join(decisions, ","));
   }
-  return fmt::format("{}", fmt::join(texts, ","));
-}
 
-std::vector<Cube> read_cubes(const JsonReader& json, const Topology& topology) {
-  std::vector<Cube> cubes(json.size(kMostCubes));
-  for (std::size_t i = 0; i < cubes.size(); ++i) {
-    const JsonReader cube = json.at(i);
-    for (std::size_t j = 0; j < cube.size(kMostDecisions); ++j) {
-      const JsonReader decision = cube.at(j);
-      if (decision.size(3) != 3) decision.fail("is not a decision", "write [chunk, link, step]");
-      const int step = decision.at(2).integer(-kMost, kMost);
-      if (step == 0) decision.fail("is of step 0", "the first step is 1");
-      cubes[i].decisions.push_back(
-          {.chunk = decision.at(0).integer(0, kMost),
-           .link = decision.at(1).integer(0, static_cast<int>(topology.links.size()) - 1),
-           .step = std::abs(step),
-           .sent = step > 0});
+  void read(const JsonReader& json, const FieldWords& words, int& number) const {
+    number = json.integer(0, words.name == "rank" ? topology.ranks - 1 : kMost);
+  }
+  void read(const JsonReader& json, const FieldWords&, std::vector<int>& group) const {
+    group = read_numbers(json, topology.ranks, topology.ranks);
+  }
+  void read(const JsonReader& json, const FieldWords&, std::vector<TimedCut>& cuts) const {
+    cuts.resize(json.size(kMostCuts));
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+      json.at(i).require_object({"price", "until"});
+      cuts[i] = {.price = json.at(i)["price"].integer(0, kMost),
+                 .until = read_numbers(json.at(i)["until"], topology.ranks, kMost, -1)};
     }
   }
-  return cubes;
-}
+  // Of the machine that claims are about.
+  void read(const JsonReader& json, const FieldWords&, std::vector<Prices>& prices) const {
+    const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();
+    const std::size_t limits = topology.underlay ? topology.underlay->limits.size() : topology.limits.size();
+    for (std::size_t i = 0; i < json.size(kMostSteps); ++i) {
+      json.at(i).require_object({"links", "limits"});
+      prices.push_back({.links = read_numbers(json.at(i)["links"], links, kMost),
+                        .limits = read_numbers(json.at(i)["limits"], limits, kMost)});
+    }
+  }
+  void read(const JsonReader& json, const FieldWords&, std::vector<Cube>& cubes) const {
+    cubes.resize(json.size(kMostCubes));
+    for (std::size_t i = 0; i < cubes.size(); ++i)
+      for (std::size_t j = 0; j < json.at(i).size(kMostDecisions); ++j)
+        cubes[i].decisions.push_back(read_decision(json.at(i).at(j)));
+  }
+  Decision read_decision(const JsonReader& json) const {
+    if (json.size(3) != 3) json.fail("is no decision", "write [chunk, link, step]");
+    const int step = json.at(2).integer(-kMost, kMost);
+    if (step == 0) json.fail("is of step 0", "the first step is 1");
+    return {.chunk = json.at(0).integer(0, kMost),
+            .link = json.at(1).integer(0, static_cast<int>(topology.links.size()) - 1),
+            .step = std::abs(step),
+            .sent = step > 0};
+  }
+};
 
-std::string write_cuts(std::span<const TimedCut> cuts) {
-  std::vector<std::string> texts;
-  for (const TimedCut& cut : cuts)
-    texts.push_back(fmt::format(R"({{"price":{},"until":{}}})", cut.price, list(cut.until)));
-  return fmt::format("{}", fmt::join(texts, ","));
-}
-
-std::string write_certificate(const Certificate& certificate) {
+std::string write_certificate(const Certificate& certificate, const Topology& topology) {
+  static const Certificate usual;
+  const CertificateFields codec{{}, topology};
   std::string text = fmt::format(R"({{"kind":"{}")", name_in(certificate_kinds(), certificate.kind));
-  switch (certificate.kind) {
-    case Kind::None:
-      break;
-    case Kind::Distance:
-      text += fmt::format(R"(,"chunk":{},"rank":{})", certificate.chunk, certificate.rank);
-      break;
-    case Kind::Growth:
-      text += fmt::format(R"(,"chunk":{})", certificate.chunk);
-      break;
-    case Kind::Cuts:
-      text += fmt::format(R"(,"cuts":[{}])", write_cuts(certificate.cuts));
-      [[fallthrough]];
-    case Kind::Partition:
-    case Kind::Entries:
-      text += fmt::format(R"(,"group":{})", list(certificate.group));
-      [[fallthrough]];
-    case Kind::Trees:
-    case Kind::Weights: {
-      std::vector<std::string> prices;
-      for (const Prices& p : certificate.prices)
-        prices.push_back(fmt::format(R"({{"links":{},"limits":{}}})", list(p.links), list(p.limits)));
-      text += fmt::format(R"(,"prices":[{}])", fmt::join(prices, ","));
-      break;
-    }
-    case Kind::Refutation:
-      text += fmt::format(R"(,"chunk":{},"formula_sha256":{})", certificate.chunk,
-                          quoted(certificate.formula_sha256));
-      if (!certificate.cubes.empty()) text += fmt::format(R"(,"cubes":[{}])", write_cubes(certificate.cubes));
-      break;
-  }
+  fields<Certificate>([&](const auto& field) {
+    if (!field.is_of(certificate.kind)) return;
+    if (field.words.unless_default && field.of(certificate) == field.of(usual)) return;
+    text += fmt::format(",\"{}\":{}", field.words.name, codec.write(field.of(certificate), field.words));
+  });
   return text + "}";
-}
-
-std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int largest) {
-  std::vector<int> numbers;
-  const std::size_t size = json.size(most);
-  for (std::size_t i = 0; i < size; ++i) numbers.push_back(json.at(i).integer(0, largest));
-  return numbers;
-}
-
-// The members of each kind, and no others: a member of another kind would never be read.
-void require_members(const JsonReader& json, Kind kind) {
-  switch (kind) {
-    case Kind::None:
-      return json.require_object({"kind"});
-    case Kind::Distance:
-      return json.require_object({"kind", "chunk", "rank"});
-    case Kind::Growth:
-      return json.require_object({"kind", "chunk"});
-    case Kind::Trees:
-    case Kind::Weights:
-      return json.require_object({"kind", "prices"});
-    case Kind::Cuts:
-      return json.require_object({"kind", "cuts", "group", "prices"});
-    case Kind::Partition:
-    case Kind::Entries:
-      return json.require_object({"kind", "group", "prices"});
-    case Kind::Refutation:
-      return json.require_object({"kind", "chunk", "formula_sha256", "cubes"});
-  }
-}
-
-std::vector<TimedCut> read_cuts(const JsonReader& json, const Topology& topology) {
-  std::vector<TimedCut> cuts(json.size(kMostCuts));
-  for (std::size_t i = 0; i < cuts.size(); ++i) {
-    json.at(i).require_object({"price", "until"});
-    cuts[i].price = json.at(i)["price"].integer(0, kMost);
-    const JsonReader until = json.at(i)["until"];
-    for (std::size_t n = 0; n < until.size(topology.ranks); ++n)
-      cuts[i].until.push_back(until.at(n).integer(-1, kMost));
-  }
-  return cuts;
 }
 
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   const std::string name = json["kind"].text();
   const std::optional<Kind> kind = value_in(certificate_kinds(), name);
   if (!kind) json["kind"].fail("unknown kind '" + name + "'");
-  require_members(json, *kind);
+  // A member of another kind would never be read.
+  std::vector<std::string_view> names = {"kind"};
+  fields<Certificate>([&](const auto& field) {
+    if (field.is_of(*kind)) names.push_back(field.words.name);
+  });
+  json.require_object(names);
   Certificate certificate{.kind = *kind};
-  if (certificate.kind == Kind::Distance || certificate.kind == Kind::Growth ||
-      certificate.kind == Kind::Refutation)
-    certificate.chunk = json["chunk"].integer(0, kMost);
-  if (certificate.kind == Kind::Distance) {
-    certificate.rank = json["rank"].integer(0, topology.ranks - 1);
-  }
-  const bool grouped = certificate.kind == Kind::Partition || certificate.kind == Kind::Entries ||
-                       certificate.kind == Kind::Cuts;
-  if (grouped) certificate.group = read_numbers(json["group"], topology.ranks, topology.ranks);
-  if (certificate.kind == Kind::Cuts) certificate.cuts = read_cuts(json["cuts"], topology);
-  if (certificate.kind == Kind::Weights || certificate.kind == Kind::Trees || grouped) {
-    // Of the machine that claims are about.
-    const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();
-    const std::size_t limits = topology.underlay ? topology.underlay->limits.size() : topology.limits.size();
-    const JsonReader prices = json["prices"];
-    for (std::size_t i = 0; i < prices.size(kMostSteps); ++i) {
-      prices.at(i).require_object({"links", "limits"});
-      certificate.prices.push_back({.links = read_numbers(prices.at(i)["links"], links, kMost),
-                                    .limits = read_numbers(prices.at(i)["limits"], limits, kMost)});
-    }
-  }
-  if (certificate.kind == Kind::Refutation) {
-    certificate.formula_sha256 = json["formula_sha256"].text();
-    if (json.has("cubes")) certificate.cubes = read_cubes(json["cubes"], topology);
-  }
+  const CertificateFields codec{{}, topology};
+  fields<Certificate>([&](const auto& field) {
+    const char* const member = field.words.name.data();
+    if (field.is_of(*kind) && (!field.words.may_lack || json.has(member)))
+      codec.read(json[member], field.words, field.of(certificate));
+  });
   return certificate;
 }
 
@@ -319,13 +274,6 @@ Space read_space(const JsonReader& json) {
   return space;
 }
 
-// Older files do not state it.
-int read_complete_chunks(const JsonReader& result) {
-  if (!result.has("complete_chunks")) return kNotStated;
-  const JsonReader json = result["complete_chunks"];
-  return json.is_null() ? kAnyChunks : json.integer(0, static_cast<int>(kMostChunkCount));
-}
-
 // A claim is about the requested collective, or about a part of it that has a name.
 std::string claimed_name(const Result& result, CollectiveKind kind) {
   return kind == CollectiveKind::Custom ? name_of(result.collective) : name_of(kind);
@@ -346,7 +294,7 @@ struct ClaimFields : PlainFields {
     return quoted(claimed_name(result, kind));
   }
   std::string write(const Certificate& certificate, const FieldWords&) const {
-    return write_certificate(certificate);
+    return write_certificate(certificate, result.topology);
   }
   void read(const JsonReader& json, const FieldWords&, CollectiveKind& kind) const {
     kind = read_kind(json, result.collective);
@@ -361,6 +309,60 @@ Claim read_claim(const JsonReader& json, const Result& result) {
   if (claim.any_chunks) json["chunks"].integer(1, kMostPerRate);
   return claim;
 }
+
+// What is read is read in the order of the members, each by those before it.
+struct ResultFields : LineFields<ResultFields> {
+  const Result& result;
+  mutable double bytes = 0;  // of the collectives of the points so far
+  using LineFields::read, LineFields::write;
+
+  std::string write(ResultKind kind, const FieldWords&) const { return quoted(name_of(kind)); }
+  std::string write(Stopped why, const FieldWords&) const { return quoted(name_of(why)); }
+  std::string write(const Topology& topology, const FieldWords&) const {
+    return write_topology(topology, indent);
+  }
+  std::string write(const Collective& collective, const FieldWords&) const {
+    return write_collective(collective, indent);
+  }
+  std::string write(const Space& space, const FieldWords&) const {
+    return write_fields(space, SpacedFields());
+  }
+  std::string write(const SearchLimits& limits, const FieldWords&) const {
+    return write_fields(limits, SpacedFields());
+  }
+  std::string write(const Point& point, const FieldWords&) const {
+    return write_point(result.topology, point);
+  }
+  std::string write(const Claim& claim, const FieldWords&) const {
+    return write_fields(claim, ClaimFields{{}, result});
+  }
+
+  void read(const JsonReader& json, const FieldWords&, ResultKind& kind) const {
+    kind = read_named(json, result_kinds());
+  }
+  void read(const JsonReader& json, const FieldWords&, Stopped& why) const {
+    why = read_named(json, endings());
+  }
+  void read(const JsonReader& json, const FieldWords&, Topology& topology) const {
+    topology = read_topology(json);
+    if (topology.switches > 0) json.fail("has switches", "results are about flattened topologies");
+  }
+  void read(const JsonReader& json, const FieldWords&, Collective& collective) const {
+    collective = read_collective(json, result.topology.ranks);
+  }
+  void read(const JsonReader& json, const FieldWords&, Space& space) const { space = read_space(json); }
+  void read(const JsonReader& json, const FieldWords&, Point& point) const {
+    point = read_point(json, result.topology);
+    bytes += bytes_of(point.collective);
+    if (bytes > kMostBytesOfAll)
+      json["does"].fail(
+          fmt::format("what the points up to this one do takes {:.0f} MiB", bytes / (1 << 20)),
+          fmt::format("keep fewer points: {:.0f} MiB is the most", kMostBytesOfAll / (1 << 20)));
+  }
+  void read(const JsonReader& json, const FieldWords&, Claim& claim) const {
+    claim = read_claim(json, result);
+  }
+};
 
 }  // namespace
 
@@ -377,23 +379,9 @@ Rate read_rate(const JsonReader& json) {
 }
 
 std::string to_json(const Result& result) {
-  std::vector<std::string> points, openings, claims;
-  for (const Point& point : result.points) points.push_back(write_point(result.topology, point));
-  for (const Opening& opening : result.openings) openings.push_back(write_fields(opening));
-  for (const Claim& claim : result.claims) claims.push_back(write_fields(claim, ClaimFields{{}, result}));
-  std::string text = fmt::format(
-      "{{\n  \"chorale_result\": {},\n  \"kind\": {},\n  \"topology\": {},\n  \"collective\": {},\n"
-      "  \"space\": {},\n  \"limits\": {},\n  \"complete\": {},\n{}  \"stopped\": {},\n  \"seconds\": {},\n"
-      "  \"points\": ",
-      kResultVersion, quoted(name_of(result.kind)), write_topology(result.topology, "  "),
-      write_collective(result.collective, "  "), write_fields(result.space, SpacedFields()),
-      write_fields(result.limits, SpacedFields()), result.complete,
-      result.complete_chunks == kNotStated
-          ? ""
-          : fmt::format("  \"complete_chunks\": {},\n", or_null(result.complete_chunks)),
-      quoted(name_of(result.stopped)), result.seconds);
-  return text.append(lines(points, "  ")) += fmt::format(",\n  \"openings\": {},\n  \"claims\": {}\n}}\n",
-                                                         lines(openings, "  "), lines(claims, "  "));
+  return fmt::format("{{\n  \"chorale_result\": {},\n  ", kResultVersion)
+      .append(write_members(result, ResultFields{{{}, "  "}, result}))
+      .append("\n}\n");
 }
 
 Result result_from_json(std::string_view text, const std::string& file) {
@@ -404,33 +392,9 @@ Result result_from_json(std::string_view text, const std::string& file) {
       version != kResultVersion)
     json["chorale_result"].fail(fmt::format("version {} is not known", version),
                                 fmt::format("this program reads version {}", kResultVersion));
-  json.require_object({"chorale_result", "kind", "topology", "collective", "space", "limits", "complete",
-                       "complete_chunks", "stopped", "seconds", "points", "openings", "claims"});
-  Result result{.kind = read_named(json["kind"], result_kinds()),
-                .topology = read_topology(json["topology"])};
-  if (result.topology.switches > 0)
-    json["topology"].fail("has switches", "results are about flattened topologies");
-  result.collective = read_collective(json["collective"], result.topology.ranks);
-  result.space = read_space(json["space"]);
-  result.limits = read_fields<SearchLimits>(json["limits"]);
-  result.complete = json["complete"].boolean();
-  result.complete_chunks = read_complete_chunks(json);
-  result.stopped = read_named(json["stopped"], endings());
-  result.seconds = json["seconds"].number(0, 1e12);
-  const JsonReader points = json["points"], openings = json["openings"], claims = json["claims"];
-  double bytes = 0;
-  for (std::size_t i = 0; i < points.size(kMostPoints); ++i) {
-    result.points.push_back(read_point(points.at(i), result.topology));
-    bytes += bytes_of(result.points.back().collective);
-    if (bytes > kMostBytesOfAll)
-      points.at(i)["does"].fail(
-          fmt::format("what the points up to this one do takes {:.0f} MiB", bytes / (1 << 20)),
-          fmt::format("keep fewer points: {:.0f} MiB is the most", kMostBytesOfAll / (1 << 20)));
-  }
-  for (std::size_t i = 0; i < openings.size(kMostOpenings); ++i)
-    result.openings.push_back(read_fields<Opening>(openings.at(i)));
-  for (std::size_t i = 0; i < claims.size(kMostClaims); ++i)
-    result.claims.push_back(read_claim(claims.at(i), result));
+  require_fields<Result>(json, {"chorale_result"});
+  Result result;
+  read_members(json, result, ResultFields{{{}, "  "}, result});
   return result;
 }
 

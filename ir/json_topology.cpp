@@ -15,11 +15,9 @@
 namespace chorale {
 namespace {
 
-constexpr std::size_t kMostLinks = 1'000'000;
+constexpr std::size_t kMostLinks = Fields<Topology>::kMostLinks;
 constexpr Node kMostNode = 2 * kMostRanks;
 constexpr double kSmallest = 1e-12, kLargest = 1e9;
-constexpr std::pair<const char*, bool Abilities::*> kAbilities[] = {{"multicast", &Abilities::multicast},
-                                                                    {"reduce", &Abilities::reduce}};
 
 Link read_link(const JsonReader& json, int nodes, const Link& defaults) {
   require_fields<Link>(json, {"both_ways"});
@@ -93,61 +91,51 @@ struct LimitFields : CableFields {
   }
 };
 
-// The switches that a list names, by their numbers from 0.
-void read_abilities(const JsonReader& json, const char* name, bool Abilities::*ability, Topology& topology) {
-  if (!json.has(name)) return;
-  const JsonReader list = json[name];
-  const std::size_t named = list.size(kMostRanks);
-  if (named > 0 && topology.switches == 0) list.fail("names switches, and there are none", "leave it out");
-  for (std::size_t i = 0; i < named; ++i) {
-    topology.abilities.resize(topology.switches);
-    topology.abilities[list.at(i).integer(0, topology.switches - 1)].*ability = true;
+// Of a topology that is read: each member by those before it.
+struct GraphFields : LineFields<GraphFields> {
+  Topology* topology = nullptr;
+  Link defaults = {};
+  using LineFields::read, LineFields::write;
+
+  std::string write(const Link& link, const FieldWords&) const { return write_fields(link); }
+  std::string write(const SharedLimit& limit, const FieldWords&) const {
+    return write_fields(limit, CableFields());
   }
-}
+  std::string write(const std::vector<int>& switches, const FieldWords&) const { return list(switches); }
 
-std::vector<int> able(const Topology& topology, bool Abilities::*ability) {
-  std::vector<int> switches;
-  for (std::size_t i = 0; i < topology.abilities.size(); ++i)
-    if (topology.abilities[i].*ability) switches.push_back(static_cast<int>(i));
-  return switches;
-}
-
-// Empty if there are no abilities, as in files of before there were any.
-std::string written_abilities(const Topology& topology, const std::string& indent) {
-  std::string text;
-  for (const auto& [name, ability] : kAbilities)
-    if (const std::vector<int> switches = able(topology, ability); !switches.empty())
-      text += fmt::format("{}\"{}\": {},\n", indent, name, list(switches));
-  return text;
-}
+  // The switches that a list names, by their numbers from 0.
+  void read(const JsonReader& json, const FieldWords&, std::vector<int>& switches) const {
+    const std::size_t named = json.size(kMostRanks);
+    if (named > 0 && topology->switches == 0) json.fail("names switches, and there are none", "leave it out");
+    for (std::size_t i = 0; i < named; ++i) switches.push_back(json.at(i).integer(0, topology->switches - 1));
+  }
+  void read(const JsonReader& json, const FieldWords&, std::vector<Link>& links) const {
+    for (std::size_t i = 0; i < json.size(kMostLinks); ++i) {
+      const JsonReader each = json.at(i);
+      const Link link = read_link(each, topology->ranks + topology->switches, defaults);
+      links.push_back(link);
+      if (!each.has("both_ways") || !each["both_ways"].boolean()) continue;
+      links.push_back(link);
+      std::swap(links.back().src, links.back().dst);
+    }
+  }
+  void read(const JsonReader& json, const FieldWords&, std::vector<SharedLimit>& limits) const {
+    const LinksByEnds by_ends = links_by_ends(*topology);
+    for (std::size_t i = 0; i < json.size(kMostLinks); ++i) {
+      limits.push_back(read_fields<SharedLimit>(json.at(i), LimitFields{{}, *topology, by_ends}));
+      if (!json.at(i).has("cables")) limits.back().cables = named_cables(limits.back().name);
+    }
+  }
+};
 
 Topology read_graph(const JsonReader& json) {
-  json.require_object({"topology", "ranks", "switches", "multicast", "reduce", "links", "limits", "alpha_us",
-                       "beta_us_per_byte", "underlay", "ways"});
-  Topology topology{.name = json["topology"].text()};
-  topology.ranks = json["ranks"].integer(1, kMostRanks);
-  if (json.has("switches")) topology.switches = json["switches"].integer(0, kMostRanks);
-  for (const auto& [name, ability] : kAbilities) read_abilities(json, name, ability, topology);
-  Link defaults;
-  if (json.has("alpha_us")) defaults.alpha_us = json["alpha_us"].number(0, kLargest);
+  require_fields<Topology>(json, {"alpha_us", "beta_us_per_byte", "underlay", "ways"});
+  Topology topology;
+  GraphFields codec{{}, &topology};
+  if (json.has("alpha_us")) codec.defaults.alpha_us = json["alpha_us"].number(0, kLargest);
   if (json.has("beta_us_per_byte"))
-    defaults.beta_us_per_byte = json["beta_us_per_byte"].number(kSmallest, kLargest);
-  const JsonReader links = json["links"];
-  for (std::size_t i = 0; i < links.size(kMostLinks); ++i) {
-    const Link link = read_link(links.at(i), topology.ranks + topology.switches, defaults);
-    topology.links.push_back(link);
-    if (!links.at(i).has("both_ways") || !links.at(i)["both_ways"].boolean()) continue;
-    topology.links.push_back(link);
-    std::swap(topology.links.back().src, topology.links.back().dst);
-  }
-  if (!json.has("limits")) return topology;
-  const LinksByEnds by_ends = links_by_ends(topology);
-  const JsonReader limits = json["limits"];
-  for (std::size_t i = 0; i < limits.size(kMostLinks); ++i) {
-    SharedLimit& limit = topology.limits.emplace_back(
-        read_fields<SharedLimit>(limits.at(i), LimitFields{{}, topology, by_ends}));
-    if (!limits.at(i).has("cables")) limit.cables = named_cables(limit.name);
-  }
+    codec.defaults.beta_us_per_byte = json["beta_us_per_byte"].number(kSmallest, kLargest);
+  read_members(json, topology, codec);
   return topology;
 }
 
@@ -157,9 +145,10 @@ Underlay read_underlay(const JsonReader& json, const Topology& above) {
     if (json["underlay"].has(key))
       json["underlay"][key].fail("is not for what is below itself", "leave it out");
   Topology machine = read_graph(json["underlay"]);
-  for (const auto& [name, ability] : kAbilities)  // of chosen routes it is not known what counts once
-    if (!able(machine, ability).empty())
-      json["underlay"][name].fail("is of switches below chosen routes", "leave it out");
+  if (const Abilities able = abilities_of(machine);
+      able.any())  // of chosen routes it is not known what counts once
+    json["underlay"][able.multicast ? "multicast" : "reduce"].fail("is of switches below chosen routes",
+                                                                   "leave it out");
   if (machine.ranks != above.ranks)
     json["underlay"].fail(fmt::format("has {} ranks, what is above it {}", machine.ranks, above.ranks));
   Underlay underlay{
@@ -186,22 +175,15 @@ Topology read_topology(const JsonReader& json) {
 }
 
 std::string write_topology(const Topology& topology, const std::string& indent) {
-  std::vector<std::string> links, limits;
-  for (const Link& l : topology.links) links.push_back(write_fields(l));
-  for (const SharedLimit& limit : topology.limits) limits.push_back(write_fields(limit, CableFields()));
   const std::string inner = indent + "  ";
-  std::string underlay;
+  std::string text = "{\n" + inner + write_members(topology, GraphFields{{{}, inner}});
   if (topology.underlay) {
     std::vector<std::string> ways;
     for (const std::vector<LinkId>& way : topology.underlay->ways) ways.push_back(list(way));
-    underlay = fmt::format(",\n{0}\"underlay\": {1},\n{0}\"ways\": {2}", inner,
-                           write_topology(with_switches(topology), inner), lines(ways, inner));
+    text += fmt::format(",\n{0}\"underlay\": {1},\n{0}\"ways\": {2}", inner,
+                        write_topology(with_switches(topology), inner), lines(ways, inner));
   }
-  return fmt::format(
-      "{{\n{0}\"topology\": {1},\n{0}\"ranks\": {2},\n{0}\"switches\": {3},\n{8}{0}\"links\": {4},\n"
-      "{0}\"limits\": {5}{6}\n{7}}}",
-      inner, quoted(topology.name), topology.ranks, topology.switches, lines(links, inner),
-      lines(limits, inner), underlay, indent, written_abilities(topology, inner));
+  return text + "\n" + indent + "}";
 }
 
 std::string to_json(const Topology& topology) {

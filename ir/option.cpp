@@ -1,9 +1,13 @@
 #include "ir/option.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "ir/error.h"
+#include "ir/words.h"
 
 namespace chorale {
 
@@ -11,17 +15,39 @@ std::string_view key_of(const OptionWords& words) {
   return words.key.empty() ? words.name : words.key;
 }
 
-std::string help_of(const OptionWords& words, std::int64_t usual) {
+std::string help_of(const OptionWords& words, double usual) {
   std::string help(words.help);
-  if (const std::size_t at = help.find("{}"); at != std::string::npos)
-    help.replace(at, 2, words.by_default.empty() ? std::to_string(usual) : std::string(words.by_default));
-  return help;
+  const std::size_t at = help.find("{}");
+  if (at == std::string::npos) return help;
+  const auto choice =
+      std::ranges::find(words.choices, static_cast<std::int64_t>(usual), &OptionChoice::value);
+  return help.replace(at, 2,
+                      !words.by_default.empty()            ? std::string(words.by_default)
+                      : choice != words.choices.end()      ? std::string(choice->name)
+                      : words.kind == OptionKind::Duration ? fmt::format("{}", usual / 1000)
+                                                           : fmt::format("{}", usual));
 }
 
 void require_in_range(const OptionWords& words, std::int64_t value, std::string_view name) {
   if (value < words.least || value > words.most)
     throw InputError(std::string(name), std::to_string(value) + " is out of range",
                      "use " + std::to_string(words.least) + " to " + std::to_string(words.most));
+}
+
+void require_in_range(const OptionWords& words, double number, std::string_view name) {
+  if (!(number >= words.lowest && number <= words.highest))
+    throw InputError(std::string(name), fmt::format("{} is out of range", number),
+                     fmt::format("use {} to {}", words.lowest, words.highest));
+}
+
+std::int64_t choice_named(const OptionWords& words, const std::string& value, std::string_view name) {
+  std::vector<std::string> known;
+  for (const OptionChoice& each : words.choices) {
+    if (each.name == value) return each.value;
+    known.emplace_back(each.name);
+  }
+  throw InputError(std::string(name), "unknown value '" + value.substr(0, 60) + "'",
+                   did_you_mean(value, known, "use one of " + joined(known)));
 }
 
 std::int64_t milliseconds_in(const OptionWords& words, double seconds, std::string_view name) {

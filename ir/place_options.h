@@ -2,7 +2,9 @@
 #pragma once
 
 #include <functional>
+#include <span>
 
+#include "ir/option.h"
 #include "ir/ranking.h"
 
 namespace chorale {
@@ -16,6 +18,9 @@ enum class Rules {
   Paper,
   Full,  // Figure 8 and nothing else
 };
+
+std::span<const Named<Algorithm>> algorithms();
+std::span<const Named<Rules>> strategy_rules();
 
 inline constexpr int kMostReducedLevels = 4;  // a reduction is split over, of those that are priced
 
@@ -32,5 +37,8 @@ struct PlaceOptions {
   // Called with the ranking whenever it has one more matrix: what can be kept if the search is cut off.
   std::function<void(const Ranking&)> ranked = {};
 };
+
+// On the command line and in Python. A new one is a member and a row.
+std::span<const OptionRow<PlaceOptions>> place_rows();
 
 }  // namespace chorale

@@ -60,20 +60,9 @@ const char* name(Goal goal) {
   return "";
 }
 
-const char* name(SynthesisKind kind) {
-  switch (kind) {
-    case SynthesisKind::System:
-      return "system";
-    case SynthesisKind::Columns:
-      return "columns";
-    case SynthesisKind::Rows:
-      return "rows";
-    case SynthesisKind::ReductionAxes:
-      return "reduction axes";
-    case SynthesisKind::Collapsed:
-      return "reduction";
-  }
-  return "";
+std::string name_of(SynthesisKind kind) {
+  const auto* const row = std::ranges::find(kSynthesisChoices, kind, &Named<SynthesisKind>::value);
+  return row == std::end(kSynthesisChoices) ? "reduction axes" : std::string(row->name);
 }
 
 std::string to_text(const StrategyInstruction& instruction, const std::vector<std::string>& levels) {

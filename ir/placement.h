@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "ir/hierarchy.h"
+#include "ir/named.h"
 
 namespace chorale {
 
@@ -103,9 +104,11 @@ enum class SynthesisKind {
   Collapsed,
 };
 // Those that can be asked for. Of several reduction axes, the factors in one level are one in all of them.
-inline constexpr std::array<SynthesisKind, 4> kSynthesisChoices = {
-    SynthesisKind::System, SynthesisKind::Columns, SynthesisKind::Rows, SynthesisKind::Collapsed};
-const char* name(SynthesisKind);  // "system", "columns", "rows", "reduction"
+inline constexpr Named<SynthesisKind> kSynthesisChoices[] = {{SynthesisKind::System, "system"},
+                                                             {SynthesisKind::Columns, "columns"},
+                                                             {SynthesisKind::Rows, "rows"},
+                                                             {SynthesisKind::Collapsed, "reduction"}};
+std::string name_of(SynthesisKind);
 
 // One instruction of a strategy. `slice` and `ancestor` are levels of a synthesis hierarchy, whose level 0 is
 // the root (size 1) and whose others are numbered from 1; ancestor < slice.

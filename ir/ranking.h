@@ -52,7 +52,7 @@ struct ReductionRanking {
   long long programs = 0;       // strategies of at most kMostCounted instructions
   long long faster = 0;         // of these, than the AllReduce
   // The same count as `programs` over each of kSynthesisChoices, whichever was chosen.
-  std::array<long long, kSynthesisChoices.size()> programs_over = {};
+  std::array<long long, std::size(kSynthesisChoices)> programs_over = {};
   // Cheapest first; the first is proven to be the cheapest of any length over these levels.
   std::vector<RankedStrategy> strategies = {};
   // Of Goal::AllToAll and Goal::Shift, which are one step without an instruction: its time, instead of
@@ -96,7 +96,7 @@ struct Ranking {
   Job job = {};
   std::string algorithm = {};  // "ring", "tree", "auto"
   std::string rules = {};      // "paper", "full"
-  std::string synthesis = name(SynthesisKind::Collapsed);
+  std::string synthesis = name_of(SynthesisKind::Collapsed);
   Conditions conditions = {};  // that matrices had to obey
   int matrices = 0;            // that fit and obey the conditions
   int priced = 0;              // of these; all unless a limit or Ctrl-C ended the work

@@ -3,10 +3,12 @@
 
 #include <chrono>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "ir/elements.h"
 #include "ir/hang.h"
+#include "ir/option.h"
 
 namespace chorale {
 
@@ -24,6 +26,9 @@ struct RunOptions {
   bool check = true;                          // every element, before and after the timed runs
   Accumulation accumulation = Accumulation::OwnType;
 };
+
+// On the command line and in Python. A new one is a member and a row.
+std::span<const OptionRow<RunOptions>> run_rows();
 
 // One size, type and op. A time is from a barrier until the last rank is done.
 struct RunRow {

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "ir/collective_size.h"
+#include "ir/error.h"
+
 namespace chorale {
 namespace {
 
@@ -62,6 +65,14 @@ std::string excess(const PeerProgram& program) {
   ProgramSize size = size_of(program, moves, [](const PeerInstruction&) { return 0; });
   size.blocks += static_cast<long long>(program.ranks.size());  // the user is like one
   return excess(size);
+}
+
+std::string excess(const Collective& asked, CollectiveKind kind, int chunks) {
+  const bool custom = kind == CollectiveKind::Custom;
+  const auto fault = custom ? flaw_if_refined(bytes_of(asked), asked.ranks, asked.chunks_per_block, chunks)
+                            : flaw(kind, asked.ranks, chunks, asked.root);
+  if (!fault) return "";
+  return InputError("collective " + (custom ? name_of(asked) : name_of(kind)), *fault).what();
 }
 
 }  // namespace chorale

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "ir/block_program.h"
+#include "ir/collective.h"
 #include "ir/limits.h"
 #include "ir/peer_program.h"
 
@@ -16,5 +17,7 @@ namespace chorale {
 // and a verifier records for every instruction the progress of each block.
 std::string excess(const BlockProgram&);
 std::string excess(const PeerProgram&);
+// Of the collective of that kind, or the custom one itself, with blocks of so many chunks (of_kind()).
+std::string excess(const Collective& asked, CollectiveKind, int chunks);
 
 }  // namespace chorale

@@ -24,6 +24,7 @@
 #include "ir/group_collective.h"
 #include "ir/json.h"
 #include "ir/shown.h"
+#include "ir/sizes.h"
 #include "ir/words.h"
 #include "library/question.h"
 #include "semantics/verified.h"
@@ -62,15 +63,25 @@ bool is_library(const std::string& file) {
   return begins == kBegins;
 }
 
-// Results of files and of libraries are verified: throws InputError if the point does not do what was
-// requested.
-Verified<Schedule> verified(const Result& result, const Point& point) {
-  if (const std::vector<Fault> faults = way_faults(result.topology, 1); !faults.empty())
-    throw InputError("schedule", faults.front().words);
-  const Collective asked = with_chunks(result.collective, point.cost.chunks);
-  Verification<Schedule> verification = verify(result.topology, asked, point);
-  if (verification.fault) throw InputError("schedule", verification.fault->words);
-  return std::move(*verification.accepted);
+// Results of files and of libraries are verified: does the point do what was requested?
+Verification<Schedule> verified(const Result& result, const Point& point) {
+  if (std::vector<Fault> faults = way_faults(result.topology, 1); !faults.empty())
+    return {.fault = std::move(faults.front())};
+  const Collective& asked = result.collective;
+  if (std::string why = excess(asked, asked.kind, point.cost.chunks); !why.empty())
+    return {.fault = Fault{.kind = Fault::Kind::Size, .words = std::move(why)}};
+  return verify(result.topology, with_chunks(asked, point.cost.chunks), point);
+}
+
+// The point as a program of ranks with these names; empty: they are called as they are.
+Verification<Program> program_of(const Result& result, const Point& point, const std::vector<Rank>& ranks,
+                                 bool serialize_ports, const Lowering& lowered) {
+  Verification<Schedule> schedule = verified(result, point);
+  if (schedule.accepted && !ranks.empty())
+    schedule = verify(renamed(schedule.accepted->topology(), ranks),
+                      renamed(schedule.accepted->collective(), ranks), **schedule.accepted);
+  if (!schedule.accepted) return {.fault = std::move(schedule.fault)};
+  return lowered(*schedule.accepted, serialize_ports);
 }
 
 // A program of others has the buffers of the collective that it names: a point of an implementation by
@@ -346,24 +357,18 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
         call.block_bytes / loaded.result.points[best->point].collective.chunks_per_block >
         serialized_above(loaded.result.topology);
     std::unique_ptr<LoadedAlgorithm>& algorithm = loaded.lowered[{best->point, serialize_ports, ranks}];
-    try {
-      if (!algorithm) {
-        Verified<Schedule> schedule = verified(loaded.result, loaded.result.points[best->point]);
-        if (!ranks.empty())
-          schedule =
-              accepted(renamed(schedule.topology(), ranks), renamed(schedule.collective(), ranks), *schedule);
-        algorithm =
-            std::make_unique<LoadedAlgorithm>(LoadedAlgorithm{.number = loaded.number + best->point,
-                                                              .name = name,
-                                                              .program = lowered(schedule, serialize_ports)});
+    if (!algorithm) {
+      const Verification<Program> program =
+          program_of(loaded.result, loaded.result.points[best->point], ranks, serialize_ports, lowered);
+      if (!program.accepted) {
+        loaded.why_not[best->point] = program.fault->words;
+        continue;
       }
-      if (chosen_.size() >= kMostRemembered) chosen_.clear();
-      return chosen_[std::move(key)] = algorithm.get();
-    } catch (const InputError& error) {
-      loaded.why_not[best->point] = error.what();
-    } catch (const std::out_of_range&) {
-      loaded.why_not[best->point] = "its chunks lie where no rank has a block";
+      algorithm = std::make_unique<LoadedAlgorithm>(
+          LoadedAlgorithm{.number = loaded.number + best->point, .name = name, .program = *program.accepted});
     }
+    if (chosen_.size() >= kMostRemembered) chosen_.clear();
+    return chosen_[std::move(key)] = algorithm.get();
   }
 }
 

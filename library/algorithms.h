@@ -18,6 +18,7 @@
 #include "library/answers.h"
 #include "library/seats.h"
 #include "library/select.h"
+#include "semantics/verified.h"
 
 namespace chorale {
 
@@ -27,9 +28,9 @@ struct LoadedAlgorithm {
   Verified<Program> program;
 };
 
-// A schedule as a program; throws InputError if it cannot be lowered. `serialize_ports`: messages are so long
+// A schedule as a program, or why it cannot be lowered. `serialize_ports`: messages are so long
 // that those that share a port should be sent one after the other (cost/port_serialization.h).
-using Lowering = std::function<Verified<Program>(const Verified<Schedule>&, bool serialize_ports)>;
+using Lowering = std::function<Verification<Program>(const Verified<Schedule>&, bool serialize_ports)>;
 
 class Algorithms {
  public:

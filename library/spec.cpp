@@ -25,6 +25,7 @@ void read_option(const JsonReader& json, const OptionRow<FrontierOptions>& row, 
   const OptionWords& words = row.words;
   switch (words.kind) {
     case OptionKind::Integer:
+    case OptionKind::Size:
       row.member.set(options, json.long_integer(words.least, words.most));
       break;
     case OptionKind::Duration: {
@@ -34,6 +35,12 @@ void read_option(const JsonReader& json, const OptionRow<FrontierOptions>& row, 
     }
     case OptionKind::Switch:
       row.member.set(options, json.boolean());
+      break;
+    case OptionKind::Choice:
+      row.member.set(options, choice_named(words, json.text(), json.where()));
+      break;
+    case OptionKind::Number:
+      row.member.number(options) = json.number(words.lowest, words.highest);
       break;
     case OptionKind::Text:
       row.member.text(options) = json.text();

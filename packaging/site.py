@@ -86,13 +86,15 @@ def members(file):
             yield node
 
 
-# Options of searches are declared in the stub.
-options = {node.name: [ast.unparse(each) for each in node.body] for node in ast.parse((source / "python/chorale/_chorale.pyi").read_text()).body
-           if isinstance(node, ast.ClassDef) and node.name.endswith("Options")}
+# Options are declared in the stub; those of searches have the first of them in common.
+options = {}
+for node in ast.parse((source / "python/chorale/_chorale.pyi").read_text()).body:
+    if isinstance(node, ast.ClassDef) and node.name.endswith("Options"):
+        options[node.name] = [ast.unparse(each) for each in node.body] + options.get(ast.unparse(node.bases[0]), [])
 
 
 def signature(node):
-    arguments = re.sub(r"\*\*options: Unpack\[(\w+)\]", lambda given: ", ".join(options["_" + given[1]] + options["_SearchOptions"]), ast.unparse(node.args))
+    arguments = re.sub(r"\*\*options: Unpack\[(\w+)\]", lambda given: ", ".join(options["_" + given[1]]), ast.unparse(node.args))
     return f"{node.name}({arguments})" + (f" -> {ast.unparse(node.returns)}" if node.returns else "")
 
 

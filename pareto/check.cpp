@@ -85,28 +85,22 @@ class Checker {
   // What points and claims speak of, made once for as long as there is room: many speak of the same. None,
   // and a fault, where it cannot be made. Valid until another is asked for.
   const Collective* named(CollectiveKind kind, int chunks, const FaultPlace& at) {
-    const auto [known, fresh] = named_.try_emplace({kind, chunks});
-    if (!fresh) return &known->second;
-    Collective made;
-    try {
-      made = make(kind, chunks);
-    } catch (const InputError& error) {
-      named_.erase(known);
-      fail(at, Kind::Statement, error.what());
+    const auto known = named_.find({kind, chunks});
+    if (known != named_.end()) return &known->second;
+    const Collective& asked = result_.collective;
+    const bool same = kind == CollectiveKind::Custom && chunks == asked.chunks_per_block;
+    if (const std::string why = same ? "" : excess(asked, kind, chunks); !why.empty()) {
+      fail(at, Kind::Statement, why);
       return nullptr;
     }
+    Collective made = same ? asked : of_kind(asked, kind, chunks);
     // All are forgotten when they are too many; the one that is asked for is kept whatever its size.
     named_bytes_ += bytes_of(made);
-    if (named_bytes_ <= kMostBytes) return &(known->second = std::move(made));
-    named_.clear();
-    named_bytes_ = bytes_of(made);
+    if (named_bytes_ > kMostBytes) {
+      named_.clear();
+      named_bytes_ = bytes_of(made);
+    }
     return &(named_[{kind, chunks}] = std::move(made));
-  }
-
-  Collective make(CollectiveKind kind, int chunks) const {
-    const Collective& asked = result_.collective;
-    return kind == CollectiveKind::Custom && chunks == asked.chunks_per_block ? asked
-                                                                              : of_kind(asked, kind, chunks);
   }
 
   // The schedule implements the point's collective, which is the requested one, and its cost is as stated.

@@ -35,14 +35,12 @@ bool same(const PricedInstruction& a, const StepTime& b) {
 }
 
 PlaceOptions options_of(const Ranking& ranking) {
-  PlaceOptions options{.algorithm = ranking.algorithm == "ring"   ? Algorithm::Ring
-                                    : ranking.algorithm == "tree" ? Algorithm::Tree
-                                                                  : Algorithm::Auto,
-                       .rules = ranking.rules == "paper" ? Rules::Paper : Rules::Full,
-                       .conditions = ranking.conditions};
-  for (const SynthesisKind kind : kSynthesisChoices)
-    if (ranking.synthesis == name(kind)) options.synthesis = kind;
-  return options;
+  return {
+      .algorithm = value_in(algorithms(), ranking.algorithm).value_or(Algorithm::Auto),
+      .rules = value_in(strategy_rules(), ranking.rules).value_or(Rules::Full),
+      .synthesis =
+          value_in<SynthesisKind>(kSynthesisChoices, ranking.synthesis).value_or(SynthesisKind::Collapsed),
+      .conditions = ranking.conditions};
 }
 
 // Of one placement.

@@ -32,10 +32,6 @@
 namespace chorale {
 namespace {
 
-const char* name(Algorithm algorithm) {
-  return algorithm == Algorithm::Ring ? "ring" : algorithm == Algorithm::Tree ? "tree" : "auto";
-}
-
 // By charge. Each is priced once for all edges that have it; the search then only adds numbers.
 std::vector<double> prices(const ReductionPrice& pricing, const StrategySpace& space) {
   std::vector<double> result;
@@ -208,12 +204,12 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
                              .single(sums ? StrategyInstruction::Operation::AllReduce
                                           : StrategyInstruction::Operation::ReduceScatter)
                              .us;
-  for (std::size_t k = 0; sums && k < kSynthesisChoices.size(); ++k) {
-    const auto over = space_of(kSynthesisChoices[k], matrix, wanted, found.cut);
+  for (std::size_t k = 0; sums && k < std::size(kSynthesisChoices); ++k) {
+    const auto over = space_of(kSynthesisChoices[k].value, matrix, wanted, found.cut);
     const Count count =
         count_cheaper(*over, prices(pricing, *over), options.rules, kMostCounted, ranking.allreduce_us);
     ranking.programs_over[k] = count.all;
-    if (kSynthesisChoices[k] != options.synthesis) continue;
+    if (kSynthesisChoices[k].value != options.synthesis) continue;
     ranking.programs = count.all;
     ranking.faster = count.cheaper;
   }
@@ -245,9 +241,9 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
   const auto started = std::chrono::steady_clock::now();
   Ranking ranking{.hierarchy = hierarchy,
                   .job = job,
-                  .algorithm = name(options.algorithm),
-                  .rules = options.rules == Rules::Paper ? "paper" : "full",
-                  .synthesis = name(options.synthesis),
+                  .algorithm = name_in(algorithms(), options.algorithm),
+                  .rules = name_in(strategy_rules(), options.rules),
+                  .synthesis = name_of(options.synthesis),
                   .conditions = options.conditions};
   bool proven = true;  // without a limit it is
   const std::vector<ParallelismMatrix> matrices =

@@ -90,8 +90,8 @@ CollectiveCall wanted(const MpiCall& call, int ranks) {
           .counts = call.counts};
 }
 
-Verified<Program> lowered(const Verified<Schedule>& schedule, bool serialize_ports) {
-  return lower(schedule, {.serialize_ports = serialize_ports});
+Verification<Program> lowered(const Verified<Schedule>& schedule, bool serialize_ports) {
+  return try_lower(schedule, {.serialize_ports = serialize_ports});
 }
 
 // Whether elements are contiguous, so that their bytes can be copied. True of named types only: derived types

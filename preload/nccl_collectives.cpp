@@ -224,7 +224,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
        .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
       seats,
       // NCCL deals a group's messages out by itself.
-      [](const Verified<Schedule>& schedule, bool) { return lower(schedule); }, why);
+      [](const Verified<Schedule>& schedule, bool) { return try_lower(schedule); }, why);
   if (algorithm == nullptr) return nullptr;
   std::unique_ptr<Lowered>& lowered = lowered_[algorithm];
   if (!lowered)

@@ -64,8 +64,12 @@ void bind_doors(py::module_&);
 void bind_library(py::module_&);
 void bind_options(py::module_&);
 
-// Options of searches, by the rows of the option table: InputError for what is out of range, TypeError for a
-// keyword of no option.
+// Options by their rows (ir/option.h): InputError for what is out of range, TypeError for a keyword of no
+// option.
+PlaceOptions place_options(const py::kwargs&);
+RunOptions run_options(const py::kwargs&);
+CompileOptions compile_options(const py::kwargs&);
+ImportQuestion import_question(const py::kwargs&);
 FrontierOptions frontier_options(const py::kwargs&, const std::atomic<bool>& stop);
 std::pair<SynthesisQuestion, FrontierOptions> synthesis_options(const py::kwargs&,
                                                                 const std::atomic<bool>& stop);

@@ -95,23 +95,12 @@ CheckReport checked(const Result& result, const std::string& proofs, std::option
   return done.value;
 }
 
-Ranking placed(const Hierarchy& hierarchy, const std::string& job, const std::string& algorithm,
-               const std::string& rules, int top, int strategies, const py::dict& conditions, bool by_sat,
-               const std::string& synthesis) {
+Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dict& conditions,
+               const py::kwargs& further) {
   const std::optional<JobTemplate> open =
       is_job_template(job) ? std::optional(job_template_from_json(job, "job")) : std::nullopt;
   const Job asked = open ? Job() : job_from_json(job, "job");
-  PlaceOptions options{.algorithm = algorithm == "ring"   ? Algorithm::Ring
-                                    : algorithm == "tree" ? Algorithm::Tree
-                                                          : Algorithm::Auto,
-                       .rules = rules == "paper" ? Rules::Paper : Rules::Full,
-                       .top = top,
-                       .strategies = strategies,
-                       .matrices_by_sat = by_sat};
-  require_between("top", std::optional(top), 1, 1'000'000);
-  require_between("strategies", std::optional(strategies), 1, 10'000);
-  for (const SynthesisKind kind : kSynthesisChoices)
-    if (synthesis == name(kind)) options.synthesis = kind;
+  PlaceOptions options = place_options(further);
   for (const auto& [axis, level] : conditions["inside"].cast<std::vector<std::pair<int, int>>>())
     options.conditions.inside.push_back({.axis = axis, .level = level});
   for (const auto& [inner, outer] : conditions["order"].cast<std::vector<std::pair<int, int>>>())
@@ -159,23 +148,16 @@ std::vector<py::bytearray> ran(const Result& result, int number, const std::stri
 }
 
 std::vector<RunRow> measured(const Result& result, int number, const std::vector<std::int64_t>& bytes,
-                             const std::string& type, const std::string& op, int iterations) {
-  const RunOptions options{
-      .bytes = bytes, .types = {element_type(type)}, .ops = {reduce_op(op)}, .iterations = iterations};
+                             const std::string& type, const std::string& op, const py::kwargs& asked) {
+  RunOptions options = run_options(asked);
+  options.bytes = bytes, options.types = {element_type(type)}, options.ops = {reduce_op(op)};
   const Point& point = point_of(result, number);
   const py::gil_scoped_release others;
   return run(result.topology, point, {}, options);
 }
 
 py::object compiled(const Result& result, int number, const std::string& target, const py::kwargs& asked) {
-  CompileOptions options{.name = keyword<std::string>(asked, "name"),
-                         .in_place = keyword<bool>(asked, "in_place"),
-                         .channels = keyword<int>(asked, "channels"),
-                         .min_bytes = keyword<std::int64_t>(asked, "min_bytes"),
-                         .max_bytes = keyword<std::int64_t>(asked, "max_bytes")};
-  require_between("channels", std::optional(options.channels), 1, 64);
-  require_between<std::int64_t>("min_bytes", options.min_bytes, 0, INT64_MAX);
-  require_between<std::int64_t>("max_bytes", options.max_bytes, 0, INT64_MAX);
+  const CompileOptions options = compile_options(asked);
   std::string known;
   for (const TargetEntry& entry : known_targets()) {
     known += (known.empty() ? "" : ", ") + entry.name;
@@ -238,32 +220,19 @@ void bind_doors(py::module_& module) {
     for (const TargetEntry& entry : known_targets()) rows.emplace_back(entry.name, entry.description);
     return rows;
   });
-  module.def(
-      "import_machine",
-      [](const std::vector<std::pair<std::string, std::string>>& files, int nodes, double error,
-         const std::string& instance, double nic_gbits, bool network_within_nodes) {
-        const ImportedMachine read =
-            import_machine(named(files), {.nodes = nodes,
-                                          .error = error,
-                                          .instance = instance,
-                                          .nic_gbits = nic_gbits,
-                                          .network_within_nodes = network_within_nodes});
-        return std::tuple(read.machine, read.report, read.json);
-      },
-      others, "files"_a, "nodes"_a, "error"_a, "instance"_a, "nic_gbits"_a, "network_within_nodes"_a);
-  module.def(
-      "discover_machine",
-      [](const std::vector<std::string>& nccl_files, int nodes, double error, const std::string& instance,
-         double nic_gbits, bool network_within_nodes) {
-        const DiscoveredMachine found =
-            discover_machine(nccl_files, {.nodes = nodes,
-                                          .error = error,
-                                          .instance = instance,
-                                          .nic_gbits = nic_gbits,
-                                          .network_within_nodes = network_within_nodes});
-        return std::tuple(found.machine.machine, found.machine.report, found.machine.json);
-      },
-      others, "nccl_files"_a, "nodes"_a, "error"_a, "instance"_a, "nic_gbits"_a, "network_within_nodes"_a);
+  module.def("import_machine",
+             [](const std::vector<std::pair<std::string, std::string>>& files, const py::kwargs& asked) {
+               const ImportQuestion question = import_question(asked);
+               const py::gil_scoped_release free;
+               const ImportedMachine read = import_machine(named(files), question);
+               return std::tuple(read.machine, read.report, read.json);
+             });
+  module.def("discover_machine", [](const std::vector<std::string>& nccl_files, const py::kwargs& asked) {
+    const ImportQuestion question = import_question(asked);
+    const py::gil_scoped_release free;
+    const ImportedMachine found = discover_machine(nccl_files, question).machine;
+    return std::tuple(found.machine, found.report, found.json);
+  });
   module.def(
       "judge",
       [](const std::string& text, const std::string& name) {

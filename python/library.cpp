@@ -1,5 +1,5 @@
-// Libraries: the file of answers, and questions that are sent to other processes. Their distribution is the
-// package's (python/chorale/library.py).
+// Libraries: the file of answers, and questions that are sent to other processes. What an executor does for one
+// question is the package's (python/chorale/library.py).
 #include <chorale/chorale.h>
 
 #include <cstdlib>
@@ -138,10 +138,43 @@ PlainAnswer cube_answered(const Topology& topology, const Collective& collective
   return {name_in(verdicts(), answer.verdict), text, answer.conflicts};
 }
 
-std::string words_of(const LibraryQuestion& question) {
-  if (question.places.empty()) return name_of(question.collective);
-  const AnswerPlace& place = question.places.front();
-  return place.machine + ", " + place.group + ", " + place.collective;
+// The answer of a Python function to a question: the text of a result, or why there is none. It may be called
+// by several threads at once.
+Searched searched(const py::object& search, const LibraryQuestion& question,
+                  const std::function<bool()>& stopped) {
+  using Told = std::pair<std::optional<std::string>, std::string>;
+  const auto told = [&] {
+    const py::gil_scoped_acquire python;
+    return search(job_of(question), py::cpp_function(stopped)).cast<Told>();
+  };
+  const auto [text, why] = told();
+  if (!text) return {.why = why};
+  return {.result = sound_result(*text, "an answer")};
+}
+
+// Without a function the search is here, in one thread.
+py::tuple built(OpenLibrary& library, const std::vector<LibraryQuestion>& questions, const py::object& search,
+                const py::object& tell) {
+  constexpr int kMostAsked = 256;  // at once: threads that wait for workers
+  std::atomic<bool> stop = false;
+  Latest<std::pair<int, int>> latest;
+  LibraryBuildOptions options{.stop = &stop, .progress = [&](int answered, int of) {
+                                latest.say({answered, of});
+                              }};
+  Search asked;
+  if (!search.is_none()) {
+    options.jobs = kMostAsked;
+    asked = [&](const LibraryQuestion& question, int, const std::function<bool()>& stopped) {
+      return searched(search, question, stopped);
+    };
+  }
+  const auto done = watched([&] { return build_library(*library.file, questions, options, asked); }, stop,
+                            [&] {
+                              if (const auto news = latest.take(); news && !tell.is_none())
+                                tell(news->first, news->second);
+                            });
+  if (done.raised) std::rethrow_exception(done.raised);
+  return py::make_tuple(done.value.there, done.value.answered, done.value.failures);
 }
 
 py::dict verified(OpenLibrary& library, std::optional<std::int64_t> conflicts) {
@@ -174,14 +207,7 @@ py::dict verified(OpenLibrary& library, std::optional<std::int64_t> conflicts) {
 
 void bind_library(py::module_& module) {
   const auto others = py::call_guard<py::gil_scoped_release>();
-  py::class_<LibraryQuestion>(module, "LibraryQuestion")
-      .def_property_readonly("job", &job_of)
-      .def_property_readonly("words", &words_of)
-      .def_property_readonly("places", [](const LibraryQuestion& question) {
-        py::list places;
-        for (const AnswerPlace& place : question.places) places.append(dict_of(place));
-        return places;
-      });
+  py::class_<LibraryQuestion>(module, "LibraryQuestion").def_property_readonly("job", &job_of);
   py::class_<OpenLibrary>(module, "AnswerFile")
       .def(py::init([](const std::string& path, bool make) {
         return OpenLibrary{.path = path, .file = open_answers(path, make)};
@@ -194,18 +220,7 @@ void bind_library(py::module_& module) {
              });
              return places;
            })
-      .def(
-          "has",
-          [](OpenLibrary& library, const LibraryQuestion& question) {
-            return has_answer(*library.file, question);
-          },
-          others)
-      .def(
-          "keep",
-          [](OpenLibrary& library, const LibraryQuestion& question, const std::string& answer) {
-            return keep_answer(*library.file, question, sound_result(answer, "an answer"));
-          },
-          others)
+      .def("build", &built)
       .def(
           "find",
           [](OpenLibrary& library, const LibraryQuestion& question) {

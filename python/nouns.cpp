@@ -33,7 +33,8 @@ std::string kind_of(const Certificate& certificate) {
 template <typename Value>
 py::object python_of(const Value& value, const FieldWords& words) {
   if constexpr (std::is_same_v<Value, int>)
-    return words.or_any && value == INT_MAX ? py::object(py::none()) : py::object(py::int_(value));
+    return words.or_any && value == INT_MAX ? py::object(py::none())
+                                            : py::object(py::int_(value == words.unstated ? 0 : value));
   else if constexpr (std::is_same_v<Value, Rate>)
     return fraction(value);
   else if constexpr (std::is_same_v<Value, Certificate>)
@@ -50,9 +51,29 @@ py::object python_of(const Value& value, const FieldWords& words) {
     return py::cast(value);
 }
 
+// A value with a class of its own, or a list of such.
+template <typename Value>
+constexpr bool is_noun = std::is_same_v<Value, Collective>;
+template <typename Value>
+requires requires {
+  Fields<Value>::all;
+}
+constexpr bool is_noun<Value> = !std::is_same_v<Value, Certificate>;  // in Python, its kind
+template <typename Value>
+constexpr bool is_nouns = false;
+template <typename Value>
+constexpr bool is_nouns<std::vector<Value>> = is_noun<Value>;
+
+template <typename Value>
+std::string class_of() {
+  return py::type::of<Value>().attr("__name__").template cast<std::string>();
+}
+
 // Its annotation in the stub.
 template <typename Value>
 std::string annotation(const FieldWords& words) {
+  if constexpr (is_noun<Value>) return class_of<Value>();
+  if constexpr (is_nouns<Value>) return "List[" + class_of<typename Value::value_type>() + "]";
   if constexpr (std::is_same_v<Value, bool>) return "bool";
   if constexpr (std::is_integral_v<Value>) return words.or_any ? "Optional[int]" : "int";
   if constexpr (std::is_same_v<Value, double>) return "float";
@@ -79,29 +100,25 @@ void bind_fields(py::class_<Type>& type) {
   fields<Type>([&](const auto& field) {
     using Value = std::remove_cvref_t<decltype(field.of(std::declval<const Type&>()))>;
     annotations[py::str(field.words.name)] = annotation<Value>(field.words);
-    type.def_property_readonly(
-        field.words.name.data(),
-        [&field](const Type& value) { return python_of(field.of(value), field.words); },
-        field.words.help.data());
+    if constexpr (is_noun<Value> || is_nouns<Value>)
+      type.def_property_readonly(
+          field.words.name.data(), [&field](const Type& value) -> const Value& { return field.of(value); },
+          field.words.help.data());
+    else
+      type.def_property_readonly(
+          field.words.name.data(),
+          [&field](const Type& value) { return python_of(field.of(value), field.words); },
+          field.words.help.data());
   });
   known_fields()[type.attr("__name__")] = annotations;
 }
 
 // By number among the switches, from 0, as files have them.
-void let_switches(Topology& topology, const std::vector<int>& which, bool Abilities::*ability) {
-  for (const int number : which) {
+void require_switches(const Topology& topology, const std::vector<int>& which) {
+  for (const int number : which)
     if (number < 0 || number >= topology.switches)
       throw InputError("Topology", "there is no switch " + std::to_string(number),
                        "count switches from 0; they are nodes after the ranks");
-    topology.abilities.resize(topology.switches);
-    topology.abilities[number].*ability = true;
-  }
-}
-std::vector<int> switches_that(const Topology& topology, bool Abilities::*ability) {
-  std::vector<int> which;
-  for (std::size_t i = 0; i < topology.abilities.size(); ++i)
-    if (topology.abilities[i].*ability) which.push_back(static_cast<int>(i));
-  return which;
 }
 
 void bind_machines(py::module_& module) {
@@ -131,13 +148,17 @@ void bind_machines(py::module_& module) {
            py::arg("reduce") = false)
       .def(
           "__eq__", [](const SharedLimit& a, const SharedLimit& b) { return a == b; }, py::is_operator());
-  py::class_<Topology>(module, "Topology",
-                       "A machine: ranks 0 .. ranks-1, switches after them, directed links, shared limits.")
+  py::class_<Topology> topology(
+      module, "Topology",
+      "A machine: ranks 0 .. ranks-1, switches after them, directed links, shared limits.");
+  bind_fields(topology);
+  topology
       .def(py::init([](std::string name, int ranks, std::vector<Link> links, std::vector<SharedLimit> limits,
                        int switches, const std::vector<int>& multicast, const std::vector<int>& reduce) {
              Topology made{std::move(name), ranks, switches, std::move(links), std::move(limits)};
-             let_switches(made, multicast, &Abilities::multicast);
-             let_switches(made, reduce, &Abilities::reduce);
+             for (const std::vector<int>& able : {multicast, reduce}) require_switches(made, able);
+             enable<&Abilities::multicast>(made, multicast);
+             enable<&Abilities::reduce>(made, reduce);
              return topology_from_json(to_json(made), "Topology");
            }),
            py::arg("name"), py::arg("ranks"), py::arg("links"),
@@ -149,16 +170,6 @@ void bind_machines(py::module_& module) {
           py::arg("text"), py::arg("name") = "machine", "Reads a machine as files have it (docs/formats.md).")
       .def(
           "to_json", [](const Topology& topology) { return to_json(topology); }, "The text of its file.")
-      .def_readonly("name", &Topology::name)
-      .def_readonly("ranks", &Topology::ranks)
-      .def_readonly("switches", &Topology::switches)
-      .def_readonly("links", &Topology::links)
-      .def_readonly("limits", &Topology::limits)
-      .def_property_readonly(
-          "multicast",
-          [](const Topology& topology) { return switches_that(topology, &Abilities::multicast); })
-      .def_property_readonly(
-          "reduce", [](const Topology& topology) { return switches_that(topology, &Abilities::reduce); })
       .def(
           "with_switches", [](const Topology& topology) { return with_switches(topology); },
           "The machine with its switches, if the links are routes through them; otherwise the machine "
@@ -279,8 +290,10 @@ void bind_results(py::module_& module) {
   py::class_<Opening> opening(module, "Opening",
                               "Rounds per chunk that are not decided, with at most 'steps' steps.");
   bind_fields(opening);
-  py::class_<Result>(module, "Result",
-                     "Algorithms for a machine and a collective, with the claims that prove them.")
+  py::class_<Result> result(module, "Result",
+                            "Algorithms for a machine and a collective, with the claims that prove them.");
+  bind_fields(result);
+  result
       .def_static(
           "from_json",
           [](const std::string& text, const std::string& name) {
@@ -303,27 +316,6 @@ void bind_results(py::module_& module) {
             return to_page(result);
           },
           "What 'chorale show --html' writes.")
-      .def_property_readonly("kind", [](const Result& result) { return name_of(result.kind); })
-      .def_readonly("topology", &Result::topology)
-      .def_readonly("collective", &Result::collective)
-      .def_readonly("complete", &Result::complete)
-      .def_property_readonly(
-          "complete_chunks",
-          [](const Result& result) {
-            return result.complete_chunks == kAnyChunks
-                       ? py::object(py::none())
-                       : py::object(py::int_(std::max(0, result.complete_chunks)));
-          },
-          "No schedule of at most this many chunks per block is better than the points; None: of any number.")
-      .def_property_readonly(
-          "stopped", [](const Result& result) { return name_of(result.stopped); },
-          "Why not all was decided; '' if all was.")
-      .def_readonly("points", &Result::points)
-      .def_readonly("claims", &Result::claims)
-      .def_readonly("openings", &Result::openings)
-      .def_readonly("space", &Result::space)
-      .def_readonly("limits", &Result::limits)
-      .def_readonly("seconds", &Result::seconds)
       .def_property_readonly(
           "rate_bound",
           [](const Result& result) {

@@ -6,22 +6,41 @@
 namespace chorale {
 namespace {
 
-py::object python_of(const OptionWords& words, std::optional<std::int64_t> value) {
+// What is asked, or the default; None where that is not to have the option.
+template <typename Owner>
+py::object python_of(const OptionRow<Owner>& row, Owner owner) {
+  const OptionWords& words = row.words;
+  if (row.member.text) return py::str(row.member.text(owner));
+  if (row.member.number) return py::float_(row.member.number(owner));
+  const std::optional<std::int64_t> value = given(row, owner);
   if (!value) return py::none();
   if (words.kind == OptionKind::Switch) return py::bool_(*value != 0);
   if (words.kind == OptionKind::Duration) return py::float_(static_cast<double>(*value) / 1000);
+  if (words.kind == OptionKind::Choice) return py::str(name_in(words.choices, *value));
   return py::int_(*value);
 }
 
-std::int64_t number_in(const py::dict& asked, const OptionWords& words) {
+std::int64_t counted_in(const py::dict& asked, const OptionWords& words) {
   const std::string name(words.name);
   if (words.kind == OptionKind::Switch) return keyword<bool>(asked, name.c_str());
+  if (words.kind == OptionKind::Choice)
+    return choice_named(words, keyword<std::string>(asked, name.c_str()), name);
   if (asked[name.c_str()].is_none() && words.unlimited) return *words.unlimited;
   if (words.kind == OptionKind::Duration)
     return milliseconds_in(words, keyword<double>(asked, name.c_str()), name);
   const auto value = keyword<std::int64_t>(asked, name.c_str());
   require_in_range(words, value, name);
   return value;
+}
+
+// The default of a number may be none that can be asked for.
+template <typename Owner>
+void take_number(const py::dict& asked, const OptionRow<Owner>& row, Owner& options) {
+  const std::string name(row.words.name);
+  const auto number = keyword<double>(asked, name.c_str());
+  Owner usual;
+  if (number != row.member.number(usual)) require_in_range(row.words, number, name);
+  row.member.number(options) = number;
 }
 
 template <typename Owner>
@@ -31,17 +50,31 @@ void take(py::dict& asked, std::span<const OptionRow<Owner>> rows, Owner& option
     if (!asked.contains(name)) continue;
     if (row.member.text)
       row.member.text(options) = keyword<std::string>(asked, name.c_str());
+    else if (row.member.number)
+      take_number(asked, row, options);
     else
-      row.member.set(options, number_in(asked, row.words));
+      row.member.set(options, counted_in(asked, row.words));
     asked.attr("pop")(name);
   }
 }
 
-// What is left is of no option.
-void take_search(py::dict& asked, FrontierOptions& options, const std::atomic<bool>& stop) {
-  take(asked, search_rows(), options);
+void require_all_taken(const py::dict& asked) {
   for (const auto& [name, unused] : asked)
     throw py::type_error("unexpected keyword argument '" + py::cast<std::string>(name) + "'");
+}
+
+template <typename Owner>
+Owner options_in(const py::kwargs& asked, std::span<const OptionRow<Owner>> rows) {
+  py::dict left = asked.attr("copy")();
+  Owner options;
+  take(left, rows, options);
+  require_all_taken(left);
+  return options;
+}
+
+void take_search(py::dict& asked, FrontierOptions& options, const std::atomic<bool>& stop) {
+  take(asked, search_rows(), options);
+  require_all_taken(asked);
   require_consistent(options, [](const OptionWords& words) { return std::string(words.name); });
   options.synthesis.limits.stop = &stop;
 }
@@ -49,9 +82,7 @@ void take_search(py::dict& asked, FrontierOptions& options, const std::atomic<bo
 template <typename Owner>
 void add(py::list& told, std::span<const OptionRow<Owner>> rows) {
   for (const OptionRow<Owner>& row : rows)
-    told.append(py::make_tuple(
-        row.words.name, row.member.text ? py::object(py::str()) : python_of(row.words, given(row, Owner())),
-        help_of(row)));
+    told.append(py::make_tuple(row.words.name, python_of(row, Owner()), help_of(row)));
 }
 
 }  // namespace
@@ -76,7 +107,20 @@ std::pair<SynthesisQuestion, FrontierOptions> synthesis_options(const py::kwargs
 
 void add_options(py::dict& job, const FrontierOptions& options) {
   for (const OptionRow<FrontierOptions>& row : question_rows())
-    job[py::str(row.words.name)] = python_of(row.words, given(row, options));
+    job[py::str(row.words.name)] = python_of(row, options);
+}
+
+PlaceOptions place_options(const py::kwargs& asked) {
+  return options_in(asked, place_rows());
+}
+RunOptions run_options(const py::kwargs& asked) {
+  return options_in(asked, run_rows());
+}
+CompileOptions compile_options(const py::kwargs& asked) {
+  return options_in(asked, compile_rows());
+}
+ImportQuestion import_question(const py::kwargs& asked) {
+  return options_in(asked, import_rows());
 }
 
 SolveLimits limits_of(const std::optional<std::int64_t>& conflicts, const std::optional<double>& time_limit,
@@ -92,11 +136,13 @@ SolveLimits limits_of(const std::optional<std::int64_t>& conflicts, const std::o
 void bind_options(py::module_& module) {
   module.def("options", [](const std::string& call) {
     py::list told;
-    if (call == "synthesize")
-      add(told, synthesis_rows());
-    else
-      add(told, frontier_rows());
-    add(told, search_rows());
+    if (call == "place") add(told, place_rows());
+    if (call == "measure") add(told, run_rows());
+    if (call == "compile") add(told, compile_rows());
+    if (call == "import_topology" || call == "discover") add(told, import_rows());
+    if (call == "synthesize") add(told, synthesis_rows());
+    if (call == "frontier") add(told, frontier_rows());
+    if (call == "synthesize" || call == "frontier") add(told, search_rows());
     return told;
   });
 }

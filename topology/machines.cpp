@@ -22,6 +22,10 @@ bool is_kind(const std::string& spec, const std::vector<CatalogueEntry>& catalog
   return std::ranges::find(known, spec.substr(0, spec.find(':'))) != known.end();
 }
 
+bool is_file(const std::string& spec_or_file) {
+  return spec_or_file.find('/') != std::string::npos || spec_or_file.ends_with(".json");
+}
+
 // As it was described.
 struct Described {
   std::optional<Topology> graph = {};
@@ -29,7 +33,7 @@ struct Described {
 };
 
 Described described(const std::string& spec_or_file) {
-  if (spec_or_file.find('/') != std::string::npos || spec_or_file.ends_with(".json")) {
+  if (is_file(spec_or_file)) {
     const std::string text = read_file(spec_or_file);
     if (parse_json(text, spec_or_file).has("hierarchy"))
       return {.levels = hierarchy_from_json(text, spec_or_file)};
@@ -48,6 +52,10 @@ const std::vector<CatalogueEntry>& machine_catalogue() {
     return both;
   }();
   return all;
+}
+
+bool is_machine(const std::string& spec_or_file) {
+  return is_file(spec_or_file) || is_kind(spec_or_file, machine_catalogue());
 }
 
 Topology load_topology(const std::string& spec_or_file, const MachineChanges& changes) {

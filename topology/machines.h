@@ -15,6 +15,9 @@ namespace chorale {
 // All that have a name, those that are built as graphs first.
 const std::vector<CatalogueEntry>& machine_catalogue();
 
+// Is it the name of one of these, with sizes or not, or of a file?
+bool is_machine(const std::string& spec_or_file);
+
 // A spec ("dgx1", "a100:4"), or a JSON file of a machine or of a hierarchy: what contains a '/' or ends in
 // ".json" is a path. Throws InputError for other names, sizes and files.
 // With changes (topology/changes.h), of the graph.

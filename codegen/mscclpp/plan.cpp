@@ -36,16 +36,18 @@ PeerOptions peers_for_mscclpp(const MscclppOptions& options) {
       .most_blocks = kMostBlocks};
 }
 
-void require_mscclpp_name(const Collective& collective, const std::string& program) {
-  if (!is_offered(collective.kind))
-    throw InputError(program, "MSCCL++ has no such collective: " + name_of(collective), "use another target");
+std::optional<Fault> without_mscclpp_name(const Collective& collective) {
+  if (is_offered(collective.kind)) return std::nullopt;
+  return Fault{.kind = Fault::Kind::Limit,
+               .words = "MSCCL++ has no name for the collective " + name_of(collective),
+               .remedy = "use another target"};
 }
 
 std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppOptions& options) {
   if (has_epilogue(*program))
     throw InputError(program->name, "MSCCL++ has no operation that applies a function to a sum (an epilogue)",
                      "use another target");
-  require_mscclpp_name(program.collective(), program->name);
+  if (const auto fault = without_mscclpp_name(program.collective())) throw InputError(program->name, *fault);
   mscclpp::WrittenPlan plan = mscclpp::plan_of(*program);
   if (plan.fault) throw InputError(program->name, *plan.fault);
   const std::string text = mscclpp::to_json({.name = program->name,

@@ -8,10 +8,12 @@
 // (codegen/mscclpp/read_plan.h) and verified (semantics/verify_peers.h).
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "codegen/passes/peer_lowering.h"
 #include "ir/collective.h"
+#include "ir/fault.h"
 #include "ir/peer_program.h"
 #include "ir/verified.h"
 
@@ -27,8 +29,8 @@ struct MscclppOptions {
 // blocks that have nothing to do with each other run concurrently).
 PeerOptions peers_for_mscclpp(const MscclppOptions& = {});
 
-// Throws InputError, which names the program, for a collective that the format has no name for.
-void require_mscclpp_name(const Collective&, const std::string& program);
+// Where the format has no name for the collective.
+std::optional<Fault> without_mscclpp_name(const Collective&);
 
 // For input and output as the program has them, in place or not. Throws InputError with what the format or
 // its executor cannot do: a limit, a custom collective.

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "codegen/passes/passes.h"
-#include "ir/error.h"
 #include "ir/promise.h"
 #include "semantics/verify_program.h"
 
@@ -25,17 +24,18 @@ void set_slices(const Collective& collective, Program& program) {
 
 }  // namespace
 
-Program apply_epilogue(const Topology& topology, const Collective& collective, Program program,
-                       const Epilogue& epilogue) {
+std::optional<Fault> apply_epilogue(const Topology& topology, const Collective& collective,
+                                    const Epilogue& epilogue, Program& program) {
   const std::vector<Completion> all = completions(topology, collective, program);
   if (all.empty())
-    throw InputError(program.name, name_of(collective) + " has no sums that an epilogue could follow",
-                     "use a reduce, reducescatter or allreduce");
+    return Fault{.kind = Fault::Kind::Limit,
+                 .words = name_of(collective) + " has no sums that an epilogue could follow",
+                 .remedy = "use a reduce, reducescatter or allreduce"};
   program.epilogue = epilogue;
   if (has_sliced_operand(epilogue)) set_slices(collective, program);
   for (const Completion& each : all)
     program.ranks[each.rank].blocks[each.block].instructions[each.instruction].does.position = each.position;
-  return program;
+  return std::nullopt;
 }
 
 }  // namespace chorale

@@ -16,6 +16,7 @@
 #include "ir/program.h"
 #include "ir/schedule.h"
 #include "ir/verified.h"
+#include "semantics/verified.h"
 
 namespace chorale {
 
@@ -38,17 +39,21 @@ struct LoweringOptions {
 // becomes, each once. Its messages are numbered in the order of the schedule's sends, and without serialized
 // ports and what is in place, epoch s is step s.
 //
-// Throws InputError where a custom collective gives a chunk positions that make it another piece of its block
+// A fault where a custom collective gives a chunk positions that make it another piece of its block
 // in the input than in the output, where nothing is added that an epilogue could follow or its tensors do not
 // lie where sums are completed, and where the target cannot hold any form of the program.
 template <typename Form = Program>
+Verification<Form> try_lower(const Verified<Schedule>&, const LoweringOptions& = {});
+template <>
+Verification<Program> try_lower(const Verified<Schedule>&, const LoweringOptions&);
+template <>
+Verification<BlockProgram> try_lower(const Verified<Schedule>&, const LoweringOptions&);
+template <>
+Verification<PeerProgram> try_lower(const Verified<Schedule>&, const LoweringOptions&);
+
+// The same; throws InputError where there is none.
+template <typename Form = Program>
 Verified<Form> lower(const Verified<Schedule>&, const LoweringOptions& = {});
-template <>
-Verified<Program> lower(const Verified<Schedule>&, const LoweringOptions&);
-template <>
-Verified<BlockProgram> lower(const Verified<Schedule>&, const LoweringOptions&);
-template <>
-Verified<PeerProgram> lower(const Verified<Schedule>&, const LoweringOptions&);
 
 // By position of a chunk in the inputs: the ranks that complete its sum, by adding, of a program of any form
 // with an epilogue; others get it from them. A function that keeps state with the elements (an optimizer with

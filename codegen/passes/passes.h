@@ -4,6 +4,7 @@
 
 #include "ir/collective.h"
 #include "ir/epilogue.h"
+#include "ir/fault.h"
 #include "ir/program.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -43,10 +44,10 @@ Program reuse_scratch(Program);
 Program in_place(const Collective&, Program);
 
 // Each operation that completes a sum applies the function to it; what is sent on is the value after it. The
-// passes that follow keep it with the operation, whatever that is fused with. Throws InputError where nothing
-// is added. Tensors that lie like the outputs require sums that are completed there, which the verifier
+// passes that follow keep it with the operation, whatever that is fused with. A fault where nothing is added.
+// Tensors that lie like the outputs require sums that are completed there, which the verifier
 // checks.
-Program apply_epilogue(const Topology&, const Collective&, Program, const Epilogue&);
+std::optional<Fault> apply_epilogue(const Topology&, const Collective&, const Epilogue&, Program&);
 
 // Port serialization: messages of a step that share a port go one after the other.
 //

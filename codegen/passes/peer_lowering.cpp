@@ -19,7 +19,6 @@
 #include "codegen/passes/events.h"
 #include "codegen/passes/hops.h"
 #include "codegen/passes/lanes.h"
-#include "ir/error.h"
 
 namespace chorale {
 namespace {
@@ -156,12 +155,6 @@ Verification<PeerProgram> try_to_peers(const Verified<Program>& program, const P
   Verification<PeerProgram> result = verify(program, std::move(draft.program));
   if (result.fault) throw std::logic_error("to_peers: " + result.fault->words);
   return result;
-}
-
-Verified<PeerProgram> to_peers(const Verified<Program>& program, const PeerOptions& options) {
-  Verification<PeerProgram> result = try_to_peers(program, options);
-  if (result.fault) throw InputError(program->name, *result.fault);
-  return std::move(*result.accepted);
 }
 
 }  // namespace chorale

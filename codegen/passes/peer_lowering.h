@@ -30,7 +30,4 @@ namespace chorale {
 // removes.
 Verification<PeerProgram> try_to_peers(const Verified<Program>&, const PeerOptions& = {});
 
-// The same; throws InputError where there is none.
-Verified<PeerProgram> to_peers(const Verified<Program>&, const PeerOptions& = {});
-
 }  // namespace chorale

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "codegen/passes/block_passes.h"
-#include "ir/error.h"
 #include "semantics/verify_blocks.h"
 
 namespace chorale {
@@ -140,12 +139,6 @@ Verification<BlockProgram> fitted(const Verified<Program>& program, const Progra
 Verification<BlockProgram> try_relax(const Verified<Program>& program, const RelaxOptions& options) {
   const Program steps = options.sums_in_place ? with_sums_in_place(*program) : *program;
   return options.excess ? fitted(program, steps, options) : relaxed(program, steps, options);
-}
-
-Verified<BlockProgram> relax(const Verified<Program>& program, const RelaxOptions& options) {
-  Verification<BlockProgram> result = try_relax(program, options);
-  if (result.fault) throw InputError(program->name, *result.fault);
-  return std::move(*result.accepted);
 }
 
 }  // namespace chorale

@@ -14,7 +14,4 @@ namespace chorale {
 // not deep enough (Deadlock), or where the collective cannot be done in place.
 Verification<BlockProgram> try_relax(const Verified<Program>&, const RelaxOptions& = {});
 
-// The same; throws InputError where there is none.
-Verified<BlockProgram> relax(const Verified<Program>&, const RelaxOptions& = {});
-
 }  // namespace chorale

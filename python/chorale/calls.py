@@ -19,7 +19,8 @@ from chorale.errors import InputError
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from chorale._chorale import _FrontierOptions as FrontierOptions, _SynthesisOptions as SynthesisOptions
+    from chorale._chorale import (_CompileOptions as CompileOptions, _FrontierOptions as FrontierOptions, _ImportOptions as ImportOptions,
+                                  _PlaceOptions as PlaceOptions, _RunOptions as RunOptions, _SynthesisOptions as SynthesisOptions)
 
 Machine = Union[Topology, str, "os.PathLike[str]"]
 Asked = Union[Collective, str, "os.PathLike[str]"]
@@ -123,23 +124,22 @@ def communication(name: File, machine: Machine, root: Optional[int] = None, orde
                                   _lists("groups", groups), _lists("counts", counts))
 
 
-def import_topology(*files: File, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0,
-                    network_within_nodes: bool = False) -> Imported:
-    """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim
-    (docs/topologies.md). Several files are nodes; `nodes` is the number of copies of one. With
-    `network_within_nodes` GPUs of one node also have paths through the network to each other, beside
-    NVLink or xGMI."""
+@_with_options("import_topology")
+def import_topology(*files: File, **options: Unpack[ImportOptions]) -> Imported:
+    """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim (docs/topologies.md).
+    Several files are nodes."""
     texts = [(os.fspath(file), _text(file)) for file in files]
-    read, report, details = _chorale.import_machine(texts, nodes, error, instance, nic_gbits, network_within_nodes)
+    read, report, details = _chorale.import_machine(texts, **options)
     return Imported(read, report, json.loads(details))
 
 
-def discover(*, nodes: int = 1, error: float = 0.05, instance: str = "", nic_gbits: float = 0, network_within_nodes: bool = False) -> Imported:
-    """The machine that this process is on: by files of NCCL, if the environment names one, by nvidia-smi, or
-    by hwloc. Numbers as of import_topology."""
+@_with_options("discover")
+def discover(**options: Unpack[ImportOptions]) -> Imported:
+    """The machine that this process is on: by files of NCCL, if the environment names one, by nvidia-smi, or by hwloc. Options as of
+    import_topology."""
     named = [os.environ.get("NCCL_TOPO_DUMP_FILE", ""), os.environ.get("NCCL_TOPO_FILE", ""), "/var/run/nvidia-topologyd/virtualTopology.xml"]
     files = [file for file in named if os.path.isfile(file)]
-    found, report, details = _chorale.discover_machine(files, nodes, error, instance, nic_gbits, network_within_nodes)
+    found, report, details = _chorale.discover_machine(files, **options)
     return Imported(found, report, json.loads(details))
 
 
@@ -226,18 +226,18 @@ def run(result: Result, arrays: Sequence[Any], *, point: int = 0, op: str = "sum
     return with_numpy.run(result, arrays, point, op)
 
 
+@_with_options("measure")
 def measure(result: Result, bytes: Iterable[int], *, point: int = 0, type: str = "float32", op: str = "sum",
-            iterations: int = 20) -> List[_chorale.RunRow]:
-    """Times of a point on test data, the ranks as threads: a row for each size of a block. Every element is
-    checked (`wrong` is 0)."""
-    return _chorale.measure(result, point, list(bytes), type, op, iterations)
+            **options: Unpack[RunOptions]) -> List[_chorale.RunRow]:
+    """Times of a point on test data, the ranks as threads: a row for each size of a block. Every element is checked
+    (`wrong` is 0)."""
+    return _chorale.measure(result, point, list(bytes), type, op, **options)
 
 
-def compile(result: Result, target: str, *, point: int = 0, name: str = "", in_place: bool = False, channels: int = 1, min_bytes: int = 0,
-            max_bytes: int = 0) -> Compiled:
+@_with_options("compile")
+def compile(result: Result, target: str, *, point: int = 0, **options: Unpack[CompileOptions]) -> Compiled:
     """A point as a program of a target (targets() lists them); nothing is written before Compiled.write()."""
-    return Compiled(*_chorale.compile(result, point, target, name=name, in_place=in_place, channels=channels, min_bytes=min_bytes,
-                                      max_bytes=max_bytes))
+    return Compiled(*_chorale.compile(result, point, target, **options))
 
 
 def targets() -> Dict[str, str]:
@@ -251,30 +251,24 @@ def hierarchy(name: File, *, without_links: Iterable[str] = (), without_ranks: I
     return _chorale.hierarchy(os.fspath(name), **_changes(without_links, without_ranks, degraded))
 
 
+@_with_options("place")
 def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File, None] = None, *, axes: Optional[Mapping[str, int]] = None,
-          reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4, algorithm: str = "auto",
-          rules: str = "full", top: int = 10, strategies: int = 1, inside: Iterable[Tuple[str, str]] = (),
-          order: Iterable[Tuple[str, str]] = (), memory: Iterable[Tuple[str, Sequence[str], float, float]] = (),
-          by_sat: bool = False, synthesis: str = "reduction") -> Ranking:
+          reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4,
+          inside: Iterable[Tuple[str, str]] = (), order: Iterable[Tuple[str, str]] = (),
+          memory: Iterable[Tuple[str, Sequence[str], float, float]] = (), **options: Unpack[PlaceOptions]) -> Ranking:
     """Where the parallel axes of a job go, best first, and how to reduce over them.
 
-    Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template
-    axes={"tensor": 8} fixes sizes, and the others are chosen), or axes={"data": 4, "tensor": 8}, what is
-    reduced over, and how many bytes each device contributes. Conditions: inside=[("tensor", "node")],
-    order=[("inner", "outer")], memory=[("node", ["tensor"], bytes of a shard, room)]. `synthesis` is the
-    hierarchy over which strategies are written (docs/placement.md). Ctrl-C raises chorale.Interrupted with
-    what was priced."""
+    Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template axes={"tensor": 8} fixes sizes, and
+    the others are chosen), or axes={"data": 4, "tensor": 8}, what is reduced over, and
+    how many bytes each device contributes. Conditions: inside=[("tensor", "node")], order=[("inner", "outer")],
+    memory=[("node", ["tensor"], bytes of a shard, room)] (docs/placement.md). Ctrl-C raises chorale.Interrupted with what was priced."""
     levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(os.fspath(hierarchy), **_changes((), (), ()))
     asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
-    for option, value, known in (("algorithm", algorithm, ("ring", "tree", "auto")), ("rules", rules, ("paper", "full")),
-                                 ("synthesis", synthesis, ("system", "columns", "rows", "reduction"))):
-        if value not in known:
-            raise InputError(f"{option}: {value!r} is not known; use one of {', '.join(known)}")
     axis = _numbers("axis", [row["name"] for row in asked.get("axes", [])])
     level = _numbers("level", [name for name, _ in levels.levels])
     conditions = {"inside": [(axis(a), level(b)) for a, b in inside], "order": [(axis(a), axis(b)) for a, b in order],
                   "memory": [(level(a), sorted(axis(each) for each in b), float(c), float(d)) for a, b, c, d in memory]}
-    return _chorale.place(levels, json.dumps(asked), algorithm, rules, top, strategies, conditions, by_sat, synthesis)
+    return _chorale.place(levels, json.dumps(asked), conditions, **options)
 
 
 def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:

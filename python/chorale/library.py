@@ -8,7 +8,8 @@ import concurrent.futures
 import multiprocessing
 import os
 import pathlib
-from typing import TYPE_CHECKING, Any, Callable, Deque, Dict, Iterable, List, NamedTuple, Optional, Sequence, Union
+import threading
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from chorale import _chorale
 from chorale._chorale import Result
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from chorale._chorale import _FrontierOptions as FrontierOptions
+
+SECONDS_BETWEEN_LOOKS = 0.2  # of a search that waits for its workers, at whether it is to stop
 
 Executor = Union[concurrent.futures.Executor, Callable[[], concurrent.futures.Executor]]
 
@@ -160,116 +163,113 @@ def processes(jobs: int) -> Callable[[], concurrent.futures.Executor]:
 
 def build(spec: File, file: File, executor: Optional[Executor] = None, *, retries: int = 3,
           tell: Optional[Callable[[int, int], Any]] = None) -> Built:
-    """Answers what the file `spec` asks for (docs/formats.md) and `file` has not. Workers of the executor
-    search, and this process alone writes, each answer when it is there; without an executor it is one
-    thread. An executor that breaks when a worker dies, as that of processes does, is to be given as a
-    function that makes one: it is made again, and what was not answered is asked again, up to `retries`
-    times per question. `tell` is called with how many are answered, of how many."""
-    if executor is None:
-        executor = lambda: concurrent.futures.ThreadPoolExecutor(1)  # noqa: E731
+    """Answers what the file `spec` asks for (docs/formats.md) and `file` has not. Workers of the executor search, and this process
+    alone writes, each answer when it is there; without an executor it is one thread. An executor that breaks when a worker dies, as that of processes does, is to be given
+    as a function that makes one: it is made anew, and what was not answered is asked again, up to `retries` times a question.
+    `tell` is called with how many are answered, of how many."""
     questions = _chorale.library_questions(_text(spec), os.fspath(spec))
-    library = Library(file, make=True)
-    left = [i for i, question in enumerate(questions) if not library._file.has(question)]
-    work = _Work(questions, library, len(questions) - len(left), retries, tell)
-    for i in left:
-        work.ask(i)
-    while work.waiting:
-        made = executor() if callable(executor) and not isinstance(executor, concurrent.futures.Executor) else executor
-        broken = work.go_on(made)
-        if made is not executor:
-            made.shutdown()
-        elif broken:
-            work.why.update((task[0], "the executor is broken") for task in work.waiting)
-            break
-    why = work.why
-    return Built(work.there, work.answered, [f"{questions[i].words}: {why[i]}" for i in sorted(why)])
+    opened = Library(file, make=True)._file
+    if executor is None:
+        return Built(*opened.build(questions, None, tell))
+    workers = _Workers(executor)
+    built = Built(*opened.build(questions, lambda job, stopped: _Search(workers, retries, stopped).answer(job), tell))
+    workers.shutdown()
+    return built
 
 
-class _Work:
-    """What is to be done, as tasks: (question,), a search, and (question, hard question, cube). A search that
-    comes back with hard questions is asked again when all their cubes are answered, and then with these
-    answers."""
+class _Workers:
+    """The executor of several threads; where it can be made, another one in the place of one that is broken."""
 
-    def __init__(self, questions: Sequence[Any], library: Library, there: int, retries: int, tell: Optional[Callable[[int, int], Any]]) -> None:
-        self.questions, self.library, self.there, self.retries, self.tell = questions, library, there, retries, tell
-        self.answered, self.why = 0, {}  # type: int, Dict[int, str]
-        self.waiting: Deque[Any] = collections.deque()  # tasks that nobody has
-        self.tries: Dict[Any, int] = {}
-        self.cut: Dict[int, List[Hard]] = {}  # by question, what others have answered of it
-        self.open: Dict[int, int] = {}  # by question, cubes without an answer
+    def __init__(self, executor: Executor) -> None:
+        self.make = None if isinstance(executor, concurrent.futures.Executor) else executor
+        self.current = executor if isinstance(executor, concurrent.futures.Executor) else executor()
+        self.lock = threading.Lock()
 
-    def ask(self, i: int) -> None:
-        self.waiting.append((i,))
+    def submit(self, *task: Any) -> Tuple[concurrent.futures.Future[Any], concurrent.futures.Executor]:
+        while True:
+            executor = self.current
+            try:
+                return executor.submit(*task), executor
+            except concurrent.futures.BrokenExecutor:
+                self.replace(executor)
 
-    def go_on(self, executor: concurrent.futures.Executor) -> bool:
-        """Until nothing is left, or the executor is broken: then True, and what was not answered is
-        waiting."""
+    def replace(self, broken: concurrent.futures.Executor) -> None:
+        with self.lock:
+            if self.make is None:
+                raise _Open("the executor is broken")
+            if self.current is broken:
+                broken.shutdown(wait=False)
+                self.current = self.make()
+
+    def shutdown(self) -> None:
+        if self.make is not None:
+            self.current.shutdown()
+
+
+class _Open(Exception):
+    """Why a question has no answer."""
+
+
+class _Search:
+    """Of one question, by tasks of workers: the search, and the cubes of the hard questions that it comes back with; then the search again,
+    with their answers."""
+
+    def __init__(self, workers: _Workers, retries: int, stopped: Callable[[], bool]) -> None:
+        self.workers, self.retries, self.stopped = workers, retries, stopped
+
+    def answer(self, job: Dict[str, Any]) -> Tuple[Optional[str], str]:
+        """The text of a result, or why there is none."""
+        cut: List[Hard] = []
+        try:
+            while True:
+                found = self.done({(): (answer, job, cut)})[()]
+                if isinstance(found, str):
+                    return found, ""
+                cubes = self.done({(i, n): (cube, job, hard, n) for i, hard in enumerate(found) for n in range(len(hard["cubes"]))})
+                cut += [dict(hard, answers=[cubes[i, n] for n in range(len(hard["cubes"]))]) for i, hard in enumerate(found)]
+        except (InputError, _Open) as error:
+            return None, str(error)
+
+    def done(self, tasks: Dict[Any, Any]) -> Dict[Any, Any]:
+        """What the tasks, by key, give."""
+        waiting, tries = list(tasks), collections.Counter()  # type: List[Any], collections.Counter[Any]
         running: Dict[concurrent.futures.Future[Any], Any] = {}
-        broken = False
-        while running or (self.waiting and not broken):
-            while self.waiting and not broken:
-                task = self.waiting.popleft()
-                try:
-                    running[self._begun(executor, task)] = task
-                except concurrent.futures.BrokenExecutor:
-                    self.waiting.appendleft(task)
-                    broken = True
-            done, _ = concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED)
-            for future in done:
-                task = running.pop(future, None)
-                if task is None:  # called off, by what came with it
+        results: Dict[Any, Any] = {}
+        while len(results) < len(tasks):
+            for key in waiting:
+                future, executor = self.workers.submit(*tasks[key])
+                running[future] = key, executor
+            waiting = []
+            finished, _ = concurrent.futures.wait(running, SECONDS_BETWEEN_LOOKS, concurrent.futures.FIRST_COMPLETED)
+            if self.stopped():
+                raise _Open("stopped")
+            for future in finished:
+                if future not in running:  # called off, by what came with it
                     continue
+                key, executor = running.pop(future)
                 try:
-                    self._take(task, future.result())
-                    self._call_off_after(task, running, executor)
-                except InputError as error:
-                    self.why[task[0]] = str(error)
+                    results[key] = future.result()
+                except InputError:
+                    raise
                 except Exception as error:  # a worker died, or what it was sent or sent back was lost
-                    broken = broken or isinstance(error, concurrent.futures.BrokenExecutor)
-                    self.tries[task] = self.tries.get(task, 0) + 1
-                    if self.tries[task] > self.retries:
-                        self.why[task[0]] = f"given up after {self.tries[task]} times: {error!r}"
-                    else:
-                        self.waiting.append(task)
-            if self.tell and done:
-                self.tell(self.there + self.answered, len(self.questions))
-        return broken
+                    tries[key] += 1
+                    if tries[key] > self.retries:
+                        raise _Open(f"given up after {tries[key]} times: {error!r}") from error
+                    if isinstance(error, concurrent.futures.BrokenExecutor):
+                        self.workers.replace(executor)
+                    waiting.append(key)
+                else:
+                    self.call_off_after(key, results, running)
+        return results
 
-    def _call_off_after(self, task: Any, running: Dict[concurrent.futures.Future[Any], Any], executor: concurrent.futures.Executor) -> None:
-        """Of a question the first cube with a schedule is taken, so those after it need no answer. Dask's
-        futures are left to end, since it logs errors where they are cancelled."""
-        ours = isinstance(executor, (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor))
-        if len(task) < 3 or self.cut[task[0]][task[1]]["answers"][task[2]][0] != "sat":
+    def call_off_after(self, key: Any, results: Dict[Any, Any], running: Dict[concurrent.futures.Future[Any], Any]) -> None:
+        """Of a question the first cube with a schedule is taken, so those after it need no answer. Dask's futures are left to end, since it
+        logs errors where they are cancelled."""
+        if not key or results[key][0] != "sat":
             return
-        for future, other in list(running.items()):
-            if other[:2] == task[:2] and other[2] > task[2]:
+        for future, (other, executor) in list(running.items()):
+            if other[0] == key[0] and other[1] > key[1]:
                 running.pop(future)
-                if ours:
+                if isinstance(executor, (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor)):
                     future.cancel()
-                self._take(other, ("unknown", "", 0))
-
-    def _begun(self, executor: concurrent.futures.Executor, task: Any) -> concurrent.futures.Future[Any]:
-        job = self.questions[task[0]].job
-        if len(task) == 1:
-            return executor.submit(answer, job, self.cut.get(task[0], ()))
-        hard = self.cut[task[0]][task[1]]
-        return executor.submit(cube, job, {key: value for key, value in hard.items() if key != "answers"}, task[2])
-
-    def _take(self, task: Any, found: Any) -> None:
-        i = task[0]
-        if len(task) == 3:
-            self.cut[i][task[1]]["answers"][task[2]] = found
-            self.open[i] -= 1
-            if self.open[i] == 0:
-                self.ask(i)
-        elif isinstance(found, str):
-            if self.library._file.keep(self.questions[i], found):
-                self.answered += 1
-            else:
-                self.why[i] = "not answered within the limits"
-        else:
-            known = self.cut.setdefault(i, [])
-            for hard in found:
-                known.append(dict(hard, answers=[("unknown", "", 0)] * len(hard["cubes"])))
-                self.waiting += [(i, len(known) - 1, number) for number in range(len(hard["cubes"]))]
-            self.open[i] = sum(len(hard["cubes"]) for hard in found)
+                results[other] = ("unknown", "", 0)

@@ -34,16 +34,17 @@ inline Program serialize_ports(const Topology& topology, const Collective& colle
 inline Program with_epilogue(const Topology& topology, const Collective& collective, const Program& program,
                              const Epilogue& epilogue = {}) {
   Program p = program;
-  return checked(topology, collective, apply_epilogue(topology, collective, std::move(p), epilogue));
+  if (const auto fault = apply_epilogue(topology, collective, epilogue, p)) throw InputError(p.name, *fault);
+  return checked(topology, collective, p);
 }
 
 inline BlockProgram relax(const Collective& collective, const Program& program,
                           const RelaxOptions& options = {}) {
-  return *relax(unverified(program, collective), options);
+  return *try_relax(unverified(program, collective), options).accepted.value();
 }
 inline PeerProgram to_peers(const Collective& collective, const Program& program,
                             const PeerOptions& options = {}) {
-  return *to_peers(unverified(program, collective), options);
+  return *try_to_peers(unverified(program, collective), options).accepted.value();
 }
 
 }  // namespace chorale

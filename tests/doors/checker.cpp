@@ -38,14 +38,11 @@ std::string checked(const std::string& text) {
 // As placement/check_ranking.cpp has to take it from a file.
 std::string placed(const std::string& text) {
   const Ranking asked = ranking_from_json(text, "file");
-  PlaceOptions options{.algorithm = asked.algorithm == "ring"   ? Algorithm::Ring
-                                    : asked.algorithm == "tree" ? Algorithm::Tree
-                                                                : Algorithm::Auto,
-                       .rules = asked.rules == "paper" ? Rules::Paper : Rules::Full,
+  PlaceOptions options{.algorithm = value_in(algorithms(), asked.algorithm).value(),
+                       .rules = value_in(strategy_rules(), asked.rules).value(),
+                       .synthesis = value_in<SynthesisKind>(kSynthesisChoices, asked.synthesis).value(),
                        .top = std::max<int>(1, static_cast<int>(asked.best.size())),
                        .conditions = asked.conditions};
-  for (const SynthesisKind kind : kSynthesisChoices)
-    if (asked.synthesis == name(kind)) options.synthesis = kind;
   for (const RankedMatrix& ranked : asked.best)
     for (const ReductionRanking& reduction : ranked.reductions)
       options.strategies = std::max<int>(options.strategies, static_cast<int>(reduction.strategies.size()));

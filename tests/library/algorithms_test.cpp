@@ -57,11 +57,12 @@ class Library : public ::testing::Test {
                                  ::testing::UnitTest::GetInstance()->current_test_info()->name();
 };
 
-// Instead of the recipe, which libraries do not have.
-Verified<Program> named(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
+// In the place of the recipe, which libraries do not have.
+Verification<Program> named(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
   const Collective& collective = schedule.collective();
-  return unverified(Program{.collective = collective.kind, .steps = static_cast<int>(schedule->steps.size())},
-                    collective);
+  return {.accepted = unverified(
+              Program{.collective = collective.kind, .steps = static_cast<int>(schedule->steps.size())},
+              collective)};
 }
 
 constexpr CollectiveCall kAsked{.collective = CollectiveKind::Allgather, .ranks = 2, .block_bytes = 1000};
@@ -106,10 +107,10 @@ TEST_F(Library, LongMessagesAreSerialized) {
 TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
   Algorithms library(write("a.json", to_json(exchange())));
   int refused = 0;
-  const auto refusing = [&](const Verified<Schedule>& s, bool serialize_ports) {
+  const auto refusing = [&](const Verified<Schedule>& s, bool serialize_ports) -> Verification<Program> {
     if (s->steps.size() == 1) {
       ++refused;
-      throw InputError("a point", "cannot be lowered");
+      return {.fault = Fault{.words = "cannot be lowered"}};
     }
     return named(s, serialize_ports);
   };
@@ -122,8 +123,8 @@ TEST_F(Library, TakesTheNextWhereTheFastestCannotBeLowered) {
     EXPECT_THAT(why, HasSubstr("cannot be lowered"));
   }
   EXPECT_EQ(refused, 1);
-  const auto never = [](const Verified<Schedule>&, bool) -> Verified<Program> {
-    throw InputError("a point", "cannot be lowered");
+  const auto never = [](const Verified<Schedule>&, bool) -> Verification<Program> {
+    return {.fault = Fault{.words = "cannot be lowered"}};
   };
   Algorithms other(directory_);
   EXPECT_TRUE(other.has(kAsked, why));  // as all ranks report that loaded the same
@@ -224,13 +225,14 @@ Result along_a_line(Rank root) {
 }
 
 // What is to be lowered has been verified, its ranks called otherwise or not.
-Verified<Program> judged(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
+Verification<Program> judged(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
   const Collective& collective = schedule.collective();
   EXPECT_TRUE(violations(schedule.topology(), collective, *schedule).empty());
-  return unverified(Program{.collective = collective.kind,
-                            .steps = static_cast<int>(schedule->steps.size()),
-                            .ranks = std::vector<RankProgram>(collective.root + 1)},  // to be seen outside
-                    collective);
+  return {.accepted = unverified(
+              Program{.collective = collective.kind,
+                      .steps = static_cast<int>(schedule->steps.size()),
+                      .ranks = std::vector<RankProgram>(collective.root + 1)},  // to be seen outside
+              collective)};
 }
 
 TEST_F(Library, AnotherRootIsServedWhereASymmetryCarriesTheOneThatIsThere) {

@@ -55,7 +55,7 @@ Question random_question(std::mt19937& random) {
       if (below(2)) q.job.reductions[r].after = below(2) ? std::vector<int>{} : std::vector<int>{r - 1};
   q.options = {.algorithm = std::vector{Algorithm::Ring, Algorithm::Tree, Algorithm::Auto}[below(3)],
                .rules = below(2) ? Rules::Paper : Rules::Full,
-               .synthesis = kSynthesisChoices[1 + random() % 3],
+               .synthesis = kSynthesisChoices[1 + random() % 3].value,
                .top = 1 + below(4),
                .strategies = 1 + below(4)};
   if (below(3) == 0) q.options.conditions.order.push_back({.inner = 1, .outer = 0});

@@ -242,7 +242,8 @@ TEST(SynthesisHierarchies, EachIsSearchedWhole) {
           synthesis_hierarchy(c.hierarchy, c.axes, c.matrix, axes, kind), c.matrix, reduced, c.devices, 4);
       std::erase_if(tried,
                     [&](const LoweredStrategy& each_one) { return broadcasts_unevenly(each_one, reduced); });
-      ASSERT_EQ(searched, tried) << to_text(c.matrix) << " reducing axis " << axes[0] << ", " << name(kind);
+      ASSERT_EQ(searched, tried) << to_text(c.matrix) << " reducing axis " << axes[0] << ", "
+                                 << name_of(kind);
       found[kind] += searched.empty() ? 0 : 1;
     }
   }
@@ -271,11 +272,11 @@ TEST(SynthesisHierarchies, ARicherOneIsNeverWorse) {
       continue;
     double before = std::numeric_limits<double>::infinity();
     std::vector<long long> counts;
-    for (const SynthesisKind kind : kSynthesisChoices) {
+    for (const auto& [kind, name] : kSynthesisChoices) {
       const ReductionRanking ranking = rank_strategies(c.hierarchy, job, 0, c.matrix, {.synthesis = kind});
       const double us = ranking.strategies.empty() ? std::numeric_limits<double>::infinity()
                                                    : ranking.strategies.front().us;
-      EXPECT_LE(us, before * (1 + 1e-12)) << to_text(c.matrix) << ", " << name(kind);
+      EXPECT_LE(us, before * (1 + 1e-12)) << to_text(c.matrix) << ", " << name;
       better += us < before && std::isfinite(before);
       none += std::isinf(us);
       before = us;

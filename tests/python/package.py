@@ -176,7 +176,7 @@ class SameAnswers(unittest.TestCase):
             self.assertEqual((WORK / "placed" / name).read_text().splitlines()[1:], text.splitlines()[1:], name)
         columns = chorale.place("a100:4", **asked, synthesis="columns")
         self.assertEqual(json.loads(columns.to_json())["synthesis"], "columns")
-        with self.assertRaisesRegex(chorale.InputError, "synthesis: 'rox'"):
+        with self.assertRaisesRegex(chorale.InputError, "synthesis: unknown value 'rox'"):
             chorale.place("a100:4", **asked, synthesis="rox")
         job = SOURCE / "examples/gpt3-175b.json"
         template = SOURCE / "examples/gpt-22b-sizes.json"
@@ -551,13 +551,6 @@ class Stubs(unittest.TestCase):
                 self.assertEqual(members, public(getattr(chorale, name)), name)
 
     def test_fields_are_said_once(self):
-        stub = {node.name: {each.name: ast.unparse(each.returns) for each in node.body if isinstance(each, ast.FunctionDef) and each.returns}
-                for node in ast.parse((pathlib.Path(chorale.__file__).parent / "_chorale.pyi").read_text()).body if isinstance(node, ast.ClassDef)}
-        self.assertLess({"Claim", "Link", "Opening", "Point", "SearchLimits", "SharedLimit", "SizeRow"}, set(chorale._chorale._fields))
-        for name, annotations in chorale._chorale._fields.items():
-            for field, annotation in annotations.items():
-                with self.subTest(name + "." + field):
-                    self.assertEqual(stub[name][field], annotation)
         open_result = chorale.frontier("dgx1", "allgather", max_chunks=1, conflicts=0, use_bounds=False)
         told = json.loads(open_result.to_json())
         self.assertEqual({**told["space"], **told["limits"]}, {
@@ -565,19 +558,13 @@ class Stubs(unittest.TestCase):
         self.assertEqual([opening["steps"] for opening in told["openings"]], [opening.steps for opening in open_result.openings])
 
     def test_options_are_said_once(self):
-        """Signatures and help are by the rows of the options; the stub has the same names, and None where
-        there is a default of none."""
-        folder = pathlib.Path(chorale.__file__).parent
-        stub = {node.name: {each.target.id: ast.unparse(each.annotation) for each in node.body}
-                for node in ast.parse((folder / "_chorale.pyi").read_text()).body
-                if isinstance(node, ast.ClassDef) and node.name.endswith("Options")}
-        for call, name in [(chorale.frontier, "_FrontierOptions"), (chorale.synthesize, "_SynthesisOptions")]:
+        """Signatures and help are by the rows of the options, as is the stub (docs/described.py)."""
+        for call in (chorale.frontier, chorale.synthesize, chorale.place, chorale.measure, chorale.compile, chorale.import_topology,
+                     chorale.discover):
             known = chorale._chorale.options(call.__name__)
-            declared = {**stub[name], **stub["_SearchOptions"]}
-            self.assertEqual(list(declared), [option for option, _, _ in known])
+            self.assertGreater(len(known), 3)
             for option, default, words in known:
                 with self.subTest(option):
-                    self.assertEqual(declared[option].startswith("Optional"), default is None)
                     self.assertEqual(inspect.signature(call).parameters[option].default, default)
                     self.assertIn(f"{option}: {words}", call.__doc__)
 

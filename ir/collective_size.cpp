@@ -1,0 +1,64 @@
+#include "ir/collective_size.h"
+
+#include <fmt/format.h>
+
+#include <string>
+
+#include "ir/limits.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostChunksPerBlock = 1 << 22;
+
+std::optional<Fault> beyond_memory(int chunks, int ranks, double bytes) {
+  constexpr double kMiB = 1 << 20;
+  if (bytes <= kMostCollectiveBytes) return std::nullopt;
+  return Fault{.kind = Fault::Kind::Size,
+               .words = fmt::format("{} chunks a block for {} ranks would take {:.0f} MiB", chunks, ranks,
+                                    bytes / kMiB),
+               .remedy = fmt::format("use fewer: {:.0f} MiB is the most", kMostCollectiveBytes / kMiB)};
+}
+
+// How many pairs (s, d) have a block, and how many ranks one names.
+struct Pairs {
+  double sources = 1, destinations = 1, named = 0;
+};
+
+Pairs pairs_of(CollectiveKind kind, double ranks) {
+  const CollectiveRow& row = row_of(kind);
+  Pairs pairs;
+  if (row.before == Who::Each) pairs.sources = ranks;
+  if (row.after == Who::Each) pairs.destinations = ranks;
+  for (const Who who : {row.before, row.after}) pairs.named += who == Who::All ? ranks : 1;
+  return pairs;
+}
+
+}  // namespace
+
+std::optional<Fault> flaw(CollectiveKind kind, int ranks, int chunks, Rank root) {
+  const auto size = [](const std::string& words, const std::string& remedy) {
+    return Fault{.kind = Fault::Kind::Size, .words = words, .remedy = remedy};
+  };
+  if (ranks < 1) return size(std::to_string(ranks) + " ranks", "use at least 1");
+  if (chunks < 1) return size(std::to_string(chunks) + " chunks", "use at least 1");
+  if (root < 0 || root >= ranks)
+    return size("root " + std::to_string(root) + " is not a rank", "use 0 to " + std::to_string(ranks - 1));
+  const Pairs pairs = pairs_of(kind, ranks);
+  const double count = pairs.sources * pairs.destinations * chunks;
+  // Positions are dense: each rank that a chunk names has one.
+  return beyond_memory(chunks, ranks, bytes_of(count, ranks, count * pairs.named));
+}
+
+std::optional<Fault> flaw_if_refined(double bytes, int ranks, int chunks_per_block, int chunks) {
+  if (chunks < 1)
+    return Fault{
+        .kind = Fault::Kind::Size, .words = std::to_string(chunks) + " chunks", .remedy = "use at least 1"};
+  if (std::optional<Fault> fault = beyond_memory(chunks, ranks, bytes * chunks)) return fault;
+  if (1LL * chunks_per_block * chunks <= kMostChunksPerBlock) return std::nullopt;
+  return Fault{.kind = Fault::Kind::Size,
+               .words = fmt::format("{} chunks of {} in a block", chunks, chunks_per_block),
+               .remedy = fmt::format("use at most {} in all", kMostChunksPerBlock)};
+}
+
+}  // namespace chorale

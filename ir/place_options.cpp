@@ -1,0 +1,68 @@
+#include "ir/place_options.h"
+
+namespace chorale {
+namespace {
+
+constexpr Named<Algorithm> kAlgorithms[] = {
+    {Algorithm::Ring, "ring"}, {Algorithm::Tree, "tree"}, {Algorithm::Auto, "auto"}};
+constexpr Named<Rules> kStrategyRules[] = {{Rules::Paper, "paper"}, {Rules::Full, "full"}};
+
+}  // namespace
+
+std::span<const Named<Algorithm>> algorithms() {
+  return kAlgorithms;
+}
+
+std::span<const Named<Rules>> strategy_rules() {
+  return kStrategyRules;
+}
+
+std::span<const OptionRow<PlaceOptions>> place_rows() {
+  using O = PlaceOptions;
+  static constexpr auto kAlgorithmChoices = choices_of(kAlgorithms);
+  static constexpr auto kRuleChoices = choices_of(kStrategyRules);
+  static constexpr auto kHierarchyChoices = choices_of(kSynthesisChoices);
+  static constexpr OptionRow<O> kRows[] = {
+      {{.name = "algorithm",
+        .option = "--algo",
+        .help = "How an AllReduce is done; auto: the faster one ({})",
+        .kind = OptionKind::Choice,
+        .choices = kAlgorithmChoices},
+       member<O, &O::algorithm>()},
+      {{.name = "rules",
+        .option = "--rules",
+        .help = "paper: strategies without detours, as Xie et al. count them; full: all valid ({})",
+        .kind = OptionKind::Choice,
+        .choices = kRuleChoices},
+       member<O, &O::rules>()},
+      {{.name = "synthesis",
+        .option = "--synthesis",
+        .help = "Over which hierarchy strategies are written: the machine's levels, all factors by columns "
+                "or by rows of the matrix, those of the reduction axes alone ({})",
+        .kind = OptionKind::Choice,
+        .choices = kHierarchyChoices},
+       member<O, &O::synthesis>()},
+      {{.name = "top",
+        .option = "--top",
+        .value = "N",
+        .help = "Matrices to list ({})",
+        .least = 1,
+        .most = 1'000'000},
+       member<O, &O::top>()},
+      {{.name = "strategies",
+        .option = "--strategies",
+        .value = "N",
+        .help = "Strategies to list for each ({})",
+        .least = 1,
+        .most = 10'000},
+       member<O, &O::strategies>()},
+      {{.name = "by_sat",
+        .option = "--sat",
+        .help = "Find the matrices by SAT instead of enumeration",
+        .kind = OptionKind::Switch},
+       member<O, &O::matrices_by_sat>()},
+  };
+  return kRows;
+}
+
+}  // namespace chorale

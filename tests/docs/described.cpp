@@ -1,0 +1,88 @@
+// Prints the schemas of fields and options by their rows, for described.py: of a noun, by key in files, [schema,
+// whether files have it always]; null where its form is more than its row says. As JSON.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iostream>
+
+#include "ir/fields.h"
+#include "ir/search_options.h"
+
+namespace chorale {
+namespace {
+
+std::string number(double value) {
+  return value >= 1 || value == 0 ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
+}
+
+std::string range(const char* type, double least, double most) {
+  return fmt::format(R"({{"type":"{}","minimum":{}{}}})", type, number(least),
+                     most >= static_cast<double>(LLONG_MAX) ? "" : ",\"maximum\":" + number(most));
+}
+
+std::string or_null(const std::string& schema) {
+  return schema == "null" ? schema : R"({"anyOf":[)" + schema + R"(,{"type":"null"}]})";
+}
+
+template <typename Value>
+std::string schema_of(const FieldWords& words) {
+  if constexpr (std::is_same_v<Value, bool>) return R"({"type":"boolean"})";
+  if constexpr (std::is_integral_v<Value>) {
+    const std::string whole = range("integer", words.least, words.most);
+    return words.or_any ? or_null(whole) : whole;
+  }
+  if constexpr (std::is_same_v<Value, double>) return range("number", words.least, words.most);
+  if constexpr (std::is_same_v<Value, std::string>)
+    return words.longest == FieldWords().longest ? R"({"type":"string"})" : "null";
+  if constexpr (std::is_same_v<Value, Rate>) return R"({"$ref":"#/$defs/rate"})";
+  if constexpr (requires(Value value) { value.has_value(); })
+    return or_null(schema_of<typename Value::value_type>(words));
+  return "null";
+}
+
+template <typename Type>
+std::string noun(const char* name) {
+  std::vector<std::string> rows;
+  fields<Type>([&](const auto& field) {
+    using Member = decltype(field.of(std::declval<Type&>()));
+    const std::string schema = std::is_lvalue_reference_v<Member>
+                                   ? schema_of<std::remove_cvref_t<Member>>(field.words)
+                                   : std::string("null");
+    rows.push_back(fmt::format(R"("{}":[{},{}])", key_of(field.words), schema, !field.words.may_lack));
+  });
+  return fmt::format("\"{}\":{{{}}}", name, fmt::join(rows, ","));
+}
+
+// Keys of a library's specification.
+std::string keys() {
+  std::vector<std::string> rows;
+  for (const OptionRow<FrontierOptions>& row : question_rows()) {
+    const OptionWords& words = row.words;
+    const std::string schema =
+        words.kind == OptionKind::Switch     ? R"({"type":"boolean"})"
+        : words.kind == OptionKind::Duration ? range("number", 0, static_cast<double>(words.most) / 1000)
+        : words.kind == OptionKind::Integer
+            ? range("integer", static_cast<double>(words.least), static_cast<double>(words.most))
+            : "null";
+    rows.push_back(fmt::format(R"("{}":[{},false])", key_of(words), schema));
+  }
+  return fmt::format("\"Specification\":{{{}}}", fmt::join(rows, ","));
+}
+
+}  // namespace
+}  // namespace chorale
+
+int main() {
+  using namespace chorale;
+  std::cout << "{"
+            << fmt::format(
+                   "{}",
+                   fmt::join(
+                       std::vector{noun<Link>("Link"), noun<SharedLimit>("SharedLimit"),
+                                   noun<Topology>("Topology"), noun<Result>("Result"), noun<Space>("Space"),
+                                   noun<SearchLimits>("SearchLimits"), noun<Opening>("Opening"),
+                                   noun<Claim>("Claim"), noun<Point>("Point"), noun<Level>("Level"),
+                                   noun<SharedPath>("SharedPath"), noun<HostPath>("HostPath"), keys()},
+                       ",\n"))
+            << "}\n";
+}
