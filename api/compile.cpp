@@ -104,7 +104,7 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
        member<O, &O::most_steps>()},
       {{.name = "in_place",
         .option = "--in-place",
-        .help = "MSCCL++ plans for input and output in the same memory (the other targets say themselves)",
+        .help = "MSCCL++ plans for input and output in the same memory (other targets choose themselves)",
         .kind = OptionKind::Switch},
        member<O, &O::in_place>()},
       {{.name = "min_bytes",

@@ -152,7 +152,7 @@ void judge_options(CLI::App& app, Command& parsed) {
   types_and_ops(sub, options->options);
   integer(sub, "--depth", options->queue_depth, 1, 64, "N", "Messages that a queue holds when it runs (2)");
   by_rows(sub, run_rows(), options->options);
-  limits(sub, options->limits, " and say what was judged");
+  limits(sub, options->limits, " and report what was verified");
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--type", "--op", "--accumulate", "--depth", "--iterations", "--warmup"},
              !options->options.bytes.empty() && options->topology.empty(),
@@ -188,7 +188,7 @@ void bench_options(CLI::App& app, Command& parsed) {
     if (row.words.name == "warm_up") row.words.option = "-w,--warmup_iters";
     by_row(sub, row, options->options);
   }
-  size(sub, "-i,--stepbytes", options->step, "Each size is so much more than the one before, instead");
+  size(sub, "-i,--stepbytes", options->step, "Bytes added from each size to the next, instead");
   sub->add_option_function<Text>(
          "-c,--check",
          [options](const Text& t) { options->options.check = parse_integer("-c", t, 0, 1) == 1; },

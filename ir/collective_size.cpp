@@ -15,7 +15,7 @@ std::optional<Fault> beyond_memory(int chunks, int ranks, double bytes) {
   constexpr double kMiB = 1 << 20;
   if (bytes <= kMostCollectiveBytes) return std::nullopt;
   return Fault{.kind = Fault::Kind::Size,
-               .words = fmt::format("{} chunks a block for {} ranks would take {:.0f} MiB", chunks, ranks,
+               .words = fmt::format("{} chunks per block for {} ranks would take {:.0f} MiB", chunks, ranks,
                                     bytes / kMiB),
                .remedy = fmt::format("use fewer: {:.0f} MiB is the most", kMostCollectiveBytes / kMiB)};
 }

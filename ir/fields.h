@@ -266,8 +266,9 @@ struct Fields<Result> {
                                      .or_any = true,
                                      .may_lack = true,
                                      .unstated = kNotStated,
-                                     .help = "No schedule of so many chunks a block and fewer is better than "
-                                             "the points; None: of any number."}},
+                                     .help =
+                                         "No schedule of at most this many chunks per block is better than "
+                                         "the points; None: of any number."}},
       Field<R, &R::stopped>{{.name = "stopped", .help = "Why not all was decided; '' if all was."}},
       Field<R, &R::seconds>{{.name = "seconds", .most = kMostSeconds}},
       Field<R, &R::points>{{.name = "points", .longest = 10'000}},

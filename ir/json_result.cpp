@@ -105,7 +105,7 @@ struct CertificateFields : PlainFields {
         cubes[i].decisions.push_back(read_decision(json.at(i).at(j)));
   }
   Decision read_decision(const JsonReader& json) const {
-    if (json.size(3) != 3) json.fail("is no decision", "write [chunk, link, step]");
+    if (json.size(3) != 3) json.fail("is not a decision", "write [chunk, link, step]");
     const int step = json.at(2).integer(-kMost, kMost);
     if (step == 0) json.fail("is of step 0", "the first step is 1");
     return {.chunk = json.at(0).integer(0, kMost),

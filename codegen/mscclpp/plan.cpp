@@ -39,7 +39,7 @@ PeerOptions peers_for_mscclpp(const MscclppOptions& options) {
 std::optional<Fault> without_mscclpp_name(const Collective& collective) {
   if (is_offered(collective.kind)) return std::nullopt;
   return Fault{.kind = Fault::Kind::Limit,
-               .words = "MSCCL++ has no name for the collective " + name_of(collective),
+               .words = "MSCCL++ has no such collective: " + name_of(collective),
                .remedy = "use another target"};
 }
 

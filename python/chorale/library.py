@@ -163,10 +163,11 @@ def processes(jobs: int) -> Callable[[], concurrent.futures.Executor]:
 
 def build(spec: File, file: File, executor: Optional[Executor] = None, *, retries: int = 3,
           tell: Optional[Callable[[int, int], Any]] = None) -> Built:
-    """Answers what the file `spec` asks for (docs/formats.md) and `file` has not. Workers of the executor search, and this process
-    alone writes, each answer when it is there; without an executor it is one thread. An executor that breaks when a worker dies, as that of processes does, is to be given
-    as a function that makes one: it is made anew, and what was not answered is asked again, up to `retries` times a question.
-    `tell` is called with how many are answered, of how many."""
+    """Answers what the file `spec` asks for (docs/formats.md) and `file` has not. Workers of the executor
+    search, and this process alone writes, each answer when it is there; without an executor it is one
+    thread. An executor that breaks when a worker dies, as that of processes does, is to be given as a
+    function that makes one: it is made again, and what was not answered is asked again, up to `retries`
+    times per question. `tell` is called with how many are answered, of how many."""
     questions = _chorale.library_questions(_text(spec), os.fspath(spec))
     opened = Library(file, make=True)._file
     if executor is None:
@@ -178,7 +179,7 @@ def build(spec: File, file: File, executor: Optional[Executor] = None, *, retrie
 
 
 class _Workers:
-    """The executor of several threads; where it can be made, another one in the place of one that is broken."""
+    """The executor of several threads; where it can be made, another one in place of one that is broken."""
 
     def __init__(self, executor: Executor) -> None:
         self.make = None if isinstance(executor, concurrent.futures.Executor) else executor
