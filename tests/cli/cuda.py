@@ -7,26 +7,19 @@ Usage: cuda.py CHORALE FLAGS, the folder of tests/scripts/emitted.cmake.
 import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run, work  # noqa: E402
 
 chorale, emitted_flags = (str(pathlib.Path(each).resolve()) for each in sys.argv[1:3])
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_cuda_"))
-environment = dict(os.environ, TSAN_OPTIONS="halt_on_error=1 exitcode=66", MAKEFLAGS="")
-
-
-def run(*command, code=0, cwd=work):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=400, env=environment)
-    assert code is None or done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done
+os.environ["TSAN_OPTIONS"] = "halt_on_error=1 exitcode=66"
 
 
 def emitted(name, *command):
     run(chorale, *command, "--json", f"{name}.json")
     (work / name).mkdir()
-    written = run(chorale, "emit", f"{name}.json", "--target", "cuda", "-o", str(work / name)).stdout.split()
+    written = run(chorale, "emit", f"{name}.json", "--target", "cuda", "-o", str(work / name)).split()
     return [pathlib.Path(path) for path in written]
 
 
@@ -39,7 +32,7 @@ def made(directory, target, *defines, plain=False):
 
 def checked(directory, *options):
     """Rows that the program printed; all of them right."""
-    text = run(f"./{options[0]}", *options[1:], cwd=directory).stdout
+    text = run(f"./{options[0]}", *options[1:], cwd=directory)
     rows = [line.split() for line in text.splitlines() if not line.startswith("#")]
     assert rows and all(len(row) == 7 and row[-1] == "0" for row in rows), text
     return len(rows)
@@ -97,4 +90,3 @@ for options in (["-b", "x"], ["-q"], ["-b", "1T"]):
     assert run("./virtual_ranks_cpu", *options, code=2, cwd=ring).stderr
 
 print(f"{len(directories)} algorithms, {rows} sizes run on threads, 0 wrong")
-shutil.rmtree(work)

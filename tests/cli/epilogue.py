@@ -5,25 +5,16 @@ tests/nccl/emit.py.
 Usage: epilogue.py CHORALE MPICXX EXAMPLES FLAGS, the folder of tests/scripts/emitted.cmake.
 """
 import json
-import os
 import pathlib
 import re
-import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, refused, run, work  # noqa: E402
 
 chorale, mpicxx, examples = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
 flags = pathlib.Path(sys.argv[4]).resolve()
 example = str(examples / "epilogue.json")
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MAKEFLAGS="")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_epilogue_"))
-
-
-def run(*command, code=0, cwd=work):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=300)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 def rows_right(text):
@@ -62,7 +53,7 @@ for name in ("ring", "scatter", "found", "root"):
     run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", source, "-o", source.with_suffix(""))
     ranks = 3 if name == "ring" else 4
     for elements in (0, 1, 1001):
-        assert " 0 wrong" in run("mpirun", "--oversubscribe", "-n", ranks, source.with_suffix(""), elements, 2)
+        assert " 0 wrong" in mpirun(ranks, source.with_suffix(""), elements, 2)
     # A sum that has not had its function.
     text = source.read_text()
     table = text[text.index("kLocal[]"):]
@@ -70,7 +61,7 @@ for name in ("ring", "scatter", "found", "root"):
     changed = source.with_name("changed.cpp")
     changed.write_text(text.replace(place[0], place[1] + "-1},", 1))
     run(mpicxx, f"@{flags}/quick17", changed, "-o", changed.with_suffix(""))
-    assert re.search(r"[1-9]\d* wrong", run("mpirun", "--oversubscribe", "-n", ranks, changed.with_suffix(""), 1001, 1, code=1))
+    assert re.search(r"[1-9]\d* wrong", mpirun(ranks, changed.with_suffix(""), 1001, 1, code=1))
 for name in ("ring", "scatter"):
     out = work / f"{name}_cuda"
     run(chorale, "emit", results[name], "--target", "cuda", "--epilogue", example, "-o", out)
@@ -96,16 +87,13 @@ run(chorale, "emit", results["scatter"], "--target", "dot", "--epilogue", "-o", 
 
 # Who cannot.
 for target in ("msccl-xml", "mscclpp"):
-    text = run(chorale, "emit", results["ring"], "--target", target, "--epilogue", example, code=2)
-    assert "has no operation that applies a function to a sum" in text and len(text.splitlines()) == 1, text
-assert "prints the function" in run(chorale, "emit", results["ring"], "--target", "mpi", "--epilogue", code=2)
-assert "it is for targets that are programs" in run(chorale, "emit", results["ring"], "--target", "html", "--epilogue", example, code=2)
+    refused("emit", results["ring"], "--target", target, "--epilogue", example, says="has no operation that applies a function to a sum")
+refused("emit", results["ring"], "--target", "mpi", "--epilogue", says="prints the function")
+refused("emit", results["ring"], "--target", "html", "--epilogue", example, says="it is for targets that are programs")
 run(chorale, "frontier", "ring:3", "allgather", "--max-chunks", "1", "--json", "gather.json")
-assert "no sums" in run(chorale, "run", "gather.json", "--epilogue", example, code=2)
+refused("run", "gather.json", "--epilogue", example, says="no sums")
 (work / "bad.json").write_text('{"epilogue": "x + bias", "operands": []}')
-text = run(chorale, "run", results["ring"], "--epilogue", "bad.json", code=2)
-assert "bad.json, expression:1:5: 'bias' is not an operand" in text and len(text.splitlines()) == 1, text
-assert "cannot" in run(chorale, "run", results["ring"], "--epilogue", "absent.json", code=2)
+refused("run", results["ring"], "--epilogue", "bad.json", says="bad.json, expression:1:5: 'bias' is not an operand")
+refused("run", results["ring"], "--epilogue", "absent.json", says="cannot")
 
 print("the function of examples/epilogue.json: threads, kernel, MPI; mpi, cuda, json; 0 wrong, changed ones noticed")
-shutil.rmtree(work)

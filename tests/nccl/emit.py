@@ -5,23 +5,15 @@ be seen.
 Usage: emit.py CHORALE CXX SHIM_HEADERS SHIM_LIBRARY FLAGS, the folder of tests/scripts/emitted.cmake.
 """
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run, work  # noqa: E402
 
 chorale, cxx, headers, library, ready = sys.argv[1:6]
 chorale, headers, library, ready = [pathlib.Path(each).absolute() for each in (chorale, headers, library, ready)]
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_nccl_emit_"))
-
-
-def run(*command, code=0, env=None):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=work, timeout=300,
-                          env={**os.environ, **(env or {})})
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 def compiled(source, *flags):

@@ -4,24 +4,17 @@ MPI, under ThreadSanitizer: one node, several nodes, every rank a node of its ow
 
 Usage: peers.py CHORALE CXX SHIMS, the folder that has shim/ and shim_mpi/, FLAGS, that of tests/scripts/emitted.cmake.
 """
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run, work  # noqa: E402
 
 chorale, cxx, shims, ready = sys.argv[1:5]
 chorale, shims, ready = (pathlib.Path(each).absolute() for each in (chorale, shims, ready))
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_peers_"))
 warned = ["-Wall", "-Wextra", "-Werror", f"-I{shims / 'shim'}"]
-
-
-def run(*command, code=0, cwd=work, env=None):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=400, env={**os.environ, **(env or {})})
-    assert code in (None, done.returncode), f"{command}: exit code {done.returncode}, not {code}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
-    return done
 
 
 def emitted(name, *command):
