@@ -13,6 +13,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.merged import merged  # noqa: E402
 from kit.program import mpirun, refused, run, work  # noqa: E402
 
 import mscclpp
@@ -69,7 +70,7 @@ def check_loader_rules(path):
                 assert (step.get("hasdep") == "1") == ((tb.get("id"), step.get("s")) in waited)
 
 
-files, plans, some_differ = 0, [], False
+files, plans, sources = 0, [], []
 for name in results:
     for target, extension in [("msccl-xml", "xml"), ("mscclpp", "plan.json"), ("json", "json"), ("dot", "dot"), ("mpi", "cpp")]:
         if name == "free.json" and target != "mpi":
@@ -93,33 +94,33 @@ for name in results:
             if target == "dot":
                 assert pathlib.Path(path).read_text().count("->") > 3
             if target == "mpi":
-                ranks = re.search(r"kRanks = (\d+)", pathlib.Path(path).read_text())[1]
-                quick = [f"@{flags}/quick17"] if name != results[0] else ["-O1", "-std=c++17"]
-                run(mpicxx, *quick, "-Wall", "-Wextra", "-Werror", path, "-o", "x")
-                for elements in ["0", "1", "10007"]:
-                    text = mpirun(ranks, "./x", elements, "2")
-                    assert ", 0 wrong" in text, text
-                    differ, free = int(re.search(r", (\d+) slots with ranks that differ", text)[1]), text.endswith(", as they may\n")
-                    assert free == (name == "free.json") and (differ == 0 or free), text
-                    some_differ = some_differ or differ > 0
-assert files >= 35 and some_differ, files
+                sources.append((name, pathlib.Path(path)))
+assert files >= 35, files
 
-# Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload library does: to the
-# last byte. A ring has links of its own, and one form.
-for name, command in [("hub.json", ("classic", "direct_alltoall", "hub:4")), ("ring.json", None)]:
-    if command:
-        result(name, *command)
-    path = run(chorale, "emit", name, "--target", "mpi", "-o", "x_" + name).strip()
-    text = (work / path).read_text()
-    above, steps, pieces = (re.search(rf"\b{key} = ([^,;]+)", text)[1] for key in ("kLong", "kSteps", "kPieces"))
-    assert (above == "HUGE_VAL") == (name == "ring.json"), above
-    run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", path, "-o", "x")
-    last = 1 << 20 if above == "HUGE_VAL" else math.floor(float(above) * int(pieces) / 4)
-    for elements, serialized in [(1, False), (last, False), (last + 1, above != "HUGE_VAL")]:
-        told = mpirun(4, "./x", str(elements), "2")
-        assert ", 0 wrong" in told and ("with ports serialized" in told) == serialized, (elements, told)
+# MPI programs: one as it is, then all as one.
+result("hub.json", "classic", "direct_alltoall", "hub:4")
+sources.append(("hub.json", work / run(chorale, "emit", "hub.json", "--target", "mpi").strip()))
+texts = [path.read_text() for _, path in sources]
+(work / "all.cpp").write_text(merged(texts))
+run(mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", sources[0][1], "-o", "first")
+run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", "all.cpp", "-o", "all")
+some_differ = False
+for number, ((name, _), text) in enumerate(zip(sources, texts)):
+    ranks, above, steps, pieces = (re.search(rf"\b{key} = ([^,;]+)", text)[1] for key in ("kRanks", "kLong", "kSteps", "kPieces"))
+    # Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload library does: to the
+    # last byte. The others have links of their own, and one form.
+    assert (above == "HUGE_VAL") == (name != "hub.json"), above
+    last = None if above == "HUGE_VAL" else math.floor(float(above) * int(pieces) / 4)
     # One step in which three ranks send to each becomes three.
-    assert (re.search(r"kLongSteps = (\w+)", text)[1], steps) == (("3", "1") if command else ("kSteps", steps)), text
+    assert (re.search(r"kLongSteps = (\w+)", text)[1], steps) == (("3", "1") if last else ("kSteps", steps)), text
+    for elements in [0, 1, 10007, *([last, last + 1] if last else [1 << 20] * (name == "ring.json"))]:
+        for program in [["./all", number]] + [["./first"]] * (number == 0):
+            said = mpirun(ranks, *program, elements, 2)
+            assert ", 0 wrong" in said and ("with ports serialized" in said) == bool(last and elements > last), (elements, said)
+            differ, free = int(re.search(r", (\d+) slots with ranks that differ", said)[1]), said.endswith(", as they may\n")
+            assert free == (name == "free.json") and (differ == 0 or free), said
+            some_differ = some_differ or differ > 0
+assert some_differ
 
 # The page of a result, of all points or of one.
 (work / "pages").mkdir()

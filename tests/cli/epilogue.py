@@ -10,6 +10,7 @@ import re
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.merged import merged  # noqa: E402
 from kit.program import mpirun, refused, run, work  # noqa: E402
 
 chorale, mpicxx, examples = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
@@ -45,23 +46,21 @@ for name, result in results.items():
     assert "every element is right" in text, text
 
 # Targets.
+programs = []
 for name in ("ring", "scatter", "found", "root"):
     out = work / f"{name}_out"
     text = run(chorale, "emit", results[name], "--target", "mpi", "--epilogue", example, "-o", out)
     assert re.search("completed by", text), text
-    source = sorted(out.glob("*.cpp"))[-1]
-    run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", source, "-o", source.with_suffix(""))
-    ranks = 3 if name == "ring" else 4
-    for elements in (0, 1, 1001):
-        assert " 0 wrong" in mpirun(ranks, source.with_suffix(""), elements, 2)
-    # A sum that has not had its function.
-    text = source.read_text()
+    text = sorted(out.glob("*.cpp"))[-1].read_text()
     table = text[text.index("kLocal[]"):]
     place = re.search(r"(\{\d+, \d+, 1, \d+, \d+, \d+, \d+, \d+, )(\d+)\},", table)
-    changed = source.with_name("changed.cpp")
-    changed.write_text(text.replace(place[0], place[1] + "-1},", 1))
-    run(mpicxx, f"@{flags}/quick17", changed, "-o", changed.with_suffix(""))
-    assert re.search(r"[1-9]\d* wrong", mpirun(ranks, changed.with_suffix(""), 1001, 1, code=1))
+    programs += [text, text.replace(place[0], place[1] + "-1},", 1)]  # a sum that has not had its function
+(work / "all.cpp").write_text(merged(programs))
+run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", "all.cpp", "-o", "all")
+for number, text in enumerate(programs):
+    ranks, is_changed = re.search(r"kRanks = (\d+)", text)[1], number % 2 == 1
+    for elements in (1001,) if is_changed else (0, 1, 1001):
+        assert re.search(r" [1-9]\d* wrong" if is_changed else " 0 wrong", mpirun(ranks, "./all", number, elements, 2, code=int(is_changed)))
 for name in ("ring", "scatter"):
     out = work / f"{name}_cuda"
     run(chorale, "emit", results[name], "--target", "cuda", "--epilogue", example, "-o", out)
