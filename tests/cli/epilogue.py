@@ -7,10 +7,11 @@ Usage: epilogue.py CHORALE MPICXX EXAMPLES FLAGS, the folder of tests/scripts/em
 import json
 import pathlib
 import re
+import shutil
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
-from kit.merged import merged  # noqa: E402
+from kit.merged import merged, merged_directories  # noqa: E402
 from kit.program import mpirun, refused, run, work  # noqa: E402
 
 chorale, mpicxx, examples = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
@@ -61,22 +62,25 @@ for number, text in enumerate(programs):
     ranks, is_changed = re.search(r"kRanks = (\d+)", text)[1], number % 2 == 1
     for elements in (1001,) if is_changed else (0, 1, 1001):
         assert re.search(r" [1-9]\d* wrong" if is_changed else " 0 wrong", mpirun(ranks, "./all", number, elements, 2, code=int(is_changed)))
+cases = []
 for name in ("ring", "scatter"):
     out = work / f"{name}_cuda"
     run(chorale, "emit", results[name], "--target", "cuda", "--epilogue", example, "-o", out)
-    directory = sorted(out.iterdir())[-1]
+    directory, changed = sorted(out.iterdir())[-1], work / f"{name}_changed"
     assert not (directory / "multimem.cu").exists()
-    for defines in ("", "-DIN_PLACE", "-DELEMENT=chorale::Float16 -DWIDEN"):
-        (directory / "virtual_ranks_cpu").unlink(missing_ok=True)
-        run("make", "cpu", f"DEFINES=@{flags}/quick20 {defines}", cwd=directory)
-        rows_right(run("./virtual_ranks_cpu", "-b", "1", "-e", "100K", "-f", "37", "-n", "3", "-s", "2", "-g", "8K", cwd=directory))
-    header = directory / "out_of_place.h"
-    text = header.read_text()
-    header.write_text(re.sub(r"(\{0, \d+, \d+, \d+, 2, .*), \d+\},", r"\1, -1},", text, count=1))
-    assert header.read_text() != text
-    (directory / "virtual_ranks_cpu").unlink()
-    run("make", "cpu", f"DEFINES=@{flags}/quick20", cwd=directory)
-    run("./virtual_ranks_cpu", "-b", "4K", "-e", "4K", cwd=directory, code=1)
+    cases += [(directory, macros) for macros in ([], ["IN_PLACE"], ["ELEMENT=chorale::Float16", "WIDEN"])]
+    shutil.copytree(directory, changed)
+    text = (directory / "out_of_place.h").read_text()
+    (changed / "out_of_place.h").write_text(re.sub(r"(\{0, \d+, \d+, \d+, 2, .*), \d+\},", r"\1, -1},", text, count=1))
+    assert (changed / "out_of_place.h").read_text() != text
+    cases.append((changed, []))
+(work / "cuda.cpp").write_text(merged_directories(cases))
+run("g++", f"@{flags}/quick20", "-Wall", "-Wextra", "-Werror", f"-I{cases[0][0]}", "cuda.cpp", "-o", "cuda")
+for number in range(len(cases)):
+    if number % 4 == 3:
+        run("./cuda", number, "-b", "4K", "-e", "4K", code=1)
+    else:
+        rows_right(run("./cuda", number, "-b", "1", "-e", "100K", "-f", "37", "-n", "3", "-s", "2", "-g", "8K"))
 run(chorale, "emit", results["scatter"], "--target", "json", "--epilogue", example, "-o", "json")
 program = next((work / "json").iterdir())
 text = run(chorale, "program", program, "--bytes", "4,4000")

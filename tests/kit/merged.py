@@ -1,19 +1,44 @@
 """Emitted programs of one target, compiled as one: what they share is most of what a compiler reads, and the rest of each, its tables and
-its main, gets a namespace. Each has to be what it says beside the others, so that nothing but its tables tells them apart."""
+its main, gets a namespace. So nothing but its tables may tell a program from the others."""
 import os
 import re
 
 
+def _joined(shared, own):
+    whole, cases = [shared], []
+    for number, text in enumerate(own):
+        whole.append(f"namespace program{number} {{\n{text.replace('int main(', 'int program(')}}}  // namespace program{number}\n")
+        cases.append(f"    case {number}: return program{number}::program(argc - 1, argv + 1);\n")
+    return "".join([*whole, "int main(int argc, char** argv) {\n  switch (argc > 1 ? std::atoi(argv[1]) : -1) {\n", *cases, "  }\n  return 9;\n}\n"])
+
+
 def merged(texts):
-    """One source, whose program takes the number of one of these before that one's arguments."""
+    """Of programs in a file each, one source, whose program takes the number of one of these before that one's arguments."""
     texts = [re.sub(r"^(//.*\n)+", "", text) for text in texts]  # of what is made, by whom
     shared = os.path.commonprefix(texts)
     shared = shared[:shared.rindex("}  // namespace chorale\n") + len("}  // namespace chorale\n")]
-    whole, cases = [shared], []
-    for number, text in enumerate(texts):
-        own = text[len(shared):]
-        assert not re.search(r"^(#include|namespace chorale)\b", own, re.M), "programs differ before their tables"
-        own = own.replace('extern "C" ', "").replace("int main(", "int program(")
-        whole.append(f"namespace program{number} {{\n{own}}}  // namespace program{number}\n")
-        cases.append(f"    case {number}: return program{number}::program(argc - 1, argv + 1);\n")
-    return "".join([*whole, "int main(int argc, char** argv) {\n  switch (argc > 1 ? std::atoi(argv[1]) : -1) {\n", *cases, "  }\n  return 9;\n}\n"])
+    own = [text[len(shared):].replace('extern "C" ', "") for text in texts]
+    assert not any(re.search(r"^(#include|namespace chorale)\b", text, re.M) for text in own), "programs differ before their tables"
+    return _joined(shared, own)
+
+
+def merged_directories(programs):
+    """The same of directories of target cuda, for a CPU. programs: (directory, macros), as NAME or NAME=VALUE, with the tables as they are now."""
+    shared, own = ["#include <cstdlib>\n"], []
+
+    def inlined(directory, name, done):
+        for line in (directory / name).read_text().splitlines(keepends=True):
+            include = re.match(r'#include (<.*>|"(.*)")', line)
+            if include and (include[1][0] == "<" or include[2].startswith(("runtime/", "ir/"))):
+                shared.extend([line] * (line not in shared))
+            elif include and include[2] != "virtual_gpu.h" and include[2] not in done:
+                done.add(include[2])
+                yield from inlined(directory, include[2], done)
+            elif not include and line != "#pragma once\n":
+                yield line
+
+    for directory, macros in programs:
+        names = [macro.split("=")[0] for macro in macros]
+        own.append("".join([*(f"#define {macro.replace('=', ' ')}\n" for macro in macros), *inlined(directory, "virtual_ranks.cu", set()),
+                            *(f"#undef {name}\n" for name in {*names, "ELEMENT", "REDUCTION"})]))
+    return _joined("".join(shared), own)
