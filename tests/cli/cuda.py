@@ -44,7 +44,7 @@ def changed(name, directory, old, new):
 
 def compiled(kind, programs):
     """All as one (tests/kit/merged.py): for each, the command that runs it."""
-    (work / f"{kind}.cpp").write_text(merged_directories(programs))
+    (work / f"{kind}.cpp").write_text(merged_directories([(*each, "virtual_ranks.cu") for each in programs]))
     run("g++", f"@{emitted_flags}/{kind}20", "-Wall", "-Wextra", "-Werror", f"-I{programs[0][0]}", f"{kind}.cpp", "-o", kind)
     return [[work / kind, number] for number in range(len(programs))]
 

@@ -68,12 +68,12 @@ for name in ("ring", "scatter"):
     run(chorale, "emit", results[name], "--target", "cuda", "--epilogue", example, "-o", out)
     directory, changed = sorted(out.iterdir())[-1], work / f"{name}_changed"
     assert not (directory / "multimem.cu").exists()
-    cases += [(directory, macros) for macros in ([], ["IN_PLACE"], ["ELEMENT=chorale::Float16", "WIDEN"])]
+    cases += [(directory, macros, "virtual_ranks.cu") for macros in ([], ["IN_PLACE"], ["ELEMENT=chorale::Float16", "WIDEN"])]
     shutil.copytree(directory, changed)
     text = (directory / "out_of_place.h").read_text()
     (changed / "out_of_place.h").write_text(re.sub(r"(\{0, \d+, \d+, \d+, 2, .*), \d+\},", r"\1, -1},", text, count=1))
     assert (changed / "out_of_place.h").read_text() != text
-    cases.append((changed, []))
+    cases.append((changed, [], "virtual_ranks.cu"))
 (work / "cuda.cpp").write_text(merged_directories(cases))
 run("g++", f"@{flags}/quick20", "-Wall", "-Wextra", "-Werror", f"-I{cases[0][0]}", "cuda.cpp", "-o", "cuda")
 for number in range(len(cases)):
