@@ -18,8 +18,6 @@ import threading
 import time
 import zlib
 
-PROGRAM = os.path.abspath(sys.argv[1])
-
 
 def contents(path):
     """Answers by question, but for times of search; where they are for, and predicted times."""
