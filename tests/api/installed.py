@@ -8,21 +8,15 @@ Usage: installed.py CMAKE BUILD CXX EXAMPLES
 import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run, work  # noqa: E402
 
 cmake, build, cxx, examples = sys.argv[1:5]
 EXAMPLES = ("front_door", "adam_built")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_installed_"))
 usr = work / "usr"
 flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-
-
-def run(*command, code=0, **options):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=300, **options)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
 
 
 for component in ("libchorale", "chorale-clp", "chorale-crypto"):  # what a search loads; MPI, Z3 and GPUs are not needed here
@@ -106,16 +100,14 @@ for number in range(2):
 texts = [both("front_door", "ring:4", "4096")]
 assert "0 wrong elements\n" in texts[0] and "wrote ring_4_allgather.cpp\n" in texts[0], texts[0]
 assert (work / "out_0/ring_4_allgather.cpp").read_text() == (work / "out_1/ring_4_allgather.cpp").read_text() != ""
-done = subprocess.run(["./front_door", "rong:4"], capture_output=True, text=True, cwd=work, timeout=60)
-assert done.returncode == 2 and "did you mean 'ring'?" in done.stderr, done.stderr
+assert "did you mean 'ring'?" in run("./front_door", "rong:4", code=2).stderr
 # From C: the same program as from C++, and errors as values.
 run("cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"{examples}/front_door.c", *asked, f"-Wl,-rpath,{where}", "-o", "from_c")
 (work / "out_c").mkdir()
 texts.append(run("./from_c", "ring:4", "4096", "out_c"))
 assert "checked again: all is so\nwrote out_c/ring_4_allgather.cpp\n" in texts[-1], texts[-1]
 assert (work / "out_c/ring_4_allgather.cpp").read_text() == (work / "out_0/ring_4_allgather.cpp").read_text()
-done = subprocess.run(["./from_c", "rong:4"], capture_output=True, text=True, cwd=work, timeout=60)
-assert done.returncode == 2 and "did you mean 'ring'?" in done.stderr, done.stderr
+assert "did you mean 'ring'?" in run("./from_c", "rong:4", code=2).stderr
 (work / "wrong.c").write_text("""#include <chorale/chorale_c.h>
 #include <assert.h>
 #include <limits.h>

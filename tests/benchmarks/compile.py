@@ -10,30 +10,25 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run as run_other, skip, work  # noqa: E402
 
 compile_all, chorale = map(lambda a: str(pathlib.Path(a).resolve()), sys.argv[1:3])
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_compile_"))
 nvcc = shutil.which("nvcc", path=os.environ["PATH"] + os.pathsep + "/usr/local/cuda/bin")
 if nvcc is None or shutil.which("mpicxx") is None:
-    print("skipped: nvcc or MPI was not found")
-    sys.exit(77)
+    skip("nvcc or MPI was not found")
 if subprocess.run([nvcc, "-E", "-x", "cu", "-", "-o", "/dev/null"], input="#include <nccl_device.h>\n", text=True, capture_output=True).returncode:
-    print("skipped: NCCL's device API was not found")
-    sys.exit(77)
+    skip("NCCL's device API was not found")
 
 
 def run(state, *arguments, code=0, path=""):
-    command = [sys.executable, compile_all, state, "--results", "results", "--chorale", chorale, *arguments]
-    environment = {**os.environ, "PATH": path + os.environ["PATH"]}
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, env=environment, timeout=500)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout
+    return run_other(sys.executable, compile_all, state, "--results", "results", "--chorale", chorale, *arguments, code=code,
+                     env={"PATH": path + os.environ["PATH"]}, timeout=500)
 
 
 (work / "results").mkdir()
-made = subprocess.run([chorale, "classic", "direct_allreduce", "full:3", "--json", "results/r_1.json"], cwd=work, capture_output=True, text=True)
-assert made.returncode == 0, made.stderr
+run_other(chorale, "classic", "direct_allreduce", "full:3", "--json", "results/r_1.json")
 assert "3 results are left" in run("state", "--minutes", "0", code=3)
 # For one architecture; a release does sm_80 as well (benchmarks/README.md).
 every = ["--architectures", "sm_90", "--programs", "gpu", "peers", "multimem", "nccl"]

@@ -7,19 +7,17 @@ Usage: gpu.py GPU_SH CHORALE
 import os
 import pathlib
 import shlex
-import subprocess
+import shutil
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run as run_other, work  # noqa: E402
 
 script, chorale = str(pathlib.Path(sys.argv[1]).resolve()), str(pathlib.Path(sys.argv[2]).resolve())
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_gpu_"))
 
 
 def run(*arguments, code=0, path=os.environ["PATH"]):
-    done = subprocess.run(["/bin/bash", script, *arguments], capture_output=True, text=True, cwd=work, timeout=120,
-                          env={**os.environ, "CHORALE": chorale, "PATH": path})
-    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return (done.stdout if code == 0 else done.stderr).splitlines()
+    return run_other("/bin/bash", script, *arguments, code=code, env={"CHORALE": chorale, "PATH": path}).splitlines()
 
 
 lines = run("--dry-run", "made")
@@ -47,9 +45,9 @@ assert any(line.startswith("2^31: skipped: takes ") and line.endswith("and the G
 (work / "made").mkdir()
 for line in workloads:
     if line.startswith("sed "):
-        subprocess.run(["/bin/bash", "-c", line], cwd=work, check=True)
+        run_other("/bin/bash", "-c", line)
     if shlex.split(line)[:2] == [chorale, "compile"]:
-        subprocess.run(shlex.split(line), cwd=work, check=True, capture_output=True, timeout=120)
+        run_other(*shlex.split(line))
 for line in workloads:
     folder, _, program = line.split()[0].rpartition("/")
     if program.endswith("_cuda"):
@@ -59,7 +57,7 @@ assert "auto worker = " in (work / "made/beside/self_attention.h").read_text()
 
 (work / "empty").mkdir()
 for tool in ("dirname", "seq", "mktemp", "git"):  # what it needs before it looks for nvcc
-    (work / "empty" / tool).symlink_to(subprocess.run(["which", tool], capture_output=True, text=True, check=True).stdout.strip())
+    (work / "empty" / tool).symlink_to(shutil.which(tool))
 assert run("made", code=2, path=str(work / "empty")) == ["benchmarks/gpu.sh: no nvcc; install the CUDA toolkit"]
 assert "is not an option" in run("--dry", code=2)[0]
 assert "is neither kernels nor workloads" in run("--dry-run", "--only", "x", code=2)[0]

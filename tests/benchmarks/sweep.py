@@ -6,25 +6,20 @@ Usage: sweep.py SWEEP CHORALE
 """
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run as run_other, work  # noqa: E402
 
 sweep, chorale = map(lambda a: str(pathlib.Path(a).resolve()), sys.argv[1:3])
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_sweep_"))
 
 
 def run(state, *arguments, code=0, program=chorale):
-    command = [sys.executable, sweep, state, "--sizes", "quick", "--chorale", program, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=250)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout
+    return run_other(sys.executable, sweep, state, "--sizes", "quick", "--chorale", program, *arguments, code=code)
 
 
 (work / "results").mkdir()
-made = subprocess.run([chorale, "frontier", "ring:3", "allreduce", "--max-chunks", "2", "--json", "results/r.json"], cwd=work,
-                      capture_output=True, text=True)
-assert made.returncode == 0, made.stderr
+run_other(chorale, "frontier", "ring:3", "allreduce", "--max-chunks", "2", "--json", "results/r.json")
 assert "24 results are left" in run("state", "--ranks", "3", "--results", "results", "--minutes", "0", code=3)
 text = run("state", "--ranks", "3", "--results", "results")
 counts = dict(re.findall(r"(.*): (\d+ schedules, \d+ runs, \d+ wrong, \d+ failed)", text))

@@ -10,6 +10,7 @@
 #include "ir/error.h"
 #include "tests/encoder/brute_force.h"
 #include "tests/kit/random.h"
+#include "tests/kit/seeds.h"
 
 namespace chorale {
 namespace {
@@ -69,7 +70,7 @@ TEST(BoundsHold, RandomCopies) {
   Tally tally;
   for (unsigned seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
+    std::mt19937 random = test::seeded(seed);
     const Topology t = tiny_machine(random);
     hold(t, tiny_collective(random, t.ranks, 2, false), tally);
   }
@@ -82,7 +83,7 @@ TEST(BoundsHold, RandomSums) {
   Tally tally;
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
+    std::mt19937 random = test::seeded(seed);
     const Topology t = tiny_machine(random);
     hold(t, tiny_collective(random, t.ranks, 1, true), tally);
   }
@@ -94,7 +95,7 @@ TEST(BoundsHold, NamedCollectives) {
   Tally tally;
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(1000 + seed);
+    std::mt19937 random = test::seeded(1000 + seed);
     const Topology t = tiny_machine(random, 3);
     for (const std::string name : {"broadcast", "scatter", "gather", "allgather", "reduce", "allreduce"}) {
       SCOPED_TRACE(name);
@@ -111,7 +112,7 @@ TEST(BoundsHold, RatesOfFewSteps) {
   int asked = 0, met = 0, by_cuts = 0;
   for (unsigned seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(2000 + seed);
+    std::mt19937 random = test::seeded(2000 + seed);
     const Topology t = tiny_machine(random);
     const bool sum = seed % 2 == 0;
     Collective c = tiny_collective(random, t.ranks, 1, sum);

@@ -9,21 +9,14 @@ import json
 import pathlib
 import resource
 import signal
-import subprocess
 import sys
-import tempfile
 
-chorale = pathlib.Path(sys.argv[1]).resolve()
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_bad_input_"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run_chorale, work  # noqa: E402
 
 LINK = {"src": 0, "dst": 1, "bandwidth": 1, "alpha_us": 1, "beta_us_per_byte": 4e-05}
 BACK = {"src": 1, "dst": 0, "bandwidth": 1, "alpha_us": 1, "beta_us_per_byte": 4e-05}
 PAIR = {"topology": "pair", "ranks": 2, "switches": 0, "links": [LINK, BACK], "limits": []}
-
-
-def chorale_runs(*arguments, **how):
-    done = subprocess.run([str(chorale), *arguments], capture_output=True, text=True, cwd=work, timeout=120, **how)
-    return done
 
 
 def machine(**changes):
@@ -35,10 +28,9 @@ def link(**changes):
 
 
 # A sound result, and what can be done to it.
-made = chorale_runs("frontier", "ring:4", "allgather", "--max-chunks", "2", "--json", "good.json")
-assert made.returncode == 0, made.stderr
-assert chorale_runs("check", "good.json").returncode == 0
-assert chorale_runs("classic", "ring_allreduce", "ring:3", "--json", "sum.json").returncode == 0
+run_chorale("frontier", "ring:4", "allgather", "--max-chunks", "2", "--json", "good.json")
+run_chorale("check", "good.json")
+run_chorale("classic", "ring_allreduce", "ring:3", "--json", "sum.json")
 good_text = (work / "good.json").read_text()
 good = json.loads(good_text)
 
@@ -251,7 +243,7 @@ def expect(name, arguments, word, **how):
     global cases
     cases += 1
     before = {p: p.stat().st_mtime_ns for p in work.rglob("*")}
-    done = chorale_runs(*arguments, **how)
+    done = run_chorale(*arguments, code=None, **how)
     said = done.stderr
     problems = []
     if done.returncode != 2:
@@ -296,9 +288,9 @@ for name, (arguments, word) in places.items():
 (work / "wrong.xml").write_text('<algo name="x" ngpus="2"></algo>')
 (work / "machine.json").write_text('{"alpha_us": 1, "topology": "pair", "ranks": 2, "links": [{"src": 0, "dst": 1, "both_ways": true}]}')
 (work / "many.json").write_text("[" * 100)
-assert chorale_runs("frontier", "ring:4", "allgather", "--max-chunks", "1", "--json", "whole.json").returncode == 0
+run_chorale("frontier", "ring:4", "allgather", "--max-chunks", "1", "--json", "whole.json")
 whole = 0  # relays without pieces
-assert chorale_runs("emit", "whole.json", "--target", "mscclpp", "--point", str(whole)).returncode == 0
+run_chorale("emit", "whole.json", "--target", "mscclpp", "--point", str(whole))
 plan_path = work / f"ring_4_allgather_{whole}.plan.json"
 
 
@@ -350,7 +342,6 @@ for name, (arguments, word) in {
     "a program with no depth": (["program", "wrong.xml", "--depth", "0"], "--depth"),
 }.items():
     expect(name, arguments, word)
-
 
 
 # Full disks: nothing is left behind, no directory, no first of several files.

@@ -4,26 +4,18 @@
 Usage: bench.py CHORALE
 """
 import json
-import os
 import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, refused, run, work  # noqa: E402
 
 chorale = str(pathlib.Path(sys.argv[1]).resolve())
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_bench_"))
-
-
-def run(*command, code=0):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done
 
 
 def bench(ranks, *arguments, code=0):
-    return run("mpirun", "--oversubscribe", "-n", str(ranks), chorale, "bench", *arguments, code=code)
+    return mpirun(ranks, chorale, "bench", *arguments, code=code)
 
 
 run(chorale, "frontier", "full:4", "allreduce", "--max-chunks", "2", "--json", "f.json")
@@ -71,7 +63,7 @@ for arguments, words in [(["allreduce", "nonsense"], "is not an algorithm for"),
                          (["nonsense"], "nonsense")]:
     said = [line for line in bench(3, *arguments, code=2).stderr.splitlines() if line.startswith("chorale: ")]
     assert said and words in said[0], (arguments, said)
-assert "not started by mpirun" in run(chorale, "bench", "allreduce", code=2).stderr
+refused("bench", "allreduce", says="not started by mpirun")
 
 # GPUs are asked for, and there are none, or not what it takes to use them.
 assert "use --gpu" in bench(2, "allreduce", "nccl", code=2).stderr

@@ -7,16 +7,16 @@ browser or no selenium.
 
 Usage: browser.py CHORALE SCREENS     (BROWSER_KEEP=1: a picture of every look stays)
 """
-import json
 import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 
-chorale, screens = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run_chorale as run, work  # noqa: E402
+
+screens = pathlib.Path(sys.argv[2]).resolve()
 examples = pathlib.Path(__file__).resolve().parents[2] / "examples"
 browser = next((path for path in map(shutil.which, ["chromium", "chromium-browser", "google-chrome"]) if path), None)
 driver_path = shutil.which("chromedriver")
@@ -33,14 +33,8 @@ if not (browser and driver_path and webdriver):
     print("SKIPPED, NO PAGE WAS USED: this wants chromium, chromium-driver and python3-selenium (./setup.sh --tests)")
     sys.exit(77)
 
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_browser_"))
 shutil.rmtree(screens, ignore_errors=True)
 screens.mkdir(parents=True)
-
-
-def run(*arguments):
-    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, timeout=300)
-    assert done.returncode == 0, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
 
 
 run("frontier", "dgx1", "allgather", "--max-chunks", "6", "--json", "show.json")

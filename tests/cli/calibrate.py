@@ -5,31 +5,17 @@ is one.
 Usage: calibrate.py CHORALE
 """
 import json
-import os
 import pathlib
-import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, refused, run, work  # noqa: E402
 
 chorale = str(pathlib.Path(sys.argv[1]).resolve())
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_calibrate_"))
-
-
-def run(*command, code=0):
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=work, timeout=200)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done
 
 
 def measured(ranks, *arguments, code=0):
-    return run("mpirun", "--oversubscribe", "-n", ranks, chorale, "calibrate", *arguments, code=code)
-
-
-def refused(words, *arguments):
-    done = run(chorale, "calibrate", *arguments, code=2)
-    assert words in done.stderr and len(done.stderr.splitlines()) <= 2, done.stderr
+    return mpirun(ranks, chorale, "calibrate", *arguments, code=code)
 
 
 before = json.loads(run(chorale, "topology", "show", "dgx1", "--json").stdout)
@@ -71,14 +57,13 @@ links = json.loads((work / "logged.json").read_text())["links"]
 fast = [link for link in links if link["bandwidth"] == 2]
 assert len(fast) == 2 and all(abs(link["beta_us_per_byte"] - 2e-4) < 1e-12 and abs(link["alpha_us"] - 2.4999) < 1e-9 for link in fast), fast
 assert [link for link in links if link["bandwidth"] == 1] == [link for link in two_kinds["links"] if link["bandwidth"] == 1]
-refused("was not started by mpirun", "ring:4")
-refused("is not a log of two ranks", "ring:4", "--log", "0=latency.txt")
-refused("are not two ranks of ring:4", "ring:4", "--log", "0-4=latency.txt")
-refused("nothing leads 0 -> 2", "ring:4", "--log", "0-2=latency.txt")
-refused("is not a known log", "ring:4", "--log", "0-1=two.json")
-refused("cannot be read", "ring:4", "--log", "0-1=nothing.txt")
-refused("--times", "ring:4", "--log", "0-1=latency.txt", "--times", "3")
-refused("standard output cannot hold two", "ring:4", "--log", "0-1=latency.txt", "-o", "-", "--json", "-")
+refused("calibrate", "ring:4", says="was not started by mpirun")
+refused("calibrate", "ring:4", "--log", "0=latency.txt", says="is not a log of two ranks")
+refused("calibrate", "ring:4", "--log", "0-4=latency.txt", says="are not two ranks of ring:4")
+refused("calibrate", "ring:4", "--log", "0-2=latency.txt", says="nothing leads 0 -> 2")
+refused("calibrate", "ring:4", "--log", "0-1=two.json", says="is not a known log")
+refused("calibrate", "ring:4", "--log", "0-1=nothing.txt", says="cannot be read")
+refused("calibrate", "ring:4", "--log", "0-1=latency.txt", "--times", "3", says="--times")
+refused("calibrate", "ring:4", "--log", "0-1=latency.txt", "-o", "-", "--json", "-", says="standard output cannot hold two")
 assert not list(work.glob("*.tmp*")) and not (work / "f.json").exists()
-shutil.rmtree(work)
 print("calibrate measures, reads logs, and says what is wrong")

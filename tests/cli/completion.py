@@ -11,20 +11,14 @@ import pty
 import re
 import select
 import shutil
-import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import refused, run, work  # noqa: E402
+
 chorale = pathlib.Path(sys.argv[1]).resolve()
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_completion_"))
-environment = dict(os.environ, PATH=f"{chorale.parent}:{os.environ['PATH']}", LC_ALL="C.UTF-8", COLUMNS="80", HOME=str(work))
-
-
-def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, env=environment, timeout=120, **options)
-    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
+os.environ.update(PATH=f"{chorale.parent}:{os.environ['PATH']}", LC_ALL="C.UTF-8", COLUMNS="80", HOME=str(work))
 
 
 def help_of(path):
@@ -115,7 +109,7 @@ def typed(program, keys, until):
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(work)
-        os.execvpe(program[0], program, environment | {"TERM": "dumb", "PS1": "$ "})
+        os.execvpe(program[0], program, os.environ | {"TERM": "dumb", "PS1": "$ "})
     shown, sent, ends = "", 0, time.monotonic() + 30
     while until not in shown and time.monotonic() < ends:
         if select.select([terminal], [], [], 0.3)[0]:
@@ -189,7 +183,7 @@ done
         whole = "\t".join(words).replace("\t:\t", ":").replace("\t=\t", "=").split("\t")  # zsh cuts at blanks alone
         agree([whole[-1].split("=")[-1]], expected, asked_in_zsh([whole])[0])
     (work / ".zshrc").write_text("PS1='$ '; autoload -Uz compinit; compinit -u -D; source ./chorale.zsh\n")
-    environment["ZDOTDIR"] = str(work)
+    os.environ["ZDOTDIR"] = str(work)
     shown = typed(["zsh", "-d", "-i"], ["echo chorale; chorale topo\tsh\tdgx1 --do\t\n", "exit\n"], "digraph")
     assert "digraph" in shown, shown
     # As a package installs it: a function that zsh finds by its name.
@@ -209,7 +203,7 @@ checkers = [tool for tool in (["groff", "-man", "-ww", "-Tutf8", "-z"], ["mandoc
 for path, below, names, text in commands:
     page = pages["-".join(["chorale", *path]) + ".1"]
     for tool in checkers:
-        done = subprocess.run([*tool, page], capture_output=True, text=True, env=environment, timeout=60)
+        done = run(*tool, page, code=None)
         # A date would be that of a build, which would not come out the same twice.
         said_of_it = [line for line in (done.stdout + done.stderr).splitlines() if "missing date" not in line]
         assert not said_of_it, f"{tool[0]}: {said_of_it}"
@@ -229,7 +223,5 @@ for path, below, names, text in commands:
     assert not missing, (page.name, missing)
 if not checkers:
     said += "; LEFT OUT: neither groff nor mandoc is installed"
-bad = subprocess.run([chorale, "completion", "tcsh"], capture_output=True, text=True, env=environment)
-assert bad.returncode == 2 and bad.stderr.count("\n") == 1, bad.stderr
-shutil.rmtree(work)
+refused("completion", "tcsh")
 print(f"{len(commands)} commands complete, {sum(len(names) for _, _, names, _ in commands)} options, {len(pages)} pages{said}")

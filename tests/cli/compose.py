@@ -5,21 +5,10 @@ Usage: compose.py CHORALE
 """
 import json
 import pathlib
-import subprocess
 import sys
-import tempfile
 
-chorale = str(pathlib.Path(sys.argv[1]).resolve())
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_compose_"))
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([chorale, *arguments], capture_output=True, text=True, cwd=work, timeout=300)
-    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    if code == 2:
-        assert done.stderr.count("\n") == 1, done.stderr
-        return done.stderr
-    return done.stdout
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import refused, run_chorale as run, work  # noqa: E402
 
 
 # One flat schedule, verified and run as any other.
@@ -55,9 +44,9 @@ refusals = {
     "sort gpu": "sort",
 }
 for outline, why in refusals.items():
-    said = run("compose", "rack:1x1x2x4", "allgather", "--outline", outline, code=2)
+    said = refused("compose", "rack:1x1x2x4", "allgather", "--outline", outline)
     assert why in said, said
-said = run("compose", "ring:7", "allgather", code=2)
+said = refused("compose", "ring:7", "allgather")
 assert "no division of the machine into equal groups makes this allgather" in said, said
 
 # What place has chosen for an AllReduce over all devices, as a schedule of chunks and links.
@@ -67,8 +56,8 @@ run("check", "e.json")
 strategy = json.loads((work / "p.json").read_text())["best"][0]["reductions"][0]["strategies"][0]["instructions"]
 assert text.count(", ".join(f"{i['operation'].lower()} {i['slice']}" for i in strategy)) > 0, text
 for command in (["run", "p.json"], ["emit", "p.json"]):
-    assert "is a ranking of placements, not a result" in run(*command, code=2)
-assert "is not a ranking of placements" in run("compose", "rack:1x1x2x4", "allreduce", "--outline", "c.json", code=2)
+    refused(*command, says="is a ranking of placements, not a result")
+refused("compose", "rack:1x1x2x4", "allreduce", "--outline", "c.json", says="is not a ranking of placements")
 
 # A link fails: what is left of the old result is patched, and is where the search begins.
 run("frontier", "ring:4", "allgather", "--max-chunks", "2", "--json", "old.json")
@@ -78,5 +67,5 @@ for words in ("sends had lost their link", "  old:     3/2 = 1.5 rounds per chun
     assert words in text, text
 run("check", "new.json")
 assert json.loads((work / "new.json").read_text())["complete"]
-said = run("frontier", "ring:4", "broadcast", "--without-link", "0-1", "--repair", "old.json", code=2)
+said = refused("frontier", "ring:4", "broadcast", "--without-link", "0-1", "--repair", "old.json")
 assert "the result is of allgather" in said, said

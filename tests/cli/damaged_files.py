@@ -6,6 +6,7 @@ left half-written.
 Usage: damaged_files.py CHORALE [SEED] [--count N] [--python]      --python: the package's readers, too (PYTHONPATH has it)
 """
 import collections
+import functools
 import json
 import os
 import pathlib
@@ -14,8 +15,10 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import zlib
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run as run_other, skip, work  # noqa: E402
 
 chorale = os.path.abspath(sys.argv[1])
 count = int(sys.argv[sys.argv.index("--count") + 1]) if "--count" in sys.argv else 12
@@ -24,14 +27,9 @@ seed = int(numbers[0]) if numbers else 5
 dice = random.Random(seed)
 print(f"seed {seed}, {count} of each kind")
 if "--python" in sys.argv and subprocess.run([sys.executable, "-c", "import chorale"], capture_output=True).returncode != 0:
-    print("SKIPPED, PYTHON READ NOTHING: this interpreter has not the package")
-    sys.exit(77)
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_damaged_"))
+    skip("Python read nothing: this interpreter has not the package")
 SECONDS = 60
-
-
-def run(*command):
-    return subprocess.run([*map(str, command)], capture_output=True, text=True, errors="replace", cwd=work, timeout=SECONDS)
+run = functools.partial(run_other, code=None, errors="replace", timeout=SECONDS)
 
 
 def unpacked(blob):
@@ -179,7 +177,6 @@ if "--python" in sys.argv:
     if done.returncode != 0:
         faults.append(f"Python: exit code {done.returncode}: {done.stderr[-600:]}")
     print(f"Python: {done.stdout.strip()} of {15 * count} refused")
-shutil.rmtree(work)
 for fault in faults[:30]:
     print("FAULT", fault)
 print(f"{sum(codes.values())} runs, " + ", ".join(f"{number} with exit code {code}" for code, number in sorted(codes.items())) + f"; {len(faults)} faults")

@@ -4,31 +4,24 @@ and run.
 
 Usage: emit.py CHORALE MPICXX SHARED FLAGS, the folder of tests/scripts/emitted.cmake.
 """
-import os
-import pathlib
-import re
-import subprocess
-import sys
-import tempfile
 import copy
 import json
 import math
+import pathlib
 import random
+import re
+import sys
 import xml.etree.ElementTree as ElementTree
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.merged import merged  # noqa: E402
+from kit.program import mpirun, refused, run, work  # noqa: E402
 
 import mscclpp
 
 chorale, mpicxx = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2]
 flags = pathlib.Path(sys.argv[4]).resolve()
 samples = pathlib.Path(sys.argv[3]).resolve() / "data/msccl-xml"
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_emit_"))
-
-
-def run(*command, code=0):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=300)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout if code == 0 else done.stderr
 
 
 def result(name, *command):
@@ -78,7 +71,7 @@ def check_loader_rules(path):
                 assert (step.get("hasdep") == "1") == ((tb.get("id"), step.get("s")) in waited)
 
 
-files, plans, some_differ = 0, [], False
+files, plans, sources = 0, [], []
 for name in results:
     for target, extension in [("msccl-xml", "xml"), ("mscclpp", "plan.json"), ("json", "json"), ("dot", "dot"), ("mpi", "cpp")]:
         if name == "free.json" and target != "mpi":
@@ -102,34 +95,34 @@ for name in results:
             if target == "dot":
                 assert pathlib.Path(path).read_text().count("->") > 3
             if target == "mpi":
-                ranks = re.search(r"kRanks = (\d+)", pathlib.Path(path).read_text())[1]
-                quick = [f"@{flags}/quick17"] if name != results[0] else ["-O1", "-std=c++17"]
-                run(mpicxx, *quick, "-Wall", "-Wextra", "-Werror", path, "-o", "x")
-                for elements in ["0", "1", "10007"]:
-                    text = run("mpirun", "--oversubscribe", "-n", ranks, "./x", elements, "2")
-                    assert ", 0 wrong" in text, text
-                    differ, free = int(re.search(r", (\d+) slots with ranks that differ", text)[1]), text.endswith(", as they may\n")
-                    assert free == (name == "free.json") and (differ == 0 or free), text
-                    some_differ = some_differ or differ > 0
-assert files >= 35 and some_differ, files
+                sources.append((name, pathlib.Path(path)))
+assert files >= 35, files
 
-# Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload
-# library does: to the last byte. A ring has links of its own, and one form.
-for name, command in [("hub.json", ("classic", "direct_alltoall", "hub:4")), ("ring.json", None)]:
-    if command:
-        result(name, *command)
-    path = run(chorale, "emit", name, "--target", "mpi", "-o", "x_" + name).strip()
-    text = (work / path).read_text()
-    above, pieces = (re.search(rf"\b{key} = ([^,;]+)", text)[1] for key in ("kLong", "kPieces"))
-    steps, long_steps = (re.findall(rf"kTables{long} = {{4, (\d+), ", text) for long in ("", "_long"))
-    assert (above == "HUGE_VAL") == (name == "ring.json"), above
-    run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", path, "-o", "x")
-    last = 1 << 20 if above == "HUGE_VAL" else math.floor(float(above) * int(pieces) / 4)
-    for elements, serialized in [(1, False), (last, False), (last + 1, above != "HUGE_VAL")]:
-        told = run("mpirun", "--oversubscribe", "-n", "4", "./x", str(elements), "2")
-        assert ", 0 wrong" in told and ("with ports serialized" in told) == serialized, (elements, told)
+# MPI programs: one as it is, then all as one.
+result("hub.json", "classic", "direct_alltoall", "hub:4")
+sources.append(("hub.json", work / run(chorale, "emit", "hub.json", "--target", "mpi").strip()))
+texts = [path.read_text() for _, path in sources]
+(work / "all.cpp").write_text(merged(texts))
+run(mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", sources[0][1], "-o", "first")
+run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", "all.cpp", "-o", "all")
+some_differ = False
+for number, ((name, _), text) in enumerate(zip(sources, texts)):
+    ranks, above, pieces = (re.search(rf"\b{key} = ([^,;]+)", text)[1] for key in ("kRanks", "kLong", "kPieces"))
+    steps, long_steps = (re.findall(rf"kTables{form} = {{{ranks}, (\d+), ", text) for form in ("", "_long"))
+    # Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload library does: to the
+    # last byte. The others have links of their own, and one form.
+    assert (above == "HUGE_VAL") == (name != "hub.json"), above
+    last = None if above == "HUGE_VAL" else math.floor(float(above) * int(pieces) / 4)
     # One step in which three ranks send to each becomes three.
-    assert (long_steps, steps) == ((["3"], ["1"]) if command else ([], steps)), text
+    assert (long_steps, steps) == ((["3"], ["1"]) if last else ([], steps)), text
+    for elements in [0, 1, 10007, *([last, last + 1] if last else [1 << 20] * (name == "ring.json"))]:
+        for program in [["./all", number]] + [["./first"]] * (number == 0):
+            said = mpirun(ranks, *program, elements, 2)
+            assert ", 0 wrong" in said and ("with ports serialized" in said) == bool(last and elements > last), (elements, said)
+            differ, free = int(re.search(r", (\d+) slots with ranks that differ", said)[1]), said.endswith(", as they may\n")
+            assert free == (name == "free.json") and (differ == 0 or free), said
+            some_differ = some_differ or differ > 0
+assert some_differ
 
 # The page of a result, of all points or of one.
 (work / "pages").mkdir()
@@ -138,7 +131,7 @@ for arguments, name, points in [([], "dgx1_allgather.html", None), (["--point", 
     page = (work / "pages" / name).read_text()
     shown = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)[1])["points"]
     assert len(shown) == (points or len(json.loads((work / "ag.json").read_text())["points"])), name
-assert "99" in run(chorale, "emit", "ag.json", "--target", "html", "--point", "99", code=2)
+refused("emit", "ag.json", "--target", "html", "--point", "99", says="99")
 
 # In place, Alltoall too, whose inputs are saved before they are overwritten.
 for name in ["ring.json", "a2a.json"]:
@@ -161,8 +154,8 @@ said = run(chorale, "program", "epilogue/ring_4_allreduce_0.json", "--bytes", "1
 assert "right" in said, said
 run(chorale, "classic", "recursive_doubling_allreduce", "full:4", "--json", "doubling.json")
 assert "up to 4 ranks" in run(chorale, "emit", "doubling.json", "--target", "dot", "--epilogue", "-o", "epilogue")
-assert "--epilogue: means nothing here" in run(chorale, "emit", "ring.json", "--target", "html", "--epilogue", code=2)
-assert "has no sums" in run(chorale, "emit", "a2a.json", "--target", "json", "--epilogue", code=2)
+refused("emit", "ring.json", "--target", "html", "--epilogue", says="--epilogue: means nothing here")
+refused("emit", "a2a.json", "--target", "json", "--epilogue", says="has no sums")
 epilogue = json.loads((work / "epilogue/ring_4_allreduce_0.json").read_text())
 moved = 0
 for rank in epilogue["ranks"]:
@@ -173,7 +166,7 @@ for rank in epilogue["ranks"]:
                 moved += 1
 assert moved == 4, moved
 (work / "epilogue/moved.json").write_text(json.dumps(epilogue))
-assert "is wrong" in run(chorale, "program", "epilogue/moved.json", code=2)
+refused("program", "epilogue/moved.json", says="is wrong")
 
 # The simulator notices what would be wrong: operations that are missing, moved, or about another chunk.
 noticed = tried = 0
@@ -201,7 +194,7 @@ text = (work / "ring.json.msccl-xml/ring_4_allreduce_0.xml").read_text()
 assert 'inplace="1"' in text and 'outofplace="1"' in text
 (work / "pairs.json").write_text('{"collective": "pairs", "chunks": [{"pre": [0], "post": [1]}, {"pre": [1], "post": [0]}]}')
 run(chorale, "synthesize", "full:2", "./pairs.json", "--json", "custom.json")
-assert "has no such collective: pairs" in run(chorale, "emit", "custom.json", "--target", "msccl-xml", code=2)
+refused("emit", "custom.json", "--target", "msccl-xml", says="has no such collective: pairs")
 
 # What it performs is in the file, whatever its root and whether or not it has a name.
 def names(work_file):
@@ -216,7 +209,7 @@ for collective in ["gather", "scatter", "broadcast", "reduce"]:
             assert "out of place: right" in said, (path, said)
             other = pathlib.Path(path).read_text().replace('root="2"', 'root="1"').replace('"root": 2', '"root": 1')
             (work / "other").write_text(other)
-            assert "is wrong" in run(chorale, "program", "other", code=2), path
+            refused("program", "other", says="is wrong")
             if target == "msccl-xml":
                 check_loader_rules(path)
                 (work / "other").write_text(other.replace('root="1"', 'root="4"'))
@@ -228,20 +221,18 @@ for machine, collective in [("full:2", "./pairs.json"), ("ring:4", "./sums.json"
     for path in names(run(chorale, "emit", "custom.json", "--target", "json", "-o", "custom")):
         assert "out of place: right" in run(chorale, "program", path, "--bytes", "1,1000"), path
 
-# What a target cannot express is reported on standard error: one line if nothing is written, otherwise one
-# for each point that is not.
-refused = subprocess.run([chorale, "emit", "custom.json", "--target", "msccl-xml", "-o", "none"], capture_output=True, text=True, cwd=work)
-assert refused.returncode == 2 and refused.stdout == "" and refused.stderr.count("\n") == 1, refused
-assert re.match(r"chorale: error: custom.json: none of its 2 points on the frontier can be written; point 0: .* has no such collective: down; use --target json\n", refused.stderr), refused
+# What a target cannot express is said on standard error: one line if nothing is written, otherwise one for each point that is not.
+said = refused("emit", "custom.json", "--target", "msccl-xml", "-o", "none")
+assert re.match(r"chorale: error: custom.json: none of its 2 points on the frontier can be written; point 0: .* has no such collective: down; use --target json\n", said), said
 assert not (work / "none").exists()
 run(chorale, "frontier", "ring:6", "allreduce", "--max-chunks", "6", "--json", "longer.json")
 for quiet in [[], ["-q"]]:
-    some = subprocess.run([chorale, "emit", "longer.json", "--most-steps", "4", "-o", "some", *quiet], capture_output=True, text=True, cwd=work)
-    assert some.returncode == 2 and some.stdout == ("" if quiet else "some/ring_6_allreduce_2.xml\n"), some
+    some = run(chorale, "emit", "longer.json", "--most-steps", "4", "-o", "some", *quiet, code=2)
+    assert some.stdout == ("" if quiet else "some/ring_6_allreduce_2.xml\n"), some
     assert [line.split(":")[:3] for line in some.stderr.splitlines()] == [["chorale", " error", f" point {k} is not written"] for k in (0, 1)], some
     assert sorted(path.name for path in (work / "some").iterdir()) == ["ring_6_allreduce_2.xml"]
 run(chorale, "frontier", "dgx1", "alltoall", "--max-steps", "1", "--json", "none.json", code=20)
-assert "none.json: has no point to write" in run(chorale, "emit", "none.json", code=2)
+refused("emit", "none.json", says="none.json: has no point to write")
 
 # Wrong programs are named: a dependency, a peer, an offset.
 for change, words in [(('type="rrs"', 'type="rrc"'), None), (('chan="0"', 'chan="1"'), "senders"), (('send="1"', 'send="2"'), "senders"),
@@ -251,7 +242,7 @@ for change, words in [(('type="rrs"', 'type="rrc"'), None), (('chan="0"', 'chan=
     (work / "changed.xml").write_text(changed)
     if words is not None:
         assert changed != text, change
-        assert words in run(chorale, "program", "changed.xml", code=2), change
+        refused("program", "changed.xml", says=words)
 
 if samples.is_dir():
     for sample in sorted(samples.glob("*.xml")):

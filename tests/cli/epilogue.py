@@ -5,25 +5,18 @@ Over NCCL: tests/nccl/emit.py.
 Usage: epilogue.py CHORALE MPICXX EXAMPLES FLAGS, the folder of tests/scripts/emitted.cmake.
 """
 import json
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.merged import merged, merged_directories  # noqa: E402
+from kit.program import mpirun, refused, run, work  # noqa: E402
 
 chorale, mpicxx, examples = str(pathlib.Path(sys.argv[1]).resolve()), sys.argv[2], pathlib.Path(sys.argv[3]).resolve()
 flags = pathlib.Path(sys.argv[4]).resolve()
 example = str(examples / "epilogue.json")
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MAKEFLAGS="")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_epilogue_"))
-
-
-def run(*command, code=0, cwd=work):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=300)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 def rows_right(text):
@@ -54,39 +47,40 @@ for name, result in results.items():
     assert "every element is right" in text, text
 
 # Targets.
+programs = []
 for name in ("ring", "scatter", "found", "root"):
     out = work / f"{name}_out"
     text = run(chorale, "emit", results[name], "--target", "mpi", "--epilogue", example, "-o", out)
     assert re.search("completed by", text), text
-    source = sorted(out.glob("*.cpp"))[-1]
-    run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", source, "-o", source.with_suffix(""))
-    ranks = 3 if name == "ring" else 4
-    for elements in (0, 1, 1001):
-        assert " 0 wrong" in run("mpirun", "--oversubscribe", "-n", ranks, source.with_suffix(""), elements, 2)
-    # A sum that has not had its function.
-    text = source.read_text()
+    text = sorted(out.glob("*.cpp"))[-1].read_text()
     table = text[text.index("kWork[]"):]
     place = re.search(r"(\{\d+, \d+, 1, (?:\d+, ){6})3\},", table)
-    changed = source.with_name("changed.cpp")
-    changed.write_text(text.replace(place[0], place[1] + "0},", 1))
-    run(mpicxx, f"@{flags}/quick17", changed, "-o", changed.with_suffix(""))
-    assert re.search(r"[1-9]\d* wrong", run("mpirun", "--oversubscribe", "-n", ranks, changed.with_suffix(""), 1001, 1, code=1))
+    programs += [text, text.replace(place[0], place[1] + "0},", 1)]  # a sum that has not had its function
+(work / "all.cpp").write_text(merged(programs))
+run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", "all.cpp", "-o", "all")
+for number, text in enumerate(programs):
+    ranks, is_changed = re.search(r"kRanks = (\d+)", text)[1], number % 2 == 1
+    for elements in (1001,) if is_changed else (0, 1, 1001):
+        assert re.search(r" [1-9]\d* wrong" if is_changed else " 0 wrong", mpirun(ranks, "./all", number, elements, 2, code=int(is_changed)))
+cases = []
 for name in ("ring", "scatter"):
     out = work / f"{name}_cuda"
     run(chorale, "emit", results[name], "--target", "cuda", "--epilogue", example, "-o", out)
-    directory = sorted(out.iterdir())[-1]
+    directory, changed = sorted(out.iterdir())[-1], work / f"{name}_changed"
     assert not (directory / "multimem.cu").exists()
-    for defines in ("", "-DIN_PLACE", "-DELEMENT=chorale::Float16 -DWIDEN"):
-        (directory / "virtual_ranks_cpu").unlink(missing_ok=True)
-        run("make", "cpu", f"DEFINES=@{flags}/quick20 {defines}", cwd=directory)
-        rows_right(run("./virtual_ranks_cpu", "-b", "1", "-e", "100K", "-f", "37", "-n", "3", "-s", "2", "-g", "8K", cwd=directory))
-    header = directory / "out_of_place.h"
-    text = header.read_text()
-    header.write_text(re.sub(r"(\{0, \d+, \d+, \d+, 2, .*), \d+\},", r"\1, -1},", text, count=1))
-    assert header.read_text() != text
-    (directory / "virtual_ranks_cpu").unlink()
-    run("make", "cpu", f"DEFINES=@{flags}/quick20", cwd=directory)
-    run("./virtual_ranks_cpu", "-b", "4K", "-e", "4K", cwd=directory, code=1)
+    cases += [(directory, macros, "virtual_ranks.cu") for macros in ([], ["IN_PLACE"], ["ELEMENT=chorale::Float16", "WIDEN"])]
+    shutil.copytree(directory, changed)
+    text = (directory / "out_of_place.h").read_text()
+    (changed / "out_of_place.h").write_text(re.sub(r"(\{0, \d+, \d+, \d+, 2, .*), \d+\},", r"\1, -1},", text, count=1))
+    assert (changed / "out_of_place.h").read_text() != text
+    cases.append((changed, [], "virtual_ranks.cu"))
+(work / "cuda.cpp").write_text(merged_directories(cases))
+run("g++", f"@{flags}/quick20", "-Wall", "-Wextra", "-Werror", f"-I{cases[0][0]}", "cuda.cpp", "-o", "cuda")
+for number in range(len(cases)):
+    if number % 4 == 3:
+        run("./cuda", number, "-b", "4K", "-e", "4K", code=1)
+    else:
+        rows_right(run("./cuda", number, "-b", "1", "-e", "100K", "-f", "37", "-n", "3", "-s", "2", "-g", "8K"))
 run(chorale, "emit", results["scatter"], "--target", "json", "--epilogue", example, "-o", "json")
 program = next((work / "json").iterdir())
 text = run(chorale, "program", program, "--bytes", "4,4000")
@@ -96,16 +90,13 @@ run(chorale, "emit", results["scatter"], "--target", "dot", "--epilogue", "-o", 
 
 # Who cannot.
 for target in ("msccl-xml", "mscclpp"):
-    text = run(chorale, "emit", results["ring"], "--target", target, "--epilogue", example, code=2)
-    assert "has no operation that applies a function to a sum" in text and len(text.splitlines()) == 1, text
-assert "prints the function" in run(chorale, "emit", results["ring"], "--target", "mpi", "--epilogue", code=2)
-assert "it is for targets that are programs" in run(chorale, "emit", results["ring"], "--target", "html", "--epilogue", example, code=2)
+    refused("emit", results["ring"], "--target", target, "--epilogue", example, says="has no operation that applies a function to a sum")
+refused("emit", results["ring"], "--target", "mpi", "--epilogue", says="prints the function")
+refused("emit", results["ring"], "--target", "html", "--epilogue", example, says="it is for targets that are programs")
 run(chorale, "frontier", "ring:3", "allgather", "--max-chunks", "1", "--json", "gather.json")
-assert "no sums" in run(chorale, "run", "gather.json", "--epilogue", example, code=2)
+refused("run", "gather.json", "--epilogue", example, says="no sums")
 (work / "bad.json").write_text('{"epilogue": "x + bias", "operands": []}')
-text = run(chorale, "run", results["ring"], "--epilogue", "bad.json", code=2)
-assert "bad.json, expression:1:5: 'bias' is not an operand" in text and len(text.splitlines()) == 1, text
-assert "cannot" in run(chorale, "run", results["ring"], "--epilogue", "absent.json", code=2)
+refused("run", results["ring"], "--epilogue", "bad.json", says="bad.json, expression:1:5: 'bias' is not an operand")
+refused("run", results["ring"], "--epilogue", "absent.json", says="cannot")
 
 print("the function of examples/epilogue.json: threads, kernel, MPI; mpi, cuda, json; 0 wrong, changed ones noticed")
-shutil.rmtree(work)

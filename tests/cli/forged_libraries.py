@@ -11,25 +11,24 @@ import copy
 import functools
 import json
 import operator
-import os
 import pathlib
 import random
 import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run_chorale, work  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "doors"))
 import judge  # noqa: E402
 from library_file import answers, identity, key_of, leaves, others, packed, question_of, renumbered, unpacked  # noqa: E402
 
-chorale = os.path.abspath(sys.argv[1])
 full = "--full" in sys.argv
 seed = int(next((word for word in sys.argv[2:] if word.isdigit()), 77))
 dice = random.Random(seed)
 print(f"seed {seed}")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_forged_"))
 
 # What may be changed without becoming false, or so that nobody can tell.
 INFORMATION = {
@@ -41,7 +40,7 @@ INFORMATION = {
 
 
 def run(*arguments, seconds=60):
-    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, timeout=seconds)
+    done = run_chorale(*arguments, code=None, timeout=seconds)
     return done.returncode, done.stdout + done.stderr
 
 
@@ -312,7 +311,6 @@ for what, change, why in FORGERIES:
         except subprocess.TimeoutExpired:
             faults.append(f"{what}: {arguments}: hangs")
     assert not (work.parent / "PWNED").exists() and not list(work.glob("*.part*")), what
-shutil.rmtree(work)
 for fault in faults[:40]:
     print("FAULT", fault)
 by_kind = collections.Counter(fault.split(":")[0] + (": passes" if ": passes: " in fault else "") for fault in faults)

@@ -7,21 +7,10 @@ Usage: groups.py CHORALE
 import json
 import pathlib
 import random
-import subprocess
 import sys
-import tempfile
 
-chorale = str(pathlib.Path(sys.argv[1]).resolve())
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_groups_"))
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([chorale, *arguments], capture_output=True, text=True, cwd=work, timeout=300)
-    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    if code == 2:
-        assert done.stderr.count("\n") == 1 and not done.stdout, (arguments, done.stdout, done.stderr)
-        return done.stderr
-    return done.stdout
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import refused, run_chorale as run, work  # noqa: E402
 
 
 def asked(*arguments):
@@ -163,22 +152,22 @@ for question, words in ((["--group", "0,9"], "'9' is not a rank of ring:4"), (["
                         (["--group", "0,,1"], "lacks a rank"), (["--group", "0,-1"], "is not a rank"), (["--group", ""], "names nothing"), (["--groups", "0,1;1,2"], "rank 1 is in two groups"),
                         (["--groups", "0,1;"], "lacks a rank"), (["--groups", "row"], "is not a kind of group"), (["--group", "0,1", "--groups", "0;1"], "one of them"),
                         (["--counts", "1,1,1,1"], "use allgatherv"), (["--group", "0,1", "--root", "1"], "has no root")):
-    message = run("bounds", "ring:4", "allgather", *question, code=2)
+    message = refused("bounds", "ring:4", "allgather", *question)
     assert words in message, (question, message)
 for collective, counts, words in (("allgatherv", "1,2", "2 counts"), ("allgatherv", "0,0,0,0", "all 0"), ("allgatherv", "1,2,3,x", "is not a count"),
                                   ("allgatherv", "1,2,,4", "lacks a count"), ("allgatherv", "1,1,1,1;2,2,2,2", "2 rows"),
                                   ("allgatherv", "-1,0,0,1", "is not a count"), ("allgatherv", "1000000,1000000,1,1", "chunks"),
                                   ("alltoallv", "1,1,1,1", "1 row"), ("alltoallv", "1,1;1,1", "2 rows"), ("allreduce", "1,1,1,1", "leave them out"),
                                   ("allgatherv", "missing.json", "missing.json")):
-    message = run("bounds", "ring:4", collective, "--counts", counts, code=2)
+    message = refused("bounds", "ring:4", collective, "--counts", counts)
     assert words in message, (collective, counts, message)
 for question, words in ((["allgatherv"], "--counts"), (["broadcast", "--group", "0,1", "--root", "2"], "use 0 to 1"),
                         (["scatterv", "--counts", "1,1,1,1", "--root", "4"], "use 0 to 3"),
                         (["./counts.json", "--group", "0,1"], "collectives that are named")):
-    message = run("bounds", "ring:4", *question, code=2)
+    message = refused("bounds", "ring:4", *question)
     assert words in message, (question, message)
 (work / "counts.json").write_text("[1, -2, 0, 1]")
-assert "counts.json" in run("bounds", "ring:4", "allgatherv", "--counts", "counts.json", code=2)
+refused("bounds", "ring:4", "allgatherv", "--counts", "counts.json", says="counts.json")
 (work / "counts.json").write_text("[]")
-assert "empty" in run("bounds", "ring:4", "allgatherv", "--counts", "counts.json", code=2)
+refused("bounds", "ring:4", "allgatherv", "--counts", "counts.json", says="empty")
 print("groups and counts: answers checked and run, refusals in one line")

@@ -9,12 +9,12 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run_chorale, work  # noqa: E402
+
 chorale = str(pathlib.Path(sys.argv[1]).resolve())
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_hang_"))
 
 
 def processes_of(launcher, rank):
@@ -67,8 +67,7 @@ def stopped_rank_is_named(*command):
     return lines[0]
 
 
-made = subprocess.run([chorale, "classic", "ring_allreduce", "full:3", "--json", "ring.json"], cwd=work)
-assert made.returncode == 0
+run_chorale("classic", "ring_allreduce", "full:3", "--json", "ring.json")
 endless = ["--wait", "2"]
 print(stopped_rank_is_named("bench", "allreduce", "ring", "-b", "1K", "-e", "1K", "-n", "1000000", *endless))
 print(stopped_rank_is_named("run", "ring.json", "--transport", "mpi", "--bytes", "1K", "--iterations", "1000000", *endless))

@@ -10,11 +10,11 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import work  # noqa: E402
 
 chorale = str(pathlib.Path(sys.argv[1]).resolve())
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_hostile_"))
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
 
 # What readers of names let pass: a C1 control sequence, overrides and isolates of the direction, a line
 # separator, a tag.

@@ -14,10 +14,12 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
 import xml.etree.ElementTree
 import zlib
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import refused, run_chorale as run, work  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "doors"))
 import judge  # noqa: E402
@@ -26,22 +28,10 @@ chorale = os.path.abspath(sys.argv[1])
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1123
 dice = random.Random(seed)
 print(f"seed {seed}")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_library_"))
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work)
-    assert code is None or done.returncode == code, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
 
 
 def without_notes(text):
     return [line for line in text.splitlines() if line and not line.startswith("chorale: note: ")]
-
-
-def refused(words, *arguments):
-    text = run(*arguments, code=2)
-    assert words in text and len(text.splitlines()) == 1, (arguments, text)
 
 
 def without_times(value):
@@ -112,8 +102,8 @@ assert not processes()
 for order in ("fixed", "agreed"):
     (work / "order.json").write_text(json.dumps({**small, "machines": ["torus:2x3"], "collectives": ["allreduce"], "order": order}))
     if order == "agreed":
-        refused("has no allreduce of torus:2x3, all, root 0, in an agreed order", "library", "select", "orders.db", "torus:2x3", "allreduce",
-                "--order", "agreed")
+        refused("library", "select", "orders.db", "torus:2x3", "allreduce",
+                "--order", "agreed", says="has no allreduce of torus:2x3, all, root 0, in an agreed order")
     assert "1 answered now" in run("library", "build", "order.json", "-o", "orders.db")
 for order in ("fixed", "agreed"):
     run("library", "select", "orders.db", "torus:2x3", "allreduce", "--order", order, "--bytes", "1K", "--json", "one.json")
@@ -131,9 +121,8 @@ assert all('"order": "((' in file.read_text() for file in (work / "fixed_only").
 # What is in it is what the search states, and is taken from there.
 for machine, collective, options in [("torus:2x3", "allreduce", []), ("./b.json", "broadcast", ["--root", 3]), ("./a.json", "allgather", [])]:
     line = ["frontier", machine, collective, "--max-chunks", 2, "--conflicts", 200, *options]
-    searched = subprocess.run([chorale, *map(str, line), "--json", "-"], capture_output=True, text=True, cwd=work).stdout
-    done = subprocess.run([chorale, *map(str, line), "--json", "-", "--library", "whole.db"], capture_output=True, text=True, cwd=work)
-    assert without_times(json.loads(searched)) == without_times(json.loads(done.stdout)), line
+    searched, done = run(*line, "--json", "-", code=(0, 3)), run(*line, "--json", "-", "--library", "whole.db", code=(0, 3))
+    assert without_times(json.loads(searched.stdout)) == without_times(json.loads(done.stdout)), line
     assert "from whole.db" in done.stderr, done.stderr
 assert contents("whole.db") == (whole, places)
 # What is not is searched, and kept.
@@ -168,8 +157,7 @@ for turn in range(4):
     links = [{**link, "src": ranks[link["src"]], "dst": ranks[link["dst"]]} for link in dice.sample(uneven["links"], 4)]
     (work / "turned.json").write_text(json.dumps({**uneven, "links": links}))
     for collective, options in [("allreduce", []), ("broadcast", ["--root", ranks[3]])]:
-        done = subprocess.run([chorale, "frontier", "./turned.json", collective, *map(str, options), "--max-chunks", "2", "--conflicts", "200", "--json",
-                               "turned.out.json", "--library", "whole.db"], capture_output=True, text=True, cwd=work)
+        done = run("frontier", "./turned.json", collective, *options, "--max-chunks", 2, "--conflicts", 200, "--json", "turned.out.json", "--library", "whole.db", code=None)
         assert "from whole.db" in done.stdout, (ranks, done)
         assert "verified" in run("check", "turned.out.json"), ranks
 assert contents("whole.db") == (whole, places)
@@ -179,10 +167,10 @@ assert contents("whole.db") == (whole, places)
 text = run("library", "build", "pairs.json", "-o", "pairs.db", "--jobs", 2)
 kinds = sorted({line.split("  allgather")[0].split("pairs ")[1] for line in run("library", "show", "pairs.db").splitlines() if "allgather" in line})
 assert kinds[:2] == ["0 1", "0 8"] and all(len(kind.split()) == 2 for kind in kinds), kinds
-refused("name the ranks: --ranks 0,1", "library", "select", "pairs.db", "dgx-a100:2", "allgather", "--group", "pairs")
+refused("library", "select", "pairs.db", "dgx-a100:2", "allgather", "--group", "pairs", says="name the ranks: --ranks 0,1")
 rows = [run("library", "select", "pairs.db", "dgx-a100:2", "broadcast", "--root", 1, "--ranks", pair, "--json", "pair.json") for pair in ("0,1", "5,3", "2,10")]
 assert rows[0] == rows[1] != rows[2] and "verified" in run("check", "pair.json"), rows
-refused("is not a further rank", "library", "select", "pairs.db", "dgx-a100:2", "allgather", "--ranks", "3,3")
+refused("library", "select", "pairs.db", "dgx-a100:2", "allgather", "--ranks", "3,3", says="is not a further rank")
 
 # Killed at random moments, and resumed. Nothing stays in the temporary folder.
 kills, temporary = 0, work / "temporary"
@@ -260,11 +248,11 @@ text = run("library", "verify", changed("less.db", less), code=2)
 assert "less.db: " in text, text
 text = run("library", "verify", changed("exchanged.db", exchanged), code=2)
 assert text.count("an answer is to another question than it is stored for") == 2, text
-refused("damaged", "library", "verify", changed("cut.db", lambda file: file.execute("UPDATE answers SET answer = substr(answer, 1, 20)")))
-refused("is not a library", "library", "show", changed("other.db", lambda file: file.execute("DELETE FROM about")))
+refused("library", "verify", changed("cut.db", lambda file: file.execute("UPDATE answers SET answer = substr(answer, 1, 20)")), says="damaged")
+refused("library", "show", changed("other.db", lambda file: file.execute("DELETE FROM about")), says="is not a library")
 for command in (["show", "older.db"], ["build", "small.json", "-o", "older.db"]):
-    refused("is a library of form 2, and this chorale has form 3", "library", *command[:1], *[changed(word, lambda file: file.execute(
-        "UPDATE about SET value = '2'")) if word == "older.db" else word for word in command[1:]])
+    refused("library", *command[:1], *[changed(word, lambda file: file.execute(
+        "UPDATE about SET value = '2'")) if word == "older.db" else word for word in command[1:]], says="is a library of form 2, and this chorale has form 3")
 
 # Merged: of two answers the better one, whatever the order; those that are the same are one.
 weak = {**small, "machines": ["torus:2x3"], "conflicts": 0}
@@ -358,9 +346,9 @@ for first, second in [(slice(0, 0), slice(None)), (slice(None), slice(0, 0)), (s
 text = run("library", "merge", "whole.db", "weak.db", "grows.db", "-o", "merged.db")
 assert f"{7 + len(questions) + 2} answers: 0 equal" in text, text
 run("library", "verify", "merged.db")
-refused("another question than it is stored for", "library", "merge", "exchanged.db", "-o", "x.db")
-refused("is one of the libraries", "library", "merge", "whole.db", "weak.db", "-o", "weak.db")
-refused("less.db: an answer", "library", "merge", "less.db", "whole.db", "-o", "x.db")
+refused("library", "merge", "exchanged.db", "-o", "x.db", says="another question than it is stored for")
+refused("library", "merge", "whole.db", "weak.db", "-o", "weak.db", says="is one of the libraries")
+refused("library", "merge", "less.db", "whole.db", "-o", "x.db", says="less.db: an answer")
 
 
 def liar(file):
@@ -389,9 +377,9 @@ with sqlite3.connect(work / "true.db") as file:  # as a search says it that has 
     for key, blob in file.execute("SELECT key, answer FROM answers").fetchall():
         answer = concluded({**json.loads(unpacked(blob)), "complete": False, "claims": [], "stopped": "size limit"})
         file.execute("UPDATE answers SET answer = ? WHERE key = ?", (packed(json.dumps(answer)), key))
-refused("an answer is called complete, and true.db has a better schedule", "library", "merge", "liar.db", "true.db", "-o", "x.db")
+refused("library", "merge", "liar.db", "true.db", "-o", "x.db", says="an answer is called complete, and true.db has a better schedule")
 shown = run("library", "show", "liar.db")
-assert "refutations not checked" in shown and "not checked, and nothing here rests on that" in shown, shown
+assert "refutations not checked" in shown and "not checked, and nothing here rests on that" in shown.stderr, shown
 assert "claims[" in run("library", "verify", "liar.db", code=2)
 assert not list(work.glob("x.db*")) and not list(work.glob("*.part*"))
 
@@ -439,23 +427,23 @@ ring_gbs = 2 * 15 / 16 * 2**30 / us / 1e3  # bus bandwidth: eight NICs of 50 GB/
 assert 0.95 * 400 < ring_gbs <= 400, ring_gbs
 
 (work / "full").write_text("no directory")
-refused("-o", "library", "export", "whole.db", "torus:2x3", "allgather", "-o", "full/plans")
+refused("library", "export", "whole.db", "torus:2x3", "allgather", "-o", "full/plans", says="-o")
 
 # What is asked wrongly.
-refused("there is no such library", "library", "show", "nowhere.db")
+refused("library", "show", "nowhere.db", says="there is no such library")
 (work / "empty.db").write_bytes(b"")
-refused("empty.db: is not a library of chorale", "library", "show", "empty.db")
-refused("SQLite: ", "library", "show", "a.json")
-refused("-o: is missing", "library", "build", "small.json")
-refused("it has that for all with root 0", "library", "select", "whole.db", "torus:2x3", "allreduce", "--root", 1)
-refused("drop it, or --repair", "frontier", "ring:4", "allgather", "--library", "x.db", "--repair", "t.json")
+refused("library", "show", "empty.db", says="empty.db: is not a library of chorale")
+refused("library", "show", "a.json", says="SQLite: ")
+refused("library", "build", "small.json", says="-o: is missing")
+refused("library", "select", "whole.db", "torus:2x3", "allreduce", "--root", 1, says="it has that for all with root 0")
+refused("frontier", "ring:4", "allgather", "--library", "x.db", "--repair", "t.json", says="drop it, or --repair")
 for change, words in [({"machine": []}, "machine"), ({"groups": ["rack"]}, "not divided into equal groups"),
                       ({"machines": ["dgx-a100:2"], "groups": ["rack"]}, "use one of all, pairs, node, rank"), ({"collectives": ["sum"]}, "sum"),
                       ({"machines": ["rong:4"]}, "ring"), ({"roots": [-1]}, "roots[0]"), ({"max_chunks": 0}, "max_chunks"),
                       ({"min_chunks": 3}, "min_chunks"), ({"seconds": 0}, "seconds"), ({"bytes": [0]}, "bytes[0]"), ({"conflicts": "many"}, "conflicts")]:
     (work / "wrong.json").write_text(json.dumps({**small, **change}))
-    refused(words, "library", "build", "wrong.json", "-o", "x.db")
-# With no conflicts allowed there are answers all the same, and they report what they are.
+    refused("library", "build", "wrong.json", "-o", "x.db", says=words)
+# With no conflicts allowed there are answers all the same, and they say what they are.
 (work / "none.json").write_text(json.dumps({**small, "conflicts": 0, "seconds": 60, "machines": ["ring:5"]}))
 run("library", "build", "none.json", "-o", "none.db")
 run("library", "verify", "none.db")

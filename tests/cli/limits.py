@@ -11,11 +11,12 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run_chorale, work  # noqa: E402
+
 chorale = str(pathlib.Path(sys.argv[1]).resolve())
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_limits_"))
 # Most of this is found at once, some of it takes hours.
 HARD = ["hypercube:3", "allreduce", "--max-chunks", "12"]
 # Without bounds a solver has to refute pigeons here, which no conflict limit in these tests reaches.
@@ -49,7 +50,7 @@ def judged(args, codes, seconds, returncode, err):
 def ends(*args, codes=(3,), limit=0.0, **options):
     """Runs the command; what it printed and complained of."""
     started = time.monotonic()
-    done = subprocess.run([chorale, *args], cwd=work, capture_output=True, text=True, timeout=600, **options)
+    done = run_chorale(*args, code=None, timeout=600, **options)
     seconds = time.monotonic() - started
     complaint = judged(args, codes, seconds, done.returncode, done.stderr)
     if limit:

@@ -8,20 +8,12 @@ import json
 import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, refused, run, work  # noqa: E402
 
 chorale = str(pathlib.Path(sys.argv[1]).resolve())
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")  # as in a container
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_main_job_"))
-
-
-def run(*command, code=0):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=300)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout
-
 
 # DGX-1 Allgather: the costs of Cai et al. 2021, table 4, and the bound of 7/6 rounds per chunk reached.
 text = run(chorale, "frontier", "dgx1", "allgather", "--max-chunks", "6", "--json", "ag.json")
@@ -41,7 +33,7 @@ assert [row["block_bytes"] for row in rows] == [1024, 1 << 20] and "x lower boun
 assert [result["points"][row["point"]]["steps"] for row in rows] == [2, 3] and "step 1" not in text, (rows, text)
 assert all(row["us"] >= row["least_us"] > 0 for row in rows) and abs(rows[1]["least_us"] - (3 * 0.7 + 7 / 6 * 2**20 * 4e-5)) < 1e-6, rows
 assert "x lower bound" in run(chorale, "frontier", "ring:4", "allgather", "--bytes", "1K:1M:32")
-assert "--bytes" in subprocess.run([chorale, "show", "ag.json", "--json", "x"], capture_output=True, text=True, cwd=work).stderr
+refused("show", "ag.json", "--json", "x", says="--bytes")
 
 # The page holds the result and loads nothing.
 run(chorale, "show", "ag.json", "--html", "ag.html")
@@ -56,8 +48,7 @@ for point in range(len(result["points"])):
         text = run(chorale, "run", "ag.json", "--point", str(point), "--bytes", "4,1K,65540", *mode)
         assert "every element is right" in text and (", in place" in text) == bool(mode), text
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # of Open MPI, in a sanitized build
-text = run("mpirun", "--oversubscribe", "-n", "8", chorale, "run", "ag.json", "--point", "all", "--bytes", "1K,65540",
-           "--transport", "mpi", "--iterations", "1")
+text = mpirun(8, chorale, "run", "ag.json", "--point", "all", "--bytes", "1K,65540", "--transport", "mpi", "--iterations", "1")
 assert "every element is right" in text and "as processes" in text, text
 
 # AllReduce in 2 steps is found directly on a DGX-1; sums and maxima of all types.
@@ -85,8 +76,7 @@ kept = list(work.glob("*.drat"))
 assert kept, "no proof was kept"
 assert "1 refutation checked" in " ".join(run(chorale, "check", "b.json", "--proofs", str(work)).split())
 kept[0].write_text("1 0\n")
-assert "proof" in subprocess.run([chorale, "check", "b.json", "--proofs", str(work)], capture_output=True, text=True,
-                                 cwd=work).stderr
+refused("check", "b.json", "--proofs", work, says="proof")
 
 # Exit codes for scripts.
 run(chorale, "synthesize", "ring:4", "allgather", "--steps", "1", code=20)

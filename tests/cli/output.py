@@ -13,18 +13,18 @@ import re
 import struct
 import subprocess
 import sys
-import tempfile
 import termios
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run_chorale, work  # noqa: E402
+
 chorale, examples = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_output_"))
+os.environ.pop("COLUMNS", None)
 everything = []  # (command, text): all that was said
 
 
 def run(*arguments, code=0, columns=None):
-    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | ({"COLUMNS": str(columns)} if columns else {})
-    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, env=environment, timeout=300)
-    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    done = run_chorale(*arguments, code=code, env={"COLUMNS": str(columns)} if columns else {})
     everything.append((arguments, done.stdout + done.stderr))
     return done
 
@@ -157,8 +157,7 @@ def on_a_terminal(columns, *arguments):
     """What is reported there; the program reads the width from the terminal itself."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
-    process = subprocess.Popen([chorale, *arguments], stdout=its, stderr=subprocess.PIPE, cwd=work, env=environment)
+    process = subprocess.Popen([chorale, *arguments], stdout=its, stderr=subprocess.PIPE, cwd=work)
     os.close(its)
     text = b""
     try:

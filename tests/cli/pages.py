@@ -10,18 +10,11 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 from collections import Counter
 
-chorale = str(pathlib.Path(sys.argv[1]).resolve())
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_pages_"))
-
-
-def run(*arguments, codes=(0,)):
-    done = subprocess.run([chorale, *arguments], capture_output=True, text=True, cwd=work, timeout=300)
-    assert done.returncode in codes, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run as run_other, run_chorale as run, skip, work  # noqa: E402
 
 
 def data_of(page):
@@ -48,7 +41,7 @@ for name in [*results, "none"]:
 run("place", "a100:4", "--axes", "data=4,tensor=16", "--reduce", "tensor", "--bytes", "4GB", "--html", "place.html", "--json", "place.json")
 
 run("tune", pathlib.Path(__file__).parents[2] / "examples/adam.chorale", "--machine", "ring:4", "--html", "tune.html")
-run("tune", pathlib.Path(__file__).parents[2] / "examples/moe.chorale", "--machine", "ring:4", "--candidates", "0", "--html", "tune_one.html", codes=(3,))
+run("tune", pathlib.Path(__file__).parents[2] / "examples/moe.chorale", "--machine", "ring:4", "--candidates", "0", "--html", "tune_one.html", code=3)
 
 # What flies when, counted again from the page: no link and no shared limit carries more than its bandwidth in
 # a round. What streams carries 1 / rounds of a chunk in each, which the limits on the whole step allow.
@@ -69,8 +62,7 @@ assert "<title>a &lt;b&gt;fat&lt;/b&gt; tree broadcast: 1 point - Chorale</title
 
 chromium = next((path for path in map(shutil.which, ["chromium", "chromium-browser", "google-chrome"]) if path), None)
 if chromium is None:
-    print(f"{in_rounds} sends keep to their rounds; SKIPPED: no chromium, so no page was looked at")
-    sys.exit(77)
+    skip(f"no chromium, so no page was looked at; {in_rounds} sends keep to their rounds")
 
 # -- in the browser -----------------------------------------------------------------------------------------
 measure = """
@@ -179,13 +171,11 @@ for name in [*results, "none", "place", "tune", "tune_one"]:
         keyed = 'data-keys="1"' if name in ("dgx1", "hub", "torus") and width == 1000 else ""
         frames.append(f'<iframe title="{name} at {width}" {keyed} style="width: {width}px; height: 1200px" srcdoc="{page}"></iframe>')
 (work / "all.html").write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{''.join(frames)}<script>{measure}</script>")
-done = subprocess.run([chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={work / 'profile'}",
-                       "--virtual-time-budget=20000", "--dump-dom", (work / "all.html").as_uri()],
-                      capture_output=True, text=True, timeout=280)
+done = run_other(chromium, "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={work / 'profile'}",
+                 "--virtual-time-budget=20000", "--dump-dom", (work / "all.html").as_uri(), code=None)
 said = re.search(r'<pre id="report">(.*?)</pre>', done.stdout, re.S)
 assert said, f"no report: exit code {done.returncode}\n{done.stderr[-2000:]}"
 said = json.loads(html.unescape(said[1]))
 assert not said["report"], "\n".join(said["report"])
 assert said["looks"] >= 40, said["looks"]
-shutil.rmtree(work)
 print(f"{in_rounds} sends keep to their rounds; {len(frames)} frames, {said['looks']} looks, nothing overlaps or is cut")

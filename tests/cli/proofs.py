@@ -6,17 +6,12 @@ propagation.
 import hashlib
 import json
 import os
+import pathlib
 import shutil
-import subprocess
 import sys
-import tempfile
 
-chorale = sys.argv[1]
-work = tempfile.mkdtemp()
-
-
-def run(*arguments):
-    return subprocess.run([chorale, *arguments], capture_output=True, text=True, timeout=300)
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import refused, run as run_other, run_chorale as run, work  # noqa: E402
 
 
 def propagates_to_conflict(clauses, assumed):
@@ -57,10 +52,8 @@ def accepted(cnf, drat):
 
 proofs = os.path.join(work, 'made', 'here')  # neither is there yet
 result = os.path.join(work, 'r.json')
-asked = run('frontier', 'hub:4', 'broadcast', '--max-chunks', '2', '--no-bounds', '--proofs', proofs, '--json', result)
-assert asked.returncode == 0, asked.stderr
-sums = run('synthesize', 'ring:5', 'allreduce', '--steps', '2', '--proofs', proofs, '--json', result + '2')
-assert sums.returncode == 20, sums.stderr
+run('frontier', 'hub:4', 'broadcast', '--max-chunks', '2', '--no-bounds', '--proofs', proofs, '--json', result)
+run('synthesize', 'ring:5', 'allreduce', '--steps', '2', '--proofs', proofs, '--json', result + '2', code=20)
 
 named = [claim['certificate']['formula_sha256'] for file in (result, result + '2') for claim in json.load(open(file))['claims']
          if claim['certificate']['kind'] == 'refutation']
@@ -76,17 +69,14 @@ for name in set(named):
     assert not accepted('\n'.join(cnf.splitlines()[:1]), drat), name
     trim = shutil.which('drat-trim')
     if trim:
-        said = subprocess.run([trim, os.path.join(proofs, name + '.cnf'), os.path.join(proofs, name + '.drat')],
-                              capture_output=True, text=True, timeout=300)
-        assert 's VERIFIED' in said.stdout, said.stdout
+        assert 's VERIFIED' in run_other(trim, os.path.join(proofs, name + '.cnf'), os.path.join(proofs, name + '.drat'))
 if not shutil.which('drat-trim'):
-    print('skipped: drat-trim is not installed; the proofs were checked by the checker in this test alone')
+    print('SKIPPED: drat-trim is not installed; the proofs were checked by the checker in this test alone')
 
 # Our check takes what was kept, and refuses what was changed.
-assert run('check', result, '--proofs', proofs).returncode == 0
+run('check', result, '--proofs', proofs)
 needed = [name for name in named if not accepted(open(os.path.join(proofs, name + '.cnf')).read(), '0\n')]
 with open(os.path.join(proofs, needed[0] + '.drat'), 'w') as file:  # some formulas need no lemma
     file.write('0\n')
-answer = run('check', result, '--proofs', proofs)
-assert answer.returncode == 2 and 'kept proof does not hold' in answer.stderr, answer
+refused('check', result, '--proofs', proofs, says='kept proof does not hold')
 print(f'{len(set(named))} refutations, each with its formula and a proof that holds')

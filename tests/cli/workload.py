@@ -10,26 +10,14 @@ import pathlib
 import random
 import re
 import struct
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import refused, run, work  # noqa: E402
 
 chorale, examples = str(pathlib.Path(sys.argv[1]).resolve()), pathlib.Path(sys.argv[2]).resolve()
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", MAKEFLAGS="")
 QUICK = {"CXX": f"{pathlib.Path(sys.argv[3]).resolve()}/quick_cxx", "OMPI_CXX": f"{pathlib.Path(sys.argv[3]).resolve()}/quick_cxx"}
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_workload_"))
 FUSED = "split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v); fuse(all; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)"
-
-
-def run(*command, code=0, cwd=work, env=None):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=280, env={**os.environ, **(env or {})})
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout if code == 0 else done.stdout + done.stderr
-
-
-def refused(*command, says):
-    text = run(chorale, *command, code=2)
-    assert text.count("\n") == 1 and says in text, f"{command}: does not say '{says}': {text}"
 
 
 # What is printed is read back as the same, for every example; and a transformed program, too.

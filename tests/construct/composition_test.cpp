@@ -12,6 +12,7 @@
 #include "construct/retiming.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
+#include "tests/kit/random.h"
 #include "topology/levels.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -19,12 +20,9 @@
 namespace chorale {
 namespace {
 
+using test::between;
 using ::testing::IsEmpty;
 using ::testing::Not;
-
-int number(std::mt19937& random, int least, int most) {
-  return least + static_cast<int>(random() % static_cast<unsigned>(most - least + 1));
-}
 
 Topology load(const std::string& name) {
   return flatten(load_topology(name));
@@ -33,16 +31,16 @@ Topology load(const std::string& name) {
 // Two or three levels of two or three each: switches and rings, ports and ways out of any width, rails.
 Hierarchy random_levels(std::mt19937& random) {
   Hierarchy h{.name = "random"};
-  for (int levels = number(random, 2, 3); levels > 0; --levels) {
-    Level level{.name = "level" + std::to_string(levels), .fan_out = number(random, 2, 3)};
-    level.link.bandwidth_gbs = number(random, 1, 6);
+  for (int levels = between(random, 2, 3); levels > 0; --levels) {
+    Level level{.name = "level" + std::to_string(levels), .fan_out = between(random, 2, 3)};
+    level.link.bandwidth_gbs = between(random, 1, 6);
     level.link.latency_us = 1;
-    if (number(random, 0, 2) == 0) level.link.shape = LinkModel::Shape::Ring;
-    if (level.link.shape == LinkModel::Shape::Switch && number(random, 0, 1) == 0 && levels > 1)
+    if (between(random, 0, 2) == 0) level.link.shape = LinkModel::Shape::Ring;
+    if (level.link.shape == LinkModel::Shape::Switch && between(random, 0, 1) == 0 && levels > 1)
       level.link.rails = true;
-    if (number(random, 0, 1) == 0)
-      level.link.exit = SharedPath{.bandwidth_gbs = static_cast<double>(number(random, 1, 6)),
-                                   .children = number(random, 0, 1) == 0 ? 1 : level.fan_out};
+    if (between(random, 0, 1) == 0)
+      level.link.exit = SharedPath{.bandwidth_gbs = static_cast<double>(between(random, 1, 6)),
+                                   .children = between(random, 0, 1) == 0 ? 1 : level.fan_out};
     h.levels.push_back(level);
   }
   return h;
@@ -81,7 +79,7 @@ TEST(Composition, OnRandomHierarchies) {
     for (const std::string& name : collective_names()) {
       SCOPED_TRACE(name);
       const Collective c =
-          make_collective(name, t.ranks, number(random, 1, 4), number(random, 0, t.ranks - 1));
+          make_collective(name, t.ranks, between(random, 1, 4), between(random, 0, t.ranks - 1));
       const std::vector<ComposedPoint> points = compose_on({.topology = t, .collective = c}, {nesting_of(h)});
       EXPECT_THAT(points, Not(IsEmpty()));
       hold(t, c, points);

@@ -18,6 +18,7 @@
 #include "construct/tree_growth.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"
+#include "tests/kit/seeds.h"
 
 namespace chorale {
 namespace {
@@ -208,7 +209,7 @@ TEST_P(Makers, KeepTheirPromises) {
   int asked = 0, made = 0, met = 0;
   for (unsigned seed = 0; seed < row.cases && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
+    std::mt19937 random = test::seeded(seed);
     const Topology t = random_machine(random, row.machines);
     const Collective c = random_collective(random, t.ranks, row.communications);
     const Claim claim = fewest_rounds(t, c);

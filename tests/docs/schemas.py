@@ -7,22 +7,20 @@ Usage: schemas.py CHORALE SOURCE_DIRECTORY
 """
 import copy
 import json
-import os
 import pathlib
 import random
 import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, run_chorale, skip, work  # noqa: E402
 
 try:
     from jsonschema import Draft202012Validator
 except ImportError:
-    print("SKIPPED, NO FILE WAS VALIDATED: this wants python3-jsonschema (./setup.sh --tests)")
-    sys.exit(77)
+    skip("no file was validated: this wants python3-jsonschema (./setup.sh --tests)")
 
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_schemas_"))
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
 assert len(schemas) == 16, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
@@ -57,13 +55,9 @@ def must(document, name, where):
     assert not errors, f"{where} is no {name}: {'/'.join(map(str, errors[0].absolute_path))}: {errors[0].message[:300]}"
 
 
-def run(*arguments, codes=(0,)):
+def run(*arguments, code=0):
     # What ranks measure together is asked by mpirun.
-    ranks = ["mpirun", "--oversubscribe", "-n", "2"] if arguments[0] in ("bench", "calibrate") else []
-    environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    done = subprocess.run([*ranks, chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, timeout=120, env=environment)
-    assert done.returncode in codes, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done
+    return mpirun(2, chorale, *arguments, code=code) if arguments[0] in ("bench", "calibrate") else run_chorale(*arguments, code=code)
 
 
 # Which kind a document is, by a member that only that kind has.
@@ -123,7 +117,7 @@ for number, (kind, arguments) in enumerate(WRITTEN):
     if arguments[:2] == ["hierarchy", "show"] and arguments[2].split(":")[0] not in known_names:
         continue
     codes = {"synthesize": (0, 20), "tune": (0, 3)}.get(arguments[0], (0,))
-    done = run(*arguments, codes=codes)
+    done = run(*arguments, code=codes)
     options = ("--json",) if "-o" in arguments and "--json" in arguments and arguments[-2] == "--json" else ("--json", "-o")
     file = next((arguments[k + 1] for k, each in enumerate(arguments) if each in options and k + 1 < len(arguments)), "-")
     path = work / file
@@ -186,7 +180,7 @@ for where, kind, document in documents:
         refused += 1
         if number < 2 and READ_BY[kind]:
             (work / "mutant.json").write_text(json.dumps(mutant))
-            done = run(*READ_BY[kind]("mutant.json"), codes=(2,))
+            done = run(*READ_BY[kind]("mutant.json"), code=2)
             assert done.stderr.count("\n") == 1, done.stderr
             read += 1
 
@@ -195,7 +189,7 @@ for where, kind, document in documents:
 agreed = 0
 for folder, kind in [("topology", "machine"), ("result", "result"), ("hierarchy", "hierarchy"), ("job", "job"), ("block_program", "program")]:
     for path in sorted((source / "tests/fuzz/corpus" / folder).glob("*.json")):
-        done = subprocess.run([chorale, *READ_BY[kind](str(path))], capture_output=True, text=True, cwd=work, timeout=120)
+        done = run(*READ_BY[kind](str(path)), code=None)
         if done.returncode == 2:
             continue
         document = json.loads(path.read_text())

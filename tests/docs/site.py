@@ -9,28 +9,26 @@ import html.parser
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
 import urllib.parse
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run, run_chorale, skip, work  # noqa: E402
 
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 codes = set()
-overview = subprocess.run([chorale, "--help"], capture_output=True, text=True, check=True).stdout
+overview = run_chorale("--help")
 for command in re.findall(r"^  ([a-z]+) ", overview.split("Subcommands:\n")[1], re.M):
-    text = subprocess.run([chorale, command, "--help"], capture_output=True, text=True, check=True).stdout
+    text = run_chorale(command, "--help")
     said = re.search(r"exit codes: (.*?)(?=\n\S|\Z)", text, re.S)
     codes |= set(re.findall(r"(?:^|, )\s*(\d+) ", said[1])) if said else set()
 table = set(re.findall(r"^\| (\d+) \|", (source / "docs/exit-codes.md").read_text(), re.M))
 assert codes and codes <= table, f"docs/exit-codes.md lacks {sorted(codes - table)}"
 if not shutil.which("mkdocs"):
-    print("SKIPPED, NO SITE WAS MADE: this wants mkdocs (./setup.sh --tests)")
-    sys.exit(77)
+    skip("no site was made: this wants mkdocs (./setup.sh --tests)")
 
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_site_"))
-done = subprocess.run([sys.executable, source / "packaging/site.py", chorale, work / "made"], capture_output=True, text=True, timeout=250,
-                      env={"PATH": "/usr/bin:/bin", "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "LC_ALL": "C.UTF-8"})
-assert done.returncode == 0, f"exit code {done.returncode}\n{done.stdout}{done.stderr}"
+done = run(sys.executable, source / "packaging/site.py", chorale, work / "made",
+           env={"PATH": "/usr/bin:/bin", "http_proxy": "http://127.0.0.1:9", "https_proxy": "http://127.0.0.1:9", "LC_ALL": "C.UTF-8"})
 site = work / "made/site"
 
 
@@ -70,5 +68,4 @@ assert len(pages) >= 27 and followed > 500, (len(pages), followed)
 for name in ("dgx1", "torus", "nodes", "place", "tune"):
     assert "<!DOCTYPE html>" in (site / f"gallery/{name}.html").read_text()[:20], name
 assert "allgather" in (site / "commands/index.html").read_text() and "chorale.frontier" in (site / "python-calls/index.html").read_text()
-shutil.rmtree(work)
 print(f"{done.stdout.strip()}; {followed} links followed, nothing is loaded from elsewhere; exit codes {', '.join(sorted(codes, key=int))}")

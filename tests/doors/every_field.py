@@ -28,8 +28,10 @@ import pathlib
 import random
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run_chorale, work  # noqa: E402
 
 import exhaustive
 import form
@@ -41,7 +43,6 @@ only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
 seed = int(next((word for word in sys.argv[5:] if word.isdigit()), 4))
 dice = random.Random(seed)
 print(f"seed {seed}")
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_fields_"))
 forms = form.Forms(pathlib.Path(source) / "docs" / "schemas")
 truth = exhaustive.Exhaustive(searcher)
 
@@ -81,7 +82,7 @@ def write(name, value):
 
 
 def made(*arguments, codes=(0, 3)):
-    done = subprocess.run([chorale, *map(str, arguments), "--json", "made.json"], capture_output=True, text=True, cwd=work)
+    done = run_chorale(*arguments, "--json", "made.json", code=None)
     assert done.returncode in codes, (arguments, done)
     return json.loads((work / "made.json").read_text())
 

@@ -15,7 +15,9 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit import program  # noqa: E402
 
 import exhaustive
 import judge
@@ -23,29 +25,30 @@ import judge
 chorale, search, emit_random, preload, mpicc = [str(pathlib.Path(a).absolute()) if "/" in a else a for a in sys.argv[1:6]]
 repro = pathlib.Path(sys.argv[6]).absolute() / "data/repro"
 if not repro.is_dir():
-    print(f"left out: there is no {repro}")
-    sys.exit(77)
-top = pathlib.Path(tempfile.mkdtemp(prefix="chorale_repro_"))
+    program.skip(f"there is no {repro}")
+top = program.work
 work = top / "a" / "b" / "c"  # what climbs out of it stays in `top`
 work.mkdir(parents=True)
 for name in repro.iterdir():
     shutil.copyfile(name, work / name.name)
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1", OMP_NUM_THREADS="1")
+os.environ["OMP_NUM_THREADS"] = "1"
 truth = exhaustive.Exhaustive(search)
 known, left_out = set(), []
 
 
-def run(*command, codes=(0,), env=None):
+def knows(command):
     known.update(word for word in map(str, command) if (repro / word).is_file())
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, cwd=work, timeout=300, env={**os.environ, **(env or {})})
-    assert done.returncode in codes, f"{command}: exit code {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+
+
+def run(*command, codes=(0,), env=None):
+    knows(command)
+    done = program.run(*command, code=codes, cwd=work, env=env)
     return done.returncode, done.stdout, done.stderr
 
 
 def refused(*command, says):
-    _, out, errors = run(chorale, *command, codes=(2,))
-    lines = errors.splitlines()
-    assert not out.strip() and len(lines) == 1 and lines[0].startswith("chorale: error: ") and says in lines[0], (command, out, errors)
+    knows(command)
+    program.refused(*command, says=says, cwd=work)
 
 
 def made(*command, codes=(0, 3)):
@@ -194,7 +197,6 @@ else:
     print("LEFT OUT: resume.py and none.py, since there is no PyTorch (Debian: python3-torch)")
 
 truth.close()
-shutil.rmtree(top)
 unknown = {path.name for path in repro.iterdir()} - known
 assert not unknown, f"nothing is known of {sorted(unknown)}"
 print(f"{len(known) - len(left_out)} files refused or right, {len(left_out)} left out")

@@ -10,6 +10,7 @@
 #include "construct/incumbents.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
+#include "tests/kit/random.h"
 #include "topology/builders.h"
 
 namespace chorale {
@@ -19,23 +20,6 @@ std::vector<int> counting(int n, int from = 0) {
   std::vector<int> numbers(n);
   std::iota(numbers.begin(), numbers.end(), from);
   return numbers;
-}
-
-// Every pair is linked with some chance, some twice, and some links share a limit; a cycle connects all.
-Topology random_machine(int ranks, std::mt19937& random) {
-  Topology t{.name = "random", .ranks = ranks};
-  for (Rank a = 0; a < ranks; ++a)
-    for (Rank b = 0; b < ranks; ++b)
-      for (int i = 0; a != b && i < 2; ++i)
-        if ((i == 0 && b == (a + 1) % ranks) || random() % 3 == 0)
-          t.links.push_back({.src = a, .dst = b, .bandwidth = 1 + static_cast<int>(random() % 3)});
-  for (int i = 0; i < 3; ++i) {
-    SharedLimit limit{.name = "shared", .bandwidth = 1 + static_cast<int>(random() % 2)};
-    for (LinkId l = 0; l < std::ssize(t.links); ++l)
-      if (random() % 4 == 0) limit.links.push_back(l);
-    if (!limit.links.empty()) t.limits.push_back(limit);
-  }
-  return t;
 }
 
 // By the words of the header, slowly: is this an embedding of these ranks, links and chunks?
@@ -88,7 +72,7 @@ struct Subject {
 Subject random_subject(std::mt19937& random) {
   Subject s;
   const int ranks = 4 + static_cast<int>(random() % 4), some = 2 + static_cast<int>(random() % 3);
-  s.whole_machine = random_machine(ranks, random);
+  s.whole_machine = test::random_machine(random, {.least_ranks = ranks, .most_ranks = ranks});
   std::vector<Rank> chosen = counting(ranks);
   std::ranges::shuffle(chosen, random);
   chosen.resize(some);

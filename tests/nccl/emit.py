@@ -1,34 +1,27 @@
 #!/usr/bin/env python3
-"""The printed programs over NCCL: compiled as they are against tests/nccl/shim and run with a thread a rank.
+"""The printed programs over NCCL: compiled against tests/nccl/shim, several as one (tests/kit/merged.py), and run with a thread a rank.
 Changed tables must be seen.
 
 Usage: emit.py CHORALE CXX SHIM_HEADERS SHIM_LIBRARY FLAGS, the folder of tests/scripts/emitted.cmake.
 """
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.merged import merged  # noqa: E402
+from kit.program import run, work  # noqa: E402
 
 chorale, cxx, headers, library, ready = sys.argv[1:6]
 chorale, headers, library, ready = [pathlib.Path(each).absolute() for each in (chorale, headers, library, ready)]
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_nccl_emit_"))
-
-
-def run(*command, code=0, env=None):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=work, timeout=300,
-                          env={**os.environ, **(env or {})})
-    assert done.returncode == code, f"{command}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 def compiled(source, *flags):
-    program = source.with_suffix("")
+    made = source.with_suffix("")
     run(cxx, "-x", "c++", *(flags or [f"@{ready}/quick17"]), "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", headers, source, "-x", "none",
-        library, f"-Wl,-rpath,{library.parent}", "-pthread", "-o", program)
-    return program
+        library, f"-Wl,-rpath,{library.parent}", "-pthread", "-o", made)
+    return made
 
 
 def rights(output, rows):
@@ -52,34 +45,15 @@ programs = []
 for number, (command, first, second, rows, epilogue) in enumerate(results):
     more = ["--max-chunks", "2"] if command == "frontier" else []
     run(chorale, command, first, second, *more, "--json", f"{number}.json")
-    out = work / f"out{number}"
-    out.mkdir()
-    run(chorale, "emit", f"{number}.json", "--target", "nccl", "-o", out, *epilogue)
-    sources = sorted(out.iterdir())
-    assert sources
-    program = compiled(sources[-1], *([] if programs else ["-std=c++17", "-O0"]))
-    programs.append(sources[-1])
-    for elements, kind in [(0, "float32"), (1, "float64"), (7, "bfloat16"), (1009, "float32"), (1009, "float16"), (4096, "int8"),
-                           (61, "uint64")]:
-        rights(run(program, elements, 2, kind), rows)
-
-# In 3 steps and 3/2 rounds per chunk ranks cannot agree: it is seen, on data whose sums are rounded.
+    run(chorale, "emit", f"{number}.json", "--target", "nccl", "-o", f"out{number}", *epilogue)
+    programs.append(sorted((work / f"out{number}").iterdir())[-1])
+# In 3 steps and 3/2 rounds per chunk ranks cannot agree.
 run(chorale, "frontier", "ring:6", "allreduce", "--max-chunks", "2", "--allow-disagreement", "--json", "free.json")
-(work / "free").mkdir()
-run(chorale, "emit", "free.json", "--point", "0", "--target", "nccl", "-o", work / "free")
-program = compiled(next((work / "free").iterdir()))
-for kind in ("float32", "bfloat16", "float64", "int32"):
-    output = run(program, 1009, 1, kind)
-    differ = [int(number) for number in re.findall(r", 0 wrong, (\d+) slots with ranks that differ, as they may$", output, re.M)]
-    assert differ and all((number > 0) == (kind != "int32") for number in differ), output
+run(chorale, "emit", "free.json", "--point", "0", "--target", "nccl", "-o", "free")
+free = next((work / "free").iterdir())
 
-# It reports what it cannot use.
-first = programs[0].with_suffix("")
-assert "usage" in run(first, "5", "0", code=2)
-assert "needs 4 GPUs in this machine, found 2" in run(first, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
-
-# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements. Each changes one
-# number, and all of a program's are compiled into one, which takes the one that it is told.
+# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements. Each changes one number, and all
+# of a program's are in one, which takes the one that it is told.
 text = programs[0].read_text()
 tables = text[text.index("StepMessage kMessages[]"):]
 message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), 0, (\d+), 0\},\n", tables)
@@ -100,8 +74,10 @@ mutations.append((text, {
     "another position": text.replace(place[0], f"{place[1]}{int(place[2]) ^ 1}, {place[3]}, 3}},\n", 1),
     "another slice": text.replace(slices[0], f"kSlices[] = {{0, {int(slices[1]) - 1}, ", 1),
 }))
-noticed = 0
-for number, (text, mutants) in enumerate(mutations):
+
+
+def choosing(text, mutants):
+    """The program with the numbers of the mutant that CHANGE names."""
     numbers, instead = re.split(r"(-?\d+)", text), {}
     for name, mutant in mutants.items():
         others = re.split(r"(-?\d+)", mutant)
@@ -109,15 +85,43 @@ for number, (text, mutants) in enumerate(mutations):
         instead.setdefault(at, []).append(f'told("{name}") ? {others[at]} : ')
     for at, choices in instead.items():
         numbers[at] = f"({''.join(choices)}{numbers[at]})"
-    merged = re.sub(r"constexpr (chorale::(?:StepMessage kMessages|StepWork kWork|StepTables kTables)|int kSlices)", r"const \1", "".join(numbers))
-    (work / f"changed{number}.cu").write_text("""#include <cstdlib>
-#include <string>
+    text = re.sub(r"constexpr (chorale::(?:StepMessage kMessages|StepWork kWork|StepTables kTables)|int kSlices)", r"const \1", "".join(numbers))
+    runtime, tables = text.rsplit("}  // namespace chorale\n", 1)
+    return runtime + """}  // namespace chorale
 static bool told(const std::string& name) { return std::getenv("CHANGE") && std::getenv("CHANGE") == name; }
-""" + merged)
-    program = compiled(work / f"changed{number}.cu")
-    rights(run(program, 1009, 1), 2)
+""" + tables
+
+
+# Those with a function, and those without, share what comes before their tables. One is compiled alone, as it is.
+mutants = [choosing(*each) for each in mutations]
+together = {}  # by source: (program, number in it)
+for name, some in (("plain", [*programs[:5], free]), ("applied", programs[5:])):
+    file = work / f"{name}.cu"
+    file.write_text(merged([each.read_text() for each in some] + [mutants[name == "applied"]]))
+    program = compiled(file)
+    together |= {each: (program, number) for number, each in enumerate([*some, name])}
+alone = compiled(programs[0], "-std=c++17", "-O0")
+for source, (*_, rows, _) in zip(programs, results):
+    for elements, kind in [(0, "float32"), (1, "float64"), (7, "bfloat16"), (1009, "float32"), (1009, "float16"), (4096, "int8"),
+                           (61, "uint64")]:
+        for program in [together[source]] + [(alone,)] * (source == programs[0]):
+            rights(run(*program, elements, 2, kind), rows)
+
+# That ranks do not agree is seen, on data whose sums are rounded.
+for kind in ("float32", "bfloat16", "float64", "int32"):
+    output = run(*together[free], 1009, 1, kind)
+    differ = [int(number) for number in re.findall(r", 0 wrong, (\d+) slots with ranks that differ, as they may$", output, re.M)]
+    assert differ and all((number > 0) == (kind != "int32") for number in differ), output
+
+# It says what it cannot use.
+assert "usage" in run(alone, "5", "0", code=2)
+assert "needs 4 GPUs in this machine, found 2" in run(alone, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
+
+noticed = 0
+for program, (_, mutants) in zip([together["plain"], together["applied"]], mutations):
+    rights(run(*program, 1009, 1), 2)
     for name in mutants:
-        output = run(program, 1009, 1, code=1, env={"CHORALE_SHIM_TIMEOUT_MS": "2000", "CHANGE": name})
+        output = run(*program, 1009, 1, code=1, env={"CHORALE_SHIM_TIMEOUT_MS": "2000", "CHANGE": name})
         assert re.search(r"[1-9]\d* wrong", output), (name, output)
         noticed += 1
 

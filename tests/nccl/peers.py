@@ -1,44 +1,38 @@
 #!/usr/bin/env python3
-"""The emitted programs for GPUs (peers.cu, multimem.cu, and virtual_ranks.cu for one GPU), compiled as they
-are against stand-ins for CUDA, NCCL's device interface and MPI, under ThreadSanitizer: one node, several
-nodes, every rank a node of its own. A signal that comes before its data must be seen.
+"""The emitted programs for GPUs (peers.cu, multimem.cu, and virtual_ranks.cu for one GPU), compiled as they are against stand-ins for CUDA, NCCL's device interface and
+MPI, all but one as one (tests/kit/merged.py), under ThreadSanitizer: one node, several nodes, every rank a node of its own. A signal that comes before its data must be seen.
 
 Usage: peers.py CHORALE CXX SHIMS, the folder that has shim/ and shim_mpi/, FLAGS, that of tests/scripts/emitted.cmake.
 """
-import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.merged import merged_directories  # noqa: E402
+from kit.program import run, work  # noqa: E402
 
 chorale, cxx, shims, ready = sys.argv[1:5]
 chorale, shims, ready = (pathlib.Path(each).absolute() for each in (chorale, shims, ready))
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_peers_"))
 warned = ["-Wall", "-Wextra", "-Werror", f"-I{shims / 'shim'}"]
-
-
-def run(*command, code=0, cwd=work, env=None):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, cwd=cwd, timeout=400, env={**os.environ, **(env or {})})
-    assert code in (None, done.returncode), f"{command}: exit code {done.returncode}, not {code}\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
-    return done
 
 
 def emitted(name, *command):
     run(chorale, *command, "--json", f"{name}.json")
     (work / name).mkdir()
-    return work / run(chorale, "emit", f"{name}.json", "--target", "cuda", "-o", work / name).stdout.splitlines()[-1]
+    return work / run(chorale, "emit", f"{name}.json", "--target", "cuda", "-o", work / name).splitlines()[-1]
 
 
-def compiled(directory, *defines, program="peers", flags=(f"@{ready}/races20",)):
-    run(cxx, "-x", "c++", *flags, *warned, *defines, f"-I{directory}", f"-I{shims / 'shim_mpi'}", directory / f"{program}.cu", "-x", "none",
-        *(ready / f"{name}_races.o" for name in ["shim", "device"]), "-o", directory / f"{program}_cpu")
+def compiled(source, *options, flags=(f"@{ready}/races20",)):
+    run(cxx, "-x", "c++", *flags, *warned, *options, f"-I{shims / 'shim_mpi'}", source, "-x", "none",
+        *(ready / f"{name}_races.o" for name in ["shim", "device"]), "-o", source.with_suffix(""))
+    return source.with_suffix("")
 
 
-def execute(directory, ranks, node, sizes, code=0, program="peers", **more):
+def execute(program, ranks, node, sizes, code=0, **more):
     environment = {"CHORALE_SHIM_RANKS": str(ranks), "CHORALE_SHIM_NODE": str(node), "TSAN_OPTIONS": "halt_on_error=1 exitcode=66", **more}
-    return run(directory / f"{program}_cpu", "-f", 16, "-n", 3, "-s", 2, "-t", 2, "-p", 100, *sizes, code=code, env=environment)
+    return run(*program, "-f", 16, "-n", 3, "-s", 2, "-t", 2, "-p", 100, *sizes, code=code, env=environment)
 
 
 def right(text):
@@ -47,19 +41,35 @@ def right(text):
     return len(found)
 
 
-rows, algorithms = 0, [
+algorithms = [
     ("direct", 4, ["classic", "direct_allreduce", "full:4"], []),
-    ("ring", 4, ["classic", "ring_allreduce", "full:4"], ["-DIN_PLACE", "-DELEMENT=chorale::Float16", "-DREDUCTION=Max"]),
-    ("gather", 4, ["frontier", "ring:4", "allgather", "--max-chunks", "2"], ["-DELEMENT=std::int8_t"]),
+    ("ring", 4, ["classic", "ring_allreduce", "full:4"], ["IN_PLACE", "ELEMENT=chorale::Float16", "REDUCTION=Max"]),
+    ("gather", 4, ["frontier", "ring:4", "allgather", "--max-chunks", "2"], ["ELEMENT=std::int8_t"]),
     ("tree", 6, ["classic", "tree_broadcast", "full:6"], []),
 ]
-for name, ranks, command, defines in algorithms:
-    directory = emitted(name, *command)
-    compiled(directory, *defines, **({"flags": ["-std=c++20", "-O1", "-fsanitize=thread", "-pthread"]} if name == "direct" else {}))
-    for node in [ranks, 2, 1]:
-        rows += right(execute(directory, ranks, node, ["-b", 64, "-e", "64K", "-g", "8K"]).stdout)
+at = {name: emitted(name, *command) for name, _, command, _ in algorithms}
+# A wait for this launch that is left out.
+shutil.copytree(at["direct"], work / "changed")
+table = (at["direct"] / "out_of_place.h").read_text()
+wait = re.search(r"\{2, (-?\d+, ){9}0, -1\}", table)[0]
+(work / "changed/out_of_place.h").write_text(table.replace(wait, wait.replace("{2,", "{3,"), 1))
+# Where the switch adds.
+shutil.copy(shims / "shim_switch/switch.h", at["direct"])
+HALF = "ELEMENT=chorale::Float16"
+sources = {name: (at[name], macros, "peers.cu") for name, _, _, macros in algorithms if name != "direct"} | {
+    "changed": (work / "changed", [], "peers.cu"), "switch": (at["direct"], [], "multimem.cu"),
+    "switch of bfloat16": (at["direct"], ["ELEMENT=chorale::Bfloat16"], "multimem.cu"),
+    "one GPU": (at["ring"], ["CHORALE_GPU"], "virtual_ranks.cu"), "one GPU, widened": (at["ring"], ["CHORALE_GPU", HALF, "WIDEN"], "virtual_ranks.cu")}
+(work / "all.cu").write_text(merged_directories(sources.values()))
+together = compiled(work / "all.cu", f"-I{at['ring']}")
+programs = {name: (together, number) for number, name in enumerate(sources)}
+# One as it is.
+programs["direct"] = (compiled(at["direct"] / "peers.cu", f"-I{at['direct']}", flags=("-std=c++20", "-O1", "-fsanitize=thread", "-pthread")),)
 
-direct, ring = (next(work.glob(f"{name}/*.cuda")) for name in ["direct", "ring"])
+rows = 0
+for name, ranks, _, _ in algorithms:
+    for node in [ranks, 2, 1]:
+        rows += right(execute(programs[name], ranks, node, ["-b", 64, "-e", "64K", "-g", "8K"]))
 
 
 def faulty(*arguments, **more):
@@ -67,29 +77,20 @@ def faulty(*arguments, **more):
     return any(execute(*arguments, code=None, **more).returncode in (1, 66) for _ in range(8))
 
 
-assert faulty(direct, 4, 2, ["-b", "64", "-e", "64K"], CHORALE_SHIM_EARLY_SIGNALS="1")
-# A wait for this launch that is left out.
-table = (direct / "out_of_place.h").read_text()
-wait = re.search(r"\{2, (-?\d+, ){9}0, -1\}", table)[0]
-(direct / "out_of_place.h").write_text(table.replace(wait, wait.replace("{2,", "{3,"), 1))
-compiled(direct)
-assert faulty(direct, 4, 1, ["-b", "64K", "-e", "64K"])
-# Where the switch adds: all ranks on one.
-(direct / "out_of_place.h").write_text(table)
-shutil.copy(shims / "shim_switch/switch.h", direct)
-for defines in [], ["-DELEMENT=chorale::Bfloat16"]:
-    compiled(direct, *defines, program="multimem")
-    rows += right(execute(direct, 4, 4, ["-b", 64, "-e", "64K"], program="multimem").stdout)
-assert "not all GPUs are on one switch" in execute(direct, 4, 2, ["-b", 64, "-e", 64], code=2, program="multimem").stderr
+assert faulty(programs["direct"], 4, 2, ["-b", "64", "-e", "64K"], CHORALE_SHIM_EARLY_SIGNALS="1")
+assert faulty(programs["changed"], 4, 1, ["-b", "64K", "-e", "64K"])
+# All ranks on one switch.
+for name in "switch", "switch of bfloat16":
+    rows += right(execute(programs[name], 4, 4, ["-b", 64, "-e", "64K"]))
+assert "not all GPUs are on one switch" in execute(programs["switch"], 4, 2, ["-b", 64, "-e", 64], code=2).stderr
 
 # All ranks on one GPU.
-for defines in [], ["-DELEMENT=chorale::Float16", "-DWIDEN"]:
-    compiled(ring, "-DCHORALE_GPU", *defines, program="virtual_ranks")
-    text = execute(ring, 1, 1, ["-b", 64, "-e", "64K", "-g", "8K"], program="virtual_ranks").stdout
+for name in "one GPU", "one GPU, widened":
+    text = execute(programs[name], 1, 1, ["-b", 64, "-e", "64K", "-g", "8K"])
     assert "4 virtual ranks on a stand-in for a GPU" in text, text
     rows += right(text)
 
-# It reports what it cannot do.
-assert "needs 4 ranks: mpirun -n 4" in execute(ring, 3, 3, ["-b", 64, "-e", 64], code=2).stderr
-assert "cannot all be resident: use -s" in execute(ring, 4, 4, ["-s", 200], code=2).stderr
+# It says what it cannot do.
+assert "needs 4 ranks: mpirun -n 4" in execute(programs["ring"], 3, 3, ["-b", 64, "-e", 64], code=2).stderr
+assert "cannot all be resident: use -s" in execute(programs["ring"], 4, 4, ["-s", 200], code=2).stderr
 print(f"{len(algorithms)} algorithms, {rows} sizes on one node, on several, by a switch and on one GPU, 0 wrong, no race; two faults were seen")

@@ -4,26 +4,20 @@ were used.
 
 NCCL and the devices are tests/nccl/shim, threads of one process. Usage: preload.py CHORALE LIBRARY PROGRAM
 """
-import os
 import pathlib
 import re
 import sqlite3
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run, work  # noqa: E402
 
 chorale, library, program = [str(pathlib.Path(a).absolute()) for a in sys.argv[1:4]]
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_nccl_"))
-
-
-def run(*command, env=None):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200, env={**os.environ, **(env or {})})
-    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout, done.stderr
 
 
 def replaced(algorithms, **more):
-    return run(program, env={"LD_PRELOAD": library, "CHORALE_LOG": "1", "CHORALE_ALGORITHMS": algorithms, **more})
+    done = run(program, env={"LD_PRELOAD": library, "CHORALE_LOG": "1", "CHORALE_ALGORITHMS": algorithms, **more})
+    return done.stdout, done.stderr
 
 
 def used(log):
@@ -37,7 +31,7 @@ for root in range(4):
     for collective in ["broadcast", "reduce"]:
         run(chorale, "frontier", "ring:4", collective, "--root", str(root), "--json", f"four/{collective}_{root}.json")
 
-plain, _ = run(program)
+plain = run(program).stdout
 assert plain.count("checksum") == 4, plain
 ours, log = replaced(str(work / "four"))
 assert ours == plain, (plain, ours, log)

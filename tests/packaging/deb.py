@@ -7,22 +7,15 @@ Usage: deb.py CPACK BUILD
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run, skip, work  # noqa: E402
 
 cpack, build = sys.argv[1], pathlib.Path(sys.argv[2]).resolve()
 missing = [tool for tool in ("dpkg-deb", "dpkg-shlibdeps") if not shutil.which(tool)]
 if missing:
-    print(f"SKIPPED: no {' and no '.join(missing)} here (Debian: dpkg-dev)")
-    sys.exit(77)
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_deb_"))
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=250)
-    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
+    skip(f"no {' and no '.join(missing)} here (Debian: dpkg-dev)")
 
 
 run(cpack, "--config", str(build / "CPackConfig.cmake"), "-B", str(work))
@@ -69,5 +62,4 @@ for program in programs:
 assert run(str(work / "root/usr/bin/chorale"), "--version") == f"chorale {version}\n"
 said = run(str(work / "root/usr/bin/chorale"), "frontier", "ring:4", "allgather", "--max-chunks", "2")
 assert "every point is proven" in said, said
-shutil.rmtree(work)
 print(f"{package.name}: {len(files)} files, {len(depends)} packages that it needs")

@@ -4,23 +4,13 @@ calls of its header are visible, and the header is C and C++.
 
 Usage: library.py CHORALE CMAKE BUILD MPICC MPICXX SOURCE
 """
-import os
 import pathlib
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, run, work  # noqa: E402
 
 chorale, cmake, build, mpicc, mpicxx, source = sys.argv[1:7]
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_library_"))
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200)
-    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
-
-
 run(cmake, "--install", build, "--prefix", str(work / "usr"))
 (library,) = (work / "usr").glob("lib*/**/libchorale-mpi.so")
 assert (work / "usr/bin/chorale").exists() and (work / "usr/include/chorale/mpi.h").exists()
@@ -44,6 +34,6 @@ run(mpicc, "-O1", "-std=c11", *flags, source, f"-L{library.parent}", f"-Wl,-rpat
 run(mpicxx, "-std=c++17", "-DOMPI_SKIP_MPICXX", *flags, "header.cpp", f"-L{library.parent}", f"-Wl,-rpath,{library.parent}",
     "-lchorale-mpi", "-o", "header")
 run("./header")
-text = run("mpirun", "--oversubscribe", "-n", "4", "./program", "four", "broken.json", "own")
+text = mpirun(4, "./program", "four", "broken.json", "own")
 assert text == "right\n", text
 print("the installed library is linked, and every collective is as MPI's")

@@ -4,27 +4,15 @@ and in a preloaded program. Times that we write into the file ourselves show tha
 
 Usage: measured.py CHORALE LIBRARY MPICC SOURCE
 """
-import os
 import pathlib
 import re
 import sqlite3
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, refused, run, work  # noqa: E402
 
 chorale, library, mpicc, source = [str(pathlib.Path(a).absolute()) if "/" in a else a for a in sys.argv[1:5]]
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_measured_"))
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-
-
-def run(*command, code=0):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200)
-    assert done.returncode == code, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout + done.stderr
-
-
-def mpirun(ranks, *command, code=0):
-    return run("mpirun", "--oversubscribe", "-n", str(ranks), *command, code=code)
 
 
 (work / "spec.json").write_text('{"machines": ["full:2", "ring:4"], "collectives": ["allreduce", "broadcast"], "max_chunks": 2,'
@@ -59,7 +47,7 @@ assert "predicted" in run(chorale, "library", "select", "two.db", "ring:4", "all
 assert "verified" in run(chorale, "library", "verify", "two.db")
 
 # Refused, in one line.
-assert "was not started by mpirun" in run(*measure, code=2)
+refused(*measure[1:], says="was not started by mpirun")
 assert "has 2 ranks, and there are 3 processes; use mpirun -n 2" in mpirun(3, *measure, code=2)
 assert "full:3: is not in the library" in mpirun(3, *[word.replace("full:2", "full:3") for word in measure], code=2)
 
@@ -68,7 +56,7 @@ over = ["select", "two.db", "full:2", "allreduce", "--bytes", "3000"]
 file.execute("INSERT INTO measured SELECT key, 'nccl', point, bytes, 7, 7, 7, 1 FROM measured WHERE point = -1")
 file.execute("INSERT INTO measured SELECT key, 'nccl', point, bytes, 9, 9, 9, 1 FROM measured WHERE point >= 0 AND over = 'mpi'")
 file.commit()
-assert "there are times over mpi and nccl; choose which decide: --over mpi" in run(chorale, "library", *over, code=2)
+refused("library", *over, says="there are times over mpi and nccl; choose which decide: --over mpi")
 text = run(chorale, "library", *over, "--over", "nccl")
 assert re.search(r"9 us\s+measured; NCCL.s own took 7 us", text), text
 assert "NCCL" not in run(chorale, "library", *over, "--over", "mpi")
@@ -88,7 +76,8 @@ used = {}
 for own in (0.05, 1e9):
     file.execute("UPDATE measured SET least_us = ?1, median_us = ?1, most_us = ?1 WHERE point = -1", (own,))
     file.commit()
-    text = mpirun(2, "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x", "CHORALE_ALGORITHMS=two.db", "./program")
+    done = mpirun(2, "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x", "CHORALE_ALGORITHMS=two.db", "./program")
+    text = done.stdout + done.stderr
     assert all(line in text for line in plain.splitlines()), text
     used[own] = int(re.search(r"(\d+) collectives by Chorale's algorithms", text)[1])
     faster = "MPI_Allreduce, 2 ranks, blocks of 7 int32: passed on to MPI: its own was measured to be faster: 0.05 us against" in text

@@ -8,29 +8,19 @@ import os
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, run, work  # noqa: E402
 
 chorale, library, mpicc, source = [str(pathlib.Path(a).absolute()) if "/" in a else a for a in sys.argv[1:5]]
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_preload_"))
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1",
-                  OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
-
-
-def run(*command, cwd=work, env=None):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=100, env={**os.environ, **(env or {})})
-    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout, done.stderr
+os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
 
 
 def under_mpi(ranks, program, algorithms=None, cwd=work):
-    command = ["mpirun", "--oversubscribe", "-n", str(ranks)]
-    env = {}
-    if algorithms is not None:
-        env = {"CHORALE_LOG": "1", "CHORALE_ALGORITHMS": algorithms}
-        command += ["-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG", "-x", "CHORALE_ALGORITHMS"]
-    return run(*command, program, cwd=cwd, env=env)
+    ours = [] if algorithms is None else ["-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x", f"CHORALE_ALGORITHMS={algorithms}"]
+    done = mpirun(ranks, *ours, program, cwd=cwd)
+    return done.stdout, done.stderr
 
 
 def algorithms(folder, machine):

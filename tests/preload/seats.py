@@ -11,30 +11,23 @@ import os
 import pathlib
 import re
 import sqlite3
-import subprocess
 import sys
-import tempfile
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, run, work  # noqa: E402
 
 chorale, library, mpicc, source = [str(pathlib.Path(a).absolute()) if "/" in a else a for a in sys.argv[1:5]]
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_seats_"))
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-
-
-def run(*command):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=200)
-    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout, done.stderr
+with_ours = ["-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x"]
 
 
 def on(hosts, algorithms="two.db"):
     """The log of the program with rank n on host hosts[n], by (call, ranks, root) what was reported; lines of
     ranks may run together."""
     cases = " ".join(f"{rank}) CHORALE_HOST={host};;" for rank, host in enumerate(hosts))
-    text, log = run("mpirun", "--oversubscribe", "-n", str(len(hosts)), "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x",
-                    f"CHORALE_ALGORITHMS={algorithms}", "sh", "-c",
-                    f'case $OMPI_COMM_WORLD_RANK in {cases} esac; export CHORALE_HOST; exec ./program')
-    assert text == "right\n", (text, log)
-    said = {}
+    done = mpirun(len(hosts), *with_ours, f"CHORALE_ALGORITHMS={algorithms}", "sh", "-c",
+                  f"case $OMPI_COMM_WORLD_RANK in {cases} esac; export CHORALE_HOST; exec ./program")
+    log, said = done.stderr, {}
+    assert done.stdout == "right\n", done
     for call, ranks, root, what in re.findall(r"chorale: (MPI_\w+), (\d+) ranks, blocks of \d+ \w+(?:, root (\d+))?: (.*)", log):
         said.setdefault((call, int(ranks), int(root or 0)), set()).add(re.sub(r", point \d+$", "", what))
     return said, tuple(map(int, re.search(r"(\d+) collectives by Chorale's algorithms, (\d+) passed on", log).groups()))
@@ -92,9 +85,8 @@ if len(cores) > 1:
     assert file.execute("UPDATE places SET hosts = '0 0 0 0'").rowcount == 1
     file.commit()
     for first, second in [(cores[0], cores[1]), (cores[1], cores[0])]:
-        _, log = run("mpirun", "--oversubscribe", "--bind-to", "none", "-n", "4", "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x",
-                     "CHORALE_ALGORITHMS=chain.db", "-x", "CHORALE_HOST=1", "sh", "-c",
-                     f'test $OMPI_COMM_WORLD_RANK -lt 2 && core={first} || core={second}; exec taskset -c $core ./program')
+        log = mpirun(4, "--bind-to", "none", *with_ours, "CHORALE_ALGORITHMS=chain.db", "-x", "CHORALE_HOST=1", "sh", "-c",
+                     f"test $OMPI_COMM_WORLD_RANK -lt 2 && core={first} || core={second}; exec taskset -c $core ./program").stderr
         for root in range(4):
             said = re.search(rf"MPI_Bcast, 4 ranks, blocks of \d+ \w+, root {root}: (.*)", log)[1]
             assert ("chain.db" in said) == (root == (0 if first == cores[0] else 2)), (first, second, root, said)

@@ -10,18 +10,12 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import mpirun, run, work  # noqa: E402
+
 chorale, library, mpicc, mpicxx, folder = [str(pathlib.Path(a).absolute()) if "/" in a else a for a in sys.argv[1:6]]
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_trouble_"))
-os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1")
-
-
-def run(*command, env=None):
-    done = subprocess.run(command, capture_output=True, text=True, cwd=work, timeout=100, env={**os.environ, **(env or {})})
-    assert done.returncode == 0, f"{command}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout, done.stderr
 
 
 def with_ours(*program, algorithms, ranks=4, order=""):
@@ -31,9 +25,8 @@ def with_ours(*program, algorithms, ranks=4, order=""):
         cases = " ".join(f"{rank}) CHORALE_ALGORITHMS={paths};;" for rank, paths in algorithms.items())
         program = ["sh", "-c", f'case $OMPI_COMM_WORLD_RANK in {cases} esac; export CHORALE_ALGORITHMS; exec "$@"', "sh", *program]
         algorithms = ""
-    env = {"CHORALE_LOG": "1", "CHORALE_ALGORITHMS": str(algorithms), "CHORALE_ORDER": order}
-    return run("mpirun", "--oversubscribe", "-n", str(ranks), "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG", "-x", "CHORALE_ORDER", "-x",
-               "CHORALE_ALGORITHMS", *program, env=env)
+    done = mpirun(ranks, "-x", f"LD_PRELOAD={library}", "-x", "CHORALE_LOG=1", "-x", f"CHORALE_ORDER={order}", "-x", f"CHORALE_ALGORITHMS={algorithms}", *program)
+    return done.stdout, done.stderr
 
 
 def used(log):
@@ -46,7 +39,7 @@ for name in ["ring_allreduce", "ring_allgather", "ring_reducescatter", "direct_a
     run(chorale, "classic", name, "full:4", "--json", str(four / f"{name}.json"))
 run(chorale, "classic", "recursive_doubling_allreduce", "full:4", "--json", "other.json")
 run(mpicc, "-O1", "-std=c11", f"{folder}/program.c", "-o", "program")
-plain, _ = run("mpirun", "--oversubscribe", "-n", "4", "./program")
+plain = mpirun(4, "./program").stdout
 
 # Different files: the second half of the ranks has another AllReduce. Without the comparison this hangs.
 allreduce = four / "ring_allreduce.json"

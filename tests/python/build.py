@@ -14,14 +14,10 @@ import pathlib
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zlib
-
-PROGRAM = os.path.abspath(sys.argv[1])
 
 
 def contents(path):
@@ -68,13 +64,14 @@ def main():
     except ImportError as error:
         print(f"left out: {error}")
         return 77
-    work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_build_"))
+    # Here, since processes that are made anew read this file, and need no folder.
+    sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+    from kit.program import mpirun, run, run_chorale, work
     os.chdir(work)
     spec = {"machines": ["torus:2x3", "dgx1", "ring:5", "hub:4", "dgx-a100:2"], "collectives": ["allgather", "broadcast", "allreduce", "alltoall"],
             "groups": ["all"], "bytes": [1024, 1 << 20], "max_chunks": 2, "conflicts": 200}
     (work / "spec.json").write_text(json.dumps(spec))
-    done = subprocess.run([PROGRAM, "library", "build", "spec.json", "-o", "alone.db"], capture_output=True, text=True)
-    assert done.returncode == 0, done
+    run_chorale("library", "build", "spec.json", "-o", "alone.db")
     alone = contents("alone.db")
     questions = len(alone[0])
 
@@ -86,7 +83,7 @@ def main():
     found = there.find("torus:2x3", "allreduce", max_chunks=2, conflicts=200)
     assert found.check().ok and there.find("torus:2x3", "allreduce", max_chunks=3, conflicts=200) is None
     chosen = there.select("torus:2x3", "allgather", 1 << 20)
-    said = subprocess.run([PROGRAM, "library", "select", "alone.db", "torus:2x3", "allgather", "--bytes", "1M"], capture_output=True, text=True).stdout
+    said = run_chorale("library", "select", "alone.db", "torus:2x3", "allgather", "--bytes", "1M")
     assert said.splitlines()[1].split()[2] == str(chosen.result.points[chosen.point].steps), (said, chosen)
     for wrong in (lambda: library.open("nowhere.db"), lambda: there.select("torus:2x3", "gather", 1), lambda: library.build("nowhere.json", "x.db"),
                   lambda: library.merge(["alone.db"], "alone.db")):
@@ -117,8 +114,7 @@ def main():
     hard = {"machines": ["mesh:2x2", "ring:5", "hub:4", "line:3"], "collectives": ["allreduce"], "max_chunks": 5, "conflicts": 5,
             "cubes": 6}
     (work / "hard.json").write_text(json.dumps(hard))
-    done = subprocess.run([PROGRAM, "library", "build", "hard.json", "-o", "hard.db", "--jobs", "2"], capture_output=True, text=True)
-    assert done.returncode == 0, done
+    run_chorale("library", "build", "hard.json", "-o", "hard.db", "--jobs", 2)
     cut = contents("hard.db")
     cubes = sum(len(claim["certificate"].get("cubes", [])) for answer in cut[0].values() for claim in answer["claims"])
     assert cubes > 0
@@ -142,13 +138,11 @@ def main():
     # Ranks of MPI.
     ranks = importlib.util.find_spec("mpi4py") and shutil.which("mpirun")
     if ranks:
-        line = ["mpirun", "--oversubscribe", "-n", "3", sys.executable, "-m", "mpi4py.futures", "-m", "chorale.build", "hard.json", "-o", "mpi.db", "--mpi"]
-        environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        done = subprocess.run(line, capture_output=True, text=True, env=environment, timeout=240)
-        assert done.returncode == 0 and f"{len(cut[0])} answered now, 0 open" in done.stdout, done
+        line = [sys.executable, "-m", "chorale.build", "hard.json", "-o", "mpi.db", "--mpi"]
+        said = mpirun(3, sys.executable, "-m", "mpi4py.futures", *line[1:])
+        assert f"{len(cut[0])} answered now, 0 open" in said, said
         assert contents("mpi.db") == cut
-        single = subprocess.run([sys.executable, "-m", "chorale.build", "hard.json", "-o", "mpi.db", "--mpi"], capture_output=True, text=True, env=environment)
-        assert single.returncode == 2 and "mpirun" in single.stderr, single
+        assert "mpirun" in run(*line, code=2).stderr
         print(f"{len(cut[0])} questions by 2 ranks of MPI: the same answers")
     else:
         print("LEFT OUT, ranks of MPI: mpi4py is not there (Debian: python3-mpi4py)")
@@ -170,11 +164,9 @@ def main():
         assert library.build("hard.json", "hard_dask.db", client.get_executor(retries=3, pure=False)) == (0, len(cut[0]), [])
         assert contents("hard_dask.db") == cut
         # As a program.
-        line = [sys.executable, "-m", "chorale.build", "spec.json", "-o", "dask.db", "--scheduler", cluster.scheduler_address]
-        done = subprocess.run(line, capture_output=True, text=True)
-        assert done.stdout == f"{questions} there before, 0 answered now, 0 open\n" and done.returncode == 0, done
-    done = subprocess.run([sys.executable, "-m", "chorale.build", "nowhere.json", "-o", "x.db"], capture_output=True, text=True)
-    assert done.returncode == 2 and len(done.stderr.splitlines()) == 1, done
+        said = run(sys.executable, "-m", "chorale.build", "spec.json", "-o", "dask.db", "--scheduler", cluster.scheduler_address)
+        assert said == f"{questions} there before, 0 answered now, 0 open\n", said
+    assert run(sys.executable, "-m", "chorale.build", "nowhere.json", "-o", "x.db", code=2).stderr.count("\n") == 1
     return 0
 
 

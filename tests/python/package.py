@@ -16,7 +16,6 @@ import pathlib
 import random
 import re
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -34,14 +33,9 @@ try:
 except (ImportError, AttributeError) as error:
     print(f"left out: {error}")
     sys.exit(77)
-WORK = pathlib.Path(tempfile.mkdtemp(prefix="chorale_package_"))
 
-
-def says(*arguments, code=0):
-    """Standard output of the program."""
-    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, cwd=WORK)
-    assert done.returncode == code, f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
-    return done.stdout
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import run_chorale as says, work as WORK  # noqa: E402
 
 
 def without_times(text):
@@ -132,7 +126,7 @@ class SameAnswers(unittest.TestCase):
         for asked, verdict, code in (({"steps": 2, "rounds": 3, "chunks": 2}, "sat", 0), ({"steps": 1}, "unsat", 20)):
             ours = chorale.synthesize("dgx1", "allgather", **asked)
             options = [word for name, value in asked.items() for word in (f"--{name}", value)]
-            theirs = says("synthesize", "dgx1", "allgather", *options, "--json", "-", code=code)
+            theirs = says("synthesize", "dgx1", "allgather", *options, "--json", "-", code=code).stdout
             self.assertEqual(ours.verdict, verdict)
             self.assertEqual(without_times(ours.result.to_json()), without_times(theirs))
         ours = chorale.classic("ring_allreduce", "dgx1")

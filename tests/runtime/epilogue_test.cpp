@@ -25,6 +25,7 @@
 #include "semantics/verify_program.h"
 #include "semantics/workload_numbers.h"
 #include "tests/codegen/passes_alone.h"
+#include "tests/kit/random.h"
 #include "tests/runtime/everything.h"
 #include "topology/builders.h"
 
@@ -33,32 +34,28 @@ namespace {
 
 using Op = ExpressionOperator;
 
-int below(int n, std::mt19937& random) {
-  return static_cast<int>(random() % static_cast<unsigned>(n));
-}
-
 void add_random(Epilogue& epilogue, int depth, std::mt19937& random) {
   const int operators = depth == 0 ? (epilogue.operands.empty() ? 3 : 5) : kExpressionOperators;
-  Op op = static_cast<Op>(below(operators, random));
+  Op op = static_cast<Op>(below(random, operators));
   if (op == Op::Operand && epilogue.operands.empty()) op = Op::Element;
   for (int k = 0; k < arity(op); ++k) add_random(epilogue, depth - 1, random);
   ExpressionNode node{.op = op};
-  if (op == Op::Constant) node.constant = below(9, random) / 4.0;
-  if (op == Op::Random) node.constant = below(3, random);
-  if (op == Op::Convert) node.operand = below(kElementTypes, random);
-  if (op == Op::Operand) node.operand = below(static_cast<int>(epilogue.operands.size()), random);
+  if (op == Op::Constant) node.constant = below(random, 9) / 4.0;
+  if (op == Op::Random) node.constant = below(random, 3);
+  if (op == Op::Convert) node.operand = below(random, kElementTypes);
+  if (op == Op::Operand) node.operand = below(random, static_cast<int>(epilogue.operands.size()));
   epilogue.expression.push_back(node);
 }
 
 // With tensors of all types and layouts.
 Epilogue random_epilogue(std::mt19937& random) {
   Epilogue epilogue;
-  for (int k = below(4, random); k > 0; --k) {
-    const bool sliced = below(2, random) == 0;
+  for (int k = below(random, 4); k > 0; --k) {
+    const bool sliced = below(random, 2) == 0;
     epilogue.operands.push_back({.name = "t" + std::to_string(k),
-                                 .type = all_types[static_cast<std::size_t>(below(10, random))],
+                                 .type = all_types[static_cast<std::size_t>(below(random, 10))],
                                  .layout = sliced ? OperandLayout::Sliced : OperandLayout::Replicated,
-                                 .period = sliced ? 0 : below(3, random) * 7});
+                                 .period = sliced ? 0 : below(random, 3) * 7});
   }
   add_random(epilogue, 3, random);
   return epilogue;
@@ -78,12 +75,12 @@ Example example(const std::string& name, int ranks, int chunks) {
 
 // Of some type that the round has drawn, sizes that chunks do not divide.
 RunOptions options(std::mt19937& random) {
-  return {.bytes = {0, 8, 8 * (1 + below(60, random))},
-          .types = {all_types[static_cast<std::size_t>(below(10, random))]},
-          .ops = {below(3, random) == 0 ? ReduceOp::Avg : ReduceOp::Sum},
+  return {.bytes = {0, 8, 8 * (1 + below(random, 60))},
+          .types = {all_types[static_cast<std::size_t>(below(random, 10))]},
+          .ops = {below(random, 3) == 0 ? ReduceOp::Avg : ReduceOp::Sum},
           .iterations = 1,
           .warm_up = 0,
-          .accumulation = below(3, random) == 0 ? Accumulation::Float32 : Accumulation::OwnType};
+          .accumulation = below(random, 3) == 0 ? Accumulation::Float32 : Accumulation::OwnType};
 }
 
 // Three forms, three executors, two ways to lie in memory: none differs from the verifier.
@@ -128,8 +125,8 @@ struct Tree {
 };
 
 Tree random_tree(int depth, std::mt19937& random) {
-  Tree tree{.op = static_cast<Op>(below(depth == 0 ? 5 : kExpressionOperators, random))};
-  tree.number = below(tree.op == Op::Convert ? kElementTypes : 3, random);
+  Tree tree{.op = static_cast<Op>(below(random, depth == 0 ? 5 : kExpressionOperators))};
+  tree.number = below(random, tree.op == Op::Convert ? kElementTypes : 3);
   for (int k = 0; k < arity(tree.op); ++k) tree.of.push_back(random_tree(depth - 1, random));
   return tree;
 }
@@ -284,8 +281,8 @@ TEST(Epilogue, TextsAndEvaluatorsSayTheSame) {
     const std::string back = to_string(expression, operands);
     ASSERT_EQ(parse_expression(back, operands, "test"), expression) << text << " | " << back;
     ASSERT_LE(back.size(), written(tree, false).size()) << text;
-    const auto number = [&] { return (below(65, random) - 32) / 8.0; };
-    const Leaves<double> wide{number(), below(1000, random), {number(), number(), number()}};
+    const auto number = [&] { return (below(random, 65) - 32) / 8.0; };
+    const Leaves<double> wide{number(), below(random, 1000), {number(), number(), number()}};
     expect_one_value<double>(tree, expression, wide, text);
     const auto narrow = [](double value) { return static_cast<float>(value); };
     expect_one_value<float>(tree, expression,

@@ -1,9 +1,7 @@
-# Random input at every door, verified by something slow and obvious: a few cases of benchmarks/attack.py,
-# which goes on for as long as one likes.
-find_package(Python3 REQUIRED COMPONENTS Interpreter)
+# Random input at every door, judged by something slow and obvious: a few cases of benchmarks/attack.py, which goes on for as long as one likes.
 add_executable(exhaustive doors/exhaustive.cpp)
 target_link_libraries(exhaustive PRIVATE chorale_warnings)
-add_test(NAME doors.judge COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/doors/judge_test.py $<TARGET_FILE:exhaustive>)
+python_test(doors.judge SCRIPT doors/judge_test $<TARGET_FILE:exhaustive>)
 
 function(doors_test door cases)
   add_test(NAME doors.${door} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/attack.py --chorale $<TARGET_FILE:chorale>
@@ -27,13 +25,9 @@ doors_test(compile 1)
 # Every field of genuine files, changed: by one program that reads many texts.
 add_executable(checker doors/checker.cpp)
 target_link_libraries(checker PRIVATE api chorale_warnings)
-add_test(NAME doors.every_field COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/doors/every_field.py $<TARGET_FILE:chorale>
-                                        $<TARGET_FILE:checker> $<TARGET_FILE:exhaustive> ${PROJECT_SOURCE_DIR})
-set_tests_properties(doors.every_field PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
+python_test(doors.every_field LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:checker> $<TARGET_FILE:exhaustive> ${PROJECT_SOURCE_DIR})
 
 # What was once stated and was not so: files that ../shared has.
 find_package(MPI REQUIRED COMPONENTS C)
-add_test(NAME doors.repro COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/doors/repro.py $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive>
-                                  $<TARGET_FILE:emit_random> $<TARGET_FILE:chorale-mpi-preload> ${MPI_C_COMPILER}
-                                  ${PROJECT_SOURCE_DIR}/../shared)
-set_tests_properties(doors.repro PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
+python_test(doors.repro LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive> $<TARGET_FILE:emit_random> $<TARGET_FILE:chorale-mpi-preload>
+            ${MPI_C_COMPILER} ${PROJECT_SOURCE_DIR}/../shared)

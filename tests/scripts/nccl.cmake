@@ -24,12 +24,6 @@ target_link_options(shimmed_nccl_preload PRIVATE -Wl,--exclude-libs,ALL)
 set_target_properties(shimmed_nccl_preload PROPERTIES CXX_VISIBILITY_PRESET hidden)
 add_executable(nccl_program nccl/program.cpp)
 target_link_libraries(nccl_program PRIVATE nccl_shim Threads::Threads chorale_warnings)
-add_test(NAME preload.nccl COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/preload.py $<TARGET_FILE:chorale>
-                                   $<TARGET_FILE:shimmed_nccl_preload> $<TARGET_FILE:nccl_program>)
-set_tests_properties(preload.nccl PROPERTIES TIMEOUT 600 ENVIRONMENT "${late_sanitizer}")
-add_test(NAME nccl.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/emit.py $<TARGET_FILE:chorale>
-                                ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim> ${emitted})
-set_tests_properties(nccl.emit PROPERTIES TIMEOUT 900 ENVIRONMENT "${late_sanitizer}")
-add_test(NAME nccl.peers COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/nccl/peers.py $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER}
-                                 ${CMAKE_CURRENT_SOURCE_DIR}/nccl ${emitted})
-set_tests_properties(nccl.peers PROPERTIES TIMEOUT 900 ENVIRONMENT "${late_sanitizer}")
+python_test(preload.nccl SCRIPT nccl/preload LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:shimmed_nccl_preload> $<TARGET_FILE:nccl_program>)
+python_test(nccl.emit LEAKS $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim> ${emitted})
+python_test(nccl.peers LEAKS $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl ${emitted})

@@ -1,4 +1,4 @@
-# Ranks end with the same bits: on a few random machines here, on a thousand by hand (benchmarks/README.md).
+# Ranks end with the same bits: on a few random machines here, on more by benchmarks/long.py.
 add_executable(replicas api/replicas.cpp)
 target_link_libraries(replicas PRIVATE api fmt::fmt chorale_warnings)
 add_test(NAME api.replicas COMMAND replicas 15 1)

@@ -1,5 +1,4 @@
-# Random programs before and after random transformations; the long run is
-# benchmarks/results/workloads_random.txt.
+# Random programs before and after random transformations; more of them by benchmarks/long.py.
 add_executable(preserve workload/preserve.cpp)
 target_link_libraries(preserve PRIVATE workload semantics fmt::fmt chorale_warnings)
 add_test(NAME workload.preserve COMMAND preserve 1000 1)

@@ -12,6 +12,8 @@
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
 #include "tests/encoder/brute_force.h"
+#include "tests/kit/random.h"
+#include "tests/kit/seeds.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
@@ -59,48 +61,34 @@ TEST(PlainFormula, AnyNumberOfRounds) {
             Verdict::Sat);
 }
 
-class RandomQuestions {
- public:
-  explicit RandomQuestions(unsigned seed) : random_(seed) {}
-
-  Topology topology(int ranks, int links) {
-    Topology t{.name = "random", .ranks = ranks};
-    while (static_cast<int>(t.links.size()) < links) {
-      const Rank src = below(ranks), dst = below(ranks);
-      if (src != dst) t.links.push_back({.src = src, .dst = dst, .bandwidth = 1 + (below(3) == 0)});
-    }
-    if (below(2) == 0) t.limits.push_back({.name = "nic", .links = {0, 1}, .bandwidth = 1});
-    return t;
-  }
-
-  // Of two chunks, half the time equal ones, so that numbering has something to do.
-  Collective collective(int ranks, int chunks, bool combining) {
-    Collective c{.custom_name = "random", .ranks = ranks, .combining = combining};
-    for (int k = 0; k < chunks; ++k) c.chunks.push_back({.pre = some(ranks), .post = some(ranks)});
-    if (chunks > 1 && below(2) == 0) c.chunks[1] = c.chunks[0];
-    return c;
-  }
-
- private:
-  int below(int n) { return static_cast<int>(random_() % n); }
-  std::vector<Rank> some(int ranks) {
-    std::vector<Rank> chosen;
-    while (chosen.empty())
-      for (Rank n = 0; n < ranks; ++n)
-        if (below(2) == 0) chosen.push_back(n);
-    return chosen;
-  }
-
-  std::mt19937 random_;
+struct Question {
+  Topology topology = {};
+  Collective collective = {};
 };
+
+// Whether a rank is reached is left to chance. Of several chunks, half the time two equal ones, so that numbering has
+// something to do.
+Question random_question(std::mt19937& random, int ranks, int links, int chunks, bool combining) {
+  Question q{.topology = test::random_machine(random, {.least_ranks = ranks,
+                                                       .most_ranks = ranks,
+                                                       .joined = test::Machines::Joined::Nothing,
+                                                       .least_links = links,
+                                                       .most_links = links,
+                                                       .widest = 2,
+                                                       .most_limits = 1}),
+             .collective = test::random_collective(
+                 random, ranks,
+                 {.names = {}, .combining = combining, .least_chunks = chunks, .most_chunks = chunks})};
+  if (chunks > 1 && test::below(random, 2) == 0) q.collective.chunks[1] = q.collective.chunks[0];
+  return q;
+}
 
 void agrees_with_exhaustive_search(bool combining, int chunks, int cases, unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  RandomQuestions questions(seed);
+  std::mt19937 random = test::seeded(seed);
   int sat = 0, unsat = 0;
   for (int i = 0; i < cases; ++i) {
-    const Topology t = questions.topology(3, 4);
-    const Collective c = questions.collective(3, chunks, combining);
+    const auto [t, c] = random_question(random, 3, 5, chunks, combining);
     BruteForce brute(t, c);
     for (int steps = 1; steps <= 3; ++steps)
       for (int rounds = 1; rounds <= 3; ++rounds) {
@@ -125,11 +113,10 @@ TEST(PlainFormula, AgreesWithExhaustiveSearch) {
 template <typename Encoding>
 void agrees_with_the_search(bool combining, unsigned seed) {
   SCOPED_TRACE("seed " + std::to_string(seed));
-  RandomQuestions questions(seed);
+  std::mt19937 random = test::seeded(seed);
   int sat = 0, unsat = 0;
   for (int i = 0; i < 40; ++i) {
-    const Topology t = questions.topology(5, 11);
-    const Collective c = questions.collective(5, 3, combining);
+    const auto [t, c] = random_question(random, 5, 13, 3, combining);
     for (int steps = 2; steps <= 4; ++steps) {
       const Budget budget{.steps = steps, .rounds = steps + i % 2};
       const Encoding encoding(t, c, budget);

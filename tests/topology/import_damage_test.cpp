@@ -1,20 +1,17 @@
-// Texts of every format, damaged at random: what comes of them is a machine that holds together, or one line.
-// The fuzzers (tests/fuzz) do this better, guided by what is covered; this needs no clang, and runs with all
-// tests.
-//
-// CHORALE_DAMAGES=100000: this many of each format (200).
+// Texts of every format, damaged at random: what comes of them is a machine that holds together, or one line. The fuzzers
+// (tests/fuzz) do this better, guided by what is covered; this needs no clang, and runs with all tests.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 
 #include "ir/error.h"
 #include "ir/json.h"
+#include "tests/kit/seeds.h"
 #include "topology/import/import.h"
 
 namespace chorale {
@@ -71,8 +68,7 @@ void expect_sound(const Import& import, const std::string& text) {
 }
 
 TEST(ImportDamage, IsAMachineOrOneLine) {
-  const char* const asked = std::getenv("CHORALE_DAMAGES");
-  const int times = asked != nullptr ? std::atoi(asked) : 200;
+  constexpr int kTimes = 200;
   int formats = 0;
   for (const auto& folder : std::filesystem::directory_iterator(CHORALE_SOURCE "/tests/fuzz/corpus")) {
     const std::string name = folder.path().filename().string();
@@ -83,9 +79,9 @@ TEST(ImportDamage, IsAMachineOrOneLine) {
       texts.push_back(read_file(file.path().string()));
     ASSERT_FALSE(texts.empty()) << name;
     std::sort(texts.begin(), texts.end());
-    Random random(1);
+    Random random = test::seeded(1);
     int machines = 0;
-    for (int i = 0; i < times; ++i) {
+    for (int i = 0; i < kTimes; ++i) {
       std::string text = texts[static_cast<std::size_t>(i) % texts.size()];
       for (unsigned left = 1 + random() % 4; left > 0; --left) damage(text, random);
       try {
@@ -96,7 +92,7 @@ TEST(ImportDamage, IsAMachineOrOneLine) {
         ASSERT_EQ(std::string(error.what()).find('\n'), std::string::npos) << text;
       }
     }
-    std::printf("%-14s %7d texts, %6d of them machines\n", name.c_str(), times, machines);
+    std::printf("%-14s %7d texts, %6d of them machines\n", name.c_str(), kTimes, machines);
   }
   EXPECT_EQ(formats, 8);
 }
@@ -104,7 +100,7 @@ TEST(ImportDamage, IsAMachineOrOneLine) {
 // Numbers that no machine has, in forms that are right: TACCL's chunk of 4294967296 MB once made a link of
 // 2e11 GB/s, which the reader of machines refuses. `expect_sound` reads back what is written.
 TEST(ImportDamage, WhatIsWrittenIsReadBack) {
-  Random random(2);
+  Random random = test::seeded(2);
   const auto number = [&] {  // any magnitude that a reader takes, and some beyond
     return fmt::format("{:.6g}", std::pow(10.0, static_cast<double>(random() % 4000) / 100.0 - 20.0));
   };

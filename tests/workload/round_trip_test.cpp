@@ -7,19 +7,17 @@
 #include <set>
 
 #include "ir/error.h"
+#include "tests/kit/random.h"
 #include "workload/infer.h"
 #include "workload/text.h"
 
 namespace chorale::test {
 namespace {
 
-using Random = std::mt19937_64;
+using Random = std::mt19937;
 using Op = ExpressionOperator;
 using Kind = OperationKind;
 
-int below(Random& random, int count) {
-  return static_cast<int>(random() % static_cast<unsigned>(count));
-}
 template <typename Values>
 auto one_of(Random& random, const Values& values) {
   return values[below(random, static_cast<int>(values.size()))];
