@@ -11,6 +11,7 @@
 #include "ir/words.h"
 #include "topology/changes.h"
 #include "topology/hierarchies.h"
+#include "topology/import/import.h"
 #include "topology/spec.h"
 #include "topology/switches.h"
 
@@ -29,8 +30,9 @@ struct Described {
 };
 
 Described described(const std::string& spec_or_file) {
-  if (spec_or_file.find('/') != std::string::npos || spec_or_file.ends_with(".json")) {
+  if (names_a_file(spec_or_file)) {
     const std::string text = read_file(spec_or_file);
+    if (is_foreign(text)) return {.graph = imported({{spec_or_file, text}}).machine};
     if (parse_json(text, spec_or_file).has("hierarchy"))
       return {.levels = hierarchy_from_json(text, spec_or_file)};
     return {.graph = topology_from_json(text, spec_or_file)};
