@@ -16,7 +16,7 @@ import urllib.parse
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 codes = set()
 overview = subprocess.run([chorale, "--help"], capture_output=True, text=True, check=True).stdout
-for command in re.findall(r"^  ([a-z]+) ", overview.split("Subcommands:\n")[1], re.M):
+for command in re.findall(r"^  ([a-z]+)  ", overview, re.M):
     text = subprocess.run([chorale, command, "--help"], capture_output=True, text=True, check=True).stdout
     said = re.search(r"exit codes: (.*?)(?=\n\S|\Z)", text, re.S)
     codes |= set(re.findall(r"(?:^|, )\s*(\d+) ", said[1])) if said else set()
