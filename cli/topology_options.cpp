@@ -48,7 +48,8 @@ double number_between(const Text& name, const Text& text, double least, double m
   return number;
 }
 
-// How foreign descriptions become a machine of ours.
+}  // namespace
+
 void choices_options(CLI::App* app, ImportQuestion& choices) {
   integer(app, "--nodes", choices.nodes, 1, 4096, "N",
           "Of one file that describes a node: so many of them, joined by their NICs (1)");
@@ -66,6 +67,8 @@ void choices_options(CLI::App* app, ImportQuestion& choices) {
          "Gb/s of NICs whose speed the file does not say (by their kind)")
       ->option_text("G");
 }
+
+namespace {
 
 // What becomes of it.
 template <typename Options>

@@ -8,9 +8,11 @@ add_test(NAME cli.hostile_names COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOU
 set_tests_properties(cli.hostile_names PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")  # MPI's
 add_test(NAME cli.place COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/place.py $<TARGET_FILE:chorale>
                                 ${PROJECT_SOURCE_DIR}/examples ${MPI_CXX_COMPILER} ${MPIEXEC_EXECUTABLE})
+add_test(NAME cli.optimize COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/optimize.py $<TARGET_FILE:chorale>
+                                 ${PROJECT_SOURCE_DIR}/examples)
 add_test(NAME cli.output COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/output.py $<TARGET_FILE:chorale>
                                  ${PROJECT_SOURCE_DIR}/examples)
-set_tests_properties(cli.output PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
+set_tests_properties(cli.output cli.optimize PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 set_tests_properties(cli.place PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
 add_test(NAME cli.emit COMMAND Python3::Interpreter ${CMAKE_CURRENT_SOURCE_DIR}/cli/emit.py $<TARGET_FILE:chorale>
                                ${MPI_CXX_COMPILER} ${PROJECT_SOURCE_DIR}/../shared ${emitted})
