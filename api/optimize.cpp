@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -30,6 +31,7 @@
 #include "ir/shown.h"
 #include "ir/words.h"
 #include "pages/size_figure.h"
+#include "pareto/findings.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -57,7 +59,8 @@ bool is_nccl(Method method) {
 // A baseline by its chunk counts.
 struct BaselineChunks {
   std::string name = {};
-  std::vector<Point> points = {};  // one per chunk count
+  std::vector<Point> points = {};         // one per chunk count
+  std::vector<std::size_t> fastest = {};  // [size] -> the point
 };
 
 // Its own choice of a chunk count comes first, then powers of two: pipelines gain by more chunks.
@@ -88,19 +91,29 @@ std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collec
 // Leaves the points that are the fastest at some size.
 Baseline timed(BaselineChunks& algorithm, const Topology& topology, const std::vector<std::int64_t>& blocks) {
   Baseline baseline{.name = algorithm.name};
-  std::set<std::size_t> fastest;
+  std::map<std::size_t, std::size_t> kept;  // by number before: after
   for (const std::int64_t bytes : blocks) {
     std::vector<double> us;
     for (const Point& point : algorithm.points)
       us.push_back(point_us(topology, point, static_cast<double>(bytes)));
     const auto least = std::ranges::min_element(us);
-    fastest.insert(least - us.begin());
+    algorithm.fastest.push_back(kept.try_emplace(least - us.begin(), kept.size()).first->second);
     baseline.us.push_back(*least);
   }
-  std::vector<Point> kept;
-  for (const std::size_t i : fastest) kept.push_back(std::move(algorithm.points[i]));
-  algorithm.points = std::move(kept);
+  std::vector<Point> points(kept.size());
+  for (const auto& [before, after] : kept) points[after] = std::move(algorithm.points[before]);
+  algorithm.points = std::move(points);
   return baseline;
+}
+
+// In a result, where the search may have dropped what it did not time.
+void put(const Point& baseline, Result& result) {
+  const auto same = [&](const Point& point) {
+    return point.cost == baseline.cost && point.construction == baseline.construction;
+  };
+  if (std::ranges::any_of(result.points, same)) return;
+  result.points.push_back(baseline);
+  finish_result(result);
 }
 
 class Table {
@@ -116,39 +129,81 @@ class Table {
   const Topology& topology() const { return topology_; }
   const std::vector<std::int64_t>& blocks() const { return blocks_; }
 
-  void add_baseline(BaselineChunks& algorithm) { baselines_.push_back(timed(algorithm, topology_, blocks_)); }
+  void add(BaselineChunks algorithm) {
+    baselines_.push_back(timed(algorithm, topology_, blocks_));
+    algorithms_.push_back(std::move(algorithm));
+  }
+  std::vector<Point> baseline_points() const {
+    std::vector<Point> points;
+    for (const BaselineChunks& algorithm : algorithms_)
+      points.insert(points.end(), algorithm.points.begin(), algorithm.points.end());
+    return points;
+  }
 
+  // Once `stop` is true, what would have to be simulated for long is not timed: a baseline, which was timed
+  // before, may be faster than what was, and is taken then.
   Optimized with(Result result, const std::atomic<bool>* stop) const {
+    const std::vector<SizeRow> rows = best_by_size(result, blocks_, {}, stop);
+    // First all baselines that are needed, since points may get other numbers with each.
+    std::vector<std::pair<Cost, std::string>> found;
+    for (const SizeRow& row : rows)
+      found.emplace_back(result.points[row.point].cost, result.points[row.point].construction);
     Optimized answer{.shape = shape_, .sizes = messages_, .baselines = baselines_};
-    for (const SizeRow& row : best_by_size(result, blocks_, {}, stop)) {
-      const std::size_t size = std::ranges::find(blocks_, row.block_bytes) - blocks_.begin();
-      const Point& point = result.points[row.point];
-      OptimizedRow made{.message_bytes = messages_[size],
-                        .point = row.point,
-                        .algorithm = origin(point),
-                        .steps = point.cost.steps,
-                        .us = row.us,
-                        .busbw_gbs = static_cast<double>(messages_[size]) / row.us / 1e3 * factor_,
-                        .bound_us = row.least_us,
-                        .at_most = row.at_most};
-      for (const Baseline& baseline : baselines_)
-        if (made.baseline.empty() || baseline.us[size] < made.baseline_us) {
-          made.baseline = baseline.name;
-          made.baseline_us = baseline.us[size];
+    std::size_t size = 0;
+    for (const SizeRow& row : rows) {
+      while (blocks_[size] != row.block_bytes) ++size;
+      answer.rows.push_back(compared(row, size));
+      OptimizedRow& made = answer.rows.back();
+      if (!made.baseline.empty() && made.baseline_us < made.us) {
+        const Point& baseline = fastest_baseline(size);
+        // It may add in another order than was asked for.
+        if (baseline.collective == with_chunks(result.collective, baseline.cost.chunks)) {
+          put(baseline, result);
+          found[&row - rows.data()] = {baseline.cost, baseline.construction};
+          made.us = made.baseline_us;
         }
-      answer.rows.push_back(std::move(made));
+      }
+      made.busbw_gbs = static_cast<double>(made.message_bytes) / made.us / 1e3 * factor_;
+      ++size;
+    }
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      const auto point = std::ranges::find_if(result.points, [&](const Point& each) {
+        return each.cost == found[i].first && each.construction == found[i].second;
+      });
+      answer.rows[i].point = static_cast<int>(point - result.points.begin());
+      answer.rows[i].algorithm = origin(*point);
+      answer.rows[i].steps = point->cost.steps;
     }
     answer.result = std::move(result);
     return answer;
   }
 
  private:
+  std::size_t fastest_algorithm(std::size_t size) const {
+    return std::ranges::min_element(baselines_, {}, [&](const Baseline& each) { return each.us[size]; }) -
+           baselines_.begin();
+  }
+  const Point& fastest_baseline(std::size_t size) const {
+    const BaselineChunks& algorithm = algorithms_[fastest_algorithm(size)];
+    return algorithm.points[algorithm.fastest[size]];
+  }
+  OptimizedRow compared(const SizeRow& row, std::size_t size) const {
+    OptimizedRow made{
+        .message_bytes = messages_[size], .us = row.us, .bound_us = row.least_us, .at_most = row.at_most};
+    if (baselines_.empty()) return made;
+    const Baseline& baseline = baselines_[fastest_algorithm(size)];
+    made.baseline = baseline.name;
+    made.baseline_us = baseline.us[size];
+    return made;
+  }
+
   const Topology topology_;
   const std::vector<std::int64_t> messages_;
   const MessageShape shape_;
   const double factor_;
   std::vector<std::int64_t> blocks_ = {};
   std::vector<Baseline> baselines_ = {};
+  std::vector<BaselineChunks> algorithms_ = {};
 };
 
 bool is_better(const Optimized& now, const Optimized& before) {
@@ -217,10 +272,9 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
   const TimedStop end_of_search(search);
   if (!question.uses_all_time) search.time_limit = std::chrono::milliseconds(-1);
   search.sizes = {table.blocks().begin(), table.blocks().end()};
-  for (BaselineChunks& algorithm : algorithms_of(topology, collective, question.baselines)) {
-    table.add_baseline(algorithm);
-    std::ranges::move(algorithm.points, std::back_inserter(search.known));
-  }
+  for (BaselineChunks& algorithm : algorithms_of(topology, collective, question.baselines))
+    table.add(std::move(algorithm));
+  search.known = table.baseline_points();
   std::jthread reporter;
   search.publish = [&, kept](const std::function<Result()>& result) {
     const auto found = [kept, result] {
