@@ -247,8 +247,7 @@ Rows rows_of_file(const std::string& file) {
 
 // By group, the rows of a matrix one after the other. A value that is given once is for all groups.
 Rows counts_of(CollectiveKind kind, const Groups& groups, const std::string& text) {
-  const bool file = text.find('/') != std::string::npos || text.ends_with(".json");
-  const Rows given = file ? rows_of_file(text) : rows_in(text);
+  const Rows given = names_a_file(text) ? rows_of_file(text) : rows_in(text);
   const bool pairs = row_of(kind).before == Who::Each && row_of(kind).after == Who::Each;
   const std::size_t once = pairs ? groups.front().size() : 1;
   std::size_t all = 0;

@@ -16,6 +16,7 @@
 #include "api/import.h"
 #include "api/inputs.h"
 #include "api/library.h"
+#include "api/optimize.h"
 #include "api/place.h"
 #include "api/program.h"
 #include "api/repair.h"

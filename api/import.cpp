@@ -8,7 +8,7 @@
 #include "ir/error.h"
 #include "topology/import/import.h"
 #include "topology/import/live.h"
-#include "topology/import/report.h"
+#include "topology/import_report.h"
 
 namespace chorale {
 namespace {

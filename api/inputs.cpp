@@ -18,15 +18,12 @@
 #include "ir/sizes.h"
 #include "semantics/verify.h"
 #include "semantics/verify_ways.h"
+#include "topology/changes.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
 namespace chorale {
 namespace {
-
-bool is_path(const std::string& text) {
-  return text.find('/') != std::string::npos || text.ends_with(".json");
-}
 
 Collective reachable(const Topology& topology, Collective collective) {
   // Throws if a chunk has no path to its destination.
@@ -64,9 +61,13 @@ Topology machine(const std::string& spec_or_file, const MachineChanges& changes)
   return flatten(load_topology(spec_or_file, changes));
 }
 
+Topology machine(const Topology& described, const MachineChanges& changes) {
+  return flatten(changed(described, changes));
+}
+
 Collective communication(const std::string& name_or_file, const Topology& topology,
                          const CommunicationOptions& options) {
-  if (!is_path(name_or_file))
+  if (!names_a_file(name_or_file))
     return in_order(
         topology,
         reachable(topology, make_collective(group_question(name_or_file, topology, options), topology.ranks)),

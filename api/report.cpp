@@ -11,12 +11,14 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
+#include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "cost/program_time.h"
 #include "ir/words.h"
 #include "pages/html.h"
 #include "pages/place_html.h"
+#include "pages/size_figure.h"
 #include "pareto/explain.h"
 #include "topology/switches.h"
 
@@ -190,6 +192,30 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
   return rows;
 }
 
+namespace {
+
+// Messages of 1 KiB to 1 GiB: time and bound. In haste, since pages of large results are made, too.
+SizeFigure figure_of(const Result& result) {
+  SizeFigure figure{.title = name_of(result.collective) + " on " + result.topology.name,
+                    .bus_factor = busbw_factor(result.collective.kind, result.collective.ranks)};
+  const int blocks =
+      is_custom(result.collective) ? 1 : blocks_of(result.collective.kind, result.collective.ranks);
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 30; bytes *= 4)
+    sizes.push_back((bytes + blocks - 1) / blocks);
+  SizeCurve found{.name = "Chorale"}, bound{.kind = SizeCurve::Kind::Bound, .name = "bound"};
+  const std::atomic<bool> in_haste = true;
+  for (const SizeRow& row : best_by_size(result, sizes, {}, &in_haste)) {
+    figure.message_bytes.push_back(row.block_bytes * blocks);
+    found.us.push_back(row.us);
+    bound.us.push_back(row.least_us);
+  }
+  if (!figure.message_bytes.empty()) figure.curves = {found, bound};
+  return figure;
+}
+
+}  // namespace
+
 std::string proven_by(const Result& result, const Point& point) {
   if (point.proven) return explain(result, point);
   if (point.bound.rounds == 0) return "not proven: nothing is known";
@@ -204,8 +230,13 @@ std::string to_page(const Result& result, const SizeModel& model) {
 }
 
 std::string to_page(const Result& result, const BestSizes& sizes) {
+  return to_page(result, sizes, figure_of(result));
+}
+
+std::string to_page(const Result& result, const BestSizes& sizes, const SizeFigure& figure) {
   const Rate bound = rate_bound(result);
   PageNotes notes{.bound_rounds = bound.rounds, .bound_chunks = bound.chunks, .best_sizes = sizes.words};
+  if (!figure.curves.empty()) notes.figure = size_figure_svg(figure);
   for (const Point& point : result.points) notes.proven_by.push_back(proven_by(result, point));
   return to_html(result, notes);
 }

@@ -13,6 +13,8 @@
 
 namespace chorale {
 
+struct SizeFigure;  // pages/size_figure.h
+
 // For the sizes at which a point is best; the machine's own numbers where not given.
 struct SizeModel {
   std::optional<double> alpha_us = {};          // of a step
@@ -63,6 +65,7 @@ std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>
 // frontier plotted; the hierarchy with the groups of each step.
 std::string to_page(const Result&, const SizeModel& = {});
 std::string to_page(const Result&, const BestSizes&);
+std::string to_page(const Result&, const BestSizes&, const SizeFigure&);  // with that figure first
 std::string to_page(const Ranking&);
 // The machine alone, drawn; of switches, the paths through them (flatten, topology/switches.h).
 std::string to_page(const Topology&);

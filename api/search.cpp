@@ -1,23 +1,14 @@
 // Questions are checked before they go to the rooms behind, which rely on that, and machines lose their
 // switches. A schedule that is made without a search gets its bounds, so that it is a result like others.
-//
-// Constructions and simulations poll a stop flag and no clock. Under `chorale` the supervisor sets it at the
-// time limit; for any other caller a thread here does.
 #include "api/search.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
-#include <stop_token>
-#include <system_error>
-#include <thread>
 
+#include "api/timed_stop.h"
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "construct/classic.h"
@@ -41,52 +32,6 @@ void require_chunks(const char* what, int chunks) {
   if (chunks < 1 || chunks > kMost)
     throw InputError(what, fmt::format("{} is out of range", chunks), fmt::format("use 1 to {}", kMost));
 }
-
-// Of a question with a time limit, a stop flag that becomes true at the limit, and soon after the caller's.
-class TimedStop {
- public:
-  explicit TimedStop(FrontierOptions& options) : asked_(options.synthesis.limits.stop) {
-    if (options.time_limit.count() < 0) return;
-    const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
-    options.synthesis.limits.stop = over_.get();
-    // The function that returns what was found may be called after this object is gone.
-    if (options.publish)
-      options.publish = [publish = options.publish, kept = over_](const std::function<Result()>& found) {
-        publish([found, kept] { return found(); });
-      };
-    try {
-      clock_ = std::jthread([this, deadline](const std::stop_token& done) { watch(done, deadline); });
-    } catch (const std::system_error&) {  // no memory for a thread: the search still checks its own clock
-      options.synthesis.limits.stop = asked_;
-    }
-  }
-
-  // Why a search ended whose only information was the stop flag.
-  void tell_why(Result& result) const {
-    if (clock_.joinable() && result.stopped == Stopped::Interrupted && !(asked_ != nullptr && *asked_))
-      result.stopped = Stopped::TimeLimit;
-  }
-
- private:
-  void watch(const std::stop_token& done, std::chrono::steady_clock::time_point deadline) {
-    constexpr std::chrono::milliseconds kOften{20};
-    std::mutex mutex;
-    std::condition_variable_any changed;
-    std::unique_lock lock(mutex);
-    while (!done.stop_requested()) {
-      const auto now = std::chrono::steady_clock::now();
-      if (now >= deadline || (asked_ != nullptr && *asked_)) {
-        *over_ = true;
-        return;
-      }
-      changed.wait_until(lock, done, std::min(deadline, now + kOften), [] { return false; });
-    }
-  }
-
-  const std::atomic<bool>* const asked_;
-  const std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);
-  std::jthread clock_ = {};  // the last: it uses the others
-};
 
 // With the bounds of what it does.
 Result classic_result(const Topology& topology, const Point& point,

@@ -12,6 +12,7 @@
 #include "cli/supervisor.h"
 #include "cli/tally.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/json.h"
 #include "ir/json_writer.h"
 #include "ir/shown.h"
@@ -46,16 +47,12 @@ std::optional<Choice> fastest(const Result& result, const Collective& collective
   });
 }
 
-bool is_file(const std::string& name) {
-  return name.find('/') != std::string::npos || name.ends_with(".json");
-}
-
 Contestant candidate(const std::string& name, const BenchCommand& command, const Collective& collective) {
   if (name == (command.gpus ? "nccl" : "mpi")) return {.name = name};
   if (name == "nccl")
     throw InputError("nccl", "works on GPUs", "use --gpu, under mpirun with a GPU a process");
   if (name == "mpi") throw InputError("mpi", "is not measured on GPUs", "leave it out, or leave out --gpu");
-  if (is_file(name)) {
+  if (names_a_file(name)) {
     Result result = read_sound_result(name);
     if (!fastest(result, collective, 0))
       throw InputError(name, fmt::format("has no {} for {} ranks", name_of(collective), collective.ranks),
@@ -80,7 +77,7 @@ Contestant candidate(const std::string& name, const BenchCommand& command, const
 std::vector<Contestant> contestants_of(const std::string& name, const BenchCommand& command,
                                        const Collective& collective) {
   const Contestant one = candidate(name, command, collective);
-  if (!command.all_points || !is_file(name)) return {one};
+  if (!command.all_points || !names_a_file(name)) return {one};
   std::vector<Contestant> each;
   for (const int point : chosen_points(name, *one.result, {}, false))
     if (one.result->points[point].collective.kind == collective.kind)

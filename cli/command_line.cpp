@@ -1,6 +1,8 @@
 #include "cli/command_line.h"
 
+#include <algorithm>
 #include <sstream>
+#include <stdexcept>
 
 #include "cli/help.h"
 #include "cli/option_kinds.h"
@@ -15,11 +17,44 @@ Apps commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
+// The overview, in the order in which people come to need them.
+const std::vector<std::pair<Text, std::vector<Text>>> kGroups = {
+    {"Find algorithms", {"optimize", "frontier", "synthesize", "compose", "classic", "bounds"}},
+    {"See and verify", {"show", "check"}},
+    {"Machines", {"topology", "calibrate"}},
+    {"Run and emit", {"run", "bench", "emit", "program"}},
+    {"Libraries for many sizes and groups", {"library"}},
+    {"Place parallel axes", {"place", "hierarchy"}},
+    {"Tensor programs", {"transform", "compile", "tune"}},
+    {"This program", {"completion", "manual"}},
+};
+
+// Commands are listed in the order in which they are added, and groups in that of their first ones.
+void in_groups(CLI::App& app) {
+  for (const auto& [title, names] : kGroups)
+    for (const Text& name : names) app.get_subcommand(name)->group(title);
+  for (const CLI::App* each : commands_of(app))
+    if (each->get_group() == CLI::App().get_group())
+      throw std::logic_error("no group has " + each->get_name());
+}
+
+// "help frontier" and "version" are what people type; and nothing, the first time.
+std::vector<Text> as_options(int argc, const char* const* argv) {
+  std::vector<Text> words(argv + 1, argv + argc);
+  if (words.empty()) return {"--help"};
+  if (words.front() == "version" && words.size() == 1) return {"--version"};
+  if (words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  }
+  return words;
+}
+
 // CLI11 would only report that an argument was not expected, or that a command is required.
-void require_known_commands(const CLI::App& app, int argc, const char* const* argv) {
+void require_known_commands(const CLI::App& app, const std::vector<Text>& words) {
   const CLI::App* at = &app;
-  for (int i = 1; i < argc && argv[i][0] != '-' && !commands_of(*at).empty(); ++i) {
-    const Text name = argv[i];
+  for (const Text& name : words) {
+    if (name.starts_with('-') || commands_of(*at).empty()) return;
     std::vector<Text> known;
     const CLI::App* next = nullptr;
     for (const CLI::App* command : commands_of(*at)) {
@@ -66,6 +101,7 @@ void silence(Command& command) {
     synthesize->search.progress = ShowProgress::Never;
   if (auto* const frontier = std::get_if<FrontierCommand>(&command))
     frontier->search.progress = ShowProgress::Never;
+  if (auto* const optimize = std::get_if<OptimizeCommand>(&command)) optimize->progress = ShowProgress::Never;
   if (auto* const compose = std::get_if<ComposeCommand>(&command)) compose->progress = ShowProgress::Never;
   if (auto* const compile = std::get_if<CompileCommand>(&command))
     compile->target.progress = ShowProgress::Never;
@@ -80,20 +116,26 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   CLI::App app("Provably best collective communication algorithms for your machine.", "chorale");
   app.set_version_flag("--version", kVersion);
   app.formatter(std::make_shared<HelpFormatter>());
-  app.footer("'chorale COMMAND --help' has details, exit codes and examples.");
+  app.footer(
+      "'chorale optimize MACHINE COLLECTIVE' is where most begin; 'chorale help COMMAND' has exit codes and\n"
+      "examples.");
   app.require_subcommand(1);
-  topology_options(app, parsed.command);
+  optimize_options(app, parsed.command);
   search_options(app, parsed.command);
+  topology_options(app, parsed.command);
   program_options(app, parsed.command);
+  library_options(app, parsed.command);
   placement_options(app, parsed.command);
   workload_options(app, parsed.command);
-  library_options(app, parsed.command);
   manual_options(app, parsed.command);
   for (CLI::App* command : app.get_subcommands([](CLI::App* each) { return commands_of(*each).empty(); }))
     command->add_flag("-q,--quiet", parsed.quiet, "Print nothing but errors");
-  require_known_commands(app, argc, argv);
+  in_groups(app);
+  std::vector<Text> words = as_options(argc, argv);
+  require_known_commands(app, words);
+  std::ranges::reverse(words);  // as CLI11 takes them
   try {
-    app.parse(argc, argv);
+    app.parse(words);
   } catch (const CLI::Success& help) {
     std::ostringstream out, unused;
     app.exit(help, out, unused);

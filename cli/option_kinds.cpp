@@ -146,15 +146,17 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
       "Its switches add up: of values for one rank, their sum goes out");
 }
 
-void machine_and_communication(CLI::App* app, QuestionSettings& question) {
+void machine_and_communication(CLI::App* app, QuestionSettings& question, bool collective_required) {
   CommunicationOptions& options = question.options;
-  app->add_option("topology", question.topology, "A machine ('chorale topology list') or a JSON file")
+  app->add_option("topology", question.topology,
+                  "A machine ('chorale topology list') or a file: JSON, or another tool's ('chorale topology "
+                  "import')")
       ->required()
       ->option_text("TOPOLOGY");
   app->add_option("collective", question.collective,
                   "One of " + joined(collective_names()) + "; with --counts one of " +
                       joined(counted_names()) + "; or a JSON file")
-      ->required()
+      ->required(collective_required)
       ->option_text("COLLECTIVE")
       ->type_name(joined(collective_names(), "|") + "|" + joined(counted_names(), "|"));  // for completion
   chorale::root(app, "--root", options.root);

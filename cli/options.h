@@ -14,6 +14,7 @@
 #include "api/import.h"
 #include "api/inputs.h"
 #include "api/measure.h"
+#include "api/optimize.h"
 #include "api/report.h"
 #include "api/run.h"
 #include "api/tuning.h"
@@ -107,6 +108,22 @@ struct FrontierCommand {
   SizeModel model = {};
   std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is reported
   bool all = false;                      // list points that others dominate, too
+};
+
+struct OptimizeCommand {
+  QuestionSettings question = {};        // without a collective: the usual ones
+  ImportQuestion import = {};            // of a machine whose file describes a node
+  std::vector<std::int64_t> sizes = {};  // of messages, bytes
+  BaselineSet baselines = BaselineSet::Auto;
+  // Of each collective; -1: as long as a search takes that ends by itself, and at most kLongestSearch.
+  std::chrono::milliseconds search_time{-1};
+  static constexpr std::chrono::milliseconds kLongestSearch{30'000};
+  int jobs = 1;
+  std::string directory = {};  // where to write the result, the page and a program, if anywhere
+  Target target = Target::Mpi;
+  std::string json = {};
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
 };
 
 struct ComposeCommand {
@@ -310,11 +327,12 @@ struct ManualCommand {
   CommandText program = {};
 };
 
-using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
-                             SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand,
-                             RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand,
-                             EmitCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
-                             TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
+using Command =
+    std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
+                 SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
+                 ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
+                 BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
+                 CompletionCommand, ManualCommand>;
 
 struct Invocation {
   Command command = {};

@@ -30,6 +30,15 @@ void ProgressLine::show(std::string what) {
   if (!shown_ || now - last_ >= kBetween) paint(now);
 }
 
+void ProgressLine::log(const std::string& line) {
+  if (!wanted_) return;
+  const std::string text = shown(line);
+  const std::lock_guard lock(mutex_);
+  std::fprintf(stderr, "%s%s\n", shown_ ? kWipe : "", text.c_str());
+  if (shown_) paint(steady_clock::now());
+  std::fflush(stderr);
+}
+
 void ProgressLine::tick() {
   const std::lock_guard lock(mutex_);
   if (!what_.empty()) paint(steady_clock::now());

@@ -22,7 +22,8 @@ class ProgressLine {
   }
   bool wanted() const { return wanted_; }
   void show(std::string what);
-  void tick();  // shows it again, its clock running
+  void log(const std::string& line);  // which stays, above the line that is rewritten
+  void tick();                        // shows it again, its clock running
   void wipe();
 
  private:

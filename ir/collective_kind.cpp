@@ -43,6 +43,20 @@ const CollectiveRow& buffers_of(CollectiveKind kind) {
   return row_of(row_of(kind).result);
 }
 
+// Names of NCCL, MPI and PyTorch, in any case, with '-' or '_': "MPI_Reduce_scatter_block" and
+// "reduce_scatter_tensor" as "reducescatter".
+std::string as_rows_have_it(std::string_view name) {
+  std::string plain;
+  for (const char c : name)
+    if (c != '-' && c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  for (const std::string_view library : {"mpi", "nccl", "rccl"})
+    if (plain.starts_with(library)) plain.erase(0, library.size());
+  // PyTorch's names of what works on one tensor, and MPI's of equal blocks.
+  for (const std::string_view form : {"intotensor", "tensor", "single", "block"})
+    if (plain.ends_with(form)) plain.resize(plain.size() - form.size());
+  return plain == "bcast" ? "broadcast" : plain;
+}
+
 }  // namespace
 
 const CollectiveRow& row_of(CollectiveKind kind) {
@@ -62,6 +76,7 @@ std::optional<CollectiveKind> kind_named(std::string_view name) {
 
 CollectiveKind known_kind(const std::string& name) {
   if (const std::optional<CollectiveKind> kind = kind_named(name)) return *kind;
+  if (const std::optional<CollectiveKind> kind = kind_named(as_rows_have_it(name))) return *kind;
   throw InputError("collective", "unknown name '" + name.substr(0, 60) + "'",
                    did_you_mean(name, collective_names(),
                                 "use one of " + joined(collective_names()) + ", or a JSON file"));
@@ -82,7 +97,7 @@ const std::vector<std::string>& collective_names() {
 }
 
 std::optional<CollectiveKind> kind_with_counts(std::string_view name) {
-  const auto row = std::ranges::find(kRows, name, &CollectiveRow::counted);
+  const auto row = std::ranges::find(kRows, as_rows_have_it(name), &CollectiveRow::counted);
   return row == kRows.end() || name.empty() ? std::nullopt : std::optional(row->kind);
 }
 

@@ -204,6 +204,13 @@ constexpr std::size_t kMostFileBytes = std::size_t{1} << 30;
 
 }  // namespace
 
+bool names_a_file(std::string_view argument) {
+  if (argument.find('/') != argument.npos) return true;
+  for (const std::string_view ending : {".json", ".xml", ".txt", ".yml", ".yaml"})
+    if (argument.ends_with(ending)) return true;
+  return false;
+}
+
 std::string read_file(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error)) throw InputError(path, "is a directory", "name a file");

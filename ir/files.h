@@ -19,6 +19,10 @@ struct NamedText {
   std::string text = {};
 };
 
+// Whether an argument that may also be a name stands for a file: it contains a '/', or ends in .json, .xml,
+// .txt, .yml or .yaml.
+bool names_a_file(std::string_view argument);
+
 // Throws InputError where the file cannot be read, is a device, or has more than 1 GiB (a pipe, too).
 std::string read_file(const std::string& path);
 

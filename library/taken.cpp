@@ -17,6 +17,7 @@
 
 #include "ir/embedding.h"
 #include "ir/error.h"
+#include "ir/files.h"
 #include "ir/words.h"
 #include "library/groups.h"
 
@@ -52,8 +53,7 @@ bool is_about_ranks(const StoredAnswer& stored, const LibraryQuestion& asked, co
 // A file that is not here.
 bool is_away(const std::string& spec) {
   std::error_code error;
-  return (spec.find('/') != std::string::npos || spec.ends_with(".json")) &&
-         !std::filesystem::is_regular_file(spec, error);
+  return names_a_file(spec) && !std::filesystem::is_regular_file(spec, error);
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ shutil.copytree(source / "docs/schemas", pages / "schemas")
 # -- commands -----------------------------------------------------------------------------------------------
 def commands(path=()):
     text = run(*path, "--help")
-    below = re.findall(r"^  ([a-z]+) ", text.split("Subcommands:\n")[1].split("\n\n")[0], re.M) if "Subcommands:\n" in text else []
+    below = re.findall(r"^  ([a-z]+)  ", text, re.M)
     yield " ".join(["chorale", *path]), text
     for command in below:
         yield from commands((*path, command))

@@ -153,6 +153,7 @@ std::string to_html(const Result& result, const PageNotes& notes) {
                      {"collective", asked(result.collective)},
                      {"summary", summary_of(result)},
                      {"bound", {notes.bound_rounds, notes.bound_chunks}},
+                     {"figure", notes.figure},
                      {"points", std::move(points)}};
   return filled_page(page_template(), page_title(result),
                      data.dump(-1, ' ', true, json::error_handler_t::replace));

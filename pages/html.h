@@ -19,6 +19,7 @@ struct PageNotes {
   // By point, in words; each empty or as many as points.
   std::vector<std::string> best_sizes = {};
   std::vector<std::string> proven_by = {};
+  std::string figure = {};  // time and bus bandwidth over message size, SVG (size_figure.h); "": none
 };
 
 // "dgx1 allgather: 2 points - Chorale"

@@ -138,7 +138,34 @@ function say_what_it_is() {
       (wires.some(w => w.wraps) ? 'Links with an open end wrap around.' : '');
 }
 
+// The figure of sizes is an SVG by itself. As a file it has its own colours, those of a light page.
+function save(name, url) {
+  const link = element('a', '');
+  link.href = url;
+  link.download = name;
+  link.click();
+}
+function show_figure() {
+  if (!data.figure) return;
+  $('sizes').hidden = false;
+  $('size-figure').innerHTML = data.figure;
+  const name = `${data.collective}-${machine.name}`.replace(/[^\w.-]+/g, '_');
+  const url = () => URL.createObjectURL(new Blob([data.figure], {type: 'image/svg+xml'}));
+  $('save-svg').addEventListener('click', () => save(`${name}.svg`, url()));
+  $('save-png').addEventListener('click', () => {
+    const image = new Image(), canvas = document.createElement('canvas');
+    image.onload = () => {
+      canvas.width = 2 * image.width;
+      canvas.height = 2 * image.height;
+      canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
+      save(`${name}.png`, canvas.toDataURL('image/png'));
+    };
+    image.src = url();
+  });
+}
+
 say_what_it_is();
+show_figure();
 draw_machine();
 if (data.points.length === 0) {  // nothing to play, plot or list
   $('step-title').textContent = data.collective ? 'No schedule was found' : 'The machine';

@@ -8,6 +8,7 @@
 
 #include "ir/error.h"
 #include "ir/words.h"
+#include "topology/accelerators.h"
 #include "topology/hierarchies.h"
 #include "topology/spec.h"
 #include "topology/switched.h"
@@ -202,7 +203,8 @@ std::vector<CatalogueEntry> direct_catalogue() {
 const std::vector<CatalogueEntry>& topology_catalogue() {
   static const std::vector<CatalogueEntry> entries = [] {
     std::vector<CatalogueEntry> all = direct_catalogue();
-    all.insert(all.end(), switched_catalogue().begin(), switched_catalogue().end());
+    for (const std::vector<CatalogueEntry>* more : {&accelerator_catalogue(), &switched_catalogue()})
+      all.insert(all.end(), more->begin(), more->end());
     return all;
   }();
   return entries;
@@ -219,6 +221,8 @@ Topology named_topology(const std::string& spec) {
     t = hub(16);
   else if (spec == "amd-z52")
     t = ring(8);
+  else if (std::optional<Topology> accelerators = accelerator_machine(spec))
+    t = std::move(*accelerators);
   else if (std::optional<Topology> switched = switched_machine(spec))
     t = std::move(*switched);
   else if (const std::size_t colon = spec.find(':'); colon == std::string::npos)

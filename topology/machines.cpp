@@ -11,6 +11,7 @@
 #include "ir/words.h"
 #include "topology/changes.h"
 #include "topology/hierarchies.h"
+#include "topology/import/import.h"
 #include "topology/spec.h"
 #include "topology/switches.h"
 
@@ -22,10 +23,6 @@ bool is_kind(const std::string& spec, const std::vector<CatalogueEntry>& catalog
   return std::ranges::find(known, spec.substr(0, spec.find(':'))) != known.end();
 }
 
-bool is_file(const std::string& spec_or_file) {
-  return spec_or_file.find('/') != std::string::npos || spec_or_file.ends_with(".json");
-}
-
 // As it was described.
 struct Described {
   std::optional<Topology> graph = {};
@@ -33,8 +30,9 @@ struct Described {
 };
 
 Described described(const std::string& spec_or_file) {
-  if (is_file(spec_or_file)) {
+  if (names_a_file(spec_or_file)) {
     const std::string text = read_file(spec_or_file);
+    if (is_foreign(text)) return {.graph = imported({{spec_or_file, text}}).machine};
     if (parse_json(text, spec_or_file).has("hierarchy"))
       return {.levels = hierarchy_from_json(text, spec_or_file)};
     return {.graph = topology_from_json(text, spec_or_file)};
@@ -55,7 +53,7 @@ const std::vector<CatalogueEntry>& machine_catalogue() {
 }
 
 bool is_machine(const std::string& spec_or_file) {
-  return is_file(spec_or_file) || is_kind(spec_or_file, machine_catalogue());
+  return names_a_file(spec_or_file) || is_kind(spec_or_file, machine_catalogue());
 }
 
 Topology load_topology(const std::string& spec_or_file, const MachineChanges& changes) {

@@ -18,8 +18,9 @@ const std::vector<CatalogueEntry>& machine_catalogue();
 // Is it the name of one of these, with sizes or not, or of a file?
 bool is_machine(const std::string& spec_or_file);
 
-// A spec ("dgx1", "a100:4"), or a JSON file of a machine or of a hierarchy: what contains a '/' or ends in
-// ".json" is a path. Throws InputError for other names, sizes and files.
+// A spec ("dgx1", "a100:4"), or a file (names_a_file, ir/files.h): JSON of a machine or of a hierarchy, or a
+// description by another tool (topology/import/import.h), read by default options. Throws InputError for
+// other names, sizes and files.
 // With changes (topology/changes.h), of the graph.
 Topology load_topology(const std::string& spec_or_file, const MachineChanges& = {});
 

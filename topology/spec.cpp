@@ -13,7 +13,7 @@ namespace chorale {
 std::vector<std::string> kinds(const std::vector<CatalogueEntry>& catalogue) {
   std::vector<std::string> result;
   for (const CatalogueEntry& entry : catalogue)
-    result.push_back(entry.pattern.substr(0, entry.pattern.find(':')));
+    result.push_back(entry.pattern.substr(0, entry.pattern.find_first_of(":[")));
   return result;
 }
 

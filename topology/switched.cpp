@@ -1,63 +1,12 @@
-// One unit of bandwidth is the slowest link of the machine, so all are integers. A NIC that several GPUs
-// share has one switch for sending and one for receiving: a single one would be a path from GPU to GPU, which
-// NICs are not.
 #include "topology/switched.h"
 
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "topology/spec.h"
+#include "topology/switched_builder.h"
 
 namespace chorale {
 namespace {
-
-// Microseconds for a port, of which a path takes two; together as in topology/builders.cpp.
-constexpr double kNvlinkPort = 0.35, kNetworkPort = 2.5, kDirect = 0.7;
-
-class SwitchedBuilder {
- public:
-  // gbs: of one unit.
-  SwitchedBuilder(int ranks, double gbs) : beta_(1e-3 / gbs) { machine_.ranks = ranks; }
-
-  Node add_switch() { return machine_.ranks + machine_.switches++; }
-  void one_way(Node src, Node dst, int bandwidth, double alpha_us) {
-    machine_.links.push_back(
-        {.src = src, .dst = dst, .bandwidth = bandwidth, .alpha_us = alpha_us, .beta_us_per_byte = beta_});
-  }
-  void join(Node a, Node b, int bandwidth, double alpha_us) {
-    one_way(a, b, bandwidth, alpha_us);
-    one_way(b, a, bandwidth, alpha_us);
-  }
-  // Consecutive ranks share a NIC into the network.
-  void add_nic(Rank first, int ranks, Node network) {
-    if (ranks == 1) return join(first, network, 1, kNetworkPort);
-    const Node out = add_switch(), in = add_switch();
-    for (Rank n = first; n < first + ranks; ++n) {
-      one_way(n, out, 1, 0);
-      one_way(in, n, 1, 0);
-    }
-    one_way(out, network, 1, kNetworkPort);
-    one_way(network, in, 1, kNetworkPort);
-  }
-  Topology machine() { return std::move(machine_); }
-
- private:
-  Topology machine_ = {};
-  double beta_;
-};
-
-// Eight GPUs with 18 NVLinks (450 GB/s) to the NVSwitch and a NIC of 50 GB/s each, one network switch a rail.
-Topology dgx_h100(int nodes) {
-  SwitchedBuilder b(8 * nodes, 50);
-  for (int node = 0; node < nodes; ++node) {
-    const Node hub = b.add_switch();
-    for (int g = 0; g < 8; ++g) b.join(8 * node + g, hub, 9, kNvlinkPort);
-  }
-  for (int rail = 0; rail < 8 && nodes > 1; ++rail) {
-    const Node hub = b.add_switch();
-    for (int node = 0; node < nodes; ++node) b.join(8 * node + rail, hub, 1, kNetworkPort);
-  }
-  return b.machine();
-}
 
 // The NVLinks of one (25 GB/s each), and one NIC of 12.5 GB/s that all GPUs share.
 Topology dgx1_nodes(int nodes) {
@@ -152,9 +101,6 @@ const std::vector<CatalogueEntry>& switched_catalogue() {
   static const std::vector<CatalogueEntry> entries = {
       {"dgx1:nodes", "DGX-1 nodes that have one NIC each (half an NVLink)", "dgx1:2"},
       {"dgx2:nodes", "DGX-2 nodes with eight NICs, each for two GPUs", "dgx2:2"},
-      {"dgx-h100:nodes",
-       "NVIDIA DGX H100: 8 GPUs a node on an NVSwitch (9 units), one NIC a GPU (1 unit) on its rail",
-       "dgx-h100:2"},
       {"mi250:nodes", "AMD MI250: 16 dies a node, linked by 2, 4 or 8 units, a NIC (1 unit) for each two",
        "mi250:1"},
       {"fat-tree:k", "k^3/4 hosts on three tiers of k-port switches, full bisection", "fat-tree:4"},
@@ -170,7 +116,6 @@ std::optional<Topology> switched_machine(const std::string& spec) {
   const std::string kind = spec.substr(0, colon), size = spec.substr(colon + 1), where = "topology " + spec;
   if (kind == "dgx1") return dgx1_nodes(spec_size(where, size, 2, 512));
   if (kind == "dgx2") return dgx2_nodes(spec_size(where, size, 2, 128));
-  if (kind == "dgx-h100") return dgx_h100(spec_size(where, size, 1, 512));
   if (kind == "mi250") return mi250(spec_size(where, size, 1, 128));
   if (kind == "leaf-spine") return leaf_spine_of(where, size);
   if (kind != "fat-tree") return std::nullopt;

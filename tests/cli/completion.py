@@ -24,7 +24,7 @@ os.environ.update(PATH=f"{chorale.parent}:{os.environ['PATH']}", LC_ALL="C.UTF-8
 def help_of(path):
     """(commands below, names of options) as a help text has them."""
     text = run(chorale, *path, "--help")
-    below = re.findall(r"^  ([a-z]+) ", text.split("Subcommands:\n")[1].split("\n\n")[0], re.M) if "Subcommands:\n" in text else []
+    below = re.findall(r"^  ([a-z]+)  ", text, re.M)
     described = text.split("Options:\n")[1].split("\n\n")[0] if "Options:\n" in text else ""
     heads = re.findall(r"^  (-\S+)", described, re.M)
     return below, [re.sub(r"\{.*\}", "", name) for head in heads for name in head.split(",")], text

@@ -125,8 +125,16 @@ run("frontier", "ring:4", "whole.json", "--max-chunks", 2)  # which is how such 
 run("emit", "f.json", "-o", "nothing", "--epilogue", code=2)
 assert not (work / "nothing").exists()
 
-# Lines fit: 80 columns where nobody states, COLUMNS where it is set, the terminal's where there is one.
-commands = [[name] for name in re.findall(r"^  (\w+) ", run("--help").stdout.split("Subcommands:")[1], re.M)]
+# What people type before they know any command.
+overview = run("--help").stdout
+assert run().stdout == run("help").stdout == overview and "Find algorithms:\n  optimize " in overview, overview
+assert run("help", "frontier").stdout == run("frontier", "--help").stdout
+assert run("help", "topology", "show").stdout == run("topology", "show", "--help").stdout
+assert run("version").stdout == run("--version").stdout
+assert "did you mean 'frontier'?" in run("help", "fronteir", code=2).stderr
+
+# Lines fit: 80 columns where nobody says, COLUMNS where it is set, the terminal's where there is one.
+commands = [[name] for name in re.findall(r"^  ([a-z]+)  ", run("--help").stdout, re.M)]
 assert len(commands) > 10, commands
 (work / "switch.json").write_text(json.dumps({
     "topology": "a machine with a name that is rather long, as those of clusters are", "ranks": 3, "switches": 1,

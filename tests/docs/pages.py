@@ -131,7 +131,7 @@ for log in sorted((source / "benchmarks/results").glob("*.log")):
         fail("benchmarks/README.md", f"does not say what results/{log.name} is")
 
 overview = subprocess.run([chorale, "--help"], env=environment, capture_output=True, text=True, check=True).stdout
-commands = re.findall(r"^  (\w+) ", overview.split("Subcommands:")[1], re.M)
+commands = re.findall(r"^  ([a-z]+)  ", overview, re.M)
 with tempfile.TemporaryDirectory() as directory:
     (pathlib.Path(directory) / "examples").symlink_to(source / "examples")
     for command in commands:

@@ -18,7 +18,7 @@ from kit.program import run, run_chorale, skip, work  # noqa: E402
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 codes = set()
 overview = run_chorale("--help")
-for command in re.findall(r"^  ([a-z]+) ", overview.split("Subcommands:\n")[1], re.M):
+for command in re.findall(r"^  ([a-z]+)  ", overview, re.M):
     text = run_chorale(command, "--help")
     said = re.search(r"exit codes: (.*?)(?=\n\S|\Z)", text, re.S)
     codes |= set(re.findall(r"(?:^|, )\s*(\d+) ", said[1])) if said else set()

@@ -4,7 +4,7 @@
 #include "ir/json.h"
 #include "tests/fuzz/readers.h"
 #include "topology/import/import.h"
-#include "topology/import/report.h"
+#include "topology/import_report.h"
 
 namespace chorale::fuzz {
 namespace {

@@ -83,6 +83,24 @@ TEST(CollectiveKind, IsKnownByItsName) {
   EXPECT_EQ(collective_names().size(), 8u);
   for (const std::string& name : collective_names()) EXPECT_EQ(name_of(known_kind(name)), name);
   EXPECT_THROW(known_kind("allgahter"), InputError);
+  EXPECT_THROW(known_kind("mpi"), InputError);
+  EXPECT_THROW(known_kind(""), InputError);
+}
+
+TEST(CollectiveKind, IsKnownAsLibrariesSpellIt) {
+  for (const char* name :
+       {"AllReduce", "ALLREDUCE", "all-reduce", "all_reduce", "MPI_Allreduce", "ncclAllReduce"})
+    EXPECT_EQ(known_kind(name), AllReduce) << name;
+  for (const char* name :
+       {"ReduceScatter", "reduce_scatter_tensor", "MPI_Reduce_scatter_block", "rcclReduceScatter"})
+    EXPECT_EQ(known_kind(name), ReduceScatter) << name;
+  for (const char* name : {"AllGather", "all_gather_into_tensor", "MPI_Allgather"})
+    EXPECT_EQ(known_kind(name), Allgather) << name;
+  for (const char* name : {"AlltoAll", "all_to_all_single", "MPI_Alltoall"})
+    EXPECT_EQ(known_kind(name), Alltoall) << name;
+  EXPECT_EQ(known_kind("MPI_Bcast"), Broadcast);
+  EXPECT_EQ(kind_with_counts("MPI_Alltoallv"), Alltoall);
+  EXPECT_EQ(kind_with_counts("AllGatherV"), Allgather);
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <random>
 
 #include "ir/error.h"
+#include "ir/files.h"
+#include "ir/json.h"
 #include "topology/import/fit.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -481,6 +483,23 @@ TEST(Import, ANamedMachineIsTheRealOne) {
   const Topology named = load_topology("mi250:1");
   for (Rank a = 0; a < 16; ++a)
     for (Rank b = 0; b < 16; ++b) EXPECT_EQ(between(named, a, b), 2 * between(real, a, b)) << a << " " << b;
+}
+
+// What a command is given as a machine may be such a file; a file of Chorale's own is not taken for one.
+TEST(Import, AForeignFileIsAMachineOfAnyCommand) {
+  const std::string text = nccl(gpu(0, nvlink("0:1", 2, "0x030200")) + gpu(1, nvlink("0:0", 2, "0x030200")));
+  const std::string path = testing::TempDir() + "chorale_foreign.xml";
+  write_file(path, text);
+  const Topology machine = load_topology(path);
+  EXPECT_EQ(machine, imported({{path, text}}).machine);
+  EXPECT_EQ(machine.ranks, 2);
+  std::filesystem::remove(path);
+  EXPECT_FALSE(is_foreign(to_json(machine)));
+  EXPECT_FALSE(is_foreign(""));
+  EXPECT_FALSE(is_foreign("{"));
+  EXPECT_TRUE(is_foreign("\n<system"));
+  EXPECT_TRUE(is_foreign("{\"npus_count\": [4]}"));
+  EXPECT_THROW(load_topology(path), InputError);  // which is gone
 }
 
 // A cut at every 37th byte: a machine, or one line.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <set>
@@ -25,6 +26,10 @@ namespace {
 
 constexpr std::size_t kMostBytes = 64 << 20;
 constexpr std::size_t kMostLinks = 1'000'000;
+constexpr const char* kBlank = " \t\r\n\xef\xbb\xbf";
+// Keys of JSON that is another tool's; Chorale's own machines have "ranks" or "hierarchy".
+constexpr std::array kForeignKeys = {"\"msccl_type\"",    "\"TopologyParams\"",   "\"npus_count\"",
+                                     "\"gpus_per_node\"", "\"intranode_sketch\"", "\"7-Flows\""};
 
 enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, Msccl, Taccl, Teccl, Astra, Ns3 };
 
@@ -47,7 +52,7 @@ Format json_format(const JsonReader& json) {
 Format format_of(const NamedText& file) {
   if (file.text.size() > kMostBytes)
     throw InputError(file.path, "has over 64 MiB", "describe one node a file");
-  const std::size_t begin = file.text.find_first_not_of(" \t\r\n\xef\xbb\xbf");
+  const std::size_t begin = file.text.find_first_not_of(kBlank);
   if (begin == std::string::npos) throw InputError(file.path, "is empty", "give a file with a machine in it");
   if (file.text[begin] == '<') {
     const XmlElement root = parse_xml(file.text, file.path);
@@ -186,6 +191,13 @@ std::string known_formats() {
   return "NCCL's and RCCL's XML, nvidia-smi topo -m, hwloc's XML, JSON of msccl-tools, TACCL and TE-CCL, and "
          "ASTRA-sim's "
          "networks";
+}
+
+bool is_foreign(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(kBlank);
+  if (begin == text.npos) return false;
+  if (text[begin] != '{') return true;
+  return std::ranges::any_of(kForeignKeys, [&](const char* key) { return text.find(key) != text.npos; });
 }
 
 Import imported(const std::vector<NamedText>& files, const ImportOptions& options) {

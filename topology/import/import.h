@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "ir/files.h"
@@ -30,6 +31,10 @@ struct Import {
 
 // The formats that are known, in words.
 std::string known_formats();
+
+// Whether a text is in one of these formats, or in none that is known, and not in Chorale's own. JSON that
+// cannot be parsed is not.
+bool is_foreign(std::string_view text);
 
 // One machine of all files: several of nodes are joined by their NICs. Files of NCCL's <graphs> are passed
 // over. Throws InputError, of one line, for what cannot be read (topology/import/readers.h), is of no known

@@ -1,4 +1,4 @@
-#include "topology/import/report.h"
+#include "topology/import_report.h"
 
 #include <fmt/format.h>
 

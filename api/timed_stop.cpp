@@ -1,0 +1,47 @@
+#include "api/timed_stop.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <system_error>
+
+namespace chorale {
+
+TimedStop::TimedStop(FrontierOptions& options) : asked_(options.synthesis.limits.stop) {
+  if (options.time_limit.count() < 0) return;
+  const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
+  options.synthesis.limits.stop = over_.get();
+  // The function that returns what was found may be called after this object is gone.
+  if (options.publish)
+    options.publish = [publish = options.publish, kept = over_](const std::function<Result()>& found) {
+      publish([found, kept] { return found(); });
+    };
+  try {
+    clock_ = std::jthread([this, deadline](const std::stop_token& done) { watch(done, deadline); });
+  } catch (const std::system_error&) {  // no memory for a thread: the search still checks its own clock
+    options.synthesis.limits.stop = asked_;
+  }
+}
+
+void TimedStop::tell_why(Result& result) const {
+  if (clock_.joinable() && result.stopped == Stopped::Interrupted && !(asked_ != nullptr && *asked_))
+    result.stopped = Stopped::TimeLimit;
+}
+
+void TimedStop::watch(const std::stop_token& done, std::chrono::steady_clock::time_point deadline) {
+  constexpr std::chrono::milliseconds kOften{20};
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::unique_lock lock(mutex);
+  while (!done.stop_requested()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= deadline || (asked_ != nullptr && *asked_)) {
+      *over_ = true;
+      return;
+    }
+    changed.wait_until(lock, done, std::min(deadline, now + kOften), [] { return false; });
+  }
+}
+
+}  // namespace chorale

@@ -1,0 +1,220 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+
+#include "api/import.h"
+#include "api/inputs.h"
+#include "api/optimize.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/report.h"
+#include "cli/supervisor.h"
+#include "ir/collective_kind.h"
+#include "ir/error.h"
+#include "ir/files.h"
+#include "ir/shown.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+// Asked where no collective is named, in this order.
+const std::vector<std::string> kUsual = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast"};
+
+// A machine file as it was read: made from a node's description and --nodes.
+Topology machine_of(const OptimizeCommand& command, std::vector<std::string>& notes) {
+  const std::string& spec = command.question.topology;
+  if (command.import.nodes == 1 && command.import.instance.empty() && command.import.nic_gbits == 0)
+    return machine(spec, command.question.changes);
+  if (!names_a_file(spec))
+    throw InputError("--nodes", "is for a file that describes a node",
+                     "use a named machine of several nodes ('chorale topology list')");
+  const ImportedMachine imported = import_machine({{spec, read_file(spec)}}, command.import);
+  notes.push_back("'chorale topology import' lists what was read and assumed of " + spec);
+  return machine(imported.machine, command.question.changes);
+}
+
+std::string percent_of_bound(const OptimizedRow& row) {
+  return row.bound_us > 0 ? fmt::format("{:.1f} %", 100 * row.bound_us / row.us) : "-";
+}
+
+// "multi_ring_allreduce" without the name of the collective, which is in the heading.
+std::string short_name(const std::string& baseline, const Collective& collective) {
+  const std::string ending = "_" + name_of(collective);
+  return baseline.ends_with(ending) ? baseline.substr(0, baseline.size() - ending.size()) : baseline;
+}
+
+std::string table_of(const Optimized& answer) {
+  std::vector<std::vector<std::string>> rows = {
+      {"message", "time", "busbw GB/s", "of bound", "baseline", "its time", "speedup", "#"}};
+  for (const OptimizedRow& row : answer.rows) {
+    const bool compared = !row.baseline.empty();
+    rows.push_back(
+        {format_bytes(static_cast<double>(row.message_bytes)), (row.at_most ? "<= " : "") + format_us(row.us),
+         fmt::format("{:.4g}", row.busbw_gbs), percent_of_bound(row),
+         compared ? short_name(row.baseline, answer.result.collective) : "-",
+         compared ? format_us(row.baseline_us) : "-",
+         compared ? fmt::format("{:.2f}x", row.baseline_us / row.us) : "-", std::to_string(row.point)});
+  }
+  return table(rows, "rrrrlrrr");
+}
+
+// The algorithms of the table.
+std::string chosen(const Optimized& answer) {
+  std::set<int> points;
+  for (const OptimizedRow& row : answer.rows) points.insert(row.point);
+  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds/chunk", "chunks", "construction"}};
+  for (const int i : points) {
+    const Point& point = answer.result.points[i];
+    rows.push_back({std::to_string(i), std::to_string(point.cost.steps),
+                    fraction(point.cost.rounds, point.cost.chunks), std::to_string(point.cost.chunks),
+                    origin(point)});
+  }
+  return table(rows, "rrlrl");
+}
+
+std::string search_in_words(const Result& result, double seconds) {
+  if (result.complete) return fmt::format("search: complete, nothing better exists; {:.1f} s\n", seconds);
+  if (result.stopped == Stopped::ChunkCounts)
+    return fmt::format("search: ended after {:.1f} s; --search-time tries more chunk counts\n", seconds);
+  return fmt::format("search: {} after {:.1f} s; more time may find better\n",
+                     result.stopped == Stopped::No ? "ended" : name_of(result.stopped), seconds);
+}
+
+std::string text_of(const Optimized& answer, double seconds) {
+  if (answer.rows.empty()) return heading(answer.result) + "no schedule was found\n";
+  return heading(answer.result) + table_of(answer) + chosen(answer) + conclusion(answer) + "\n" +
+         search_in_words(answer.result, seconds);
+}
+
+// A line of the log: the smallest and the largest size.
+std::string log_line(const Optimized& answer, double seconds) {
+  std::string text = fmt::format("{:6.1f} s  {:<10}", seconds,
+                                 counted(static_cast<long long>(answer.result.points.size()), "point"));
+  const auto add = [&](const OptimizedRow& row) {
+    text += fmt::format("  {} {} ({} of bound)", format_bytes(static_cast<double>(row.message_bytes)),
+                        format_us(row.us), percent_of_bound(row));
+  };
+  add(answer.rows.front());
+  if (answer.rows.size() > 1) add(answer.rows.back());
+  return text;
+}
+
+class Work {
+ public:
+  Work(const OptimizeCommand& command, Supervisor& supervisor)
+      : command_(command), supervisor_(supervisor), machine_(machine_of(command, notes_)) {}
+
+  Outcome run() {
+    const std::vector<std::string> names = command_.question.collective.empty()
+                                               ? kUsual
+                                               : std::vector<std::string>{command_.question.collective};
+    publish();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      if (i > 0 && supervisor_.stopped() != Stopped::No) break;
+      answers_.push_back(answer(names[i], static_cast<int>(names.size() - i)));
+      publish();
+    }
+    supervisor_.take_floor();
+    return told(answers_, supervisor_.stopped(), true);
+  }
+
+ private:
+  Optimized answer(const std::string& name, int left) {
+    QuestionSettings question = command_.question;
+    question.collective = name;
+    const Collective collective = communication(question, machine_);
+    CommunicationOptions options = question.options;
+    options.machine = question.topology;
+    options.changes = question.changes;
+    OptimizeQuestion asked{.message_bytes = command_.sizes,
+                           .shape = shape_of(name, machine_, options),
+                           .baselines = command_.baselines};
+    asked.search.time_limit = budget(left);
+    asked.uses_all_time = command_.search_time.count() >= 0;
+    asked.search.jobs = command_.jobs;
+    asked.search.synthesis.limits.stop = supervisor_.stop();
+    if (ProgressLine& line = supervisor_.progress(); line.wanted()) {
+      line.log(fmt::format("{}, {}", machine_.name, name_of(collective)));
+      asked.search.progress = [&line](const Progress& progress) { line.show(progress.doing); };
+      asked.improved = [this](const Optimized& now) {
+        if (!now.rows.empty()) supervisor_.progress().log(log_line(now, supervisor_.seconds()));
+      };
+    }
+    asked.publish = [this](const std::function<Optimized()>& found) { publish(found); };
+    return optimize(machine_, collective, asked);
+  }
+
+  // An even share of what is left of the command's time.
+  std::chrono::milliseconds budget(int left) const {
+    const std::chrono::milliseconds all = supervisor_.time_left();
+    const std::chrono::milliseconds most =
+        command_.search_time.count() < 0 ? OptimizeCommand::kLongestSearch : command_.search_time;
+    return all.count() < 0 ? most : std::min(most, all * 9 / 10 / left);
+  }
+
+  // What is told where a limit ends the command: the answers so far, and what was found of the next.
+  void publish(const std::function<Optimized()>& found = {}) {
+    supervisor_.publish([this, answers = answers_, found](Stopped stopped) {
+      std::vector<Optimized> all = answers;
+      if (found) all.push_back(found());
+      Outcome outcome = told(all, stopped, false);
+      if (all.empty()) outcome.errors.push_back("nothing was found in time");
+      return outcome;
+    });
+  }
+
+  Outcome told(const std::vector<Optimized>& answers, Stopped stopped, bool whole) const {
+    Outcome outcome{.notes = notes_};
+    for (const Optimized& answer : answers) {
+      outcome.text += (outcome.text.empty() ? "" : "\n") + text_of(answer, answer.result.seconds);
+      if (answer.rows.empty()) outcome.exit_code = answer.result.complete ? kImpossible : kUndecided;
+    }
+    if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
+    if (!command_.json.empty() && !answers.empty()) deliver(command_.json, document(answers), outcome);
+    if (whole && !command_.directory.empty()) write(answers, outcome);
+    return outcome;
+  }
+
+  static std::string document(const std::vector<Optimized>& answers) {
+    if (answers.size() == 1) return to_json(answers.front());
+    std::vector<std::string> each;
+    for (const Optimized& answer : answers) each.push_back(to_json(answer));
+    return "[" + joined(each, ",\n") + "]\n";
+  }
+
+  // One directory per collective if there are several.
+  void write(const std::vector<Optimized>& answers, Outcome& outcome) const {
+    std::vector<NamedText> all;
+    for (const Optimized& answer : answers) {
+      if (answer.rows.empty()) continue;
+      const std::string folder =
+          command_.directory + (answers.size() > 1 ? "/" + name_of(answer.result.collective) : "");
+      OptimizedFiles made = files_of(answer, command_.target);
+      for (NamedText& file : made.files) all.push_back({folder + "/" + file.path, std::move(file.text)});
+      std::ranges::move(made.notes, std::back_inserter(outcome.notes));
+      outcome.text += "wrote " + shown(folder) + "/: README.md says how to build and run it\n";
+    }
+    write_files(all);
+  }
+
+  const OptimizeCommand& command_;
+  Supervisor& supervisor_;
+  std::vector<std::string> notes_ = {};
+  const Topology machine_;
+  std::vector<Optimized> answers_ = {};
+};
+
+}  // namespace
+
+Outcome perform(const OptimizeCommand& command, Supervisor& supervisor) {
+  require_writable_file("--json", command.json);
+  if (!command.directory.empty()) require_makeable_directory("-o", command.directory);
+  supervisor.want_progress(command.progress);
+  return Work(command, supervisor).run();
+}
+
+}  // namespace chorale

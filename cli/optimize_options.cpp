@@ -1,0 +1,52 @@
+#include <memory>
+
+#include "cli/option_kinds.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+void destination(CLI::App* sub, OptimizeCommand& options) {
+  text(sub, "-o,--output", options.directory, "DIR",
+       "Write there the result, a page with the figure, and a program for all sizes, with a README");
+  std::vector<std::pair<Text, Target>> targets;
+  for (const TargetEntry& entry : known_targets())
+    if (entry.target != Target::Json && entry.target != Target::Dot)
+      targets.emplace_back(entry.name, entry.target);
+  choice<Target>(sub, "--target", options.target, targets, "What the program is for (mpi)");
+}
+
+}  // namespace
+
+void optimize_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "optimize", "The fastest algorithm of each message size: time, bound, speedup, program",
+              "Sizes are those of messages, as nccl-tests counts them. Times are by the alpha-beta model,\n"
+              "each link by its own numbers; baselines are timed by the same. The column 'of bound' has\n"
+              "how near to the fastest possible each row is, so the end of --search-time is exit code 0.\n"
+              "exit codes: 0 done, 20 impossible, 3 out of time or memory, 130 interrupted, 2 bad input\n"
+              "examples:\n  chorale optimize dgx1 allreduce\n"
+              "  chorale optimize examples/node.xml --nodes 2 AllReduce -o best\n"
+              "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
+  auto options = std::make_shared<OptimizeCommand>();
+  machine_and_communication(sub, options->question, false);
+  by_rows(sub, import_rows(), options->import);
+  sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
+  choice<BaselineSet>(sub, "--baselines", options->baselines,
+                      {{"auto", BaselineSet::Auto}, {"nccl", BaselineSet::Nccl}, {"mpi", BaselineSet::Mpi}},
+                      "Compare with the algorithms of NCCL, or all of 'chorale classic list' (auto: NCCL's "
+                      "where the machine has the links for one)");
+  duration(sub, "--search-time", options->search_time,
+           "Search each collective for all of T (30s, or less where the search ends by itself)");
+  integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
+  destination(sub, *options);
+  text(sub, "--json", options->json, "FILE", "Write the table there; - is standard output");
+  limits(sub, options->limits, " and keep what was found");
+  progress(sub, options->progress);
+  sub->final_callback([options, &parsed] {
+    if (options->sizes.empty()) options->sizes = parse_sizes("--sizes", "1K:1G:4");
+    parsed = *options;
+  });
+}
+
+}  // namespace chorale

@@ -1,0 +1,208 @@
+#include "pages/size_figure.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "ir/shown.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+constexpr double kPanelWidth = 360, kPanelHeight = 250, kTop = 44, kLeft = 72, kBetween = 92, kRight = 28;
+constexpr double kBottom = kTop + kPanelHeight;
+constexpr double kWidth = kLeft + 2 * kPanelWidth + kBetween + kRight;
+constexpr double kLegendLine = 20;
+
+// Colours of a page where the figure is in one; else those after the comma.
+constexpr const char* kInk = "var(--ink,#1c2330)";
+constexpr const char* kSoft = "var(--soft,#566173)";
+constexpr const char* kLine = "var(--line,#d5dbe4)";
+
+struct Look {
+  std::string colour = {}, dashes = {};
+};
+
+Look look_of(const SizeCurve& curve, int baseline) {
+  switch (curve.kind) {
+    case SizeCurve::Kind::Found:
+      return {"var(--mark,#1a5fd0)", ""};
+    case SizeCurve::Kind::Bound:
+      return {"var(--bound,#b3261e)", "9 4 2 4"};
+    case SizeCurve::Kind::Measured:
+      return {"var(--good,#17713f)", ""};
+    case SizeCurve::Kind::Baseline:
+      break;
+  }
+  return {baseline % 2 == 0 ? "var(--open,#9a4a00)" : kSoft, baseline % 2 == 0 ? "6 3" : "2 3"};
+}
+
+std::string escaped(const std::string& text) {
+  std::string result;
+  for (const char c : shown(text))
+    if (c == '<')
+      result += "&lt;";
+    else if (c == '>')
+      result += "&gt;";
+    else if (c == '&')
+      result += "&amp;";
+    else
+      result += c;
+  return result;
+}
+
+std::string text_at(double x, double y, const std::string& anchor, const std::string& colour,
+                    const std::string& words, const std::string& more = "") {
+  return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}" style="fill:{}"{}>{}</text>)", x, y,
+                     anchor, colour, more, escaped(words)) +
+         "\n";
+}
+
+// A panel's axis of values: of times in powers of ten, of bandwidths from 0.
+struct Axis {
+  double low = 0, high = 1;  // as drawn: logarithms of times
+  std::vector<std::pair<double, std::string>> ticks = {};
+};
+
+Axis axis_of_times(const SizeFigure& figure) {
+  double least = HUGE_VAL, most = 0;
+  for (const SizeCurve& curve : figure.curves)
+    for (const double us : curve.us)
+      if (us > 0) least = std::min(least, us), most = std::max(most, us);
+  if (most == 0) return {};
+  Axis axis{.low = std::floor(std::log10(least)), .high = std::ceil(std::log10(most))};
+  if (axis.low == axis.high) ++axis.high;
+  for (double power = axis.low; power <= axis.high; ++power)
+    axis.ticks.emplace_back(power, format_us(std::pow(10, power)));
+  return axis;
+}
+
+double busbw(const SizeFigure& figure, std::size_t size, double us) {
+  return static_cast<double>(figure.message_bytes[size]) / us / 1e3 * figure.bus_factor;
+}
+
+// A step of 1, 2 or 5 times a power of ten that divides the span into at most six parts.
+double tick_of(double span) {
+  const double power = std::pow(10, std::floor(std::log10(span / 6)));
+  for (const double times : {1, 2, 5})
+    if (span / (power * times) <= 6) return power * times;
+  return 10 * power;
+}
+
+Axis axis_of_rates(const SizeFigure& figure) {
+  double most = 0;
+  for (const SizeCurve& curve : figure.curves)
+    for (std::size_t i = 0; i < curve.us.size(); ++i)
+      if (curve.us[i] > 0) most = std::max(most, busbw(figure, i, curve.us[i]));
+  if (most == 0) return {};
+  const double tick = tick_of(most);
+  Axis axis{.high = tick * std::ceil(most / tick)};
+  for (int i = 0; i * tick <= axis.high * 1.001; ++i)
+    axis.ticks.emplace_back(i * tick, fmt::format("{:g}", i * tick));
+  return axis;
+}
+
+class Panel {
+ public:
+  Panel(const SizeFigure& figure, double left, Axis axis, bool rates)
+      : figure_(figure), left_(left), axis_(std::move(axis)), rates_(rates) {
+    const auto& sizes = figure.message_bytes;
+    low_ = std::log2(static_cast<double>(std::max<std::int64_t>(sizes.front(), 1)));
+    high_ = std::max(std::log2(static_cast<double>(std::max<std::int64_t>(sizes.back(), 1))), low_ + 1);
+  }
+
+  std::string frame(const std::string& title) const {
+    std::string text =
+        text_at(left_ + kPanelWidth / 2, kTop - 14, "middle", kInk, title, R"( font-weight="bold")");
+    for (const auto& [at, label] : axis_.ticks) {
+      text += fmt::format(R"(<path d="M{:.1f} {:.1f}h{}" style="stroke:{}" fill="none"/>)", left_, y(at),
+                          kPanelWidth, kLine) +
+              "\n" + text_at(left_ - 7, y(at) + 4, "end", kInk, label);
+    }
+    // As many sizes as have room.
+    const int every = std::max(1, static_cast<int>(std::ceil((high_ - low_) / 5)));
+    for (double at = std::ceil(low_ - 1e-9); at <= high_ + 1e-9; at += every) {
+      text += fmt::format(R"(<path d="M{:.1f} {}V{}" style="stroke:{}" fill="none"/>)", x(at), kTop, kBottom,
+                          kLine) +
+              "\n" + text_at(x(at), kBottom + 17, "middle", kInk, format_bytes(std::exp2(at)));
+    }
+    return text + text_at(left_ + kPanelWidth / 2, kBottom + 36, "middle", kSoft, "message size");
+  }
+
+  std::string drawn(const SizeCurve& curve, const Look& look) const {
+    std::string path, marks;
+    bool on = false;
+    for (std::size_t i = 0; i < curve.us.size() && i < figure_.message_bytes.size(); ++i) {
+      const double us = curve.us[i];
+      if (!(us > 0)) {
+        on = false;
+        continue;
+      }
+      const double bytes = static_cast<double>(figure_.message_bytes[i]);
+      const double across = x(std::log2(std::max(bytes, 1.0)));
+      const double up = y(rates_ ? busbw(figure_, i, us) : std::log10(us));
+      path += fmt::format("{}{:.1f} {:.1f}", on ? "L" : "M", across, up);
+      on = true;
+      marks +=
+          fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{}" style="fill:{}"><title>{}</title></circle>)",
+                      across, up, curve.kind == SizeCurve::Kind::Bound ? 2 : 3, look.colour,
+                      escaped(fmt::format("{}, {}: {}, {:.4g} GB/s", curve.name, format_bytes(bytes),
+                                          format_us(us), busbw(figure_, i, us)))) +
+          "\n";
+    }
+    return fmt::format(
+               R"(<path d="{}" fill="none" stroke-width="2" style="stroke:{}" stroke-dasharray="{}"/>)", path,
+               look.colour, look.dashes.empty() ? "none" : look.dashes) +
+           "\n" + marks;
+  }
+
+ private:
+  double x(double log_size) const { return left_ + kPanelWidth * (log_size - low_) / (high_ - low_); }
+  double y(double value) const {
+    return kBottom - kPanelHeight * (value - axis_.low) / (axis_.high - axis_.low);
+  }
+
+  const SizeFigure& figure_;
+  const double left_;
+  const Axis axis_;
+  const bool rates_;
+  double low_ = 0, high_ = 1;  // logarithms of sizes
+};
+
+}  // namespace
+
+std::string size_figure_svg(const SizeFigure& figure) {
+  const Panel times(figure, kLeft, axis_of_times(figure), false);
+  const Panel rates(figure, kLeft + kPanelWidth + kBetween, axis_of_rates(figure), true);
+  std::string body = times.frame(figure.title + ": time") + rates.frame("bus bandwidth (GB/s)");
+  std::string legend;
+  double across = kLeft, down = kBottom + 62;
+  int baselines = 0;
+  for (const SizeCurve& curve : figure.curves) {
+    const Look look = look_of(curve, baselines);
+    baselines += curve.kind == SizeCurve::Kind::Baseline ? 1 : 0;
+    body += times.drawn(curve, look) + rates.drawn(curve, look);
+    const double wide = 46 + 7.0 * static_cast<double>(curve.name.size());
+    if (across > kLeft && across + wide > kWidth - kRight) {
+      across = kLeft;
+      down += kLegendLine;
+    }
+    legend +=
+        fmt::format(
+            R"(<path d="M{:.1f} {:.1f}h24" fill="none" stroke-width="2" style="stroke:{}" stroke-dasharray="{}"/>)",
+            across, down - 4, look.colour, look.dashes.empty() ? "none" : look.dashes) +
+        "\n" + text_at(across + 30, down, "start", kInk, curve.name);
+    across += wide;
+  }
+  return fmt::format(
+             R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" font-family="system-ui, sans-serif" font-size="12" role="img">)",
+             kWidth, down + 14) +
+         fmt::format("\n<title>{}</title>\n", escaped(figure.title)) +
+         R"svg(<rect width="100%" height="100%" style="fill:var(--paper,#fff)"/>)svg" + "\n" + body + legend +
+         "</svg>\n";
+}
+
+}  // namespace chorale

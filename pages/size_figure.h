@@ -1,0 +1,29 @@
+// Time and bus bandwidth over message size, the figure that papers of the field have: two panels with a
+// logarithmic axis of sizes, one curve per algorithm.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace chorale {
+
+struct SizeCurve {
+  enum class Kind { Found, Baseline, Bound, Measured };
+  Kind kind = Kind::Found;
+  std::string name = {};
+  std::vector<double> us = {};  // [size] -> microseconds; 0: not known at this size
+};
+
+struct SizeFigure {
+  std::string title = {};                        // "allreduce on dgx-a100:2"
+  std::vector<std::int64_t> message_bytes = {};  // rising, > 0
+  double bus_factor = 1;                         // bus bandwidth is size / time times this (cost/busbw.h)
+  std::vector<SizeCurve> curves = {};
+};
+
+// An SVG file by itself, and as an element of a page, whose colours it takes (page.css). Each mark has a
+// title with its size, time and bus bandwidth. Requires a size and a curve.
+std::string size_figure_svg(const SizeFigure&);
+
+}  // namespace chorale

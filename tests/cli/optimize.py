@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+"""The answer for all sizes: 'chorale optimize' on named, random and foreign machines. Its table against what other commands
+print of the same files, its programs built and run, its limits, and wrong input.
+
+Usage: optimize.py CHORALE EXAMPLES
+"""
+import json
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+chorale, examples = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_optimize_"))
+
+
+def run(*arguments, code=0):
+    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, timeout=300)
+    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def refused(*arguments, words):
+    done = run(*arguments, code=2)
+    lines = done.stderr.splitlines()
+    assert len(lines) == 1 and all(word in lines[0] for word in words) and not done.stdout, done
+
+
+BUS = {"allreduce": lambda n: 2 * (n - 1) / n, "broadcast": lambda n: 1}
+
+
+def sound(table):
+    """What holds of any answer."""
+    n, factor = table["ranks"], BUS.get(table["kind"], lambda n: (n - 1) / n)(table["ranks"])
+    assert table["rows"], table
+    for i, row in enumerate(table["rows"]):
+        assert 0 < row["bound_us"] <= row["us"] * (1 + 1e-9), row
+        assert abs(row["busbw_gbs"] - row["message_bytes"] / row["us"] / 1e3 * factor) < 1e-6 * row["busbw_gbs"] + 1e-9, (n, row)
+        assert i == 0 or row["us"] >= table["rows"][i - 1]["us"] * (1 - 1e-9), "more bytes take less time"
+        if row["baseline"]:
+            assert row["us"] <= row["baseline_us"] * (1 + 1e-9), f"slower than {row['baseline']}: {row}"
+            k = [row["message_bytes"] for row in table["rows"]].index(row["message_bytes"])
+            assert row["baseline_us"] == min(b["us"][k] for b in table["baselines"]), row
+
+
+def answer(machine, collective, *more):
+    run("optimize", machine, collective, "--json", "table.json", *more)
+    table = json.loads((work / "table.json").read_text())
+    sound(table)
+    return table
+
+
+# -- the default, as everybody types it first ------------------------------------------------------------------------------
+printed = run("optimize", "dgx1", "AllReduce", "-o", "best").stdout
+for words in ("dgx1, allreduce", "1 KiB", "1 GiB", "GB/s", "of bound", "speedup", "as fast as the fastest of", "wrote best/"):
+    assert words in printed, (words, printed)
+assert sorted(p.name for p in (work / "best").iterdir() if p.suffix != ".cpp") == ["README.md", "index.html", "result.json", "table.json"]
+table = json.loads((work / "best/table.json").read_text())
+sound(table)
+assert [row["message_bytes"] for row in table["rows"]] == [4**k << 10 for k in range(11)]
+# The rate bound, 7/24 rounds per chunk, is attained.
+assert abs(table["rows"][-1]["bound_us"] / table["rows"][-1]["us"] - 1) < 0.01, table["rows"][-1]
+assert "problem" not in run("check", "best/result.json").stdout
+# The times are those of 'show', point by point: a block of an AllReduce is the message.
+run("show", "best/result.json", "--bytes", "1K:1G:4", "--json", "sizes.json")
+shown = json.loads((work / "sizes.json").read_text())["rows"]
+assert [(row["point"], row["us"]) for row in shown] == [(row["point"], row["us"]) for row in table["rows"]]
+page = (work / "best/index.html").read_text()
+assert "bus bandwidth (GB/s)" in page and "multi_ring_allreduce (baseline)" in page
+
+# Messages of an Allgather have a block for each rank.
+gathered = answer("ring:4", "allgather", "--sizes", "4K,64K")
+run("frontier", "ring:4", "allgather", "--bytes", "1K,16K", "--json", "f.json")
+run("show", "f.json", "--bytes", "1K,16K", "--json", "sizes.json")
+shown = json.loads((work / "sizes.json").read_text())["rows"]
+assert [row["us"] for row in shown] == [row["us"] for row in gathered["rows"]]
+
+# -- machines that nobody named ---------------------------------------------------------------------------------------------
+for seed in range(6):
+    dice = random.Random(seed)
+    ranks = dice.randint(2, 7)
+    links = {(a, (a + 1) % ranks) for a in range(ranks)} | {tuple(dice.sample(range(ranks), 2)) for _ in range(dice.randint(0, 8))}
+    links = [{"src": a, "dst": b, "bandwidth": dice.randint(1, 3), "alpha_us": dice.choice([1, 1.5, 4])} for a, b in sorted(links) if a != b]
+    (work / "m.json").write_text(json.dumps({"topology": f"m{seed}", "ranks": ranks, "links": links}))
+    for collective in dice.sample(["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "gather"], 2):
+        answer("m.json", collective, "--search-time", "2", "--sizes", dice.choice(["1", "1K:1G:32", "3000,70000"]),
+               "--baselines", dice.choice(["auto", "mpi", "nccl"]))
+# A group's message is that of its ranks: here three blocks.
+group = answer("dgx1", "allgather", "--group", "0,2,3", "--search-time", "2", "--sizes", "3K,3M")
+assert group["ranks"] == 3 and group["kind"] == "allgather", group
+run("frontier", "dgx1", "allgather", "--group", "0,2,3", "--bytes", "1K,1M", "--json", "f.json")
+run("show", "f.json", "--bytes", "1K,1M", "--json", "sizes.json")
+assert json.loads((work / "sizes.json").read_text())["rows"][0]["us"] == group["rows"][0]["us"]
+
+# -- another tool's description of a node, two of them, all collectives ---------------------------------------------------
+shutil.copy(examples / "node.xml", work)
+printed = run("optimize", "node.xml", "--nodes", 2, "--search-time", "1", "--sizes", "1K:1G:32", "-o", "all", "--target", "msccl-xml")
+assert sorted(p.name for p in (work / "all").iterdir()) == ["allgather", "allreduce", "alltoall", "broadcast", "reducescatter"], printed
+for folder in (work / "all").iterdir():
+    table = json.loads((folder / "table.json").read_text())
+    sound(table)
+    assert list(folder.glob("*.xml")) and table["ranks"] == 2 * json.loads(run("topology", "import", "node.xml", "--json", "-").stdout)["machine"]["ranks"]
+one = run("frontier", "node.xml", "allgather", "--time-limit", "20", "--json", "f.json")  # any command takes it
+assert "node, allgather" in one.stdout
+
+# -- its programs ----------------------------------------------------------------------------------------------------------
+if shutil.which("mpicxx"):
+    run("optimize", "ring:4", "allreduce", "--sizes", "1K:64M:8", "-o", "ring")
+    readme = (work / "ring/README.md").read_text()
+    command = next(line for line in readme.splitlines() if line.startswith("mpicxx"))
+    command = command.replace("mpirun", "mpirun --oversubscribe --allow-run-as-root")
+    for elements in (1, 300, 1 << 20):
+        done = subprocess.run(f"{command} {elements} 1", shell=True, capture_output=True, text=True, cwd=work / "ring", timeout=300)
+        assert done.returncode == 0 and ", 0 wrong, 0 slots with ranks that differ" in done.stdout, done
+
+# -- limits --------------------------------------------------------------------------------------------------------------------
+run("optimize", "dgx-a100:2", "allreduce", "--time-limit", "1ms", "-o", "early", code=3)
+assert not (work / "early").exists() or (work / "early/README.md").exists(), "half a directory"
+going = subprocess.Popen([chorale, "optimize", "torus:8x8", "--progress", "-o", "stopped"], cwd=work, stdout=subprocess.PIPE,
+                         stderr=subprocess.PIPE, text=True)
+time.sleep(4)
+going.send_signal(signal.SIGINT)
+out, log = going.communicate(timeout=60)
+assert going.returncode == 130 and "torus:8x8, allreduce" in out and "of bound" in log, (going.returncode, out, log)
+
+# -- wrong input -------------------------------------------------------------------------------------------------------------
+refused("optimize", "dgx1", "allredcue", words=["allredcue", "did you mean 'allreduce'"])
+refused("optimize", "dgx1", "allreduce", "--nodes", 2, words=["--nodes", "describes a node"])
+refused("optimize", "nowhere.xml", "allreduce", words=["nowhere.xml"])
+refused("optimize", "dgx1", "allreduce", "--sizes", "0:1K", words=["--sizes"])
+(work / "file").write_text("")
+refused("optimize", "dgx1", "allreduce", "-o", "file/inside", words=["-o", "is not a directory"])
+refused("optimize", "dgx1", "allreduce", "--target", "cdua", words=["--target", "cuda"])
+refused("optimize", "dgx1", "allgather", "--order", "fixed", words=["--order"])
+(work / "broken.xml").write_text("<system><cpu>")
+refused("optimize", "broken.xml", "allreduce", words=["broken.xml"])
+shutil.rmtree(work)

@@ -1,0 +1,47 @@
+// Builds a machine of ranks and switches. One unit of bandwidth is the slowest link of the machine, so all are
+// integers. A NIC that several GPUs share has one switch for sending and one for receiving: a single one would
+// be a path from GPU to GPU, which NICs are not.
+#pragma once
+
+#include <utility>
+
+#include "ir/topology.h"
+
+namespace chorale {
+
+// Microseconds for a port, of which a path takes two; together as in topology/builders.cpp.
+inline constexpr double kNvlinkPort = 0.35, kNetworkPort = 2.5, kDirect = 0.7;
+
+class SwitchedBuilder {
+ public:
+  // gbs: of one unit.
+  SwitchedBuilder(int ranks, double gbs) : beta_(1e-3 / gbs) { machine_.ranks = ranks; }
+
+  Node add_switch() { return machine_.ranks + machine_.switches++; }
+  void one_way(Node src, Node dst, int bandwidth, double alpha_us) {
+    machine_.links.push_back(
+        {.src = src, .dst = dst, .bandwidth = bandwidth, .alpha_us = alpha_us, .beta_us_per_byte = beta_});
+  }
+  void join(Node a, Node b, int bandwidth, double alpha_us) {
+    one_way(a, b, bandwidth, alpha_us);
+    one_way(b, a, bandwidth, alpha_us);
+  }
+  // Consecutive ranks share a NIC into the network.
+  void add_nic(Rank first, int ranks, Node network) {
+    if (ranks == 1) return join(first, network, 1, kNetworkPort);
+    const Node out = add_switch(), in = add_switch();
+    for (Rank n = first; n < first + ranks; ++n) {
+      one_way(n, out, 1, 0);
+      one_way(in, n, 1, 0);
+    }
+    one_way(out, network, 1, kNetworkPort);
+    one_way(network, in, 1, kNetworkPort);
+  }
+  Topology machine() { return std::move(machine_); }
+
+ private:
+  Topology machine_ = {};
+  double beta_;
+};
+
+}  // namespace chorale
