@@ -196,7 +196,7 @@ class Work {
       OptimizedFiles made = files_of(answer, command_.target);
       for (NamedText& file : made.files) all.push_back({folder + "/" + file.path, std::move(file.text)});
       std::ranges::move(made.notes, std::back_inserter(outcome.notes));
-      outcome.text += "wrote " + shown(folder) + "/: README.md says how to build and run it\n";
+      outcome.text += "wrote " + shown(folder) + "/: README.md has the commands to build and run it\n";
     }
     write_files(all);
   }
