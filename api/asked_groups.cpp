@@ -165,7 +165,7 @@ int members(const Groups& groups) {
   return static_cast<int>(all);
 }
 
-Groups groups_named(const std::string& name, const Topology& topology, const CommunicationOptions& options) {
+Groups groups_named(const std::string& name, const Topology& topology, const CollectiveOptions& options) {
   const std::string& spec = options.machine.empty() ? topology.name : options.machine;
   std::vector<std::string> known;
   if (is_machine(spec)) {
@@ -188,7 +188,7 @@ bool is_name(const std::string& text) {
   return std::ranges::any_of(text, [](unsigned char c) { return std::isalpha(c) != 0; });
 }
 
-Groups groups_in(const Topology& topology, const CommunicationOptions& options) {
+Groups groups_in(const Topology& topology, const CollectiveOptions& options) {
   const std::string& text = options.groups;
   if (is_name(text)) return groups_named(text, topology, options);
   Groups groups;
@@ -248,7 +248,7 @@ Rows rows_of_file(const std::string& file) {
 // By group, the rows of a matrix one after the other. A value that is given once is for all groups.
 Rows counts_of(CollectiveKind kind, const Groups& groups, const std::string& text) {
   const Rows given = names_a_file(text) ? rows_of_file(text) : rows_in(text);
-  const bool pairs = row_of(kind).before == Who::Each && row_of(kind).after == Who::Each;
+  const bool pairs = row_of(kind).before == Participants::Each && row_of(kind).after == Participants::Each;
   const std::size_t once = pairs ? groups.front().size() : 1;
   std::size_t all = 0;
   for (const std::vector<Rank>& group : groups) all += pairs ? group.size() : 1;
@@ -290,7 +290,7 @@ CollectiveKind kind_asked(const std::string& name, const std::string& counts) {
 }
 
 // Its number in each group.
-int root_of(const GroupQuestion& asked, const std::string& name, const CommunicationOptions& options) {
+int root_of(const GroupQuestion& asked, const std::string& name, const CollectiveOptions& options) {
   if (!options.root) return 0;
   if (!is_rooted(asked.kind)) throw InputError("--root", name + " has no root", "leave it out");
   std::size_t least = asked.groups.front().size();
@@ -306,12 +306,12 @@ int root_of(const GroupQuestion& asked, const std::string& name, const Communica
 
 }  // namespace
 
-bool names_groups(const CommunicationOptions& options) {
+bool names_groups(const CollectiveOptions& options) {
   return !options.group.empty() || !options.groups.empty() || !options.counts.empty();
 }
 
 GroupQuestion group_question(const std::string& collective, const Topology& topology,
-                             const CommunicationOptions& options) {
+                             const CollectiveOptions& options) {
   GroupQuestion asked{.kind = kind_asked(collective, options.counts)};
   if (!options.group.empty() && !options.groups.empty())
     throw InputError("--groups", "and --group are given", "give one of them");

@@ -4,16 +4,16 @@
 #include <string>
 #include <vector>
 
-#include "api/communication_options.h"
+#include "api/collective_options.h"
 #include "ir/group_collective.h"
 
 namespace chorale {
 
 // Is any of it given?
-bool names_groups(const CommunicationOptions&);
+bool names_groups(const CollectiveOptions&);
 
 // A kind by name ("allgather"), or one with counts ("allgatherv"), over the groups that the options name, or
 // over all ranks. Throws InputError.
-GroupQuestion group_question(const std::string& collective, const Topology&, const CommunicationOptions&);
+GroupQuestion group_question(const std::string& collective, const Topology&, const CollectiveOptions&);
 
 }  // namespace chorale

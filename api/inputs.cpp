@@ -17,7 +17,7 @@
 #include "ir/ranking.h"
 #include "ir/sizes.h"
 #include "semantics/verify.h"
-#include "semantics/verify_ways.h"
+#include "semantics/verify_routes.h"
 #include "topology/changes.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -66,7 +66,7 @@ Topology machine(const Topology& described, const MachineChanges& changes) {
 }
 
 Collective communication(const std::string& name_or_file, const Topology& topology,
-                         const CommunicationOptions& options) {
+                         const CollectiveOptions& options) {
   if (!names_a_file(name_or_file))
     return in_order(
         topology,
@@ -116,7 +116,7 @@ Result read_sound_result(const std::string& file) {
 
 Result sound_result(const std::string& text, const std::string& name) {
   Result result = result_of(text, name);
-  if (const std::vector<Fault> wrong = way_faults(result.topology, 1); !wrong.empty())
+  if (const std::vector<Fault> wrong = route_faults(result.topology, 1); !wrong.empty())
     throw InputError(name + ": topology", wrong.front().words, "make the result again");
   for (std::size_t i = 0; i < result.points.size(); ++i) {
     const Point& point = result.points[i];

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "api/communication_options.h"
+#include "api/collective_options.h"
 #include "ir/catalogue.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
@@ -14,15 +14,16 @@
 namespace chorale {
 
 // A machine by name ("dgx1", "torus:4x4": known_machines()) or from a file (names_a_file, ir/files.h): JSON
-// (docs/formats.md), or what another tool describes (docs/topologies.md), without switches: each path through them becomes a link. Changes
-// (failed links, removed ranks) are made to the machine as it is described, with its switches.
+// (docs/formats.md), or what another tool describes (docs/topologies.md), without switches: each path through
+// them becomes a link. Changes (failed links, removed ranks) are made to the machine as it is described, with
+// its switches.
 Topology machine(const std::string& spec_or_file, const MachineChanges& = {});
 // The same of a machine as it is described, with its switches (api/import.h).
 Topology machine(const Topology& described, const MachineChanges& = {});
 
 // A collective by name, or from a JSON file as above, with one chunk per block. Every chunk can reach its
 // destinations on the machine.
-Collective communication(const std::string& name_or_file, const Topology&, const CommunicationOptions& = {});
+Collective communication(const std::string& name_or_file, const Topology&, const CollectiveOptions& = {});
 
 // The names that machine() takes, hierarchy() (api/place.h), and classic() (api/search.h).
 const std::vector<CatalogueEntry>& known_machines();

@@ -10,8 +10,8 @@
 #include "library/spec.h"
 #include "pareto/findings.h"
 #include "pareto/optimality.h"
-#include "pareto/refereed.h"
 #include "pareto/space_check.h"
+#include "pareto/verified_renumbering.h"
 
 namespace chorale {
 namespace {
@@ -35,21 +35,21 @@ std::vector<PredictedTime> predicted(const Result& result, const std::vector<std
   return times;
 }
 
-const Judges& judges() {
-  static const Judges all{
+const Verifiers& verifiers() {
+  static const Verifiers all{
       .check = [](const Result& result,
                   const SolveLimits& limits) { return check(result, {.limits = limits}); },
       .space_faults = space_faults,
       .mark = [](Result& result) { mark(result); },
       .finish = finish_result,
-      .says_more = says_more,
-      .refereed = refereed,
+      .excludes_more = excludes_more,
+      .verified_renumbering = verified_renumbering,
       .predicted = predicted};
   return all;
 }
 
 const Taker& taker() {
-  static const Taker all(judges(), machines());
+  static const Taker all(verifiers(), machines());
   return all;
 }
 
@@ -118,16 +118,16 @@ LibraryReport check_answer(const StoredAnswer& stored, const SolveLimits& limits
 }
 
 bool keep_answer(AnswerFile& file, const LibraryQuestion& question, Result result) {
-  return Keeper(file, taker(), judges()).keep(question, std::move(result));
+  return Keeper(file, taker(), verifiers()).keep(question, std::move(result));
 }
 
 MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into) {
-  return merge(files, into, taker(), judges());
+  return merge(files, into, taker(), verifiers());
 }
 
 BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& questions,
                           const LibraryBuildOptions& options, const Search& search) {
-  Keeper keeper(file, taker(), judges());
+  Keeper keeper(file, taker(), verifiers());
   return build(
       keeper, questions,
       search

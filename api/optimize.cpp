@@ -250,7 +250,7 @@ std::int64_t block_of_message(const MessageShape& shape, std::int64_t message_by
 }
 
 MessageShape shape_of(const std::string& name_or_file, const Topology& topology,
-                      const CommunicationOptions& options) {
+                      const CollectiveOptions& options) {
   if (names_a_file(name_or_file) || !options.counts.empty()) return {};
   const GroupQuestion asked = group_question(name_or_file, topology, options);
   std::size_t most = 1;

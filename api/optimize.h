@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "api/communication_options.h"
+#include "api/collective_options.h"
 #include "api/compile.h"
 #include "ir/fields.h"
 #include "ir/files.h"
@@ -25,7 +25,7 @@ struct MessageShape {
 };
 
 // Of a collective by name, as communication() takes it (api/inputs.h). Custom for files, and with counts.
-MessageShape shape_of(const std::string& name_or_file, const Topology&, const CommunicationOptions&);
+MessageShape shape_of(const std::string& name_or_file, const Topology&, const CollectiveOptions&);
 
 // A baseline at its best: of the chunk counts that were tried, the fastest at each size.
 struct Baseline {

@@ -102,7 +102,7 @@ class SharedMemoryProgram : public LoweredProgram {
   const ProgramShape& shape() const override { return shape_; }
 
   ProgramVerdict verdict(bool) const override {
-    PeerRefereeOptions options{.packets = file_.packets};
+    PeerVerifierOptions options{.packets = file_.packets};
     Verification<PeerProgram> verification = verify(file_.collective, file_.program, options);
     accepted_ = std::move(verification.accepted);
     if (!verification.fault) return {};

@@ -19,7 +19,7 @@
 #include "pareto/cubes.h"
 #include "pareto/findings.h"
 #include "pareto/search.h"
-#include "semantics/verify_ways.h"
+#include "semantics/verify_routes.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -56,7 +56,7 @@ Result classic_result(const Topology& topology, const Point& point,
 }  // namespace
 
 void require_question(const Topology& topology, const Collective& collective) {
-  if (const std::vector<Fault> wrong = way_faults(topology, 1); !wrong.empty())
+  if (const std::vector<Fault> wrong = route_faults(topology, 1); !wrong.empty())
     throw InputError("topology " + topology.name, wrong.front().words,
                      "describe the machine with its switches; routes are found");
   if (collective.ranks != topology.ranks)

@@ -5,12 +5,12 @@ asked; every answer is verified.
 Usage: attack.py [--seconds N | --cases N | --case N] [--seed S] [--only DOOR] [--jobs J] [--chorale PROGRAM] [--exhaustive PROGRAM] [--results DIR]
                  [--faults DIR]
 
-doors: tiny (against exhaustive search), frontier, synthesize, forge (forged results against
-tests/doors/judge.py), lower, interrupt, place, order (sums agreed, fixed, along a random tree and free,
+commands: tiny (against exhaustive search), frontier, synthesize, forge (forged results against
+tests/property/verifier.py), lower, interrupt, place, order (sums agreed, fixed, along a random tree and free,
 against exhaustive search and each other), ways (chosen through switches, against all ways), abilities
 (switches that multicast and reduce, against exhaustive search), library (built, verified, taken from and
 forged, against the verifier), compile (random tensor programs, against the interpreter) Machines,
-communications and options are those of tests/doors/random_input.py. A case follows from seed and number
+communications and options are those of tests/property/random_input.py. A case follows from seed and number
 alone: --case does one again. With --results a line is added to DIR/attack.log. Faults are printed with what
 reproduces them, and kept in --faults DIR. Exit code 1: something was wrong.
 """
@@ -31,25 +31,25 @@ import tempfile
 import time
 
 root = pathlib.Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(root / "tests" / "doors"))
+sys.path.insert(0, str(root / "tests" / "property"))
 import exhaustive  # noqa: E402
-import doors  # noqa: E402
-import library_door  # noqa: E402
-import switch_doors  # noqa: E402
+import commands  # noqa: E402
+import library_command  # noqa: E402
+import switch_commands  # noqa: E402
 from session import Found, Session, alarm  # noqa: E402
 
 # door: (makes a case, does it, how often)
-DOORS = {"tiny": (doors.make_tiny, doors.tiny, 30), "frontier": (doors.make_frontier, doors.frontier, 40), "synthesize": (doors.make_frontier, doors.synthesize, 8),
-         "forge": (doors.make_forge, doors.forge, 10), "lower": (doors.make_lower, doors.lower, 7), "interrupt": (doors.make_interrupt, doors.interrupt, 2),
-         "place": (doors.make_place, doors.place, 5), "order": (doors.make_order, doors.order, 10), "ways": (switch_doors.make_ways, switch_doors.ways, 8),
-         "abilities": (switch_doors.make_abilities, switch_doors.abilities, 8), "library": (library_door.make_library, library_door.library, 5),
-         "compile": (doors.make_compile, doors.compile_programs, 0.5)}
+COMMANDS = {"tiny": (commands.make_tiny, commands.tiny, 30), "frontier": (commands.make_frontier, commands.frontier, 40), "synthesize": (commands.make_frontier, commands.synthesize, 8),
+         "forge": (commands.make_forge, commands.forge, 10), "lower": (commands.make_lower, commands.lower, 7), "interrupt": (commands.make_interrupt, commands.interrupt, 2),
+         "place": (commands.make_place, commands.place, 5), "order": (commands.make_order, commands.order, 10), "ways": (switch_commands.make_routes, switch_commands.ways, 8),
+         "abilities": (switch_commands.make_abilities, switch_commands.abilities, 8), "library": (library_command.make_library, library_command.library, 5),
+         "compile": (commands.make_compile, commands.compile_programs, 0.5)}
 
 
 def make_case(options_, number):
     rng = random.Random(f"{options_.seed}/{number}")
-    door = options_.only or rng.choices(list(DOORS), [weight for _, _, weight in DOORS.values()])[0]
-    return {"door": door, "seed": rng.randrange(1 << 32), **DOORS[door][0](rng)}
+    door = options_.only or rng.choices(list(COMMANDS), [weight for _, _, weight in COMMANDS.values()])[0]
+    return {"door": door, "seed": rng.randrange(1 << 32), **COMMANDS[door][0](rng)}
 
 
 def do(case, options_, folder, truth):
@@ -57,7 +57,7 @@ def do(case, options_, folder, truth):
     for path in folder.iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     try:
-        DOORS[case["door"]][1](session, case, random.Random(case["seed"]))
+        COMMANDS[case["door"]][1](session, case, random.Random(case["seed"]))
     except Found:
         pass
     return session
@@ -140,7 +140,7 @@ def parse():
     parser.add_argument("--cases", type=int, help="so many, instead of for so long")
     parser.add_argument("--case", type=int, help="only the case of this number")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
-    parser.add_argument("--only", choices=list(DOORS))
+    parser.add_argument("--only", choices=list(COMMANDS))
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--chorale", default=root / "build/release/bin/chorale")
     parser.add_argument("--exhaustive", default=root / "build/release/tests/exhaustive")

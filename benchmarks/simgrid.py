@@ -108,7 +108,7 @@ def compiled(folder):
     return None if done.returncode else folder / "replay"
 
 
-def ways_of(topology):
+def routes_of(topology):
     """By link: which of the parallel links between its ends it is."""
     count = collections.Counter()
     ways = []
@@ -120,7 +120,7 @@ def ways_of(topology):
 
 def platform(topology, file):
     links = topology["links"]
-    ways = ways_of(topology)
+    ways = routes_of(topology)
     hosts = max(ways) + 1
     limits_of = collections.defaultdict(list)
     by_ends = {(link["src"], link["dst"]): i for i, link in reversed(list(enumerate(links)))}
@@ -151,7 +151,7 @@ def platform(topology, file):
 
 def replayed(replay, folder, result, point, block_bytes):
     topology = result["topology"]
-    ways = ways_of(topology)
+    ways = routes_of(topology)
     first = {(link["src"], link["dst"]): i for i, link in reversed(list(enumerate(topology["links"])))}
     lines = [f'{topology["ranks"]} {block_bytes / point["chunks"] * SCALE:.0f} {len(point["schedule"])}']
     for step in point["schedule"]:

@@ -27,8 +27,8 @@
 #include <utility>
 #include <vector>
 
-#include "bounds/check_entries.h"
 #include "bounds/check_growth.h"
+#include "bounds/check_late_arrivals.h"
 #include "bounds/check_trees.h"
 #include "ir/words.h"
 
@@ -517,7 +517,7 @@ std::string what_is_wrong(const Topology& topology, const Collective& collective
       return growth_fault(topology, collective, claim);
     case Certificate::Kind::Entries:
       if (claim.any_chunks) return "entries prove nothing about other chunk counts";
-      return entries_fault(topology, collective, claim);
+      return late_arrivals_fault(topology, collective, claim);
     case Certificate::Kind::Refutation:
       return "a refutation is checked by its proof, not here";
   }

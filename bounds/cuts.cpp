@@ -12,9 +12,9 @@
 #include <algorithm>
 #include <cassert>
 
+#include "bounds/capacity_network.h"
 #include "bounds/machine_colours.h"
 #include "bounds/max_flow.h"
-#include "bounds/wires.h"
 
 namespace chorale {
 namespace {
@@ -23,20 +23,20 @@ __extension__ typedef __int128 Wide;
 constexpr long long kMostWork = 100'000'000;                // arcs examined, a second or two
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
 
-// The machine's wires (wires.h), a node for each class with several sources, and the source of all chunks. A
-// class with several sources may leave from any of them, so it is joined to all, without limit: a cut with
-// the class before it has all of them before it. Every path of a chunk over links is a path over wires, so
-// whatever the limits are, it passes the cut.
+// The machine's arcs (capacity_network.h), a node for each class with several sources, and the source of all
+// chunks. A class with several sources may leave from any of them, so it is joined to all, without limit: a
+// cut with the class before it has all of them before it. Every path of a chunk over links is a path over
+// arcs, so whatever the limits are, it passes the cut.
 class CutNetwork {
  public:
   CutNetwork(const Topology& topology, const std::vector<ChunkClass>& classes)
       : topology_(topology),
         classes_(classes),
-        wires_(wires_of(topology)),
-        source_(wires_.nodes + static_cast<int>(classes.size())),
+        network_(capacity_network(topology)),
+        source_(network_.nodes + static_cast<int>(classes.size())),
         flow_(source_ + 1) {
-    for (const NetworkWire& wire : wires_.wires)
-      arcs_.push_back(flow_.add_arc(wire.from, wire.to, is_narrow(wire) ? 0 : MaxFlow::kUnbounded));
+    for (const NetworkArc& arc : network_.arcs)
+      arcs_.push_back(flow_.add_arc(arc.from, arc.to, is_narrow(arc) ? 0 : MaxFlow::kUnbounded));
     for (const Link& link : topology.links) widest_ += link.bandwidth;
     for (const SharedLimit& limit : topology.limits) widest_ += limit.bandwidth;
     for (std::size_t i = 0; i < classes.size(); ++i) {
@@ -61,7 +61,7 @@ class CutNetwork {
         if (wanted) total += classes_[i].count() * per_round;
       }
       for (std::size_t w = 0; w < arcs_.size(); ++w)
-        if (is_narrow(wires_.wires[w])) flow_.set_capacity(arcs_[w], bandwidth(wires_.wires[w]) * owed);
+        if (is_narrow(network_.arcs[w])) flow_.set_capacity(arcs_[w], bandwidth(network_.arcs[w]) * owed);
       if (flow_.run(source_, v) >= total) return found;
       flow_.find_cut();
       read_cut(v, owed, per_round);
@@ -74,11 +74,11 @@ class CutNetwork {
 
  private:
   int class_node(std::size_t i) const {
-    return classes_[i].pre.size() == 1 ? classes_[i].pre.front() : wires_.nodes + static_cast<int>(i);
+    return classes_[i].pre.size() == 1 ? classes_[i].pre.front() : network_.nodes + static_cast<int>(i);
   }
-  static bool is_narrow(const NetworkWire& wire) { return wire.link >= 0 || wire.limit >= 0; }
-  std::int64_t bandwidth(const NetworkWire& wire) const {
-    return wire.link >= 0 ? topology_.links[wire.link].bandwidth : topology_.limits[wire.limit].bandwidth;
+  static bool is_narrow(const NetworkArc& arc) { return arc.link >= 0 || arc.limit >= 0; }
+  std::int64_t bandwidth(const NetworkArc& arc) const {
+    return arc.link >= 0 ? topology_.links[arc.link].bandwidth : topology_.limits[arc.limit].bandwidth;
   }
 
   // The new ratio is counted from the cut itself, in chunks and in bandwidth, so numbers do not grow from
@@ -92,22 +92,22 @@ class CutNetwork {
           std::binary_search(classes_[i].post.begin(), classes_[i].post.end(), v))
         owed += classes_[i].count();
     for (std::size_t w = 0; w < arcs_.size(); ++w) {
-      const NetworkWire& wire = wires_.wires[w];
-      if (!is_narrow(wire) || !flow_.in_cut(arcs_[w])) continue;
-      (wire.link >= 0 ? prices_.links[wire.link] : prices_.limits[wire.limit]) = 1;
-      per_round += bandwidth(wire);
+      const NetworkArc& arc = network_.arcs[w];
+      if (!is_narrow(arc) || !flow_.in_cut(arcs_[w])) continue;
+      (arc.link >= 0 ? prices_.links[arc.link] : prices_.limits[arc.limit]) = 1;
+      per_round += bandwidth(arc);
     }
     assert(per_round > 0);  // otherwise v is out of reach
   }
 
   const Topology& topology_;
   const std::vector<ChunkClass>& classes_;
-  const Wires wires_;
+  const CapacityNetwork network_;
   const int source_;
   MaxFlow flow_;
   std::int64_t all_chunks_ = 0;
   std::int64_t widest_ = 0;     // all bandwidths together
-  std::vector<int> arcs_ = {};  // by wire
+  std::vector<int> arcs_ = {};  // by arc
   std::vector<int> supply_ = {};
   Prices prices_ = {};
 };

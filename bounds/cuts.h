@@ -18,8 +18,8 @@ namespace chorale {
 
 // The tightest cut over all destinations: prices 1 of the cut's links and limits. Nothing without chunks. A
 // bound whatever the limits are; where they are neither ports nor come from switches there may be a tighter
-// one (bounds/wires.h). Requires that all chunks can reach their destinations. Once `stop` is true, the
-// tightest of the cuts examined.
+// one (bounds/capacity_network.h). Requires that all chunks can reach their destinations. Once `stop` is
+// true, the tightest of the cuts examined.
 std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&,
                                        const std::atomic<bool>* stop = nullptr);
 

@@ -137,7 +137,7 @@ int rounds_shown(const PriceBound& bound) {
 
 std::optional<Payment> pay(const Topology& topology, const std::vector<ChunkClass>& classes,
                            std::vector<Prices> prices, bool timed, const Choice& choice) {
-  Payment payment{.bound = {.per_round = 0}, .dearest = choice};
+  Payment payment{.bound = {.per_round = 0}, .most_expensive = choice};
   for (const Prices& p : prices)
     payment.bound.per_round = std::max(payment.bound.per_round, paid_per_round(topology, p));
   if (payment.bound.per_round == 0 || payment.bound.per_round == kMost) return std::nullopt;
@@ -153,7 +153,7 @@ std::optional<Payment> pay(const Topology& topology, const std::vector<ChunkClas
     owed += Wide{to[d]} * classes[i].count();
     // Only for a strictly more expensive one: of equal destinations the chosen one stays, by which a search
     // detects that it has converged.
-    if (to[d] > (choice[i] == kNotCharged ? 0 : to[choice[i]])) payment.dearest[i] = d;
+    if (to[d] > (choice[i] == kNotCharged ? 0 : to[choice[i]])) payment.most_expensive[i] = d;
   }
   if (owed >= kMost) return std::nullopt;
   payment.bound.owed = static_cast<std::int64_t>(owed);

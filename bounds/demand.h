@@ -46,7 +46,7 @@ std::vector<Demand> demands(const std::vector<ChunkClass>&, const Choice&);
 // reach.
 struct Payment {
   PriceBound bound = {};
-  Choice dearest = {};
+  Choice most_expensive = {};
 };
 std::optional<Payment> pay(const Topology&, const std::vector<ChunkClass>&, std::vector<Prices>, bool timed,
                            const Choice& choice);

@@ -12,10 +12,10 @@
 #include <set>
 #include <utility>
 
+#include "bounds/capacity_network.h"
 #include "bounds/crossings.h"
 #include "bounds/max_flow.h"
 #include "bounds/partition_climb.h"
-#include "bounds/wires.h"
 
 namespace chorale {
 namespace {
@@ -25,13 +25,13 @@ using Groups = std::vector<int>;  // by rank
 constexpr int kMostRanks = 256;               // of a climb: each price is a flow for each group
 constexpr long long kClimbWork = 10'000'000;  // links and terminals examined
 
-// Wires between nodes of which some are switches.
+// CapacityNetwork between nodes of which some are switches.
 class FabricCuts {
  public:
   explicit FabricCuts(const Topology& machine) : machine_(machine) {
     Topology nodes = machine;
     nodes.ranks += std::exchange(nodes.switches, 0);
-    wires_ = wires_of(nodes);
+    network_ = capacity_network(nodes);
     for (const Link& link : machine.links) ample_ += link.bandwidth;
   }
 
@@ -43,18 +43,18 @@ class FabricCuts {
     Prices& prices = bound.prices.front();
     std::set<int> names(groups.begin(), groups.end());
     for (const int name : names) {
-      MaxFlow flow(wires_.nodes + 2);
-      const int source = wires_.nodes, sink = source + 1;
+      MaxFlow flow(network_.nodes + 2);
+      const int source = network_.nodes, sink = source + 1;
       std::vector<int> arcs;
-      for (const NetworkWire& wire : wires_.wires)
-        arcs.push_back(flow.add_arc(into ? wire.to : wire.from, into ? wire.from : wire.to, width_of(wire)));
+      for (const NetworkArc& arc : network_.arcs)
+        arcs.push_back(flow.add_arc(into ? arc.to : arc.from, into ? arc.from : arc.to, width_of(arc)));
       for (Rank n = 0; n < machine_.ranks; ++n)
         groups[n] == name ? flow.add_arc(source, n, ample_) : flow.add_arc(n, sink, ample_);
       flow.run(source, sink);
       flow.find_cut();
       for (std::size_t w = 0; w < arcs.size(); ++w) {
-        const NetworkWire& wire = wires_.wires[w];
-        if (flow.in_cut(arcs[w])) (wire.link >= 0 ? prices.links[wire.link] : prices.limits[wire.limit]) = 1;
+        const NetworkArc& arc = network_.arcs[w];
+        if (flow.in_cut(arcs[w])) (arc.link >= 0 ? prices.links[arc.link] : prices.limits[arc.limit]) = 1;
       }
     }
     for (std::size_t l = 0; l < prices.links.size(); ++l)
@@ -65,14 +65,14 @@ class FabricCuts {
   }
 
  private:
-  std::int64_t width_of(const NetworkWire& wire) const {
-    return wire.link >= 0    ? machine_.links[wire.link].bandwidth
-           : wire.limit >= 0 ? machine_.limits[wire.limit].bandwidth
-                             : MaxFlow::kUnbounded;
+  std::int64_t width_of(const NetworkArc& arc) const {
+    return arc.link >= 0    ? machine_.links[arc.link].bandwidth
+           : arc.limit >= 0 ? machine_.limits[arc.limit].bandwidth
+                            : MaxFlow::kUnbounded;
   }
 
   const Topology& machine_;
-  Wires wires_ = {};
+  CapacityNetwork network_ = {};
   std::int64_t ample_ = 1;  // more than all links together
 };
 

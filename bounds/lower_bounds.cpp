@@ -28,9 +28,9 @@
 #include "bounds/cut_packing.h"
 #include "bounds/demand.h"
 #include "bounds/distance.h"
-#include "bounds/entries.h"
 #include "bounds/fabric_partition.h"
 #include "bounds/growth.h"
+#include "bounds/late_arrivals.h"
 #include "bounds/partitions.h"
 #include "bounds/price_search.h"
 
@@ -257,8 +257,8 @@ class LowerBounds::Search {
     if (topology_.underlay || (collective_.combining && !copying.backwards) || copyings_.size() > 1 ||
         abilities_of(topology_).any() || best.claim.certificate.kind != Certificate::Kind::Weights)
       return;
-    std::optional<EntryBound> found =
-        entry_bound(copying.topology, copying.classes, best.claim.certificate.prices.front());
+    std::optional<LateArrivalBound> found =
+        late_arrival_bound(copying.topology, copying.classes, best.claim.certificate.prices.front());
     if (!found || found->rounds <= best.claim.rounds) return;
     best.claim.rounds = found->rounds;
     best.claim.certificate = {.kind = Certificate::Kind::Entries,

@@ -217,7 +217,7 @@ class PriceSearch {
     if (prices.empty()) return false;
     std::optional<Payment> payment = pay(topology_, classes_, std::move(prices), steps_ > 0, choice);
     if (!payment || (best_ && !stronger(payment->bound, best_->bound))) return false;
-    settled_ = settled || payment->dearest == choice;
+    settled_ = settled || payment->most_expensive == choice;
     best_ = std::move(payment);
     return true;
   }
@@ -226,7 +226,7 @@ class PriceSearch {
   // is kept only if it is stronger. It is a climb, and may end below the best choice.
   void improve() {
     for (int turn = 0; turn < kTurns && best_ && !settled_ && !stopped(); ++turn)
-      if (!charge(Choice(best_->dearest))) return;
+      if (!charge(Choice(best_->most_expensive))) return;
   }
 
   // Volume: every link costs the same.

@@ -30,7 +30,7 @@ std::vector<int> chosen_points(const std::string& file, const Result& result, st
 }
 
 Collective communication(const QuestionSettings& question, const Topology& topology) {
-  CommunicationOptions options = question.options;
+  CollectiveOptions options = question.options;
   options.machine = question.topology;
   options.changes = question.changes;
   return communication(question.collective, topology, options);

@@ -21,7 +21,7 @@
 namespace chorale {
 namespace {
 
-constexpr std::chrono::milliseconds kBetweenLooks{5};
+constexpr std::chrono::milliseconds kPollInterval{5};
 
 // A file in memory, which never has a name: nothing is left when the process ends, even by SIGKILL.
 class NamelessFile {
@@ -134,7 +134,7 @@ Search search_by_processes(const LibraryCommand& command) {
         waitpid(process, nullptr, 0);
         return {};
       }
-      std::this_thread::sleep_for(kBetweenLooks);
+      std::this_thread::sleep_for(kPollInterval);
     }
     return searched_by(worker, status);
   };

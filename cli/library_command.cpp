@@ -239,7 +239,7 @@ Outcome merge(const LibraryCommand& command) {
     throw;
   }
   Outcome outcome{.text = fmt::format("{}: {} equal in several files\n", counted(report.answers, "answer"),
-                                      report.alike)};
+                                      report.equal)};
   if (report.joined > 0) outcome.text += fmt::format("{} combined from several\n", report.joined);
   for (std::size_t i = 0; i < command.files.size(); ++i)
     outcome.text += fmt::format("{} taken from {}\n", report.taken[i], command.files[i]);

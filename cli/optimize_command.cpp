@@ -127,7 +127,7 @@ class Work {
     QuestionSettings question = command_.question;
     question.collective = name;
     const Collective collective = communication(question, machine_);
-    CommunicationOptions options = question.options;
+    CollectiveOptions options = question.options;
     options.machine = question.topology;
     options.changes = question.changes;
     OptimizeQuestion asked{.message_bytes = command_.sizes,

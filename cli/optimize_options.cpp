@@ -29,7 +29,7 @@ void optimize_options(CLI::App& app, Command& parsed) {
               "  chorale optimize examples/node.xml --nodes 2 AllReduce -o best\n"
               "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
   auto options = std::make_shared<OptimizeCommand>();
-  machine_and_communication(sub, options->question, false);
+  machine_and_collective(sub, options->question, false);
   by_rows(sub, import_rows(), options->import);
   sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
   choice<BaselineSet>(sub, "--baselines", options->baselines,

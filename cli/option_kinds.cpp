@@ -146,8 +146,8 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
       "Its switches add up: of values for one rank, their sum goes out");
 }
 
-void machine_and_communication(CLI::App* app, QuestionSettings& question, bool collective_required) {
-  CommunicationOptions& options = question.options;
+void machine_and_collective(CLI::App* app, QuestionSettings& question, bool collective_required) {
+  CollectiveOptions& options = question.options;
   app->add_option("topology", question.topology,
                   "A machine ('chorale topology list') or a file: JSON, or another tool's ('chorale topology "
                   "import')")

@@ -95,14 +95,14 @@ void conflicts(CLI::App*, std::int64_t& target);
 void limits(CLI::App*, Limits&, const Text& what_is_kept);  // of time and memory
 void memory_limit(CLI::App*, Limits&);
 void root(CLI::App*, const Text& name, std::optional<int>& target);
-void machine_and_communication(CLI::App*, QuestionSettings&, bool collective_required = true);
+void machine_and_collective(CLI::App*, QuestionSettings&, bool collective_required = true);
 // --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce
 void machine_changes(CLI::App*, MachineChanges&);
 void size_model(CLI::App*, SizeModel&);
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: the answer for all sizes, machines, search and display, execution, placement of axes, tensor programs, and libraries;
-// and completion scripts and manual pages of all of them.
+// The commands: the answer for all sizes, machines, search and display, execution, placement of axes, tensor
+// programs, and libraries; and completion scripts and manual pages of all of them.
 void optimize_options(CLI::App&, Command& parsed);
 void topology_options(CLI::App&, Command& parsed);
 void search_options(CLI::App&, Command& parsed);

@@ -85,7 +85,7 @@ struct QuestionSettings {  // the collective and its machine
   std::string topology = {};
   MachineChanges changes = {};
   std::string collective = {};
-  CommunicationOptions options = {};  // without the machine, which is above
+  CollectiveOptions options = {};  // without the machine, which is above
 };
 
 struct SearchSettings {  // what synthesize and frontier share

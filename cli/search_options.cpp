@@ -9,7 +9,7 @@ constexpr const char* kExitCodes =
     "2 bad input";
 
 void search_settings(CLI::App* app, SearchSettings& search) {
-  machine_and_communication(app, search.question);
+  machine_and_collective(app, search.question);
   by_rows(app, search_rows(), search.options);
   memory_limit(app, search.limits);
   text(app, "--json", search.json, "FILE",
@@ -96,7 +96,7 @@ void compose_options(CLI::App& app, Command& parsed) {
           "examples:\n  chorale compose dgx-a100:2 allgather --max-chunks 2\n"
           "  chorale compose a100:2 allgather --outline \"allgather node, allgather gpu\"");
   auto options = std::make_shared<ComposeCommand>();
-  machine_and_communication(sub, options->question);
+  machine_and_collective(sub, options->question);
   text(sub, "--outline", options->outline, "STAGES",
        "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
        "(all known outlines)");
@@ -206,7 +206,7 @@ void bounds_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
                                 kPlainExitCodes + "example:\n  chorale bounds dgx1 allgather --chunks 6");
   auto options = std::make_shared<BoundsCommand>();
-  machine_and_communication(sub, options->question);
+  machine_and_collective(sub, options->question);
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
   limits(sub, options->limits, " and print the bounds that were found");

@@ -23,25 +23,25 @@ std::string known_topologies() {
 
 std::string ways_in_words(const Topology& topology) {
   if (topology.switches == 0) return "";
-  const ChosenWays taken = ways_of(topology);
+  const ChosenRoutes taken = routes_of(topology);
   const auto chosen = [&](const std::string& which) {
     return fmt::format("routes through its switches: {} of too many, {}; bounds are over all routes\n",
-                       taken.ways.size(), which);
+                       taken.routes.size(), which);
   };
   switch (taken.choice) {
-    case WayChoice::All:
+    case RouteChoice::All:
       return "";
-    case WayChoice::None:
+    case RouteChoice::None:
       return "routes through its switches: too many to be chosen from; commands that need them refuse it\n";
-    case WayChoice::Shortest:
+    case RouteChoice::Shortest:
       return chosen("the shortest between each two ranks");
-    case WayChoice::OneEach:
+    case RouteChoice::OneEach:
       return chosen("one between each two ranks");
-    case WayChoice::OneHop:
+    case RouteChoice::OneHop:
       return chosen("one between two ranks below one switch, or with the same position below theirs");
-    case WayChoice::OneDigit:
+    case RouteChoice::OneDigit:
       return chosen("one between two ranks whose positions differ on one tier of switches");
-    case WayChoice::PowersOfTwo:
+    case RouteChoice::PowersOfTwo:
       return chosen("one between two ranks whose positions on one tier are a power of two apart");
   }
   return "";

@@ -43,8 +43,8 @@ int contract(int vertices, const std::vector<int>& in, const std::vector<Weighte
 }  // namespace
 
 std::vector<int> cheapest_arborescence(int vertices, int root, const std::vector<WeightedArc>& arcs,
-                                       long long& looks) {
-  looks += static_cast<long long>(arcs.size()) + vertices;
+                                       long long& relaxations) {
+  relaxations += static_cast<long long>(arcs.size()) + vertices;
   std::vector<int> in = cheapest_in(vertices, root, arcs);
   for (int v = 0; v < vertices; ++v)
     if (v != root && in[v] < 0) return {};
@@ -61,7 +61,7 @@ std::vector<int> cheapest_arborescence(int vertices, int root, const std::vector
       fewer.push_back({.from = to[arc.from], .to = to[arc.to], .weight = arc.weight - saved});
       number.push_back(a);
     }
-    const std::vector<int> chosen = cheapest_arborescence(contracted, to[root], fewer, looks);
+    const std::vector<int> chosen = cheapest_arborescence(contracted, to[root], fewer, relaxations);
     if (chosen.empty()) return {};
     // Into a cycle: the chosen arc there is replaced. Into another vertex: it is its cheapest, or another
     // one.

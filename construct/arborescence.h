@@ -13,8 +13,8 @@ struct WeightedArc {
 
 // [arc] -> number of the arc in `arcs`: one into each vertex but `root`, that together reach all vertices
 // from `root` at the least weight. Empty if some vertex cannot be reached, or if there is only the root.
-// `looks` (work) grows by the number of arcs examined.
+// `relaxations` (work) grows by the number of arcs examined.
 std::vector<int> cheapest_arborescence(int vertices, int root, const std::vector<WeightedArc>&,
-                                       long long& looks);
+                                       long long& relaxations);
 
 }  // namespace chorale

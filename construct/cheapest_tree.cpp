@@ -40,7 +40,7 @@ void CheapestTree::start(const RankSet& sources, bool) {
 void CheapestTree::relax(Rank n, double base, bool backwards, std::span<const double> prices,
                          double per_hop) {
   const std::span<const Network::Arc> arcs = network_.arcs(n, backwards);
-  looks_ += std::ssize(arcs);
+  relaxations_ += std::ssize(arcs);
   for (const auto [link, to] : arcs) {
     const double with = base + prices[link] + per_hop;
     if (in_tree_[to] || with >= cost_[to]) continue;
@@ -70,7 +70,7 @@ double CheapestTree::span_exactly(const RankSet& sources, bool backwards, std::s
       arcs_.push_back({.from = root, .to = n, .weight = 0});
       link_of_.push_back(-1);
     }
-  const std::vector<int> chosen = cheapest_arborescence(network_.ranks(), root, arcs_, looks_);
+  const std::vector<int> chosen = cheapest_arborescence(network_.ranks(), root, arcs_, relaxations_);
   if (chosen.empty()) return network_.ranks() > 1 ? -1 : 0;
   std::vector<std::vector<LinkId>> below(network_.ranks());
   double sum = 0;

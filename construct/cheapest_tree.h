@@ -43,7 +43,7 @@ class CheapestTree {
   bool path(Rank target, ChunkTree&) const;
 
   // Work so far, in links examined.
-  long long looks() const { return looks_; }
+  long long relaxations() const { return relaxations_; }
 
  private:
   using Offer = std::pair<double, Rank>;
@@ -65,7 +65,7 @@ class CheapestTree {
   std::vector<Rank> path_ = {};
   std::vector<WeightedArc> arcs_ = {};
   std::vector<LinkId> link_of_ = {};  // [arc]
-  long long looks_ = 0;
+  long long relaxations_ = 0;
   static constexpr int kRoots = 4;  // of a sum; the best of 4 is within 0.5 % of the best of all
 };
 

@@ -24,10 +24,10 @@
 #include <tuple>
 #include <utility>
 
-#include "construct/effort.h"
 #include "construct/incumbents.h"
 #include "construct/more_steps.h"
 #include "construct/retiming.h"
+#include "construct/work_budget.h"
 #include "ir/embedding.h"
 #include "ir/error.h"
 #include "ir/tidy.h"
@@ -360,7 +360,7 @@ class BestComposed {
 
 // Why the outline is not one for this machine and collective, in words; empty if it is.
 std::string compose_into(BestComposed& best, const ComposeQuestion& question, const Outline& outline,
-                         PartSchedules& parts, Effort& effort) {
+                         PartSchedules& parts, WorkBudget& effort) {
   Composer composer(question.topology, question.collective, outline, parts);
   std::vector<Schedule> tried;
   const std::string text = to_text(outline);
@@ -442,7 +442,7 @@ std::vector<Outline> outlines_for(const Collective& collective, const Nesting& n
 std::vector<ComposedPoint> compose(const ComposeQuestion& question, const Outline& outline,
                                    const std::string& where) {
   PartSchedules parts(question.stop);
-  Effort effort(kComposeEffort, question.stop);
+  WorkBudget effort(kComposeEffort, question.stop);
   BestComposed best(question);
   if (const std::string why = compose_into(best, question, outline, parts, effort); !why.empty())
     throw InputError(where, why, "see 'chorale compose --help' for what stages there are");
@@ -452,7 +452,7 @@ std::vector<ComposedPoint> compose(const ComposeQuestion& question, const Outlin
 std::vector<ComposedPoint> compose_on(const ComposeQuestion& question, const std::vector<Nesting>& nestings) {
   if (std::ssize(question.collective.chunks) * question.topology.ranks > kMostHeld) return {};
   PartSchedules parts(question.stop);
-  Effort effort(kComposeEffort, question.stop);
+  WorkBudget effort(kComposeEffort, question.stop);
   BestComposed best(question);
   for (const Nesting& nesting : nestings)
     for (const Outline& outline : outlines_for(question.collective, nesting)) {

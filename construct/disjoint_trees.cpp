@@ -14,7 +14,7 @@ namespace {
 
 class DisjointTrees {
  public:
-  DisjointTrees(const Network& network, long long rounds, Effort& effort)
+  DisjointTrees(const Network& network, long long rounds, WorkBudget& effort)
       : network_(network), effort_(effort), room_(network.links()), flow_(network.links()) {
     for (LinkId l = 0; l < network.links(); ++l)
       room_[l] = rounds * static_cast<long long>(network.capacity(l));
@@ -134,7 +134,7 @@ class DisjointTrees {
 
   static constexpr int kUnseen = -1, kEnd = -2, kTree = -3;  // kTree - t: as another unit of tree t
   const Network& network_;
-  Effort& effort_;
+  WorkBudget& effort_;
   std::vector<long long> room_, flow_;
   std::vector<Growing> trees_ = {};
   std::vector<Offer> offers_ = {};
@@ -146,7 +146,7 @@ class DisjointTrees {
 }  // namespace
 
 std::optional<ChunkPacking> disjoint_trees(const Network& network, const std::vector<ChunkClass>& classes,
-                                           int chunks, long long rounds, Effort& effort) {
+                                           int chunks, long long rounds, WorkBudget& effort) {
   if (network.bins() > network.links()) return std::nullopt;  // shared limits
   DisjointTrees growth(network, rounds, effort);
   for (const ChunkClass& each : classes) {

@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "construct/effort.h"
 #include "construct/network.h"
 #include "construct/packing.h"
+#include "construct/work_budget.h"
 #include "ir/chunk_classes.h"
 
 namespace chorale {
@@ -15,6 +15,6 @@ namespace chorale {
 // (Edmonds 1973); low ones first. None where some cut does not allow it, where a class is not for all ranks
 // or a shared limit binds, and when the effort ends. Copies only.
 std::optional<ChunkPacking> disjoint_trees(const Network&, const std::vector<ChunkClass>&, int chunks,
-                                           long long rounds, Effort&);
+                                           long long rounds, WorkBudget&);
 
 }  // namespace chorale

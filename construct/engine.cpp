@@ -16,7 +16,6 @@
 
 #include "construct/composition.h"
 #include "construct/disjoint_trees.h"
-#include "construct/effort.h"
 #include "construct/fractional_packing.h"
 #include "construct/incumbents.h"
 #include "construct/jobs.h"
@@ -26,6 +25,7 @@
 #include "construct/packing.h"
 #include "construct/period.h"
 #include "construct/tree_union.h"
+#include "construct/work_budget.h"
 #include "ir/chunk_classes.h"
 #include "semantics/verify.h"
 
@@ -272,7 +272,7 @@ class Construction::Engine {
     };
     double low = std::numeric_limits<double>::infinity();
     if (level_ == first_level_ && bound_ > 0) {
-      Effort effort(budget / 3, question_.stop);
+      WorkBudget effort(budget / 3, question_.stop);
       FractionalPacking packing(network_, classes_, one_.combining);
       if (!packing.improve(bound_, kNearFraction, kHops[0], effort)) return;
       use(packing, kHops[0]);
@@ -280,7 +280,7 @@ class Construction::Engine {
       settled_ = low <= bound_ * (1 + kNearFraction);
       if (settled_) return;
     }
-    Effort effort(budget / 3, question_.stop);
+    WorkBudget effort(budget / 3, question_.stop);
     FractionalPacking nearest(network_, classes_, one_.combining);
     if (!nearest.improve(bound_, kNearFraction, 0, effort)) return;
     settled_ = effort.affords(1);
@@ -289,7 +289,7 @@ class Construction::Engine {
     if (low <= std::max(bound_, fraction_) * (1 + kLower)) return;
     use(nearest, 0);
     for (const double hop : kHops) {
-      Effort lower(budget / 6, question_.stop);
+      WorkBudget lower(budget / 6, question_.stop);
       FractionalPacking packing(network_, classes_, one_.combining);
       if (!packing.improve(std::max(bound_, fraction_), kNearFraction, hop, lower)) return;
       if (packing.rounds() <= std::max(bound_, fraction_) * (1 + kLower)) return use(packing, hop);
@@ -409,14 +409,14 @@ class Construction::Engine {
   }
 
   void pack(int chunks, double slack) {
-    Effort whole(budget_ / 8, question_.stop);
+    WorkBudget whole(budget_ / 8, question_.stop);
     const ChunkPacking packing = Rounding(network_, classes_, one_.combining)
                                      .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
     if (!stopped()) put_in_steps(packing, "packing", most_chunks(level()));
   }
 
   void grow_disjoint(int chunks) {
-    Effort effort(kDisjointWork, question_.stop);
+    WorkBudget effort(kDisjointWork, question_.stop);
     const long long rounds = std::llround(std::ceil(bound_ * chunks - 1e-6));
     if (const std::optional<ChunkPacking> packing =
             disjoint_trees(network_, classes_, chunks, rounds, effort))
@@ -431,12 +431,12 @@ class Construction::Engine {
       this->keep(construction, jobs, chunks * copies, copies, plan);
     };
     // Large packings are few, and each is worth being put into steps.
-    Effort ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
+    WorkBudget ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
     if (static_cast<double>(needed_rounds(network_, packing)) > kFarPacking * fraction_ * chunks) return;
     if (is_large() && most < 2 * chunks) return;
-    Effort repeating(budget_ / 6 + kOfEach * jobs.count() + kOfEachCopy * jobs.count() * (most / chunks),
-                     question_.stop);
+    WorkBudget repeating(budget_ / 6 + kOfEach * jobs.count() + kOfEachCopy * jobs.count() * (most / chunks),
+                         question_.stop);
     const auto worth = [&](int copies, int steps, double total) {
       return is_better(steps, total / (chunks * copies), is_large(chunks * copies, jobs.count() * copies));
     };

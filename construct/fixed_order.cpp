@@ -324,7 +324,7 @@ CombinationTree suitable_tree(const Topology& topology, const Collective& collec
   std::pair<int, int> least = {std::numeric_limits<int>::max(), 0};
   for (const std::string& text : candidates(topology)) {
     tried.order = parse_sum_order(text, topology.ranks, "--order");
-    Effort effort(std::numeric_limits<long long>::max(), nullptr);
+    WorkBudget effort(std::numeric_limits<long long>::max(), nullptr);
     if (best.parent.empty()) best = tried.order.tree;
     if (!tried.combining) return best;
     for (const Schedule& schedule : sums_in_order(topology, tried, effort))
@@ -337,7 +337,8 @@ CombinationTree suitable_tree(const Topology& topology, const Collective& collec
   return best;
 }
 
-std::vector<Schedule> sums_in_order(const Topology& topology, const Collective& collective, Effort& effort) {
+std::vector<Schedule> sums_in_order(const Topology& topology, const Collective& collective,
+                                    WorkBudget& effort) {
   if (!collective.combining || collective.order.kind != SumOrder::Kind::Fixed) return {};
   const std::vector<ChunkPlan> plans = Planner(topology, collective).plans();
   if (plans.empty()) return {};

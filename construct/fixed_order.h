@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "construct/effort.h"
+#include "construct/work_budget.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 #include "ir/sum_order.h"
@@ -21,6 +21,6 @@ CombinationTree suitable_tree(const Topology&, const Collective&);
 // each chunk and each inner node of the tree one of the ranks that hold the two operands sends to the other
 // one, such that links are loaded evenly; what the last one has is copied to the destinations. None where no
 // two linked ranks come to hold the operands of some node.
-std::vector<Schedule> sums_in_order(const Topology&, const Collective&, Effort&);
+std::vector<Schedule> sums_in_order(const Topology&, const Collective&, WorkBudget&);
 
 }  // namespace chorale

@@ -122,18 +122,18 @@ void FractionalPacking::move(Block& block, const ChunkTree& tree) {
     shares.push_back({.chunks = 1, .tree = tree});
     return;
   }
-  std::size_t dearest = 0;
+  std::size_t most_expensive = 0;
   double most = -1;
   for (std::size_t i = 0; i < shares.size(); ++i) {
     const double cost = this->cost(shares[i].tree);
     if (cost <= most) continue;
     most = cost;
-    dearest = i;
+    most_expensive = i;
   }
   if (cost(tree) >= most) return;
-  const double share = shares[dearest].chunks;
+  const double share = shares[most_expensive].chunks;
   add(tree, share * block.chunks);
-  add(shares[dearest].tree, -share * block.chunks);
+  add(shares[most_expensive].tree, -share * block.chunks);
   const double step = best_step();
   if (step <= 1e-6) return;
   for (const int b : changed_) load_[b] += step * delta_[b];
@@ -144,12 +144,12 @@ void FractionalPacking::move(Block& block, const ChunkTree& tree) {
   else
     shares.push_back({.chunks = step * share, .tree = tree});
   if (step >= 1)
-    shares.erase(shares.begin() + static_cast<std::ptrdiff_t>(dearest));
+    shares.erase(shares.begin() + static_cast<std::ptrdiff_t>(most_expensive));
   else
-    shares[dearest].chunks -= step * share;
+    shares[most_expensive].chunks -= step * share;
 }
 
-bool FractionalPacking::sweep(double hop, Effort& effort) {
+bool FractionalPacking::sweep(double hop, WorkBudget& effort) {
   std::vector<int> runs(order_.size());
   std::iota(runs.begin(), runs.end(), 0);
   for (std::size_t i = runs.size(); i > 1; --i) std::swap(runs[i - 1], runs[random_() % i]);
@@ -160,7 +160,7 @@ bool FractionalPacking::sweep(double hop, Effort& effort) {
     if (!effort.affords(1)) return false;
     double mean = 0;
     reprice(mean);
-    const long long before = trees_.looks();
+    const long long before = trees_.relaxations();
     const ChunkClass& chunks = classes_[blocks_[first].of];
     const bool paths = !sum_ && is_path(chunks);
     if (paths) trees_.search_paths(chunks.pre, prices_, hop * mean);
@@ -172,12 +172,12 @@ bool FractionalPacking::sweep(double hop, Effort& effort) {
       move(blocks_[k], tree);
       effort.spend(paths ? kOfPathShare : std::ssize(tree.links));
     }
-    effort.spend(trees_.looks() - before + 2LL * network_.bins());
+    effort.spend(trees_.relaxations() - before + 2LL * network_.bins());
   }
   return true;
 }
 
-bool FractionalPacking::improve(double target, double near, double hop, Effort& effort) {
+bool FractionalPacking::improve(double target, double near, double hop, WorkBudget& effort) {
   const bool first = blocks_.empty() || blocks_.back().shares.empty();
   double before = first ? std::numeric_limits<double>::infinity() : fullest(), best = before;
   for (int idle = 0; idle < kMostSweepsIdle && sharpness_ < kSharpestMaximum;) {

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "construct/cheapest_tree.h"
-#include "construct/effort.h"
 #include "construct/network.h"
+#include "construct/work_budget.h"
 #include "ir/chunk_classes.h"
 
 namespace chorale {
@@ -30,7 +30,7 @@ class FractionalPacking {
   // Sweeps over all blocks until the fullest is within `near` of `target` (rounds), no more is gained, or the
   // effort ends; begins with the trees that there are. `hop`: the price of a hop of depth, in mean prices of
   // a link. Returns false where a target cannot be reached or the first sweep could not be ended.
-  bool improve(double target, double near, double hop, Effort&);
+  bool improve(double target, double near, double hop, WorkBudget&);
 
   double rounds() const { return fullest(); }  // per chunk of a block, in a whole sweep's trees
   // By class; what a class has sums up to its chunks.
@@ -48,7 +48,7 @@ class FractionalPacking {
   double fullest() const;
   void set_prices(std::vector<double>& bins) const;
   void reprice(double& mean);
-  bool sweep(double hop, Effort&);
+  bool sweep(double hop, WorkBudget&);
   void move(Block&, const ChunkTree&);
   double cost(const ChunkTree&) const;
   double best_step();

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "construct/classic.h"
-#include "construct/effort.h"
 #include "construct/fixed_order.h"
 #include "construct/in_network.h"
 #include "construct/more_steps.h"
@@ -23,6 +22,7 @@
 #include "construct/sums.h"
 #include "construct/timed_packing.h"
 #include "construct/tree_growth.h"
+#include "construct/work_budget.h"
 #include "ir/error.h"
 #include "semantics/verify.h"
 #include "symmetry/digit_shifts.h"
@@ -65,7 +65,7 @@ Point as_point(const Collective& collective, Schedule schedule, const char* cons
 }
 
 std::vector<Point> constructed(const Topology& topology, const Collective& collective, int extra,
-                               Effort& effort) {
+                               WorkBudget& effort) {
   std::vector<Point> points;
   for (Schedule& schedule : collective.combining ? add_up(topology, collective, effort, extra)
                                                  : spread(topology, collective, effort))
@@ -109,7 +109,7 @@ std::vector<int> chunk_counts(const Collective& collective) {
 // All that the catalogue has for this kind. An algorithm that takes the chunks otherwise than they are asked
 // for makes another collective, and is dropped.
 std::vector<Point> hand_written(const Topology& topology, const Collective& collective,
-                                const Effort& effort) {
+                                const WorkBudget& effort) {
   // Ranks times ranks times chunks are the sends of most; more than that is made only to be thrown away.
   constexpr double kMostSends = 1 << 22;
   if (is_custom(collective) || collective.ranks < 2 ||
@@ -191,7 +191,7 @@ std::vector<Point> incumbents(const Topology& topology, const Collective& collec
                               const std::atomic<bool>* stop, int extra) {
   assert(topology.switches == 0 && topology.ranks == collective.ranks);
   if (too_large(topology, collective) || !starts_somewhere(collective)) return {};
-  Effort effort(kEffort, stop);
+  WorkBudget effort(kEffort, stop);
   // Baselines first: of points that cost the same the first one stays.
   std::vector<Point> points = hand_written(topology, collective, effort);
   std::ranges::move(constructed(topology, collective, extra, effort), std::back_inserter(points));
@@ -205,7 +205,7 @@ std::vector<Point> quick_incumbents(const Topology& topology, const Collective& 
   const double entries = static_cast<double>(collective.chunks.size()) * topology.ranks;
   if (entries * (collective.combining ? topology.ranks : 1) > kQuick || !starts_somewhere(collective))
     return {};
-  Effort none(0, nullptr);
+  WorkBudget none(0, nullptr);
   return sound(topology, collective, constructed(topology, collective, extra, none), nullptr, extra);
 }
 

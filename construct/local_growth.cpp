@@ -20,7 +20,7 @@
 #include <unordered_map>
 
 #include "bounds/max_flow.h"
-#include "construct/funnel.h"
+#include "construct/receiver_network.h"
 
 namespace chorale {
 namespace {
@@ -43,16 +43,16 @@ struct ChunkKindHash {
 class Receiver {
  public:
   // Of chunks of one kind those that come first in `order`, from a position on, are taken first.
-  Receiver(const Ground& ground, const Holdings& holdings, int representative, int step,
+  Receiver(const QuotientInstance& quotient, const Holdings& holdings, int representative, int step,
            const std::vector<Chunk>& order)
-      : ground_(ground), holdings_(holdings), representative_(representative), step_(step) {
+      : quotient_(quotient), holdings_(holdings), representative_(representative), step_(step) {
     find_kinds(order);
-    const int funnel = Funnel::nodes(ground, representative);
-    const int sink = 1, kinds = 2 + 2 * funnel;
+    const int receiver = ReceiverNetwork::nodes(quotient, representative);
+    const int sink = 1, kinds = 2 + 2 * receiver;
     flow_ = std::make_unique<MaxFlow>(kinds + static_cast<int>(kinds_.size()));
-    now_ = std::make_unique<Funnel>(ground, representative, *flow_, 2, sink);
-    later_ = std::make_unique<Funnel>(ground, representative, *flow_, 2 + funnel, sink);
-    const int entries = static_cast<int>(ground.entries(representative).size());
+    now_ = std::make_unique<ReceiverNetwork>(quotient, representative, *flow_, 2, sink);
+    later_ = std::make_unique<ReceiverNetwork>(quotient, representative, *flow_, 2 + receiver, sink);
+    const int entries = static_cast<int>(quotient.entries(representative).size());
     for (std::size_t k = 0; k < kinds_.size(); ++k) {
       const int node = kinds + static_cast<int>(k);
       supply_.push_back(flow_->add_arc(0, node, 0));
@@ -102,28 +102,28 @@ class Receiver {
 
  private:
   bool nearer(LinkId l, Chunk c) const {
-    return ground_.distance(c, ground_.topology().links[l].src) + 1 ==
-           ground_.distance(c, ground_.topology().links[l].dst);
+    return quotient_.distance(c, quotient_.topology().links[l].src) + 1 ==
+           quotient_.distance(c, quotient_.topology().links[l].dst);
   }
   bool ready(LinkId l, Chunk c) const {
-    return nearer(l, c) && holdings_.had(ground_.topology().links[l].src, c, step_);
+    return nearer(l, c) && holdings_.had(quotient_.topology().links[l].src, c, step_);
   }
 
   void find_kinds(const std::vector<Chunk>& order) {
-    const std::vector<Entry>& entries = ground_.entries(representative_);
-    const Rank v = ground_.representatives()[representative_];
+    const std::vector<Entry>& entries = quotient_.entries(representative_);
+    const Rank v = quotient_.representatives()[representative_];
     std::unordered_map<ChunkKind, std::size_t, ChunkKindHash> known;
     const std::size_t first =
         static_cast<std::size_t>(representative_) * 7919 + static_cast<std::size_t>(step_);
     for (std::size_t i = 0; i < order.size(); ++i) {
       const Chunk c = order[(first + i) % order.size()];
       if (!holdings_.lacks(representative_, c)) continue;
-      ChunkKind kind{.beyond = ground_.beyond(c, v)};
+      ChunkKind kind{.beyond = quotient_.beyond(c, v)};
       for (std::size_t e = 0; e < entries.size(); ++e)
         for (LinkId l : entries[e].links) {
           if (!nearer(l, c)) continue;
           kind.later |= std::uint64_t{1} << e;
-          if (holdings_.had(ground_.topology().links[l].src, c, step_)) kind.now |= std::uint64_t{1} << e;
+          if (holdings_.had(quotient_.topology().links[l].src, c, step_)) kind.now |= std::uint64_t{1} << e;
         }
       const auto [at, fresh] = known.try_emplace(kind, kinds_.size());
       if (fresh) {
@@ -136,21 +136,21 @@ class Receiver {
 
   // An entry's links are equivalent; they are used round-robin.
   LinkId link_for(int entry, Chunk c) {
-    const std::vector<LinkId>& links = ground_.entries(representative_)[entry].links;
+    const std::vector<LinkId>& links = quotient_.entries(representative_)[entry].links;
     for (std::size_t tries = 0; tries < links.size(); ++tries)
       if (const LinkId l = links[turn_++ % links.size()]; ready(l, c)) return l;
     assert(false);
     return -1;
   }
 
-  const Ground& ground_;
+  const QuotientInstance& quotient_;
   const Holdings& holdings_;
   const int representative_;
   const int step_;
   std::vector<ChunkKind> kinds_ = {};
   std::vector<std::vector<Chunk>> chunks_ = {};  // by kind
   std::unique_ptr<MaxFlow> flow_;
-  std::unique_ptr<Funnel> now_, later_;
+  std::unique_ptr<ReceiverNetwork> now_, later_;
   std::vector<int> supply_ = {};             // by kind
   std::vector<std::vector<int>> arcs_ = {};  // by kind and entry, of those that come now
   std::size_t turn_ = 0;
@@ -158,14 +158,14 @@ class Receiver {
 
 }  // namespace
 
-std::optional<Schedule> grow_locally(const Ground& ground, int rounds, unsigned seed,
+std::optional<Schedule> grow_locally(const QuotientInstance& quotient, int rounds, unsigned seed,
                                      const std::atomic<bool>* stop) {
   std::mt19937 random(seed);
-  std::vector<Chunk> order(ground.chunks());
+  std::vector<Chunk> order(quotient.chunks());
   std::iota(order.begin(), order.end(), 0);
   for (std::size_t i = order.size(); i > 1; --i) std::swap(order[i - 1], order[random() % i]);
-  const int representatives = static_cast<int>(ground.representatives().size());
-  Holdings holdings(ground);
+  const int representatives = static_cast<int>(quotient.representatives().size());
+  Holdings holdings(quotient);
   Schedule schedule;
   int left = rounds;
   while (holdings.missing() > 0) {
@@ -173,7 +173,7 @@ std::optional<Schedule> grow_locally(const Ground& ground, int rounds, unsigned 
     int now = left;
     for (int i = 0; i < representatives && now > 0; ++i) {
       if (stop != nullptr && *stop) return std::nullopt;
-      Receiver receiver(ground, holdings, i, step, order);
+      Receiver receiver(quotient, holdings, i, step, order);
       if (receiver.fits(now, left - now)) continue;
       int fit = 0, fail = now;
       while (fit + 1 < fail) {
@@ -186,11 +186,11 @@ std::optional<Schedule> grow_locally(const Ground& ground, int rounds, unsigned 
     std::vector<Pick> picks;
     for (int i = 0; i < representatives; ++i) {
       const std::size_t before = picks.size();
-      Receiver(ground, holdings, i, step, order).pick(now, left - now, picks);
+      Receiver(quotient, holdings, i, step, order).pick(now, left - now, picks);
       for (std::size_t p = before; p < picks.size(); ++p) holdings.take(i, picks[p].chunk, step);
     }
     if (picks.empty()) return std::nullopt;
-    schedule.steps.push_back(ground.carried_over(picks));
+    schedule.steps.push_back(quotient.carried_over(picks));
     left -= schedule.steps.back().rounds;
   }
   return schedule;

@@ -4,14 +4,15 @@
 #include <atomic>
 #include <optional>
 
-#include "construct/ground.h"
+#include "construct/quotient_instance.h"
 #include "ir/schedule.h"
 
 namespace chorale {
 
 // A schedule of at most `rounds` rounds in which every chunk comes over a shortest path; nothing if `rounds`
-// do not suffice, or when stopped. The same seed gives the same schedule. Requires Ground::is_separate, and
-// at most 64 entries per rank.
-std::optional<Schedule> grow_locally(const Ground&, int rounds, unsigned seed, const std::atomic<bool>* stop);
+// do not suffice, or when stopped. The same seed gives the same schedule. Requires
+// QuotientInstance::is_separate, and at most 64 entries per rank.
+std::optional<Schedule> grow_locally(const QuotientInstance&, int rounds, unsigned seed,
+                                     const std::atomic<bool>* stop);
 
 }  // namespace chorale

@@ -19,7 +19,7 @@ constexpr double kShares[] = {0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03};
 constexpr int kEvenWidths[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
 // [chunk of the packing] -> its position among those of its class, from 0 to 1.
-std::vector<double> balanced_places(const Jobs& jobs, Effort& effort) {
+std::vector<double> balanced_places(const Jobs& jobs, WorkBudget& effort) {
   const Network& network = jobs.network();
   std::vector<std::vector<int>> links_of(jobs.pieces());
   for (int j = 0; j < jobs.count(); ++j) links_of[jobs.piece(j)].push_back(jobs.link(j));
@@ -63,7 +63,7 @@ std::vector<double> balanced_places(const Jobs& jobs, Effort& effort) {
 
 class ListScheduling {
  public:
-  ListScheduling(const Jobs& jobs, int copies, const std::vector<double>& places, Effort& effort)
+  ListScheduling(const Jobs& jobs, int copies, const std::vector<double>& places, WorkBudget& effort)
       : jobs_(jobs), network_(jobs.network()), copies_(copies), places_(places), effort_(effort) {}
 
   bool run(const Widths& widths, int most_steps, StepAssignment& plan) {
@@ -165,7 +165,7 @@ class ListScheduling {
   const Network& network_;
   const int copies_;
   const std::vector<double>& places_;
-  Effort& effort_;
+  WorkBudget& effort_;
   double total_ = 0, pace_ = 1;  // in rounds: all, and a step
   std::vector<double> left_ = {}, supply_ = {};
   std::vector<int> waits_ = {}, merged_ = {};
@@ -174,7 +174,7 @@ class ListScheduling {
 
 }  // namespace
 
-void order(const Jobs& jobs, int copies, int most_steps, Effort& effort, const FoundPlan& found) {
+void order(const Jobs& jobs, int copies, int most_steps, WorkBudget& effort, const FoundPlan& found) {
   const std::vector<double> places = balanced_places(jobs, effort);
   ListScheduling scheduling(jobs, copies, places, effort);
   StepAssignment plan;

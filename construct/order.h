@@ -6,8 +6,8 @@
 #include <random>
 #include <vector>
 
-#include "construct/effort.h"
 #include "construct/jobs.h"
+#include "construct/work_budget.h"
 
 namespace chorale {
 
@@ -24,6 +24,6 @@ using FoundPlan = std::function<void(int copies, const StepAssignment&)>;
 
 // A plan for each of some widths: of few wide steps, of many thin ones, and between. Widths that exceed the
 // work budget or `most_steps` give none. `copies` of the packing follow each other.
-void order(const Jobs&, int copies, int most_steps, Effort&, const FoundPlan&);
+void order(const Jobs&, int copies, int most_steps, WorkBudget&, const FoundPlan&);
 
 }  // namespace chorale

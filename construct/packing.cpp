@@ -151,9 +151,9 @@ void Rounding::price(long long rounds, double pressure) {
   jitter(prices_, random_);
 }
 
-bool Rounding::grow(Piece& piece, double hop, ChunkTree& tree, Effort& effort) {
+bool Rounding::grow(Piece& piece, double hop, ChunkTree& tree, WorkBudget& effort) {
   const ChunkClass& chunks = classes_[piece.of];
-  const long long before = trees_.looks();
+  const long long before = trees_.relaxations();
   const double per_hop = hop * mean_of(prices_, kTooFull / 2);
   bool grown = false;
   if (!sum_ && chunks.post.size() == 1) {
@@ -162,11 +162,11 @@ bool Rounding::grow(Piece& piece, double hop, ChunkTree& tree, Effort& effort) {
   } else {
     grown = trees_.grow(chunks, sum_, prices_, per_hop, random_, tree) >= 0;
   }
-  effort.spend(trees_.looks() - before + 2LL * network_.bins());
+  effort.spend(trees_.relaxations() - before + 2LL * network_.bins());
   return grown;
 }
 
-bool Rounding::negotiate(long long rounds, double hop, Effort& effort) {
+bool Rounding::negotiate(long long rounds, double hop, WorkBudget& effort) {
   history_.assign(network_.bins(), 0);
   const double hops[] = {std::max(hop, kLeastHop), std::max(hop, kLeastHop) / 10,
                          hop < kLeastHop ? 0 : kLeastHop};
@@ -174,12 +174,12 @@ bool Rounding::negotiate(long long rounds, double hop, Effort& effort) {
   long long least = std::numeric_limits<long long>::max();
   for (int idle = 0; effort.affords(1);
        pressure = std::min(kMostRoundingPressure, pressure * kMoreRoundingPressure)) {
-    std::vector<char> overfull(network_.bins(), false);
+    std::vector<char> overloaded(network_.bins(), false);
     long long excess = 0;
     for (int b = 0; b < network_.bins(); ++b) {
       const auto most = static_cast<long long>(static_cast<double>(rounds) * network_.capacity(b));
       if (load_[b] <= most) continue;
-      overfull[b] = true;
+      overloaded[b] = true;
       excess += load_[b] - most;
       history_[b] +=
           kHistoryOfBin + kHistoryOfExcess * static_cast<double>(load_[b] - most) / static_cast<double>(most);
@@ -190,7 +190,7 @@ bool Rounding::negotiate(long long rounds, double hop, Effort& effort) {
     if (idle > kRoundingPatience) return false;
     std::vector<int> met;
     for (int i = 0; i < std::ssize(pieces_); ++i)
-      if (meets(pieces_[i].tree, overfull)) met.push_back(i);
+      if (meets(pieces_[i].tree, overloaded)) met.push_back(i);
     effort.spend(std::ssize(pieces_));
     for (std::size_t i = met.size(); i > 1; --i) std::swap(met[i - 1], met[random_() % i]);
     const auto most = std::max<long long>(4, std::min<long long>(std::ssize(met) / 4 + 1, 2 * excess + 1));
@@ -208,7 +208,7 @@ bool Rounding::negotiate(long long rounds, double hop, Effort& effort) {
 
 // Deep trees are grown again where hops cost something and full bins are closed; kept where they are
 // shallower.
-void Rounding::shorten(long long rounds, Effort& effort) {
+void Rounding::shorten(long long rounds, WorkBudget& effort) {
   std::vector<std::pair<int, int>> by_depth;
   for (int i = 0; i < std::ssize(pieces_); ++i) by_depth.push_back({depth(network_, pieces_[i].tree), i});
   ChunkTree tree;
@@ -250,7 +250,7 @@ void Rounding::shorten(long long rounds, Effort& effort) {
 }
 
 ChunkPacking Rounding::round(const std::vector<std::vector<FractionalPacking::Share>>& shares, int chunks,
-                             long long least, double hop, Effort& effort) {
+                             long long least, double hop, WorkBudget& effort) {
   draw(shares, chunks);
   // The least first, then halfway to what is known.
   long long known = rounds();

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "construct/cheapest_tree.h"
-#include "construct/effort.h"
 #include "construct/fractional_packing.h"
 #include "construct/network.h"
+#include "construct/work_budget.h"
 #include "ir/chunk_classes.h"
 
 namespace chorale {
@@ -33,7 +33,7 @@ class Rounding {
   // as near to them as is found; then deep trees are made shallower where the rounds allow it. `hop` as in
   // FractionalPacking. Without effort left, as they were drawn.
   ChunkPacking round(const std::vector<std::vector<FractionalPacking::Share>>&, int chunks, long long least,
-                     double hop, Effort&);
+                     double hop, WorkBudget&);
 
  private:
   struct Piece {
@@ -43,10 +43,10 @@ class Rounding {
 
   void draw(const std::vector<std::vector<FractionalPacking::Share>>&, int chunks);
   long long rounds() const;
-  bool negotiate(long long rounds, double hop, Effort&);
-  void shorten(long long rounds, Effort&);
+  bool negotiate(long long rounds, double hop, WorkBudget&);
+  void shorten(long long rounds, WorkBudget&);
   void load(const ChunkTree&, int by);
-  bool grow(Piece&, double hop, ChunkTree&, Effort&);
+  bool grow(Piece&, double hop, ChunkTree&, WorkBudget&);
   void price(long long rounds, double pressure);
   bool meets(const ChunkTree&, const std::vector<char>& bins) const;
 

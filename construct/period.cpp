@@ -39,7 +39,7 @@ struct Slots {
 
 class SlotSearch {
  public:
-  SlotSearch(const Jobs& jobs, Effort& effort)
+  SlotSearch(const Jobs& jobs, WorkBudget& effort)
       : jobs_(jobs), network_(jobs.network()), effort_(effort), before_(jobs.count()) {
     for (int j = 0; j < jobs.count(); ++j)
       for (const int next : jobs.after(j)) before_[next].push_back(j);
@@ -193,7 +193,7 @@ class SlotSearch {
 
   const Jobs& jobs_;
   const Network& network_;
-  Effort& effort_;
+  WorkBudget& effort_;
   std::vector<std::vector<int>> before_;
   int period_ = 1;
   std::vector<double> share_ = {};                // [class], rounds
@@ -206,7 +206,7 @@ class SlotSearch {
 // each link only the first that is ready is examined.
 class Pipelining {
  public:
-  Pipelining(const Jobs& jobs, Effort& effort)
+  Pipelining(const Jobs& jobs, WorkBudget& effort)
       : jobs_(jobs), network_(jobs.network()), effort_(effort), ready_(network_.links()) {
     for (int j = 0; j < jobs.count(); ++j)
       if (jobs.waits_for(j) == 0) first_.push_back(j);
@@ -293,7 +293,7 @@ class Pipelining {
 
   const Jobs& jobs_;
   const Network& network_;
-  Effort& effort_;
+  WorkBudget& effort_;
   std::vector<int> first_ = {};  // jobs that wait for none
   std::vector<int> waits_ = {};
   std::vector<Waiting> ready_ = {};  // [link]
@@ -303,7 +303,7 @@ class Pipelining {
 }  // namespace
 
 void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_steps, double enough,
-              Effort& effort, const WorthPlan& worthwhile, const FoundPlan& found) {
+              WorkBudget& effort, const WorthPlan& worthwhile, const FoundPlan& found) {
   if (jobs.count() == 0 || rounds < 1) return;
   SlotSearch search(jobs, effort);
   std::vector<Slots> all;

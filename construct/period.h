@@ -4,9 +4,9 @@
 
 #include <functional>
 
-#include "construct/effort.h"
 #include "construct/jobs.h"
 #include "construct/order.h"
+#include "construct/work_budget.h"
 
 namespace chorale {
 
@@ -16,7 +16,7 @@ using WorthPlan = std::function<bool(int copies, int steps, double rounds)>;
 // Plans of more and fewer copies, none of more than `most_copies` or `most_steps`. `enough`: if rounds per
 // copy are at most this factor over those of the packing (1.002: 0.2 %), more copies are not tried. A period
 // of the packing's rounds has from one slot to one per round.
-void pipeline(const Jobs&, long long rounds, int most_copies, int most_steps, double enough, Effort&,
+void pipeline(const Jobs&, long long rounds, int most_copies, int most_steps, double enough, WorkBudget&,
               const WorthPlan&, const FoundPlan&);
 
 }  // namespace chorale

@@ -18,10 +18,10 @@
 #include <stdexcept>
 #include <utility>
 
-#include "construct/effort.h"
 #include "construct/load.h"
 #include "construct/retiming.h"
 #include "construct/spreading.h"
+#include "construct/work_budget.h"
 #include "ir/tidy.h"
 #include "semantics/verify.h"
 
@@ -300,7 +300,7 @@ Patched patched(const Task& before, const Schedule& schedule, const MovedParts& 
     raw = sums_patched(before, schedule, moves, now, result.lost);
   }
   if (!raw) return result;
-  Effort effort(kRepairEffort, stop);
+  WorkBudget effort(kRepairEffort, stop);
   Schedule whole = tidy(now.topology, now.collective, std::move(*raw));
   std::vector<Schedule> all = retimings(now.topology, whole, effort);
   keep_undominated(result.schedules, std::move(whole));

@@ -268,20 +268,20 @@ class Retiming {
 
 }  // namespace
 
-std::vector<Schedule> retimings(const Topology& topology, const Schedule& schedule, Effort& effort) {
+std::vector<Schedule> retimings(const Topology& topology, const Schedule& schedule, WorkBudget& effort) {
   // Work per send: one for the send, and about three more for its dependences.
   constexpr int kLooks = 4;
-  long long looks = 0;
+  long long relaxations = 0;
   int widest = 1;
   for (const Step& step : schedule.steps) {
-    looks += kLooks * std::ssize(step.sends);
+    relaxations += kLooks * std::ssize(step.sends);
     widest = std::max(widest, step.rounds);
   }
-  if (!effort.affords(looks)) return {};
+  if (!effort.affords(relaxations)) return {};
   const Retiming retiming(topology, schedule);
   std::vector<Schedule> schedules;
-  for (int rounds = 1; effort.affords(looks); rounds = std::min(widest, rounds + rounds / 3 + 1)) {
-    effort.spend(looks);
+  for (int rounds = 1; effort.affords(relaxations); rounds = std::min(widest, rounds + rounds / 3 + 1)) {
+    effort.spend(relaxations);
     schedules.push_back(retiming.in_steps_of(rounds));
     if (rounds == widest) break;
   }

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "construct/effort.h"
+#include "construct/work_budget.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
 
@@ -14,6 +14,6 @@ namespace chorale {
 // more). Every rank's values come about as before, so the schedule's postcondition stays. Sends of other
 // chunks over other links, which followed each other, now overlap. Requires a schedule that the verifier
 // accepts. There are as many as the work budget allows.
-std::vector<Schedule> retimings(const Topology&, const Schedule&, Effort&);
+std::vector<Schedule> retimings(const Topology&, const Schedule&, WorkBudget&);
 
 }  // namespace chorale

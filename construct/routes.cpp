@@ -25,7 +25,7 @@ namespace {
 
 class Router {
  public:
-  Router(const Topology& topology, const Effort& effort)
+  Router(const Topology& topology, const WorkBudget& effort)
       : topology_(topology),
         effort_(effort),
         load_(topology),
@@ -135,7 +135,7 @@ class Router {
   }
 
   const Topology& topology_;
-  const Effort& effort_;
+  const WorkBudget& effort_;
   Load load_;
   std::vector<std::vector<LinkId>> into_, out_of_;
   std::vector<int> on_tree_;  // by rank: the last tree that it is on
@@ -145,12 +145,12 @@ class Router {
 }  // namespace
 
 std::optional<Routes> shortest_routes(const Topology& topology, const Collective& copies,
-                                      const Effort& effort) {
+                                      const WorkBudget& effort) {
   return Router(topology, effort).shortest(copies);
 }
 
 std::optional<Routes> balanced_routes(const Topology& topology, const Collective& copies,
-                                      const Effort& effort) {
+                                      const WorkBudget& effort) {
   return Router(topology, effort).balanced(copies);
 }
 

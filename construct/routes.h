@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "construct/effort.h"
+#include "construct/work_budget.h"
 #include "ir/collective.h"
 #include "ir/topology.h"
 
@@ -18,9 +18,9 @@ using Routes = std::vector<std::vector<LinkId>>;
 // Every destination at its distance, in hops, from the nearest rank that has the chunk. Of equally short
 // paths, the one that carries least so far, over ranks that get the chunk anyway. Nothing where a destination
 // cannot be reached, or when stopped.
-std::optional<Routes> shortest_routes(const Topology&, const Collective& copies, const Effort&);
+std::optional<Routes> shortest_routes(const Topology&, const Collective& copies, const WorkBudget&);
 
 // Paths may be longer where the short ones are full. Nothing as above.
-std::optional<Routes> balanced_routes(const Topology&, const Collective& copies, const Effort&);
+std::optional<Routes> balanced_routes(const Topology&, const Collective& copies, const WorkBudget&);
 
 }  // namespace chorale

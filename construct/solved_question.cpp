@@ -8,18 +8,19 @@
 namespace chorale {
 
 SolvedQuestion::SolvedQuestion(const Topology& asked_on, const Collective& asked)
-    : turned(has_copying_dual(asked)),
-      topology(turned ? reversed(asked_on) : asked_on),
-      collective(turned ? dual(asked) : asked) {}
+    : is_reversed(has_copying_dual(asked)),
+      topology(is_reversed ? reversed(asked_on) : asked_on),
+      collective(is_reversed ? dual(asked) : asked) {}
 
 Schedule SolvedQuestion::answer(Schedule of_solved) const {
-  return turned ? reversed(of_solved, true) : std::move(of_solved);
+  return is_reversed ? reversed(of_solved, true) : std::move(of_solved);
 }
 
 Point SolvedQuestion::point(Schedule of_solved, const Collective& asked,
                             const std::string& construction) const {
-  Point point{
-      .method = turned ? Method::Dual : Method::Direct, .construction = construction, .collective = asked};
+  Point point{.method = is_reversed ? Method::Dual : Method::Direct,
+              .construction = construction,
+              .collective = asked};
   point.schedule = answer(std::move(of_solved));
   point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
                 .rounds = total_rounds(point.schedule),

@@ -19,7 +19,7 @@ struct SolvedQuestion {
   Schedule answer(Schedule of_solved) const;  // for what was asked
   Point point(Schedule of_solved, const Collective& asked, const std::string& construction) const;
 
-  bool turned = false;
+  bool is_reversed = false;
   Topology topology = {};
   Collective collective = {};
 };

@@ -54,7 +54,7 @@ class Spreading {
   }
 
   // Nothing when stopped, or, unless it is made `anyhow`, when the effort is used up.
-  std::optional<Schedule> run(int width, Effort& effort, bool anyhow = false) {
+  std::optional<Schedule> run(int width, WorkBudget& effort, bool anyhow = false) {
     looked_at_ = 0;
     start();
     Schedule schedule;
@@ -192,7 +192,7 @@ class Spreading {
   // The best wish of every link competes; the winner's link sends its next. A rank counts as having a chunk
   // at once, so that no other rank sends it, but offers it on only after the step, so that nothing moves
   // twice in one.
-  Step fill(int width, const Effort& effort) {
+  Step fill(int width, const WorkBudget& effort) {
     using Candidate = std::pair<Wish, LinkId>;
     const auto later = [](const Candidate& a, const Candidate& b) {
       return std::tuple(a.first.key, a.first.chunk, a.second) >
@@ -267,7 +267,8 @@ class Spreading {
 // Widths 1, 2, 4, ... up to the first that takes no more steps than need be; then the narrowest such. A step
 // that is wider need not lead to fewer steps; where the bisection is misled by that, it misses a schedule and
 // makes no wrong one.
-void try_widths(Spreading& spreading, std::size_t fewest_steps, std::vector<Schedule>& best, Effort& effort) {
+void try_widths(Spreading& spreading, std::size_t fewest_steps, std::vector<Schedule>& best,
+                WorkBudget& effort) {
   struct Outcome {
     bool fewest = false;
     bool filled = false;  // some step to its width: a wider one may change something
@@ -311,7 +312,7 @@ void keep_undominated(std::vector<Schedule>& best, Schedule schedule) {
   best.insert(place, std::move(schedule));
 }
 
-std::vector<Schedule> spread(const Topology& topology, const Collective& copies, Effort& effort) {
+std::vector<Schedule> spread(const Topology& topology, const Collective& copies, WorkBudget& effort) {
   const std::optional<Routes> shortest = shortest_routes(topology, copies, effort);
   if (!shortest) return {};
   Spreading on_shortest(topology, copies, *shortest, Holders::OfRoute);

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "construct/effort.h"
+#include "construct/work_budget.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -14,7 +14,7 @@ namespace chorale {
 // steps as the farthest destination is hops away, which is the fewest. None where a destination cannot be
 // reached, or when stopped before the first one. The first is made whatever the effort left.
 // Requires a collective that does not combine, every chunk with a rank that has it, and no switches.
-std::vector<Schedule> spread(const Topology&, const Collective& copies, Effort&);
+std::vector<Schedule> spread(const Topology&, const Collective& copies, WorkBudget&);
 
 // Adds the schedule where none is as good, and removes those that are worse.
 void keep_undominated(std::vector<Schedule>&, Schedule);

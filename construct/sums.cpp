@@ -68,7 +68,7 @@ struct Places {
 
 class Planner {
  public:
-  Planner(const Topology& topology, const Effort& effort)
+  Planner(const Topology& topology, const WorkBudget& effort)
       : topology_(topology), effort_(effort), distances_(topology.ranks), reversed_(reversed(topology)) {
     for (const Link& link : topology.links) linked_.insert({link.src, link.dst});
   }
@@ -195,7 +195,7 @@ class Planner {
   }
 
   const Topology& topology_;
-  const Effort& effort_;
+  const WorkBudget& effort_;
   std::vector<std::vector<int>> distances_;  // by rank, where known: hops to every other
   Topology reversed_;
   std::set<std::pair<Rank, Rank>> linked_ = {};
@@ -229,7 +229,7 @@ SumPlan plan_for(TreeShape choice, const Collective& sums, const std::vector<con
 
 class Phases {
  public:
-  Phases(const Topology& topology, const Collective& sums, const SumPlan& plan, Effort& effort)
+  Phases(const Topology& topology, const Collective& sums, const SumPlan& plan, WorkBudget& effort)
       : topology_(topology), sums_(sums), plan_(plan), effort_(effort) {}
 
   std::vector<Schedule> run() {
@@ -377,12 +377,13 @@ class Phases {
   const Topology& topology_;
   const Collective& sums_;
   const SumPlan& plan_;
-  Effort& effort_;
+  WorkBudget& effort_;
 };
 
 }  // namespace
 
-std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, Effort& effort, int extra) {
+std::vector<Schedule> add_up(const Topology& topology, const Collective& sums, WorkBudget& effort,
+                             int extra) {
   Planner planner(topology, effort);
   std::vector<const Places*> places;
   for (const ChunkSpec& spec : sums.chunks) {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "construct/effort.h"
+#include "construct/work_budget.h"
 #include "ir/collective.h"
 #include "ir/schedule.h"
 #include "ir/topology.h"
@@ -15,6 +15,6 @@ namespace chorale {
 // before the first one. With `extra` >= 0 they are k-synchronous, for k = extra (construct/more_steps.h),
 // which leaves at least one, too. Requires a collective that combines, every chunk with a rank that has it,
 // and no switches.
-std::vector<Schedule> add_up(const Topology&, const Collective& sums, Effort&, int extra);
+std::vector<Schedule> add_up(const Topology&, const Collective& sums, WorkBudget&, int extra);
 
 }  // namespace chorale

@@ -124,7 +124,7 @@ long long TimedLoad::overflow() const {
   return sum;
 }
 
-bool TimedLoad::overfull(const TimedSends& sends) const {
+bool TimedLoad::overloaded(const TimedSends& sends) const {
   return std::ranges::any_of(sends, [&](const TimedSend& send) {
     return std::ranges::any_of(orbits_.shares(send.link), [&](const LinkOrbits::Share& share) {
       const Slot& slot = slots_[at(send.step, share.bin)];

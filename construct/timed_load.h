@@ -49,7 +49,7 @@ class TimedLoad {
   // The history of what was over is forgotten.
   void negotiate(std::vector<int> rounds);
   long long overflow() const;  // what is over, in all
-  bool overfull(const TimedSends&) const;
+  bool overloaded(const TimedSends&) const;
   // After an iteration: overloaded resources become more expensive, by the permanent and the present price.
   void raise();
   // From the step that can best spare a round to the one that lacks most.

@@ -5,7 +5,7 @@
 //    is replaced when a cheaper one is found. How wide steps are follows from the load. Of many chunks a tree
 //    stands for several.
 // 2. Whole chunks: each takes one of these trees.
-// 3. Repair: rounds are taken away where least is over then, and chunks in what is overfull negotiate; each
+// 3. Repair: rounds are taken away where least is over then, and chunks in what is overloaded negotiate; each
 //    takes the cheapest tree of its class or another one. More rounds at once as long as that succeeds.
 // Paths are first tried all at once, from nothing, in as many rounds as the bound: mostly they fit. Where a
 // group of symmetries carries each chunk to others, one of them stands for all, and each link for its orbit;
@@ -29,12 +29,12 @@
 #include <random>
 #include <utility>
 
-#include "construct/effort.h"
 #include "construct/jobs.h"
 #include "construct/link_orbits.h"
 #include "construct/spreading.h"
 #include "construct/timed_load.h"
 #include "construct/timed_tree.h"
+#include "construct/work_budget.h"
 #include "symmetry/digit_shifts.h"
 
 namespace chorale {
@@ -118,7 +118,7 @@ class Packing {
   }
 
   // `least`: rounds that no schedule is under.
-  Schedule pack(int steps, int least, Effort& effort) {
+  Schedule pack(int steps, int least, WorkBudget& effort) {
     steps_ = steps;
     effort_ = &effort;
     random_.seed(1);
@@ -264,7 +264,7 @@ class Packing {
       if (i % 4 == 3) load.move_round();
       shuffle(order);
       for (Tree* chunk : order) {
-        if (!chunk->sends.empty() && !load.overfull(chunk->sends) && random_() % kOthers != 0) continue;
+        if (!chunk->sends.empty() && !load.overloaded(chunk->sends) && random_() % kOthers != 0) continue;
         if (oracle_.work() - begun > most_work || !effort_->affords(1)) return false;
         load.add(chunk->sends, -1);
         if (!chunk->sends.empty()) choose(*chunk, load);
@@ -297,7 +297,7 @@ class Packing {
   void regrow(Tree& tree, const TimedLoad& load) {
     const ChunkClass& chunks = classes_[tree.of];
     const long long before = oracle_.work();
-    double least = tree.sends.empty() ? TimedTree::kDearest : load.price(tree.sends);
+    double least = tree.sends.empty() ? TimedTree::kInfinitePrice : load.price(tree.sends);
     const int tries = collective_.combining && tree.sends.empty() ? kRootsTried : 1;
     for (int i = 0; i < tries || tree.sends.empty(); ++i) {
       sends_.clear();
@@ -376,7 +376,7 @@ class Packing {
 
   // Of one number of steps.
   int steps_ = 0;
-  Effort* effort_ = nullptr;
+  WorkBudget* effort_ = nullptr;
   std::vector<std::vector<TimedSends>> fractions_ = {};  // by class
   std::vector<Tree> chunks_ = {};                        // by class and number
   std::mt19937 random_{};
@@ -404,7 +404,7 @@ std::vector<Schedule> timed_packing(const Topology& topology, const Collective& 
     const std::optional<int> hops_needed = packing.fewest_steps();
     if (!hops_needed) return {};
     const int fewest = *hops_needed;
-    Effort effort(kMostWork, stop);
+    WorkBudget effort(kMostWork, stop);
     for (int steps = fewest; steps <= kTimesFewest * fewest + kMoreSteps && packing.is_quick(steps);
          steps += steps / kPartMoreSteps + 1) {
       if (!effort.affords(1)) break;

@@ -27,7 +27,7 @@ std::optional<double> TimedTree::grow(const Question& question, const TimedLoad&
   tilt_.clear();
   for (int layer = 0; layer < layers_; ++layer) tilt_.push_back(1 + question.tilt * layer);
   const auto places = static_cast<std::size_t>(layers_ + 1) * ranks_;
-  cost_.assign(places, kDearest);
+  cost_.assign(places, kInfinitePrice);
   by_.assign(places, {});
   reached_.assign(ranks_, false);
   offers_.clear();

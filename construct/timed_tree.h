@@ -20,7 +20,7 @@ namespace chorale {
 // one that it had is given up, or a contribution would be counted twice.
 class TimedTree {
  public:
-  static constexpr double kDearest = std::numeric_limits<double>::infinity();
+  static constexpr double kInfinitePrice = std::numeric_limits<double>::infinity();
 
   explicit TimedTree(const Topology& topology)
       : ranks_(topology.ranks), forwards_(topology, false), backwards_(topology, true) {}

@@ -11,8 +11,8 @@
 #include "bounds/cuts.h"
 #include "bounds/demand.h"
 #include "construct/families.h"
-#include "construct/guarded_growth.h"
 #include "construct/local_growth.h"
+#include "construct/oracle_growth.h"
 #include "construct/spreading.h"
 #include "symmetry/digit_shifts.h"
 #include "symmetry/orbits.h"
@@ -29,9 +29,9 @@ constexpr double kMostGuarded = 8e6;
 constexpr double kMostTargets = 500'000;
 constexpr int kMostTried = 8;
 
-bool few_entries(const Ground& ground) {
-  for (std::size_t i = 0; i < ground.representatives().size(); ++i)
-    if (ground.entries(static_cast<int>(i)).size() > kMostEntries) return false;
+bool few_entries(const QuotientInstance& quotient) {
+  for (std::size_t i = 0; i < quotient.representatives().size(); ++i)
+    if (quotient.entries(static_cast<int>(i)).size() > kMostEntries) return false;
   return true;
 }
 
@@ -43,43 +43,44 @@ std::vector<std::vector<Rank>> group_for(const Topology& topology, const Collect
 }
 
 // Ranks between which chunks need not pass the cut, nor one that the group makes of it.
-std::vector<int> blocks_of(const Ground& ground, const Prices& cut) {
-  const Topology& topology = ground.topology();
+std::vector<int> blocks_of(const QuotientInstance& quotient, const Prices& cut) {
+  const Topology& topology = quotient.topology();
   std::vector<bool> dear(topology.links.size(), false);  // by link into a representative
   for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
-    if (cut.links[l] > 0) dear[ground.entering(l)] = true;
+    if (cut.links[l] > 0) dear[quotient.entering(l)] = true;
   for (std::size_t z = 0; z < topology.limits.size(); ++z)
     if (cut.limits[z] > 0)
-      for (LinkId l : topology.limits[z].links) dear[ground.entering(l)] = true;
+      for (LinkId l : topology.limits[z].links) dear[quotient.entering(l)] = true;
   Orbits blocks(topology.ranks);
   for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
-    if (!dear[ground.entering(l)]) blocks.join(topology.links[l].src, topology.links[l].dst);
+    if (!dear[quotient.entering(l)]) blocks.join(topology.links[l].src, topology.links[l].dst);
   return blocks.representatives();
 }
 
 }  // namespace
 
 std::vector<Schedule> grow_trees(const Topology& topology, const Collective& collective,
-                                 const std::atomic<bool>* stop, long long most_looks) {
+                                 const std::atomic<bool>* stop, long long most_relaxations) {
   if (!copies_to_all(topology, collective)) return {};
   const std::optional<PriceBound> cut = tightest_cut(topology, wanted_classes(collective));
   if (!cut) return {};
-  const Ground ground(topology, collective, group_for(topology, collective));
-  if (!few_entries(ground)) return {};
-  const int rounds = std::max(rounds_shown(*cut), ground.farthest());
+  const QuotientInstance quotient(topology, collective, group_for(topology, collective));
+  if (!few_entries(quotient)) return {};
+  const int rounds = std::max(rounds_shown(*cut), quotient.farthest());
   std::vector<Schedule> schedules;
-  if (ground.is_separate())
-    if (std::optional<Schedule> grown = grow_locally(ground, rounds, 1, stop))
+  if (quotient.is_separate())
+    if (std::optional<Schedule> grown = grow_locally(quotient, rounds, 1, stop))
       keep_undominated(schedules, std::move(*grown));
-  const double looks = static_cast<double>(ground.chunks()) * ground.ranks();
-  if (looks * static_cast<double>(ground.representatives().size()) > kMostGuarded) return schedules;
-  const std::vector<int> block = blocks_of(ground, cut->prices.front());
+  const double relaxations = static_cast<double>(quotient.chunks()) * quotient.ranks();
+  if (relaxations * static_cast<double>(quotient.representatives().size()) > kMostGuarded) return schedules;
+  const std::vector<int> block = blocks_of(quotient, cut->prices.front());
   // More rounds, for fewer steps: one more, then more and more.
-  Effort effort(most_looks, stop);
-  int targets = std::clamp(static_cast<int>(kMostTargets / looks), 1, kMostTried);
+  WorkBudget effort(most_relaxations, stop);
+  int targets = std::clamp(static_cast<int>(kMostTargets / relaxations), 1, kMostTried);
   for (int more = 0; targets > 0; more += more / 2 + 1, --targets) {
-    if (!schedules.empty() && static_cast<int>(schedules.front().steps.size()) == ground.farthest()) break;
-    std::optional<Schedule> grown = grow_guarded(ground, rounds + more, 2 * rounds + more, block, 1, effort);
+    if (!schedules.empty() && static_cast<int>(schedules.front().steps.size()) == quotient.farthest()) break;
+    std::optional<Schedule> grown =
+        grow_with_oracle(quotient, rounds + more, 2 * rounds + more, block, 1, effort);
     if (grown)
       keep_undominated(schedules, std::move(*grown));
     else if (more > 0)

@@ -107,7 +107,7 @@ class PairReader {
   }
 
   MeasuredPair on_its_way(Rank src, Rank dst) const {
-    const std::vector<LinkId> way = message_way(topology_, src, dst);
+    const std::vector<LinkId> way = message_route(topology_, src, dst);
     if (way.empty())
       fail(fmt::format("nothing leads {} but over other ranks", name_), "name two ranks that are joined");
     MeasuredPair pair;
@@ -218,7 +218,7 @@ std::vector<LinkClass> link_classes(const Topology& topology) {
   return classes;
 }
 
-std::vector<LinkId> message_way(const Topology& topology, Rank src, Rank dst) {
+std::vector<LinkId> message_route(const Topology& topology, Rank src, Rank dst) {
   return ways_from(topology, src)[dst];
 }
 
@@ -262,7 +262,7 @@ std::vector<Crowd> crowds_to_measure(const Topology& topology) {
     Crowd crowd{.name = fmt::format("every rank to the one {} after it", distance)};
     for (Rank src = 0; src < topology.ranks; ++src)
       if (const Rank dst = (src + distance) % topology.ranks;
-          dst != src && !message_way(topology, src, dst).empty())
+          dst != src && !message_route(topology, src, dst).empty())
         crowd.messages.push_back({src, dst, 1});
     if (!crowd.messages.empty()) crowds.push_back(std::move(crowd));
   }
@@ -273,7 +273,7 @@ CrowdRate predicted(const Topology& topology, const Crowd& crowd) {
   const std::vector<int> class_of = class_of_links(topology, link_classes(topology));
   std::vector<double> bytes(topology.links.size());
   for (const RankMessage& message : crowd.messages)
-    for (const LinkId l : message_way(topology, message.src, message.dst))
+    for (const LinkId l : message_route(topology, message.src, message.dst))
       bytes[l] += static_cast<double>(message.bytes);
   CrowdRate rate;
   const auto at_least = [&](double us, LinkId l) {

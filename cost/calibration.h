@@ -30,7 +30,7 @@ std::vector<LinkClass> link_classes(const Topology&);
 
 // The path of a message, through switches only: the one of fewest links, of these the widest (bandwidth /
 // beta at its narrowest link). Empty: there is none.
-std::vector<LinkId> message_way(const Topology&, Rank src, Rank dst);
+std::vector<LinkId> message_route(const Topology&, Rank src, Rank dst);
 
 // Pairs such that each class of links that is on a path is on the paths of up to `most` of them, spread over
 // the machine, the shortest paths first. Sorted, each once.

@@ -74,7 +74,7 @@ GroupTraffic turned(const std::vector<int>& sizes) {
   return traffic;
 }
 
-GroupTraffic both_ways(const GroupTraffic& traffic) {
+GroupTraffic bidirectional(const GroupTraffic& traffic) {
   GroupTraffic result;
   for (const LevelTraffic& level : traffic) {
     LevelTraffic half = silent(static_cast<int>(level.all_out.size()));
@@ -163,7 +163,7 @@ double LevelTraffic::crossing_in() const {
 }
 
 int count(const Cycles& cycles, const std::vector<int>& sizes) {
-  int result = cycles.both_ways ? 2 : 1;
+  int result = cycles.bidirectional ? 2 : 1;
   if (cycles.turned)
     for (std::size_t i = 1; i < sizes.size(); ++i) result *= sizes[i];
   return result;
@@ -171,7 +171,7 @@ int count(const Cycles& cycles, const std::vector<int>& sizes) {
 
 GroupTraffic cycle_traffic(const std::vector<int>& sizes, const Cycles& cycles) {
   const GroupTraffic one_way = cycles.turned ? turned(sizes) : in_order(sizes, true);
-  return cycles.both_ways ? both_ways(one_way) : one_way;
+  return cycles.bidirectional ? bidirectional(one_way) : one_way;
 }
 
 GroupTraffic chain_traffic(const std::vector<int>& sizes) {

@@ -35,7 +35,7 @@ struct Cycles {
   // As many as a child of the outermost level has devices: inside of it, the digits of each level begin at
   // another one, so every device is once the last and once the first.
   bool turned = false;
-  bool both_ways = false;  // and each of them backwards, too
+  bool bidirectional = false;  // and each of them backwards, too
   bool operator==(const Cycles&) const = default;
   auto operator<=>(const Cycles&) const = default;
 };

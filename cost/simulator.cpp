@@ -300,7 +300,7 @@ Simulator::Simulator(const Hierarchy& hierarchy, std::vector<LevelSplit> splits)
 }
 
 // The first of all possibilities does not have a time yet. Of equal times the one with fewer rings stays.
-void Simulator::take_faster(Way& so_far, const Pattern& pattern, double share, int rings,
+void Simulator::take_faster(Choice& so_far, const Pattern& pattern, double share, int rings,
                             const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
   const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, pattern), share);
   const double us = so_far.time.latency_us + busiest.us;
@@ -319,7 +319,8 @@ std::vector<Simulator::Pattern> Simulator::rings(const std::vector<bool>& joined
   const bool nested = joined_sizes(splits_, joined).size() > 1;
   std::vector<Pattern> result = {{one, {}}};
   for (const Cycles& cycles : {Cycles{true, false}, Cycles{false, true}, Cycles{true, true}})
-    if ((nested || !cycles.turned) && (linked || !cycles.both_ways)) result.push_back({Shape::Cycle, cycles});
+    if ((nested || !cycles.turned) && (linked || !cycles.bidirectional))
+      result.push_back({Shape::Cycle, cycles});
   return result;
 }
 
@@ -342,8 +343,8 @@ const GroupTraffic& Simulator::traffic(const std::vector<bool>& joined, const Pa
   return at->second = tree_traffic(sizes, outer, pairs, pattern.cycles.turned);
 }
 
-Simulator::Way Simulator::ring(Operation operation, const std::vector<bool>& joined,
-                               const std::vector<GroupLoad>& groups) const {
+Simulator::Choice Simulator::ring(Operation operation, const std::vector<bool>& joined,
+                                  const std::vector<GroupLoad>& groups) const {
   const std::vector<int> sizes = joined_sizes(splits_, joined);
   double n = 1;
   for (int size : sizes) n *= size;
@@ -371,7 +372,7 @@ Simulator::Way Simulator::ring(Operation operation, const std::vector<bool>& joi
     case Operation::Broadcast:
       break;
   }
-  Way result;
+  Choice result;
   bool outermost = true;
   double chains = 1;
   for (std::size_t j = 0; j < splits_.size(); ++j) {
@@ -392,7 +393,8 @@ Simulator::Way Simulator::ring(Operation operation, const std::vector<bool>& joi
   return result;
 }
 
-Simulator::Way Simulator::tree(const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
+Simulator::Choice Simulator::tree(const std::vector<bool>& joined,
+                                  const std::vector<GroupLoad>& groups) const {
   int outer = 0;
   unsigned nodes = 1;
   // Up and down: along the chains inside a node, and between nodes over as many hops as the tree is high,
@@ -410,7 +412,7 @@ Simulator::Way Simulator::tree(const std::vector<bool>& joined, const std::vecto
       chains *= size;
     }
   }
-  Way result;
+  Choice result;
   result.time.latency_us = 2 * (chain_us + hop_us * static_cast<double>(std::bit_width(nodes - 1)));
   // Inside of one node there is nothing to leave.
   for (int turned = 0; turned < (outer > 0 && chains > 1 ? 2 : 1); ++turned) {
@@ -420,14 +422,14 @@ Simulator::Way Simulator::tree(const std::vector<bool>& joined, const std::vecto
   return result;
 }
 
-Simulator::Way Simulator::best_way(Goal goal, const std::vector<bool>& joined,
-                                   const std::vector<GroupLoad>& groups) const {
+Simulator::Choice Simulator::best_choice(Goal goal, const std::vector<bool>& joined,
+                                         const std::vector<GroupLoad>& groups) const {
   assert(goal == Goal::AllToAll || goal == Goal::Shift);
   double n = 1;
   for (int size : joined_sizes(splits_, joined)) n *= size;
   const bool all = goal == Goal::AllToAll;
   // Messages do not wait for each other, so the slowest counts once.
-  Way result;
+  Choice result;
   for (std::size_t j = 0; j < splits_.size(); ++j)
     if (joined[j])
       result.time.latency_us = std::max(result.time.latency_us, hierarchy_.levels[j].link.latency_us);
@@ -435,27 +437,27 @@ Simulator::Way Simulator::best_way(Goal goal, const std::vector<bool>& joined,
   return result;
 }
 
-Simulator::Way Simulator::best_way(Operation operation, const std::vector<bool>& joined,
-                                   const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
+Simulator::Choice Simulator::best_choice(Operation operation, const std::vector<bool>& joined,
+                                         const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
   if (operation != Operation::AllReduce || algorithm == Algorithm::Ring)
     return ring(operation, joined, groups);
-  Way by_tree = tree(joined, groups);
+  Choice by_tree = tree(joined, groups);
   if (algorithm == Algorithm::Tree) return by_tree;
-  Way by_ring = ring(operation, joined, groups);
+  Choice by_ring = ring(operation, joined, groups);
   return by_tree.time.us < by_ring.time.us ? by_tree : by_ring;
 }
 
 StepTime Simulator::time(Goal goal, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups) const {
-  return best_way(goal, joined, groups).time;
+  return best_choice(goal, joined, groups).time;
 }
 
 StepTime Simulator::time(Operation operation, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
-  return best_way(operation, joined, groups, algorithm).time;
+  return best_choice(operation, joined, groups, algorithm).time;
 }
 
-StepLoad Simulator::load(const Way& way, const std::vector<bool>& joined,
+StepLoad Simulator::load(const Choice& way, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups) const {
   StepLoad result{.latency_us = way.time.latency_us, .sending_us = way.time.us - way.time.latency_us};
   busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, way.pattern), way.share, &result.paths);
@@ -464,12 +466,12 @@ StepLoad Simulator::load(const Way& way, const std::vector<bool>& joined,
 
 StepLoad Simulator::load(Operation operation, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
-  return load(best_way(operation, joined, groups, algorithm), joined, groups);
+  return load(best_choice(operation, joined, groups, algorithm), joined, groups);
 }
 
 StepLoad Simulator::load(Goal goal, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups) const {
-  return load(best_way(goal, joined, groups), joined, groups);
+  return load(best_choice(goal, joined, groups), joined, groups);
 }
 
 }  // namespace chorale

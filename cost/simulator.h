@@ -85,14 +85,14 @@ class Simulator {
   StepLoad load(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
  private:
-  struct Way;  // of doing it
-  Way best_way(StrategyInstruction::Operation, const std::vector<bool>& joined, const std::vector<GroupLoad>&,
-               Algorithm) const;
-  Way best_way(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
-  Way ring(StrategyInstruction::Operation, const std::vector<bool>& joined,
-           const std::vector<GroupLoad>&) const;
-  Way tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
-  StepLoad load(const Way&, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+  struct Choice;  // of doing it
+  Choice best_choice(StrategyInstruction::Operation, const std::vector<bool>& joined,
+                     const std::vector<GroupLoad>&, Algorithm) const;
+  Choice best_choice(Goal, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+  Choice ring(StrategyInstruction::Operation, const std::vector<bool>& joined,
+              const std::vector<GroupLoad>&) const;
+  Choice tree(const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
+  StepLoad load(const Choice&, const std::vector<bool>& joined, const std::vector<GroupLoad>&) const;
 
   enum class Shape { Cycle, Chain, ChainBack, Tree, AllToAll };
   struct Pattern {
@@ -102,12 +102,12 @@ class Simulator {
   };
   std::vector<Pattern> rings(const std::vector<bool>& joined,
                              Shape one) const;  // to choose from, first a single one
-  struct Way {
+  struct Choice {
     StepTime time = {.rings = 0};
     Pattern pattern = {};
     double share = 1;  // of a device's bytes, on an edge of weight 1
   };
-  void take_faster(Way& so_far, const Pattern&, double share, int rings, const std::vector<bool>& joined,
+  void take_faster(Choice& so_far, const Pattern&, double share, int rings, const std::vector<bool>& joined,
                    const std::vector<GroupLoad>&) const;
   const GroupTraffic& traffic(const std::vector<bool>& joined, const Pattern&) const;
 

@@ -57,10 +57,11 @@ void add_blocks(Collective& collective, CollectiveKind kind, const std::vector<R
                 const std::function<int(int, int)>& chunks) {
   const CollectiveRow& row = row_of(kind);
   const int n = static_cast<int>(group.size());
-  const int sources = row.before == Who::Each ? n : 1, destinations = row.after == Who::Each ? n : 1;
+  const int sources = row.before == Participants::Each ? n : 1,
+            destinations = row.after == Participants::Each ? n : 1;
   const RankSet all = group;
-  const auto ranks_of = [&](Who who, int each) {
-    return who == Who::All ? all : RankSet{group[who == Who::Root ? root : each]};
+  const auto ranks_of = [&](Participants who, int each) {
+    return who == Participants::All ? all : RankSet{group[who == Participants::Root ? root : each]};
   };
   const bool side_by_side = output_blocks(kind, n) > 1;
   std::vector<int> output(destinations, 0);

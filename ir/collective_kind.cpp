@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<CollectiveRow, 10> table() {
   using enum CollectiveKind;
-  using enum Who;
+  using enum Participants;
   constexpr std::string_view vector = "the whole vector", to_one = "what one rank sends to one other";
   return {{
       {Broadcast, "broadcast", "", vector, Root, All, Reduce},
@@ -112,19 +112,19 @@ const std::vector<std::string>& counted_names() {
 }
 
 bool is_rooted(CollectiveKind kind) {
-  return row_of(kind).before == Who::Root || row_of(kind).after == Who::Root;
+  return row_of(kind).before == Participants::Root || row_of(kind).after == Participants::Root;
 }
 
 bool is_combining(CollectiveKind kind) {
-  return row_of(kind).before == Who::All;
+  return row_of(kind).before == Participants::All;
 }
 
 int input_blocks(CollectiveKind kind, int ranks) {
-  return buffers_of(kind).after == Who::Each ? ranks : 1;
+  return buffers_of(kind).after == Participants::Each ? ranks : 1;
 }
 
 int output_blocks(CollectiveKind kind, int ranks) {
-  return buffers_of(kind).before == Who::Each ? ranks : 1;
+  return buffers_of(kind).before == Participants::Each ? ranks : 1;
 }
 
 int blocks_of(CollectiveKind kind, int ranks) {

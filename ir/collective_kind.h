@@ -31,7 +31,7 @@ enum class CollectiveKind {
   Custom,             // its chunks are listed in a file
 };
 
-enum class Who { Root, Each, All, Listed };
+enum class Participants { Root, Each, All, Listed };
 
 struct CollectiveRow {
   CollectiveKind kind = CollectiveKind::Custom;
@@ -39,8 +39,8 @@ struct CollectiveRow {
   std::string_view counted =
       {};  // with a count of chunks for each rank, or pair: "allgatherv"; "": it has none
   std::string_view block = {};  // what a block is, to people
-  Who before = Who::Listed;
-  Who after = Who::Listed;
+  Participants before = Participants::Listed;
+  Participants after = Participants::Listed;
   // With reversed data flow, and copies for sums or sums for copies; Custom if that kind does not exist.
   CollectiveKind dual = CollectiveKind::Custom;
   CollectiveKind result = kind;  // what it is to its caller: AllReduce of AllReduceByGather, else itself

@@ -24,8 +24,8 @@ int count_of(const GroupQuestion& asked, std::size_t group, int s, int d) {
   if (asked.counts.empty()) return 1;
   const std::vector<int>& counts = asked.counts[group];
   const CollectiveRow& row = row_of(asked.kind);
-  if (row.before != Who::Each) return counts[d];
-  return row.after == Who::Each ? counts[s * asked.groups[group].size() + d] : counts[s];
+  if (row.before != Participants::Each) return counts[d];
+  return row.after == Participants::Each ? counts[s * asked.groups[group].size() + d] : counts[s];
 }
 
 std::string name_of(const GroupQuestion& asked, int ranks) {
@@ -51,12 +51,13 @@ void require_room(const GroupQuestion& asked) {
   const CollectiveRow& row = row_of(asked.kind);
   for (std::size_t g = 0; g < asked.groups.size(); ++g) {
     const double n = static_cast<double>(asked.groups[g].size());
-    double of_group = (row.before == Who::Each ? n : 1) * (row.after == Who::Each ? n : 1);
+    double of_group = (row.before == Participants::Each ? n : 1) * (row.after == Participants::Each ? n : 1);
     if (!asked.counts.empty())
       of_group = std::accumulate(asked.counts[g].begin(), asked.counts[g].end(), 0.0);
     chunks += of_group;
     members += n;
-    for (const Who who : {row.before, row.after}) named += of_group * (who == Who::All ? n : 1);
+    for (const Participants who : {row.before, row.after})
+      named += of_group * (who == Participants::All ? n : 1);
   }
   if (chunks == 0) throw InputError("--counts", "are all 0: nothing is sent", "give a rank some");
   if (chunks > kMostGroupChunks || bytes_of(chunks, members, named) > kMostCollectiveBytes)

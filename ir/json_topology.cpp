@@ -139,7 +139,7 @@ Topology read_graph(const JsonReader& json) {
   return topology;
 }
 
-// Form only: whether the links match their paths is checked by semantics/verify_ways.h.
+// Form only: whether the links match their paths is checked by semantics/verify_routes.h.
 Underlay read_underlay(const JsonReader& json, const Topology& above) {
   for (const char* key : {"underlay", "ways"})
     if (json["underlay"].has(key))
@@ -155,7 +155,7 @@ Underlay read_underlay(const JsonReader& json, const Topology& above) {
       .switches = machine.switches, .links = std::move(machine.links), .limits = std::move(machine.limits)};
   const JsonReader ways = json["ways"];
   for (std::size_t i = 0; i < ways.size(kMostLinks); ++i) {
-    std::vector<LinkId>& way = underlay.ways.emplace_back();
+    std::vector<LinkId>& way = underlay.routes.emplace_back();
     const JsonReader links = ways.at(i);
     for (std::size_t k = 0; k < links.size(kMostRanks); ++k)
       way.push_back(links.at(k).integer(0, static_cast<int>(underlay.links.size()) - 1));
@@ -179,7 +179,7 @@ std::string write_topology(const Topology& topology, const std::string& indent) 
   std::string text = "{\n" + inner + write_members(topology, GraphFields{{{}, inner}});
   if (topology.underlay) {
     std::vector<std::string> ways;
-    for (const std::vector<LinkId>& way : topology.underlay->ways) ways.push_back(list(way));
+    for (const std::vector<LinkId>& way : topology.underlay->routes) ways.push_back(list(way));
     text += fmt::format(",\n{0}\"underlay\": {1},\n{0}\"ways\": {2}", inner,
                         write_topology(with_switches(topology), inner), lines(ways, inner));
   }

@@ -39,7 +39,7 @@ Topology reversed(const Topology& topology) {
   for (Abilities& of_switch : result.abilities) std::swap(of_switch.multicast, of_switch.reduce);
   if (!result.underlay) return result;
   for (Link& link : result.underlay->links) std::swap(link.src, link.dst);
-  for (std::vector<LinkId>& way : result.underlay->ways) std::ranges::reverse(way);
+  for (std::vector<LinkId>& way : result.underlay->routes) std::ranges::reverse(way);
   return result;
 }
 

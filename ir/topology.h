@@ -62,7 +62,7 @@ struct Underlay {
   int switches = 0;
   std::vector<Link> links = {};  // between ranks and switches
   std::vector<SharedLimit> limits = {};
-  std::vector<std::vector<LinkId>> ways = {};  // by link of the topology: the links here that it goes over
+  std::vector<std::vector<LinkId>> routes = {};  // by link of the topology: the links here that it goes over
   bool operator==(const Underlay&) const = default;
 };
 

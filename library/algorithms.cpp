@@ -28,7 +28,7 @@
 #include "ir/words.h"
 #include "library/question.h"
 #include "semantics/verified.h"
-#include "semantics/verify_ways.h"
+#include "semantics/verify_routes.h"
 
 namespace chorale {
 namespace {
@@ -65,7 +65,7 @@ bool is_library(const std::string& file) {
 
 // Results of files and of libraries are verified: does the point do what was requested?
 Verification<Schedule> verified(const Result& result, const Point& point) {
-  if (std::vector<Fault> faults = way_faults(result.topology, 1); !faults.empty())
+  if (std::vector<Fault> faults = route_faults(result.topology, 1); !faults.empty())
     return {.fault = std::move(faults.front())};
   const Collective& asked = result.collective;
   if (std::string why = excess(asked, asked.kind, point.cost.chunks); !why.empty())
@@ -108,9 +108,9 @@ std::string name_of(const CollectiveCall& call) {
 }
 
 // "4 + 2 on 2 hosts"
-std::string in_words(const std::vector<Seat>& group) {
+std::string in_words(const std::vector<RankLocation>& group) {
   std::map<int, int> ranks;
-  for (const Seat& seat : group) ++ranks[seat.host];
+  for (const RankLocation& location : group) ++ranks[location.host];
   std::vector<int> counts;
   for (const auto& [host, count] : ranks) counts.push_back(count);
   return fmt::format("{} on {}", fmt::join(counts, " + "), counted(std::ssize(counts), "host"));
@@ -260,11 +260,11 @@ void Algorithms::add(Algorithms other) {
 // The renumbering of its ranks that makes its root that of the call; nullopt: no symmetry carries its root
 // there.
 std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const CollectiveCall& call,
-                                                   std::vector<Rank> seats) const {
+                                                   std::vector<Rank> mapping) const {
   const Result& result = loaded.result;
-  const auto called = [&](Rank n) { return seats.empty() ? n : seats[n]; };
+  const auto called = [&](Rank n) { return mapping.empty() ? n : mapping[n]; };
   const Rank root = result.collective.root;
-  if (!is_rooted(call.collective) || called(root) == call.root) return seats;
+  if (!is_rooted(call.collective) || called(root) == call.root) return mapping;
   if (loaded.symmetries.empty()) loaded.symmetries = carrying(result.topology, root);
   for (const std::vector<Rank>& symmetry : loaded.symmetries) {
     if (symmetry.empty() || called(symmetry[root]) != call.root) continue;
@@ -277,26 +277,27 @@ std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const Collect
 
 // Algorithms whose hosts match those of the group, or, if there are none, those whose hosts are not known.
 std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& call,
-                                                          const std::vector<Seat>& group, std::string& why) {
+                                                          const std::vector<RankLocation>& group,
+                                                          std::string& why) {
   std::vector<Candidate> known, unknown;
   bool other_hosts = false, other_root = false;
   for (const std::unique_ptr<Loaded>& each : loaded_) {
     if (!has_point_for(each->result, each->counts, call)) continue;
     const bool is_known = !each->hosts.empty() && !group.empty();
-    std::optional<std::vector<Rank>> seats;
-    if (!is_known) seats.emplace();
+    std::optional<std::vector<Rank>> mapping;
+    if (!is_known) mapping.emplace();
     for (const std::vector<int>& hosts : each->hosts)
-      if (is_known && !seats) seats = seated(hosts, group);
-    other_hosts = other_hosts || !seats;
-    if (!seats) continue;
-    if (std::ranges::is_sorted(*seats)) seats->clear();  // the identity
+      if (is_known && !mapping) mapping = rank_mapping(hosts, group);
+    other_hosts = other_hosts || !mapping;
+    if (!mapping) continue;
+    if (std::ranges::is_sorted(*mapping)) mapping->clear();  // the identity
     // Counts are of ranks as they are numbered.
-    if (!seats->empty() && !call.counts.empty()) {
+    if (!mapping->empty() && !call.counts.empty()) {
       other_hosts = true;
       continue;
     }
-    if (!seats->empty() && !keeps_tree(each->result.collective, *seats)) continue;
-    auto ranks = names(*each, call, *std::move(seats));
+    if (!mapping->empty() && !keeps_tree(each->result.collective, *mapping)) continue;
+    auto ranks = names(*each, call, *std::move(mapping));
     other_root = other_root || !ranks;
     if (ranks) (is_known ? known : unknown).push_back({.loaded = each.get(), .ranks = *std::move(ranks)});
   }
@@ -318,7 +319,7 @@ bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
   return false;
 }
 
-const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std::vector<Seat>& group,
+const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std::vector<RankLocation>& group,
                                           const Lowering& lowered, std::string& why) {
   std::pair key{call, group};
   if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;

@@ -16,7 +16,7 @@
 #include "ir/program.h"
 #include "ir/verified.h"
 #include "library/answers.h"
-#include "library/seats.h"
+#include "library/rank_mapping.h"
 #include "library/select.h"
 #include "semantics/verified.h"
 
@@ -63,8 +63,8 @@ class Algorithms {
   // `group`, if it is not empty, has the host of each rank: an algorithm whose hosts are known must match
   // them, and if one does, those whose hosts are not known are not used. The latter take ranks as they are
   // numbered. The root may be another if a symmetry of the machine carries the algorithm's root to it.
-  const LoadedAlgorithm* choose(const CollectiveCall&, const std::vector<Seat>& group, const Lowering&,
-                                std::string& why);
+  const LoadedAlgorithm* choose(const CollectiveCall&, const std::vector<RankLocation>& group,
+                                const Lowering&, std::string& why);
 
  private:
   // A result, its points, and what it is known of it.
@@ -92,15 +92,16 @@ class Algorithms {
   void read(const std::string& file);
   void read_library(const std::string& file);
   void keep(std::vector<std::unique_ptr<Loaded>>);
-  std::vector<Candidate> candidates(const CollectiveCall&, const std::vector<Seat>& group, std::string& why);
-  std::optional<std::vector<Rank>> names(Loaded&, const CollectiveCall&, std::vector<Rank> seats) const;
+  std::vector<Candidate> candidates(const CollectiveCall&, const std::vector<RankLocation>& group,
+                                    std::string& why);
+  std::optional<std::vector<Rank>> names(Loaded&, const CollectiveCall&, std::vector<Rank> mapping) const;
 
   std::string over_ = {};
   bool fixed_order_ = false;
   std::map<int, SumOrder> trees_ = {};  // by ranks, where orders are fixed
   std::vector<std::unique_ptr<Loaded>> loaded_ = {};
   // Programs make the same calls again.
-  std::map<std::pair<CollectiveCall, std::vector<Seat>>, const LoadedAlgorithm*> chosen_ = {};
+  std::map<std::pair<CollectiveCall, std::vector<RankLocation>>, const LoadedAlgorithm*> chosen_ = {};
   int size_ = 0;  // of all results
   std::vector<std::string> complaints_ = {};
   std::uint64_t fingerprint_ = 0xcbf29ce484222325u;

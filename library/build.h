@@ -14,8 +14,8 @@ namespace chorale {
 // Has a library's file for itself, one call at a time.
 class Keeper {
  public:
-  Keeper(AnswerFile& file, const Taker& taker, const Judges& judges)
-      : file_(file), taker_(taker), judges_(judges) {}
+  Keeper(AnswerFile& file, const Taker& taker, const Verifiers& verifiers)
+      : file_(file), taker_(taker), verifiers_(verifiers) {}
 
   // Is there an answer? Then it has the question's places and predicted times afterwards.
   bool has(const LibraryQuestion&);
@@ -28,7 +28,7 @@ class Keeper {
 
   AnswerFile& file_;
   const Taker& taker_;
-  const Judges& judges_;
+  const Verifiers& verifiers_;
 };
 
 // The outcome of the search of a question: its result, or the reason why there is none, in words.

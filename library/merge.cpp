@@ -61,18 +61,19 @@ void require_agreement(const std::vector<Found>& found, const Found& best,
 }
 
 // The result, with the numbers of the best answer.
-Result renumbered_as(const Found& found, const Found& best, const Judges& judges, const std::string& where) {
+Result renumbered_as(const Found& found, const Found& best, const Verifiers& verifiers,
+                     const std::string& where) {
   const Renumbering by = compose(renumbering_from_json(found.stored.numbering, where),
                                  inverse(renumbering_from_json(best.stored.numbering, where)));
   if (by == no_renumbering(best.result.topology)) return found.result;
-  return judges.refereed(found.result, by, best.result.topology, where);
+  return verifiers.verified_renumbering(found.result, by, best.result.topology, where);
 }
 
 // Adds what the other one has beyond this one, of the same machine. Returns whether there was anything.
-bool join(Result& result, const Result& other, const Judges& judges) {
+bool join(Result& result, const Result& other, const Verifiers& verifiers) {
   bool more = false;
   for (const Claim& claim : other.claims) {
-    if (!judges.says_more(result.claims, claim)) continue;
+    if (!verifiers.excludes_more(result.claims, claim)) continue;
     result.claims.push_back(claim);
     more = true;
   }
@@ -91,19 +92,19 @@ bool join(Result& result, const Result& other, const Judges& judges) {
 
 // The best one with the additions of the others, marked anew; nullopt: there are none.
 std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
-                             const std::vector<std::string>& files, const Judges& judges) {
+                             const std::vector<std::string>& files, const Verifiers& verifiers) {
   if (best.result.complete) return {};
   Result all = best.result;
   bool more = false;
   for (const Found& each : found)
     if (&each != &best) {
-      const Result other = renumbered_as(each, best, judges, files[each.file] + ": an answer");
-      if (!join(all, other, judges)) continue;
+      const Result other = renumbered_as(each, best, verifiers, files[each.file] + ": an answer");
+      if (!join(all, other, verifiers)) continue;
       all.seconds += other.seconds;
       more = true;
     }
   if (!more) return {};
-  judges.finish(all);
+  verifiers.finish(all);
   return all;
 }
 
@@ -142,7 +143,7 @@ AnswerPlace of_group(const StoredAnswer& stored, const AnswerPlace& place) {
 }  // namespace
 
 MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const Taker& taker,
-                  const Judges& judges) {
+                  const Verifiers& verifiers) {
   std::vector<std::unique_ptr<AnswerFile>> open;
   for (const std::string& file : files) open.push_back(open_answers(file, false));
   MergeReport report{.taken = std::vector<int>(files.size(), 0)};
@@ -165,7 +166,7 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
         return each.stored.numbering == best->stored.numbering &&
                without_times(each.result) == without_times(best->result);
       };
-      const std::optional<Result> all = joined(found, *best, files, judges);
+      const std::optional<Result> all = joined(found, *best, files, verifiers);
       StoredAnswer kept = best->stored;
       if (all) kept.answer = to_json(*all);
       into.together([&] {
@@ -176,7 +177,8 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
             into.put_place(stored.question, seen_by(best->stored, of_group(each.stored, place)));
           for (const PredictedTime& time : each.stored.predicted) sizes.push_back(time.bytes);
           if (all) {
-            put_times(into, each, renumbered_as(each, *best, judges, files[each.file] + ": an answer"), *all);
+            put_times(into, each, renumbered_as(each, *best, verifiers, files[each.file] + ": an answer"),
+                      *all);
             continue;
           }
           if (!like_best(each)) continue;  // times of other points
@@ -186,7 +188,7 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
         if (all) {
           std::ranges::sort(sizes);
           sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
-          for (const PredictedTime& time : judges.predicted(*all, sizes))
+          for (const PredictedTime& time : verifiers.predicted(*all, sizes))
             into.put_predicted(stored.question, time);
         }
         // They are compared with those of others.
@@ -198,7 +200,7 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
       if (all)
         ++report.joined;
       else if (found.size() > 1 && std::ranges::all_of(found, like_best))
-        ++report.alike;
+        ++report.equal;
       else
         ++report.taken[best->file];
     });

@@ -10,7 +10,7 @@ namespace chorale {
 
 struct MergeReport {
   int answers = 0;
-  int alike = 0;                // of them found in several files, the same but for times
+  int equal = 0;                // of them found in several files, the same but for times
   int joined = 0;               // merged from several
   std::vector<int> taken = {};  // by file, of the others
   int unchecked = 0;            // refutations of all files, which are as they were
@@ -21,6 +21,6 @@ struct MergeReport {
 // complete it gets what the others have more, schedules and claims, and what is proven is worked out anew.
 // Throws InputError for what Taker::taken() does, and where one is complete by its claims and another has a
 // better schedule.
-MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const Taker&, const Judges&);
+MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const Taker&, const Verifiers&);
 
 }  // namespace chorale

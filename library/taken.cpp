@@ -65,10 +65,10 @@ int Taker::leave_out_refutations(Result& result, const std::string& file) const 
     return claim.certificate.kind == Certificate::Kind::Refutation;
   };
   if (std::ranges::none_of(result.claims, is_refutation)) return 0;
-  refuse(judges_.space_faults(result), file);
+  refuse(verifiers_.space_faults(result), file);
   const bool complete = result.complete;
   const auto refutations = std::erase_if(result.claims, is_refutation);
-  judges_.mark(result);
+  verifiers_.mark(result);
   if (complete && !result.complete) result.stopped = Stopped::Unchecked;
   return static_cast<int>(refutations);
 }
@@ -81,7 +81,8 @@ Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumb
   const Renumbering all = compose(by, inverse(asked));
   const bool same = all == no_renumbering(result.topology);
   Topology to = topology != nullptr ? *topology : same ? result.topology : renumbered(result.topology, all);
-  if (!same || without_names(to) != result.topology) return judges_.refereed(result, all, to, file);
+  if (!same || without_names(to) != result.topology)
+    return verifiers_.verified_renumbering(result, all, to, file);
   result.topology = std::move(to);
   return result;
 }
@@ -121,7 +122,7 @@ std::vector<std::string> Taker::prediction_faults(const StoredAnswer& stored, co
   std::vector<std::string> faults;
   for (const PredictedTime& told : stored.predicted) {
     const std::vector<PredictedTime> rows =
-        told.bytes > 0 ? judges_.predicted(result, {told.bytes}) : std::vector<PredictedTime>{};
+        told.bytes > 0 ? verifiers_.predicted(result, {told.bytes}) : std::vector<PredictedTime>{};
     if (rows.empty())
       faults.push_back(fmt::format("a time is predicted for {} bytes, and there is none", told.bytes));
     else if (told.point != rows[0].point || !same(told.us, rows[0].us) ||
@@ -170,7 +171,7 @@ std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
 TakenAnswer Taker::taken(const StoredAnswer& stored, const std::string& file) const {
   TakenAnswer answer{.result = stored_result(stored, file), .measured = stored.measured};
   answer.unchecked = leave_out_refutations(answer.result, file);
-  refuse(judges_.check(answer.result, {}).faults, file);
+  refuse(verifiers_.check(answer.result, {}).faults, file);
   return answer;
 }
 
@@ -227,7 +228,7 @@ LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& lim
     fail(error.what());
     return report;
   }
-  report.check = judges_.check(result, limits);
+  report.check = verifiers_.check(result, limits);
   for (const AnswerPlace& place : stored.places)
     if (is_away(place.machine))
       report.away.push_back(place.machine);

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "ir/sum_order.h"
-#include "library/judges.h"
 #include "library/machines.h"
 #include "library/question.h"
+#include "library/verifiers.h"
 
 namespace chorale {
 
@@ -36,7 +36,7 @@ void add(LibraryReport& all, const LibraryReport& more);
 // Takes answers out of a library; what is refused throws InputError, that cites the library's `file`.
 class Taker {
  public:
-  Taker(const Judges& judges, const Machines& machines) : judges_(judges), machines_(machines) {}
+  Taker(const Verifiers& verifiers, const Machines& machines) : verifiers_(verifiers), machines_(machines) {}
 
   // As it was found.
   TakenAnswer taken(const StoredAnswer&, const std::string& file) const;
@@ -66,7 +66,7 @@ class Taker {
   std::vector<std::string> prediction_faults(const StoredAnswer&, const Result&) const;
   void refuse_place(const StoredAnswer&, const Result&, const AnswerPlace&, const std::string& file) const;
 
-  const Judges& judges_;
+  const Verifiers& verifiers_;
   const Machines& machines_;
 };
 

@@ -31,7 +31,7 @@ class BoxInside {
       spots_ = arrange(g).spots;
     } else {
       for (int i = 0; i < static_cast<int>(ranks.size());
-           ++i)  // rows in a stagger, so that wires pass between
+           ++i)  // rows in a stagger, so that lines pass between
         spots_.push_back(
             {.x = 1.1 * (i % across) + (i / across % 2 == 1 ? 0.55 : 0.0), .y = 1.1 * (i / across)});
     }
@@ -130,7 +130,7 @@ class Boxes {
     const int count = static_cast<int>(parts_.boxes.size()), upper = (count + 1) / 2;
     std::vector<BoxInside> inside;
     std::array<double, 2> width = {};
-    for (int rows = 1; rows <= 2; ++rows) {  // wires pass between two rows, and not three
+    for (int rows = 1; rows <= 2; ++rows) {  // lines pass between two rows, and not three
       inside = insides(rows);
       width = {};
       for (int b = 0; b < count; ++b) width[b / upper] += inside[b].width() + 0.8;

@@ -1,4 +1,4 @@
-// A recipe: find switches (fabric.h) and boxes, give every node its spot, then draw the wires. Spots: a
+// A recipe: find switches (fabric.h) and boxes, give every node its spot, then draw the lines. Spots: a
 // machine with neither is arranged as the graph that it is; switches that are joined among themselves stand
 // above the ranks in layers, as a tree; boxes face each other, with what joins them in between; one switch
 // stands in the middle of its ranks.
@@ -9,7 +9,7 @@
 #include <numeric>
 #include <utility>
 
-#include "pages/wires.h"
+#include "pages/lines.h"
 
 namespace chorale {
 namespace {
@@ -72,19 +72,19 @@ void fit(Picture& picture) {
   for (const PictureNode& n : picture.nodes) hold(n.at.x, n.at.y, n.width / 2, n.height / 2);
   for (const Box& b : picture.boxes)
     hold((b.left + b.right) / 2, (b.top + b.bottom) / 2, (b.right - b.left) / 2, (b.bottom - b.top) / 2);
-  for (const Wire& w : picture.wires) {
+  for (const Line& w : picture.lines) {
     if (w.wraps) {
       hold(w.start.x + w.out.x, w.start.y + w.out.y, 0.1, 0.1);
       hold(w.end.x - w.out.x, w.end.y - w.out.y, 0.1, 0.1);
     } else {
-      const Spot at = on_wire(w.start, w.end, w.bend, 0.5);
+      const Spot at = on_line(w.start, w.end, w.bend, 0.5);
       hold(at.x, at.y, 0.1, 0.1);
     }
   }
   const double x = kMargin - left, y = kMargin - top;
   const auto move = [&](Spot& s) { s = {.x = s.x + x, .y = s.y + y}; };
   for (PictureNode& n : picture.nodes) move(n.at);
-  for (Wire& w : picture.wires) {
+  for (Line& w : picture.lines) {
     move(w.start);
     move(w.end);
   }
@@ -133,7 +133,7 @@ Picture picture_of(const Topology& t) {
   const Parts parts = parts_of(t);
   Placed placed = place(parts);
   Picture picture{.shape = placed.shape, .nodes = placed.nodes, .boxes = placed.boxes};
-  add_wires(parts, placed, picture);
+  add_lines(parts, placed, picture);
   fit(picture);
   return picture;
 }

@@ -23,20 +23,19 @@ std::string kind_name(PictureNode::Kind kind) {
 
 json picture_json(const Topology& t) {
   const Picture picture = picture_of(t);
-  json nodes = json::array(), wires = json::array(), boxes = json::array();
+  json nodes = json::array(), lines = json::array(), boxes = json::array();
   for (const PictureNode& n : picture.nodes)
     nodes.push_back(
         {kind_name(n.kind), n.name, rounded(n.at.x), rounded(n.at.y), rounded(n.width), rounded(n.height)});
-  for (const Wire& w : picture.wires)
-    wires.push_back({w.a, w.b, rounded(w.start.x), rounded(w.start.y), rounded(w.end.x), rounded(w.end.y),
+  for (const Line& w : picture.lines)
+    lines.push_back({w.a, w.b, rounded(w.start.x), rounded(w.start.y), rounded(w.end.x), rounded(w.end.y),
                      w.bandwidth, w.there ? 1 : 0, w.back ? 1 : 0, rounded(w.bend), w.wraps ? 1 : 0,
                      rounded(w.out.x), rounded(w.out.y)});
   for (const Box& b : picture.boxes)
     boxes.push_back(
         {b.name, rounded(b.left), rounded(b.top), rounded(b.right), rounded(b.bottom), b.name_below ? 1 : 0});
-  return {{"shape", picture.shape},           {"nodes", std::move(nodes)},
-          {"wires", std::move(wires)},        {"ways", picture.ways},
-          {"boxes", std::move(boxes)},        {"width", rounded(picture.width)},
+  return {{"shape", picture.shape},           {"nodes", std::move(nodes)}, {"lines", std::move(lines)},
+          {"ways", picture.routes},           {"boxes", std::move(boxes)}, {"width", rounded(picture.width)},
           {"height", rounded(picture.height)}};
 }
 

@@ -1,7 +1,7 @@
 // The machine, as pages/draw.h places it, and what moves over it.
 const SVG = 'http://www.w3.org/2000/svg';  // a name, not an address: nothing is loaded
 const unit = 40;                           // of the picture, in the SVG's own units
-const most_dots = 1500;                    // in flight at once; beyond that, wires only change colour
+const most_dots = 1500;                    // in flight at once; beyond that, cables only change colour
 const machine = data.topology, picture = machine.picture;
 
 function make(name, attributes, parent, text) {
@@ -13,14 +13,14 @@ function make(name, attributes, parent, text) {
 }
 
 const nodes = picture.nodes.map(([kind, name, x, y, width, height]) => ({kind, name, x, y, width, height}));
-const wires = picture.wires.map(([a, b, x, y, to_x, to_y, bandwidth, there, back, bend, wraps, dx, dy]) => {
+const cables = picture.lines.map(([a, b, x, y, to_x, to_y, bandwidth, there, back, bend, wraps, dx, dy]) => {
   const from = {x, y, name: nodes[a].name}, to = {x: to_x, y: to_y, name: nodes[b].name}, out = {x: dx, y: dy};
   const length = wraps ? 2 * Math.hypot(dx, dy) : Math.hypot(to_x - x, to_y - y) || 1;
   return {a, b, from, to, bandwidth, there, back, bend, wraps, out, length};
 });
 
 // The point of a wire at t of its length from a, a little to the right of it in the direction of travel.
-function on_wire(w, t, forward) {
+function on_line(w, t, forward) {
   let x, y, dx = w.to.x - w.from.x, dy = w.to.y - w.from.y;
   if (w.wraps) {
     const far = t < 0.5 ? w.from : w.to, s = 0.75 * (t < 0.5 ? 2 * t : 2 * t - 2);
@@ -37,7 +37,7 @@ function on_wire(w, t, forward) {
   return {x: (x - side * dy) * unit, y: (y + side * dx) * unit};
 }
 
-// The wires of each link, with their directions.
+// The cables of each link, with their directions.
 const ways = picture.ways.map((way, l) => {
   let at = machine.links[l][0], length = 0;
   const parts = way.map(i => {
@@ -56,7 +56,7 @@ function along(way, t) {
       continue;
     }
     const u = Math.min(1, rest / part.w.length);
-    return on_wire(part.w, part.forward ? u : 1 - u, part.forward);
+    return on_line(part.w, part.forward ? u : 1 - u, part.forward);
   }
 }
 
@@ -93,7 +93,7 @@ function draw_machine() {
                   class: 'faint'}, boxes, name);
   }
   const under = make('g', {}, svg);
-  const widest = Math.max(...wires.map(w => w.bandwidth), 1);
+  const widest = Math.max(...cables.map(w => w.bandwidth), 1);
   for (const w of wires) {
     const width = 1.5 + 3.5 * (widest > 1 ? (w.bandwidth - 1) / (widest - 1) : 0);
     const line = make('path', {d: path_of(w), class: 'wire', 'stroke-width': width.toFixed(1)}, under);
@@ -125,7 +125,7 @@ function draw_machine() {
 
 // In the middle of a wire that runs one way.
 function draw_arrow(w, parent) {
-  const tip = on_wire(w, w.wraps ? 0.4 : 0.55, true), tail = on_wire(w, w.wraps ? 0.3 : 0.45, true);
+  const tip = on_line(w, w.wraps ? 0.4 : 0.55, true), tail = on_line(w, w.wraps ? 0.3 : 0.45, true);
   const turn = Math.atan2(tip.y - tail.y, tip.x - tail.x) * 180 / Math.PI + (w.there ? 0 : 180);
   return make('path', {d: 'M6 0L-4 5V-5Z', class: 'arrow',
                        transform: `translate(${(tip.x + tail.x) / 2} ${(tip.y + tail.y) / 2}) rotate(${turn})`}, parent);

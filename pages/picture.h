@@ -1,5 +1,5 @@
-// A machine as it is drawn: ranks, the switches between them, boxes (servers) with a NIC where a rank's wires
-// leave its box; and for each link, over which wires it runs. All by structure: names give no shape.
+// A machine as it is drawn: ranks, the switches between them, boxes (servers) with a NIC where a rank's lines
+// leave its box; and for each link, over which lines it runs. All by structure: names give no shape.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct PictureNode {
   double height = 0.56;
 };
 
-struct Wire {
+struct Line {
   int a = 0, b = 0;           // nodes,
   Spot start = {}, end = {};  // and where it meets them: beside the middle of a wide switch
   int bandwidth = 1;          // chunks a round, of the widest link over it; of direct links, their sum
@@ -38,8 +38,8 @@ struct Box {
 struct Picture {
   std::string shape = {};               // in words, of the machine; empty where it has no name
   std::vector<PictureNode> nodes = {};  // the ranks come first
-  std::vector<Wire> wires = {};
-  std::vector<std::vector<int>> ways = {};  // by link: the wires that it runs over, from its source on
+  std::vector<Line> lines = {};
+  std::vector<std::vector<int>> routes = {};  // by link: the lines that it runs over, from its source on
   std::vector<Box> boxes = {};
   double width = 0, height = 0;  // everything lies within, in units (arrange.h)
 };

@@ -1,4 +1,4 @@
-// The spots of everything that is drawn but the wires: what draw.cpp has from layers.cpp and boxes.cpp.
+// The spots of everything that is drawn but the lines: what draw.cpp has from layers.cpp and boxes.cpp.
 #pragma once
 
 #include "pages/arrange.h"

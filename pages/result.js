@@ -135,7 +135,7 @@ function say_what_it_is() {
       'coloured by where it comes from (of a sum: where it goes to); a rim: it is added to what is there. ' : '') +
       (has('switch') || has('nic') ? 'Grey: ' + [has('switch') ? 'switches' : '', has('nic') ? 'NICs (the small squares)' : '']
                                                     .filter(Boolean).join(' and ') + '. ' : '') +
-      (wires.some(w => w.wraps) ? 'Links with an open end wrap around.' : '');
+      (cables.some(w => w.wraps) ? 'Links with an open end wrap around.' : '');
 }
 
 // The figure of sizes is an SVG by itself. As a file it has its own colours, those of a light page.

@@ -29,7 +29,7 @@
 #include "pareto/space_check.h"
 #include "semantics/plain_formula.h"
 #include "semantics/verify.h"
-#include "semantics/verify_ways.h"
+#include "semantics/verify_routes.h"
 #include "solvers/proof.h"
 
 namespace chorale {
@@ -50,7 +50,7 @@ class Checker {
         formula_(formula) {}
 
   CheckReport run() {
-    report_.faults = way_faults(result_.topology);
+    report_.faults = route_faults(result_.topology);
     if (!report_.faults.empty()) return std::move(report_);
     for (std::size_t i = 0; i < result_.points.size(); ++i) {
       check_point(result_.points[i], {.point = static_cast<int>(i)});

@@ -129,7 +129,7 @@ void Findings::put(CollectiveKind kind, const SharedPoint& point, bool verified)
 void Findings::put(const Claim& claim) {
   {
     const std::lock_guard lock(mutex_);
-    if (!says_more(parts_.claims, claim)) return;
+    if (!excludes_more(parts_.claims, claim)) return;
     parts_.claims.push_back(claim);
     ++parts_.changes;
   }

@@ -27,7 +27,7 @@
 #include "ir/tidy.h"
 #include "pareto/baselines.h"
 #include "pareto/cubes.h"
-#include "pareto/narrowing.h"
+#include "pareto/restriction.h"
 
 namespace chorale {
 namespace {
@@ -57,7 +57,7 @@ constexpr unsigned kFillings = 50;
 }  // namespace
 
 struct InstanceSolver::Formulation {
-  Narrowing narrowing = {};
+  Restriction restriction = {};
   double group = 1;  // by how much the symmetry makes the formula smaller
   Budget horizon = {.steps = 0, .rounds = 0};
   std::optional<InstanceEncoding> encoding = {};
@@ -94,16 +94,16 @@ InstanceSolver::InstanceSolver(const Topology& topology, const Collective& colle
 InstanceSolver::~InstanceSolver() = default;
 
 // They are found when they are first needed: that takes longer than most answers.
-std::vector<std::unique_ptr<InstanceSolver::Formulation>>& InstanceSolver::narrower() {
-  if (!options_.use_symmetry || std::exchange(narrowed_, true)) return narrower_;
-  for (Narrowing& narrowing : narrowings(solved_.topology, solved_.collective)) {
-    Formulation& one = *narrower_.emplace_back(std::make_unique<Formulation>());
-    for (const Automorphism& g : narrowing.symmetry) one.group *= order(g);
+std::vector<std::unique_ptr<InstanceSolver::Formulation>>& InstanceSolver::restricted() {
+  if (!options_.use_symmetry || std::exchange(is_restriction_, true)) return restricted_;
+  for (Restriction& restriction : restrictions(solved_.topology, solved_.collective)) {
+    Formulation& one = *restricted_.emplace_back(std::make_unique<Formulation>());
+    for (const Automorphism& g : restriction.symmetry) one.group *= order(g);
     one.group = std::min(one.group, static_cast<double>(solved_.topology.ranks));  // mostly so
-    if (narrowing.together > 1 && !packets_) packets_ = first_of(solved_.collective, narrowing.together);
-    one.narrowing = std::move(narrowing);
+    if (restriction.together > 1 && !packets_) packets_ = first_of(solved_.collective, restriction.together);
+    one.restriction = std::move(restriction);
   }
-  return narrower_;
+  return restricted_;
 }
 
 Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline) {
@@ -118,7 +118,7 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
       {&InstanceSolver::bound, First},
       {&InstanceSolver::plan, First},        // where spreading is what takes long
       {&InstanceSolver::fill_large, First},  // where a formula would take longer to write
-      {&InstanceSolver::ask_narrower, Every},
+      {&InstanceSolver::ask_restricted, Every},
       {&InstanceSolver::ask_full, First},
       {&InstanceSolver::fill_more, Later},  // where solving did not answer soon
       {&InstanceSolver::refute, Later},
@@ -131,7 +131,7 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::
       ours ? std::span<const Attempt>(kOurs) : std::span<const Attempt>(kTheirs);
   deadline_ = deadline;
   conflicts_ = 0;
-  for (auto& one : narrower_) one->given_up = false;
+  for (auto& one : restricted_) one->given_up = false;
   if (const CutQuestion* const known = ours ? answered_elsewhere(options_, collective_, budget) : nullptr) {
     forget();
     return put_together(topology_, collective_, *known);
@@ -182,8 +182,8 @@ Answer InstanceSolver::ask_cubes(const Budget& budget) {
 // Drops what solvers have learnt. If a hard question is answered elsewhere, this process has not learnt from
 // it, and must find the same afterwards.
 void InstanceSolver::forget() {
-  narrower_.clear();
-  narrowed_ = false;
+  restricted_.clear();
+  is_restriction_ = false;
   full_ = std::make_unique<Formulation>();
 }
 
@@ -202,7 +202,7 @@ Answer InstanceSolver::bound(const Budget& budget, const Effort&) {
 }
 
 const Collective& InstanceSolver::collective_of(const Formulation& one) const {
-  return one.narrowing.together > 1 ? *packets_ : solved_.collective;
+  return one.restriction.together > 1 ? *packets_ : solved_.collective;
 }
 
 // Links times chunks times steps, and of sums times contributions: about the variables of a formula.
@@ -223,8 +223,8 @@ Answer InstanceSolver::fill(const Budget& budget, const Effort&) {
 
 Answer InstanceSolver::fill_large(const Budget& budget, const Effort&) {
   if (solved_.collective.combining || size(*full_, budget) <= kLarge) return {};
-  for (const auto& one : narrower())
-    if (const Narrowing& n = one->narrowing; !n.nearer && n.together == 1)
+  for (const auto& one : restricted())
+    if (const Restriction& n = one->restriction; !n.nearer && n.together == 1)
       if (auto schedule = greedy_schedule(solved_.topology, solved_.collective, budget, n.symmetry,
                                           solved_bounds_.fewest_rounds(), kGeometricTries))
         return found(std::move(schedule));
@@ -255,25 +255,25 @@ Answer InstanceSolver::plan(const Budget& budget, const Effort&) {
   return {};
 }
 
-Answer InstanceSolver::ask_narrower(const Budget& budget, const Effort& effort) {
-  for (auto& one : narrower()) {
+Answer InstanceSolver::ask_restricted(const Budget& budget, const Effort& effort) {
+  for (auto& one : restricted()) {
     if (one->given_up || deadline_.over()) continue;
-    const int together = one->narrowing.together;
+    const int together = one->restriction.together;
     const Budget each{.steps = budget.steps, .rounds = budget.rounds / together};
-    if (together > 1 && !may_be_told(each, budget, together)) {
+    if (together > 1 && !may_be_repeated(each, budget, together)) {
       one->given_up = true;
       continue;
     }
     Schedule schedule;
     if (ask(*one, each, effort, schedule) != Verdict::Sat) continue;
-    return found(told_for_all(solved_.topology, solved_.collective, together, std::move(schedule)));
+    return found(repeated_for_all(solved_.topology, solved_.collective, together, std::move(schedule)));
   }
   return {};
 }
 
 // A repeated schedule needs at least one round per step, and all repetitions together no fewer rounds than
 // the bound (or exactly those of `all`).
-bool InstanceSolver::may_be_told(const Budget& each, const Budget& all, int together) {
+bool InstanceSolver::may_be_repeated(const Budget& each, const Budget& all, int together) {
   if (each.rounds < solved_bounds_.fewest_steps().steps) return false;
   return each.rounds * together == all.rounds ||
          each.rounds * together >= solved_bounds_.fewest_rounds().rounds;
@@ -317,8 +317,9 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
   // what it has learnt. Only a budget beyond it makes both again.
   if (budget.steps > one.horizon.steps || budget.rounds > one.horizon.rounds) {
     one.horizon = budget;
-    one.encoding.emplace(solved_.topology, collective_of(one), budget,
-                         EncodingOptions{.symmetry = one.narrowing.symmetry, .nearer = one.narrowing.nearer});
+    one.encoding.emplace(
+        solved_.topology, collective_of(one), budget,
+        EncodingOptions{.symmetry = one.restriction.symmetry, .nearer = one.restriction.nearer});
     one.solver = make_cadical(options_.seed);
     one.solver->add(one.encoding->formula());
   }

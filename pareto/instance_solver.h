@@ -45,7 +45,7 @@ class InstanceSolver {
   Answer plan(const Budget&, const Effort&);
   Answer fill_large(const Budget&, const Effort&);
   Answer fill_more(const Budget&, const Effort&);
-  Answer ask_narrower(const Budget&, const Effort&);
+  Answer ask_restricted(const Budget&, const Effort&);
   Answer ask_full(const Budget&, const Effort&);
   Answer refute(const Budget&, const Effort&);
   Answer published(const Budget&, const Effort&);
@@ -54,10 +54,10 @@ class InstanceSolver {
   Answer ask_cubes(const Budget&);
   void forget();
 
-  std::vector<std::unique_ptr<Formulation>>& narrower();
+  std::vector<std::unique_ptr<Formulation>>& restricted();
   const Collective& collective_of(const Formulation&) const;
   double size(const Formulation&, const Budget&) const;
-  bool may_be_told(const Budget& each, const Budget& all, int together);
+  bool may_be_repeated(const Budget& each, const Budget& all, int together);
   bool too_large(const Formulation&, const Budget&) const;
   Verdict ask(Formulation&, const Budget&, const Effort&, Schedule& found);
   Answer refuted(const Budget&, std::int64_t conflicts);
@@ -70,8 +70,8 @@ class InstanceSolver {
   const SynthesisOptions options_;
   LowerBounds bounds_;  // of what is asked for
   LowerBounds solved_bounds_;
-  std::vector<std::unique_ptr<Formulation>> narrower_;
-  bool narrowed_ = false;  // narrower_ is known
+  std::vector<std::unique_ptr<Formulation>> restricted_;
+  bool is_restriction_ = false;  // restricted_ is known
   // the collective of restricted questions in which chunks go together
   std::optional<Collective> packets_ = {};
   std::unique_ptr<Formulation> full_;

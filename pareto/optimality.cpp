@@ -251,7 +251,7 @@ int rounds_left(const Result& result, CollectiveKind collective, int chunks, int
   return at(claimed(result, collective, chunks), steps);
 }
 
-bool says_more(const std::vector<Claim>& known, const Claim& claim) {
+bool excludes_more(const std::vector<Claim>& known, const Claim& claim) {
   return std::ranges::none_of(known, [&](const Claim& other) {
     if (!speaks_of(other, claim.collective, claim.chunks) || other.steps < claim.steps) return false;
     if (!claim.any_chunks) return rounds_claimed(other, claim.chunks) >= claim.rounds;

@@ -29,7 +29,7 @@ int rounds_left(const Result&, CollectiveKind, int chunks, int steps);
 
 // Is the claim stronger than those of the result? One about any chunk count is compared with others of these
 // only.
-bool says_more(const std::vector<Claim>& known, const Claim&);
+bool excludes_more(const std::vector<Claim>& known, const Claim&);
 
 // Does the point's cost lie in the searched space?
 bool lies_within(const Result&, const Point&);

@@ -437,7 +437,7 @@ class FrontierSearch {
                            .claimed = [&](const Claim& claim) { found_->put(claim); }};
     const ChunkFrontier found = search_chunks(question, options_, clock_);
     if (last) found_->give_up(found.given_up);
-    if (space_.extra_rounds != kAnyRounds) solve_narrower(question, kind, found);
+    if (space_.extra_rounds != kAnyRounds) solve_restricted(question, kind, found);
   }
 
   // With a k, spaces of smaller ones are searched, too, where that may find more:
@@ -446,7 +446,7 @@ class FrontierSearch {
   // - where questions were left open, since limits or luck may have spared the answer in the smaller space,
   //   and a search of a larger space must never find less. They are then solved anew, just as if the smaller
   //   space had been searched.
-  void solve_narrower(ChunkQuestion& question, CollectiveKind kind, const ChunkFrontier& found) {
+  void solve_restricted(ChunkQuestion& question, CollectiveKind kind, const ChunkFrontier& found) {
     const bool shares = kind != asked_.kind;
     const auto cut = [](const ChunkFrontier& part) {
       return part.given_up.contains(Stopped::ConflictLimit) ||
@@ -460,9 +460,9 @@ class FrontierSearch {
     while ((shares || again) && extra >= 0 && !clock_.over() && !clock_.left_to_others()) {
       question.space.extra_rounds = extra;
       question.claims = again ? std::vector<Claim>{} : found.claims;
-      const ChunkFrontier narrower = search_chunks(question, options_, clock_);
-      again = cut(narrower);
-      extra = most_extra(narrower.points) - 1;
+      const ChunkFrontier restricted = search_chunks(question, options_, clock_);
+      again = cut(restricted);
+      extra = most_extra(restricted.points) - 1;
     }
   }
 

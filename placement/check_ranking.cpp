@@ -19,7 +19,7 @@
 #include "placement/own_strategy.h"
 #include "placement/place.h"
 #include "placement/reduction_price.h"
-#include "placement/refereed_fault.h"
+#include "placement/strategy_fault.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
 
@@ -213,14 +213,14 @@ class Placement {
     const auto space = space_of(options_.synthesis, ranked_.matrix, wanted, cut);
     std::vector<ChargedInstruction> steps = charged(*space, written);
     if (steps.size() < written.size()) {
-      if (const std::optional<Fault> fault = refereed_fault(levels.sizes(), written))
+      if (const std::optional<Fault> fault = strategy_fault(levels.sizes(), written))
         return refuse("{}", fault->words);
       return refuse("instruction {} is none of the hierarchy '{}'", steps.size() + 1, ranking_.synthesis);
     }
     std::vector<ChargedInstruction> round = steps;
     if (!sums)
       for (ChargedInstruction& step : backwards(steps)) round.push_back(std::move(step));
-    if (const std::optional<Fault> fault = refereed_fault(levels.sizes(), strategy_of(round)))
+    if (const std::optional<Fault> fault = strategy_fault(levels.sizes(), strategy_of(round)))
       return refuse("{}", fault->words);
     if (gathers) steps = backwards(std::move(steps));
     const bool scatters_only = std::ranges::all_of(steps, [](const ChargedInstruction& step) {
@@ -257,8 +257,8 @@ class Placement {
                            ? ""
                            : own.levels[each.instruction.ancestor],
                        each.instruction.operation});
-    const OwnStrategy truth = judged(ranking_.hierarchy, ranking_.job, reduction.reduction, ranked_.matrix,
-                                     options_.algorithm, named);
+    const OwnStrategy truth = evaluated(ranking_.hierarchy, ranking_.job, reduction.reduction, ranked_.matrix,
+                                        options_.algorithm, named);
     if (!truth.fault.empty()) return refuse("the user's strategy is none: {}", truth.fault);
     const auto alike = [](const PricedInstruction& a, const PricedInstruction& b) {
       return a.instruction == b.instruction && same(a, StepTime{b.us, b.latency_us, b.binding, b.rings});

@@ -11,7 +11,7 @@
 
 #include "placement/charged_strategy.h"
 #include "placement/reduction_price.h"
-#include "placement/refereed_fault.h"
+#include "placement/strategy_fault.h"
 #include "placement/synthesis_hierarchy.h"
 
 namespace chorale {
@@ -38,8 +38,8 @@ std::optional<Strategy> over_levels(const NamedStrategy& named, const std::vecto
 
 }  // namespace
 
-OwnStrategy judged(const Hierarchy& hierarchy, const Job& job, int reduction, const ParallelismMatrix& matrix,
-                   Algorithm algorithm, const NamedStrategy& named) {
+OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
+                      const ParallelismMatrix& matrix, Algorithm algorithm, const NamedStrategy& named) {
   const Reduction& wanted = job.reductions[reduction];
   const std::vector<int> reduced = reduced_levels(matrix, wanted.axes);
   std::string fault;
@@ -57,7 +57,7 @@ OwnStrategy judged(const Hierarchy& hierarchy, const Job& job, int reduction, co
           each.form != StrategyInstruction::Form::InsideGroup && each.ancestor >= each.slice)
         return {.fault = fmt::format("instruction {}: {} is not outside of {}", i + 1, named[i].ancestor,
                                      named[i].slice)};
-    if (const std::optional<Fault> refused = refereed_fault(levels.sizes(), *strategy))
+    if (const std::optional<Fault> refused = strategy_fault(levels.sizes(), *strategy))
       return {.fault = refused->words};
     const ReductionPrice price(hierarchy, matrix, wanted, algorithm, cut);
     const auto space = StrategySpace::of(price.levels());

@@ -9,7 +9,7 @@ namespace chorale {
 // refuses it (at true size up to 64 devices, beyond that on a machine with fewer of each), with the
 // instruction at which it becomes invalid; else the times of its instructions, in the model in which the
 // others are priced. Requires a reduction whose goal is the sum, over at least one level.
-OwnStrategy judged(const Hierarchy&, const Job&, int reduction, const ParallelismMatrix&, Algorithm,
-                   const NamedStrategy&);
+OwnStrategy evaluated(const Hierarchy&, const Job&, int reduction, const ParallelismMatrix&, Algorithm,
+                      const NamedStrategy&);
 
 }  // namespace chorale

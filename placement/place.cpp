@@ -25,7 +25,7 @@
 #include "placement/matrices.h"
 #include "placement/own_strategy.h"
 #include "placement/reduction_price.h"
-#include "placement/refereed_fault.h"
+#include "placement/strategy_fault.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
 
@@ -227,8 +227,8 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
     std::vector<ChargedInstruction> whole = steps;
     if (!sums)
       for (ChargedInstruction& step : backwards(steps)) whole.push_back(std::move(step));
-    std::optional<Fault> problem = refereed_fault(ranking.sizes, strategy_of(whole));
-    if (!problem && devices(hierarchy) <= kMostRefereedDevices)
+    std::optional<Fault> problem = strategy_fault(ranking.sizes, strategy_of(whole));
+    if (!problem && devices(hierarchy) <= kMostVerifiedDevices)
       problem = fault(static_cast<int>(devices(hierarchy)), lower(levels, strategy_of(whole), matrix),
                       reduction_groups(matrix, wanted.axes));
     if (problem) throw std::logic_error("a strategy is invalid: " + problem->words);
@@ -284,7 +284,7 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
       ranked.allreduce_us += job.reductions[r].times * ranked.reductions.back().allreduce_us;
       if (!options.own.empty() && job.reductions[r].goal == Goal::AllReduce &&
           !reduced_levels(matrix, job.reductions[r].axes).empty())
-        ranked.reductions.back().own = judged(hierarchy, job, r, matrix, options.algorithm, options.own);
+        ranked.reductions.back().own = evaluated(hierarchy, job, r, matrix, options.algorithm, options.own);
     }
     if (overlaps(job)) lay_side_by_side(hierarchy, job, options, ranked);
     ranking.best.push_back(std::move(ranked));

@@ -15,7 +15,7 @@ namespace chorale {
 // (placement/iteration.h), and the matrix costs the time of all of them together. If strategies over another
 // hierarchy than the default are requested, a matrix that has none there is left out
 // (Ranking::without_strategy). The returned strategies are verified, on the whole machine if it has at most
-// kMostRefereedDevices devices (see refereed_fault). Throws InputError if the axes do not fit, or if no
+// kMostVerifiedDevices devices (see strategy_fault). Throws InputError if the axes do not fit, or if no
 // matrix obeys the conditions.
 Ranking rank_placements(const Hierarchy&, const Job&, const PlaceOptions&);
 

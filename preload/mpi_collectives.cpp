@@ -218,9 +218,9 @@ struct MpiCollectives::Companion {
   MPI_Comm comm = MPI_COMM_NULL;  // a duplicate, for our messages only; made for the first plan
   std::unique_ptr<Transport> transport = {};
   std::map<Kind, Plan> plans = {};
-  std::size_t buffered = 0;      // of the plans
-  std::vector<Seat> seats = {};  // by rank
-  int additions = 0;             // of algorithms, when the plans were made
+  std::size_t buffered = 0;                  // of the plans
+  std::vector<RankLocation> locations = {};  // by rank
+  int additions = 0;                         // of algorithms, when the plans were made
 
   void forget_plans() {
     plans.clear();
@@ -262,7 +262,7 @@ int MpiCollectives::forget_companion(MPI_Comm, int, void* companion, void*) {
   return MPI_SUCCESS;
 }
 
-bool MpiCollectives::learn_seats(MPI_Comm comm, Companion& companion) const {
+bool MpiCollectives::learn_locations(MPI_Comm comm, Companion& companion) const {
   char name[MPI_MAX_PROCESSOR_NAME] = {};
   int length = 0;
   if (host_.empty()) PMPI_Get_processor_name(name, &length);
@@ -273,13 +273,13 @@ bool MpiCollectives::learn_seats(MPI_Comm comm, Companion& companion) const {
   bool good = true;
   try {
     told.resize(comm_size(comm));
-    companion.seats.resize(told.size());
+    companion.locations.resize(told.size());
   } catch (const std::bad_alloc&) {
     good = false;
   }
   if (!all_agree(comm, good, 0)) return false;
   if (PMPI_Allgather(&mine, 2, MPI_UINT64_T, told.data(), 2, MPI_UINT64_T, comm) != MPI_SUCCESS) return false;
-  take_seats(told, companion.seats);
+  locate_ranks(told, companion.locations);
   return true;
 }
 
@@ -307,7 +307,7 @@ MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
       delete companion;
       companion = nullptr;
       complain_of_difference(comm, fingerprint);
-    } else if (!learn_seats(comm, *companion)) {
+    } else if (!learn_locations(comm, *companion)) {
       delete companion;
       companion = nullptr;
       complain_of_memory(comm);
@@ -345,8 +345,8 @@ void MpiCollectives::complain_of_difference(MPI_Comm comm, std::uint64_t fingerp
   }
 }
 
-void MpiCollectives::tell(MPI_Comm comm, const MpiCall& call, const std::string& algorithm,
-                          const std::string& why_not) const {
+void MpiCollectives::report(MPI_Comm comm, const MpiCall& call, const std::string& algorithm,
+                            const std::string& why_not) const {
   try {
     observer_.call(comm, call, algorithm, why_not);
   } catch (const std::exception&) {
@@ -355,7 +355,7 @@ void MpiCollectives::tell(MPI_Comm comm, const MpiCall& call, const std::string&
 }
 
 MpiCollectives::Ready MpiCollectives::pass(MPI_Comm comm, const MpiCall& call, const std::string& why) const {
-  tell(comm, call, "", why);
+  report(comm, call, "", why);
   return {};
 }
 
@@ -398,7 +398,7 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
     {
       const std::lock_guard lock(mutex_);
       plan.algorithm =
-          algorithms_.choose(wanted(call, comm_size(comm)), companion.seats, lowered, plan.why_not);
+          algorithms_.choose(wanted(call, comm_size(comm)), companion.locations, lowered, plan.why_not);
     }
     if (good && plan.algorithm != nullptr)
       plan.plan = std::make_unique<RankPlan>(plan.algorithm->program, companion.transport->rank(),
@@ -447,7 +447,7 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   }
   const Companion::Plan& plan = at->second;
   if (plan.algorithm == nullptr) return pass(comm, call, plan.why_not);
-  tell(comm, call, plan.algorithm->name, "");
+  report(comm, call, plan.algorithm->name, "");
   return {.plan = plan.plan.get(), .transport = companion->transport.get(), .op = call.op};
 }
 

@@ -89,14 +89,14 @@ class MpiCollectives {
   Companion* companion_of(MPI_Comm);
   void complain_of_difference(MPI_Comm, std::uint64_t fingerprint) const;
   void complain_of_memory(MPI_Comm) const;
-  void tell(MPI_Comm, const MpiCall&, const std::string& algorithm, const std::string& why_not) const;
+  void report(MPI_Comm, const MpiCall&, const std::string& algorithm, const std::string& why_not) const;
   bool make_plan(MPI_Comm, const MpiCall&, Companion&);
   Ready plan(MPI_Comm, const MpiCall&);
   Ready reduction(MPI_Comm, MpiCall, MPI_Datatype, MPI_Op);
   Ready copying(MPI_Comm, const MpiCall&, std::int64_t most_bytes);
   Ready pass(MPI_Comm, const MpiCall&, const std::string& why) const;
 
-  bool learn_seats(MPI_Comm, Companion&) const;
+  bool learn_locations(MPI_Comm, Companion&) const;
 
   const Observer observer_;
   const std::string host_;

@@ -63,12 +63,12 @@ class Preload {
                                  const std::string& why_not) {
                             const std::lock_guard lock(mutex_);
                             ++(algorithm.empty() ? passed_ : used_);
-                            say(comm, call, algorithm.empty() ? "passed on to MPI: " + why_not : algorithm);
+                            log(comm, call, algorithm.empty() ? "passed on to MPI: " + why_not : algorithm);
                           },
                       .complaint =
                           [this](const std::string& complaint) {
                             const std::lock_guard lock(mutex_);
-                            say_once("chorale: " + complaint + "\n");
+                            log_once("chorale: " + complaint + "\n");
                           }},
                      variable("CHORALE_HOST")) {
     if (rank_in(MPI_COMM_WORLD) != 0) return;
@@ -78,23 +78,23 @@ class Preload {
   }
 
   // Once for each kind of call.
-  void say(MPI_Comm comm, const MpiCall& call, const std::string& what) {
+  void log(MPI_Comm comm, const MpiCall& call, const std::string& what) {
     if (!log_ || comm == MPI_COMM_NULL || rank_in(comm) != 0) return;
     int ranks = 0;
     PMPI_Comm_size(comm, &ranks);
-    say_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}{}: {}\n", call.function, ranks,
+    log_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}{}: {}\n", call.function, ranks,
                          call.elements, to_string(call.type),
                          is_rooted(call.collective) ? fmt::format(", root {}", call.root) : "", what));
   }
 
-  void say_once(const std::string& line) {
-    if (said_.insert(line).second) std::fputs(line.c_str(), stderr);
+  void log_once(const std::string& line) {
+    if (logged_.insert(line).second) std::fputs(line.c_str(), stderr);
   }
 
   const bool log_;
   std::mutex mutex_ = {};  // guards counts and messages: several threads may call
   long used_ = 0, passed_ = 0;
-  std::set<std::string> said_ = {};
+  std::set<std::string> logged_ = {};
   MpiCollectives collectives_;
 };
 

@@ -107,20 +107,20 @@ void NcclCollectives::pass(const NcclCall& call, const std::string& why) {
   const Place mine = place(call.comm);
   const std::lock_guard lock(mutex_);
   passed_ += mine.rank == 0;
-  say(call, mine, "passed on to NCCL: " + why);
+  log(call, mine, "passed on to NCCL: " + why);
 }
 
 // Once for each kind of call.
-void NcclCollectives::say(const NcclCall& call, const Place& mine, const std::string& what) {
+void NcclCollectives::log(const NcclCall& call, const Place& mine, const std::string& what) {
   if (mine.rank != 0) return;
   speaks_ = true;
   if (!settings_.log) return;
-  say_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}: {}\n", call.function, mine.ranks, call.count,
+  log_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}: {}\n", call.function, mine.ranks, call.count,
                        name_of(call.type), what));
 }
 
-void NcclCollectives::say_once(const std::string& line) {
-  if (said_.insert(line).second) std::fputs(line.c_str(), stderr);
+void NcclCollectives::log_once(const std::string& line) {
+  if (logged_.insert(line).second) std::fputs(line.c_str(), stderr);
 }
 
 NcclCollectives::Place NcclCollectives::place(ncclComm_t comm) const {
@@ -132,11 +132,11 @@ NcclCollectives::Place NcclCollectives::place(ncclComm_t comm) const {
 }
 
 // Of all ranks, by NCCL on a stream of our own; empty: it went wrong.
-std::vector<NcclCollectives::Told> NcclCollectives::told(ncclComm_t comm, const Place& mine,
-                                                         const Told& own) const {
-  static_assert(std::is_trivially_copyable_v<Told> && sizeof(Told) % sizeof(std::uint64_t) == 0);
+std::vector<NcclCollectives::Report> NcclCollectives::reports(ncclComm_t comm, const Place& mine,
+                                                              const Report& own) const {
+  static_assert(std::is_trivially_copyable_v<Report> && sizeof(Report) % sizeof(std::uint64_t) == 0);
   const Uncaptured uncaptured;
-  std::vector<Told> all(mine.ranks);
+  std::vector<Report> all(mine.ranks);
   const std::size_t bytes = all.size() * sizeof(own);
   char* device = nullptr;
   cudaStream_t stream = nullptr;
@@ -166,7 +166,7 @@ const NcclCollectives::Group* NcclCollectives::group_of(const NcclCall& call, co
                                                         std::string& why) {
   static const Group nothing_told;
   if (nccl_.all_gather == nullptr) return &nothing_told;
-  Told own;
+  Report own;
   const auto if_same = [&](const Group& group) {
     if (!group.same) why = "its ranks have loaded different algorithms";
     return group.same ? &group : nullptr;
@@ -182,16 +182,16 @@ const NcclCollectives::Group* NcclCollectives::group_of(const NcclCall& call, co
   }
   own.where = {.host = number_of_host(settings_.host.empty() ? name_of_host() : settings_.host),
                .place = place_of(mine.device)};
-  const std::vector<Told> all = told(call.comm, mine, own);
+  const std::vector<Report> all = reports(call.comm, mine, own);
   const auto other = std::ranges::find_if(
-      all, [&](const Told& each) { return each.fingerprint != all.front().fingerprint; });
+      all, [&](const Report& each) { return each.fingerprint != all.front().fingerprint; });
   std::vector<Whereabouts> where;
-  for (const Told& each : all) where.push_back(each.where);
-  Group group{.same = !all.empty() && other == all.end(), .seats = std::vector<Seat>(all.size())};
-  take_seats(where, group.seats);
+  for (const Report& each : all) where.push_back(each.where);
+  Group group{.same = !all.empty() && other == all.end(), .locations = std::vector<RankLocation>(all.size())};
+  locate_ranks(where, group.locations);
   const std::lock_guard lock(mutex_);
   if (!group.same && mine.rank == 0)
-    say_once(all.empty() ? "chorale: the ranks could not compare what they have loaded: NCCL does their "
+    log_once(all.empty() ? "chorale: the ranks could not compare what they have loaded: NCCL does their "
                            "collectives\n"
                          : fmt::format("chorale: ranks 0 and {} of {} have loaded different algorithms: NCCL "
                                        "does their collectives; give all ranks the same files\n",
@@ -207,7 +207,7 @@ void NcclCollectives::forget(ncclComm_t comm) {
 // The one for this call; null: there is none, and why. Counts are bounded so that no number of bytes, of all
 // ranks together, is beyond 63 bits.
 NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
-                                       const std::vector<Seat>& seats, std::string& why) {
+                                       const std::vector<RankLocation>& locations, std::string& why) {
   if (!StreamMemory::available())
     why = "the device has no memory pools";
   else if (!is_known(call.type) || (call.op && !is_summable(call.type)))
@@ -222,7 +222,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
        .ranks = mine.ranks,
        .root = call.root,
        .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
-      seats,
+      locations,
       // NCCL deals a group's messages out by itself.
       [](const Verified<Schedule>& schedule, bool) { return try_lower(schedule); }, why);
   if (algorithm == nullptr) return nullptr;
@@ -230,7 +230,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
   if (!lowered)
     lowered = std::make_unique<Lowered>(algorithm->program, in_place_shift(call.collective), nccl_.steps);
   used_ += mine.rank == 0;
-  say(call, mine, algorithm->name);
+  log(call, mine, algorithm->name);
   return &lowered->algorithm;
 }
 
@@ -244,7 +244,7 @@ std::optional<ncclResult_t> NcclCollectives::run(const NcclCall& call) {
   NcclAlgorithm* algorithm = nullptr;
   if (const Group* const group = group_of(call, mine, why)) {
     const std::lock_guard lock(mutex_);
-    algorithm = chosen(call, mine, group->seats, why);
+    algorithm = chosen(call, mine, group->locations, why);
   }
   if (algorithm == nullptr) {
     pass(call, why);

@@ -94,21 +94,21 @@ class NcclCollectives {
 
   Place place(ncclComm_t) const;
   // The data that a rank sends to the others.
-  struct Told {
+  struct Report {
     std::uint64_t fingerprint = 0;
     Whereabouts where = {};
   };
   // A communicator after the exchange.
   struct Group {
-    bool same = true;              // they loaded the same
-    std::vector<Seat> seats = {};  // by rank; empty: it is not known
+    bool same = true;                          // they loaded the same
+    std::vector<RankLocation> locations = {};  // by rank; empty: it is not known
   };
 
   const Group* group_of(const NcclCall&, const Place&, std::string& why);
-  std::vector<Told> told(ncclComm_t, const Place&, const Told& mine) const;
-  NcclAlgorithm* chosen(const NcclCall&, const Place&, const std::vector<Seat>&, std::string& why);
-  void say(const NcclCall&, const Place&, const std::string& what);
-  void say_once(const std::string& line);
+  std::vector<Report> reports(ncclComm_t, const Place&, const Report& mine) const;
+  NcclAlgorithm* chosen(const NcclCall&, const Place&, const std::vector<RankLocation>&, std::string& why);
+  void log(const NcclCall&, const Place&, const std::string& what);
+  void log_once(const std::string& line);
 
   const NcclFunctions nccl_;
   const NcclSettings settings_;
@@ -117,7 +117,7 @@ class NcclCollectives {
   std::vector<std::unique_ptr<Algorithms>> algorithms_ = {};
   std::map<const LoadedAlgorithm*, std::unique_ptr<Lowered>> lowered_ = {};
   std::map<ncclComm_t, Group> groups_ = {};
-  std::set<std::string> said_ = {};
+  std::set<std::string> logged_ = {};
   long used_ = 0, passed_ = 0;
   bool speaks_ = false;  // rank 0 of something lives here
 };

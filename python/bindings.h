@@ -60,7 +60,7 @@ Value keyword(const py::dict& asked, const char* name) {
 }
 
 void bind_nouns(py::module_&);
-void bind_doors(py::module_&);
+void bind_calls(py::module_&);
 void bind_library(py::module_&);
 void bind_options(py::module_&);
 

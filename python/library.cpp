@@ -1,5 +1,5 @@
-// Libraries: the file of answers, and questions that are sent to other processes. What an executor does for one
-// question is the package's (python/chorale/library.py).
+// Libraries: the file of answers, and questions that are sent to other processes. What an executor does for
+// one question is the package's (python/chorale/library.py).
 #include <chorale/chorale.h>
 
 #include <cstdlib>
@@ -263,7 +263,7 @@ void bind_library(py::module_& module) {
       "merge_libraries",
       [](const std::vector<std::string>& files, const std::string& into) {
         const MergeReport report = merge_answers(files, *open_answers(into, true));
-        return std::tuple(report.answers, report.alike, report.taken, report.joined);
+        return std::tuple(report.answers, report.equal, report.taken, report.joined);
       },
       others);
 }

@@ -24,7 +24,7 @@ PYBIND11_MODULE(_chorale, module) {
     }
   });
   bind_nouns(module);
-  bind_doors(module);
+  bind_calls(module);
   bind_library(module);
   bind_options(module);
 }

@@ -47,7 +47,7 @@ struct Watched {
 template <typename Work>
 auto watched(Work work, std::atomic<bool>& stop, const std::function<void()>& tell)
     -> Watched<decltype(work())> {
-  constexpr std::chrono::milliseconds kBetweenLooks{50};
+  constexpr std::chrono::milliseconds kPollInterval{50};
   Watched<decltype(work())> result;
   const auto look = [&] {
     if (result.raised) return;  // the work is about to end
@@ -62,7 +62,7 @@ auto watched(Work work, std::atomic<bool>& stop, const std::function<void()>& te
   };
   const py::gil_scoped_release others;
   std::future<decltype(work())> done = std::async(std::launch::async, std::move(work));
-  while (done.wait_for(kBetweenLooks) != std::future_status::ready) look();
+  while (done.wait_for(kPollInterval) != std::future_status::ready) look();
   look();  // the last report, however short the work was
   result.value = done.get();
   return result;

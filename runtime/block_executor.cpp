@@ -153,9 +153,9 @@ class Machine {
 
   int ranks() const { return static_cast<int>(program_.ranks.size()); }
   // Of the function that is applied, if one is.
-  EpilogueFunction judge() const {
+  EpilogueFunction reference() const {
     if (!has_epilogue(program_)) return {};
-    return program_.epilogue.expression.empty() ? options_.epilogue : epilogue_.judge();
+    return program_.epilogue.expression.empty() ? options_.epilogue : epilogue_.reference();
   }
   bool in_place() const { return options_.in_place; }
   std::int64_t input_bytes(Rank n) const { return memory_[n]->input_bytes(); }
@@ -388,7 +388,7 @@ std::vector<RunRow> run_blocks_on_threads(const Verified<BlockProgram>& program,
   block_options.timeout = options.timeout;
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
     Machine machine(*program, shape, op, block_options);
-    return run_row_of_all(machine, program.collective(), shape, op, options, machine.judge());
+    return run_row_of_all(machine, program.collective(), shape, op, options, machine.reference());
   });
 }
 

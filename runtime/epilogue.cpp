@@ -14,7 +14,7 @@ namespace {
 
 // The value of the expression without tensors: what an operand has at an index is a function of both.
 template <typename R>
-R judged(const Epilogue& epilogue, R element, std::int64_t index) {
+R reference_of(const Epilogue& epilogue, R element, std::int64_t index) {
   return value_of<R>(
       epilogue.expression,
       [&](const ExpressionNode& node) -> R {
@@ -66,14 +66,14 @@ EpilogueFunction EpilogueRun::function() const {
   };
 }
 
-EpilogueFunction EpilogueRun::judge() const {
+EpilogueFunction EpilogueRun::reference() const {
   if (expression().empty()) return {};
   return [this](ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index, Rank) {
     with_type(type, [&](auto zero) {
       using T = decltype(zero);
       T* const values = reinterpret_cast<T*>(bytes);
       for (std::int64_t i = 0; i < count; ++i)
-        values[i] = rounded_to<T>(judged(epilogue_, real<Real<T>>(values[i]), first_index + i));
+        values[i] = rounded_to<T>(reference_of(epilogue_, real<Real<T>>(values[i]), first_index + i));
     });
   };
 }

@@ -30,7 +30,7 @@ class EpilogueRun {
 
   // Both as long as this lives; none where the program has no expression.
   EpilogueFunction function() const;
-  EpilogueFunction judge() const;
+  EpilogueFunction reference() const;
 
   // For kernels.
   StackFunction stack_function() const {

@@ -238,7 +238,7 @@ std::vector<RunRow> run_peers_on_threads(const Verified<PeerProgram>& verified, 
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
     const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, how);
     Launched launched{*machine, op, options.timeout};
-    return run_row_of_all(launched, collective, shape, op, options, machine->judge());
+    return run_row_of_all(launched, collective, shape, op, options, machine->reference());
   });
 }
 
@@ -255,7 +255,7 @@ std::int64_t wrong_in_free_run(const Verified<PeerProgram>& verified, const Bloc
   machine->free(op, launches, timeout, [&](Rank n, int i) {
     if (i > 0)
       wrong += TestData(collective, shape, op, static_cast<std::uint64_t>(i))
-                   .wrong_elements(n, machine->output(n), machine->judge());
+                   .wrong_elements(n, machine->output(n), machine->reference());
     Bytes input(machine->input_bytes(n));
     TestData(collective, shape, op, static_cast<std::uint64_t>(i + 1)).fill_input(n, input);
     machine->spoil_output(n);

@@ -22,7 +22,7 @@ class PeerMachine {
 
   int ranks() const { return static_cast<int>(program_.ranks.size()); }
   bool in_place() const { return program_.in_place; }
-  EpilogueFunction judge() const { return epilogue_.judge(); }
+  EpilogueFunction reference() const { return epilogue_.reference(); }
   std::int64_t input_bytes(Rank n) const { return begin(table_.ranks[n].input_chunks) * size(); }
 
   // Chunk by chunk, since in place they may lie in the other buffer.

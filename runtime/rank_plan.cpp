@@ -47,7 +47,7 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
       epochs_(program.steps) {
   if (shape.accumulation == Accumulation::Float32 && reduces_) kept_type_ = wide_type(type_);
   const RankProgram& rank = program.ranks[n];
-  door_ = buffers(program, n, pieces_, type_);
+  buffers_ = buffers(program, n, pieces_, type_);
   if (kept_type_ != type_) wide_ = buffers(program, n, pieces_, kept_type_);
   scratch_.resize(pieces_.longest() * rank.scratch_chunks * size_of(kept_type_));
   for (const ThreadBlock& block : rank.blocks)
@@ -67,7 +67,7 @@ RankPlan::RankPlan(const Program& program, Rank n, const BlockShape& shape)
 std::byte* RankPlan::address(const Slot& slot) {
   const std::int64_t size = static_cast<std::int64_t>(size_of(kept_type_));
   if (slot.buffer == Buffer::Scratch) return scratch_.data() + slot.index * pieces_.longest() * size;
-  const RankBuffers& buffers = wide_ ? *wide_ : door_;
+  const RankBuffers& buffers = wide_ ? *wide_ : buffers_;
   const std::span<std::byte> buffer = slot.buffer == Buffer::Input ? buffers.input : buffers.output;
   return buffer.data() + pieces_.slot_begin(slot.index) * size;
 }
@@ -99,7 +99,7 @@ void RankPlan::execute(ReduceOp op, Transport& transport) {
   const auto elements = [this](std::span<const std::byte> buffer) {
     return static_cast<std::int64_t>(buffer.size() / size_of(type_));
   };
-  if (wide_) widen(type_, wide_->input.data(), door_.input.data(), elements(door_.input));
+  if (wide_) widen(type_, wide_->input.data(), buffers_.input.data(), elements(buffers_.input));
   for (Epoch& epoch : epochs_) {
     transport.exchange(epoch.sends, epoch.recvs);
     for (const LocalWork& work : epoch.work) {
@@ -110,8 +110,8 @@ void RankPlan::execute(ReduceOp op, Transport& transport) {
     }
   }
   if (op == ReduceOp::Avg && reduces_ && !has_epilogue_)
-    divide(kept_type_, (wide_ ? *wide_ : door_).output.data(), elements(door_.output), ranks_);
-  if (wide_) narrow(type_, door_.output.data(), wide_->output.data(), elements(door_.output));
+    divide(kept_type_, (wide_ ? *wide_ : buffers_).output.data(), elements(buffers_.output), ranks_);
+  if (wide_) narrow(type_, buffers_.output.data(), wide_->output.data(), elements(buffers_.output));
 }
 
 }  // namespace chorale

@@ -24,8 +24,8 @@ class RankPlan {
   RankPlan& operator=(const RankPlan&) = delete;
 
   // The caller's; in place they share memory.
-  std::span<std::byte> input() const { return door_.input; }
-  std::span<std::byte> output() const { return door_.output; }
+  std::span<std::byte> input() const { return buffers_.input; }
+  std::span<std::byte> output() const { return buffers_.output; }
   bool in_place() const { return in_place_; }
 
   // Runs the program once; every rank must. Its epilogue is computed over the tensors of runtime/epilogue.h,
@@ -50,7 +50,7 @@ class RankPlan {
   std::byte* address(const Slot&);
   void add(const Program&, const Instruction&);
 
-  ElementType type_ = ElementType::Float32;       // at the door
+  ElementType type_ = ElementType::Float32;       // of the buffers
   ElementType kept_type_ = ElementType::Float32;  // of what is sent, added and kept between operations
   Pieces pieces_ = {};
   Rank rank_ = 0;
@@ -59,7 +59,7 @@ class RankPlan {
   bool reduces_ = false;       // does any rank? Then outputs are sums
   bool has_epilogue_ = false;  // likewise
   int ranks_ = 1;
-  RankBuffers door_ = {};
+  RankBuffers buffers_ = {};
   std::optional<RankBuffers> wide_ = {};  // of the kept type where that is another one
   std::vector<std::byte> scratch_ = {};
   std::vector<Epoch> epochs_ = {};

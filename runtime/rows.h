@@ -48,7 +48,7 @@ std::int64_t wrong_in_one_run(Plan& plan, const TestData& data, ReduceOp op, Tra
   plan.execute(op, transport);
   if constexpr (requires { plan.download(); }) plan.download();
   EpilogueFunction epilogue;
-  if constexpr (requires { plan.epilogue(); }) epilogue = plan.epilogue().judge();
+  if constexpr (requires { plan.epilogue(); }) epilogue = plan.epilogue().reference();
   return data.wrong_elements(transport.rank(), plan.output(), epilogue) +
          (plan.in_place() ? 0 : data.changed_elements(transport.rank(), plan.input()));
 }

@@ -22,8 +22,8 @@ class FaultList {
 
   // Nothing any more once it is full.
   template <typename... Arguments>
-  void say(Kind kind, const FaultPlace& place, fmt::format_string<Arguments...> text,
-           Arguments&&... arguments) {
+  void report(Kind kind, const FaultPlace& place, fmt::format_string<Arguments...> text,
+              Arguments&&... arguments) {
     if (!full())
       found_.push_back(
           {.kind = kind, .place = place, .words = fmt::format(text, std::forward<Arguments>(arguments)...)});

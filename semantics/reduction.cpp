@@ -51,7 +51,7 @@ std::optional<Fault> malformed(int devices, const DeviceGroups& groups) {
 
 ReductionState::ReductionState(int devices)
     : devices_(devices), bits_(static_cast<std::size_t>(devices) * devices) {
-  assert(devices >= 1 && devices <= kMostRefereedDevices);
+  assert(devices >= 1 && devices <= kMostVerifiedDevices);
   for (int d = 0; d < devices; ++d)
     for (int chunk = 0; chunk < devices; ++chunk) at(d, chunk) = std::uint64_t{1} << d;
 }
@@ -169,7 +169,7 @@ std::optional<Fault> ReductionState::apply(StrategyOperation operation, const De
 }
 
 std::optional<Fault> fault(int devices, const LoweredStrategy& strategy, const DeviceGroups& reduced) {
-  if (devices < 1 || devices > kMostRefereedDevices)
+  if (devices < 1 || devices > kMostVerifiedDevices)
     return Fault{.kind = Kind::Size, .words = fmt::format("{} devices cannot be verified", devices)};
   if (std::optional<Fault> problem = malformed(devices, reduced)) {
     problem->words = "the goal: " + problem->words;

@@ -27,11 +27,11 @@
 
 namespace chorale {
 
-inline constexpr int kMostRefereedDevices = 64;
+inline constexpr int kMostVerifiedDevices = 64;
 
 class ReductionState {
  public:
-  // Every device holds its own data. Requires 1 <= devices <= kMostRefereedDevices.
+  // Every device holds its own data. Requires 1 <= devices <= kMostVerifiedDevices.
   explicit ReductionState(int devices);
   // The state in which device d has complete sums over all devices of its group.
   static ReductionState reduced(int devices, const DeviceGroups&);

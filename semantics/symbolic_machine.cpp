@@ -78,15 +78,15 @@ SymbolicValue SymbolicMachine::input_value(Rank n, int input, int launch) {
 // may differ in length, so both begin at a block.
 void SymbolicMachine::epilogue_form(const Epilogue& epilogue) {
   if (const std::string what = flaw(epilogue); !what.empty())
-    say(Kind::Epilogue, {}, "the epilogue {}", what);
+    report(Kind::Epilogue, {}, "the epilogue {}", what);
   if (!sliced_) return;
   for (Rank n = 0; n < ranks(); ++n) {
     const int slice = sizes_[n].slice;
     for (const auto& [slot, chunks] : promise_.outputs(n))
       if (slice % pieces_ != 0 || collective_.chunks[chunks.front()].input != slice + slot)
-        say(Kind::Epilogue, {.rank = n, .chunk = slot},
-            "output[{}] of rank {} does not lie where its slice of tensors has it, at position {}", slot, n,
-            slice + slot);
+        report(Kind::Epilogue, {.rank = n, .chunk = slot},
+               "output[{}] of rank {} does not lie where its slice of tensors has it, at position {}", slot,
+               n, slice + slot);
   }
 }
 
@@ -272,23 +272,25 @@ void SymbolicMachine::outputs(Rank n, const std::string& when, int launch) {
     const std::optional<SymbolicSum> wanted = promise_.wanted(n, o);
     if (!wanted) {
       if (value.sum && !in_place_)
-        say(Kind::Written, at, "{}: rank {} has written output[{}], where nothing is promised", when, n, o);
+        report(Kind::Written, at, "{}: rank {} has written output[{}], where nothing is promised", when, n,
+               o);
       continue;
     }
     if (!value.sum) {
-      say(Kind::Outcome, at, "{}: rank {} has not written output[{}]", when, n, o);
+      report(Kind::Outcome, at, "{}: rank {} has not written output[{}]", when, n, o);
       continue;
     }
     const SymbolicSum held = of_first_launch(*value.sum, launch);
     if (held.front().first < 0 || held.back().first >= promise_.places())
-      say(Kind::Outcome, at, "{}: output[{}] of rank {} holds inputs of another launch", when, o, n);
+      report(Kind::Outcome, at, "{}: output[{}] of rank {} holds inputs of another launch", when, o, n);
     else if (held != *wanted)
-      say(Kind::Outcome, at, "{}: output[{}] of rank {} {}", when, o, n, promise_.difference(*wanted, held));
+      report(Kind::Outcome, at, "{}: output[{}] of rank {} {}", when, o, n,
+             promise_.difference(*wanted, held));
     else if (value.piece != o % pieces_)
-      say(Kind::Outcome, at, "{}: output[{}] of rank {} holds piece {}", when, o, n, value.piece);
+      report(Kind::Outcome, at, "{}: output[{}] of rank {} holds piece {}", when, o, n, value.piece);
     else if (applies_ && value.applied != 1)
-      say(Kind::Epilogue, at, "{}: output[{}] of rank {} has not had the epilogue that others have had", when,
-          o, n);
+      report(Kind::Epilogue, at, "{}: output[{}] of rank {} has not had the epilogue that others have had",
+             when, o, n);
     else
       order(n, o, value, when, launch);
   }
@@ -305,11 +307,11 @@ void SymbolicMachine::order(Rank n, int o, const SymbolicValue& value, const std
   if (at->second.tree == value.tree) return;
   const FaultPlace place{.rank = n, .chunk = o};
   if (at->second.rank < 0)
-    say(Kind::Order, place, "{}: output[{}] of rank {} was not added up along the tree {}", when, o, n,
-        to_string(collective_.order));
+    report(Kind::Order, place, "{}: output[{}] of rank {} was not added up along the tree {}", when, o, n,
+           to_string(collective_.order));
   else
-    say(Kind::Order, place, "{}: ranks {} and {} have added up output[{}] in different orders", when,
-        at->second.rank, n, o);
+    report(Kind::Order, place, "{}: ranks {} and {} have added up output[{}] in different orders", when,
+           at->second.rank, n, o);
 }
 
 // -1: any that all ranks have.

@@ -137,8 +137,8 @@ class SymbolicMachine : protected FaultList {
   void complain(Kind kind, const Access& access, fmt::format_string<Arguments...> text,
                 Arguments&&... arguments) {
     if (!full())
-      say(kind, place(access), "{}: {}", name(access),
-          fmt::format(text, std::forward<Arguments>(arguments)...));
+      report(kind, place(access), "{}: {}", name(access),
+             fmt::format(text, std::forward<Arguments>(arguments)...));
   }
 
   int ranks() const { return collective_.ranks; }

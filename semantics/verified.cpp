@@ -15,8 +15,8 @@ namespace chorale {
 class Verifier {
  public:
   template <typename T>
-  static Verification<T> judge(std::shared_ptr<const VerifiedFor> what_for, T value,
-                               const std::vector<Fault>& faults) {
+  static Verification<T> verification(std::shared_ptr<const VerifiedFor> what_for, T value,
+                                      const std::vector<Fault>& faults) {
     if (!faults.empty()) return {.fault = faults.front()};
     return {.accepted = Verified<T>(std::move(what_for), std::move(value))};
   }
@@ -36,12 +36,12 @@ std::shared_ptr<const VerifiedFor> verified_for(const Topology& topology, const 
 
 Verification<Schedule> verify(const Topology& topology, const Collective& collective, Schedule schedule) {
   const std::vector<Fault> faults = violations(topology, collective, schedule, 1);
-  return Verifier::judge(verified_for(topology, collective), std::move(schedule), faults);
+  return Verifier::verification(verified_for(topology, collective), std::move(schedule), faults);
 }
 
 Verification<Schedule> verify(const Topology& topology, const Collective& asked, const Point& point) {
-  return Verifier::judge(verified_for(topology, point.collective), point.schedule,
-                         violations(topology, asked, point, 1));
+  return Verifier::verification(verified_for(topology, point.collective), point.schedule,
+                                violations(topology, asked, point, 1));
 }
 
 Verified<Schedule> accepted(const Topology& topology, const Collective& collective, Schedule schedule) {
@@ -54,30 +54,32 @@ Verified<Schedule> accepted(const Topology& topology, const Collective& collecti
 
 Verification<Program> verify(const Verified<Schedule>& schedule, Program program) {
   const std::vector<Fault> faults = violations(schedule.topology(), schedule.collective(), program, 1);
-  return Verifier::judge(Verifier::same(schedule), std::move(program), faults);
+  return Verifier::verification(Verifier::same(schedule), std::move(program), faults);
 }
 
 Verification<BlockProgram> verify(const Verified<Program>& steps, BlockProgram program) {
   const std::vector<Fault> faults = violations(
       steps.collective(), program, {.depth = program.queue_depth, .in_place = program.in_place}, 1);
-  return Verifier::judge(Verifier::same(steps), std::move(program), faults);
+  return Verifier::verification(Verifier::same(steps), std::move(program), faults);
 }
 
 Verification<PeerProgram> verify(const Verified<Program>& steps, PeerProgram program) {
   const std::vector<Fault> faults = violations(steps.collective(), program, {}, 1);
-  return Verifier::judge(Verifier::same(steps), std::move(program), faults);
+  return Verifier::verification(Verifier::same(steps), std::move(program), faults);
 }
 
 Verification<BlockProgram> verify(const Collective& collective, BlockProgram program,
-                                  const BlockRefereeOptions& options) {
+                                  const BlockVerifierOptions& options) {
   const std::vector<Fault> faults = violations(collective, program, options, 1);
-  return Verifier::judge(verified_for({.ranks = collective.ranks}, collective), std::move(program), faults);
+  return Verifier::verification(verified_for({.ranks = collective.ranks}, collective), std::move(program),
+                                faults);
 }
 
 Verification<PeerProgram> verify(const Collective& collective, PeerProgram program,
-                                 const PeerRefereeOptions& options) {
+                                 const PeerVerifierOptions& options) {
   const std::vector<Fault> faults = violations(collective, program, options, 1);
-  return Verifier::judge(verified_for({.ranks = collective.ranks}, collective), std::move(program), faults);
+  return Verifier::verification(verified_for({.ranks = collective.ranks}, collective), std::move(program),
+                                faults);
 }
 
 }  // namespace chorale

@@ -36,7 +36,7 @@ Verification<BlockProgram> verify(const Verified<Program>&, BlockProgram);
 Verification<PeerProgram> verify(const Verified<Program>&, PeerProgram);
 
 // Programs of others, which name no links.
-Verification<BlockProgram> verify(const Collective&, BlockProgram, const BlockRefereeOptions&);
-Verification<PeerProgram> verify(const Collective&, PeerProgram, const PeerRefereeOptions&);
+Verification<BlockProgram> verify(const Collective&, BlockProgram, const BlockVerifierOptions&);
+Verification<PeerProgram> verify(const Collective&, PeerProgram, const PeerVerifierOptions&);
 
 }  // namespace chorale

@@ -29,9 +29,10 @@
 namespace chorale {
 namespace {
 
-class Referee : FaultList {
+class ScheduleVerifier : FaultList {
  public:
-  Referee(const Topology& topology, const Collective& collective, const Schedule& schedule, int limit)
+  ScheduleVerifier(const Topology& topology, const Collective& collective, const Schedule& schedule,
+                   int limit)
       : FaultList(limit),
         topology_(topology),
         collective_(collective),
@@ -71,18 +72,18 @@ class Referee : FaultList {
 
   void collective_in_range() {
     if (topology_.ranks != collective_.ranks)
-      return say(Kind::Size, {}, "the collective is for {} ranks, the topology has {}", collective_.ranks,
-                 topology_.ranks);
+      return report(Kind::Size, {}, "the collective is for {} ranks, the topology has {}", collective_.ranks,
+                    topology_.ranks);
     for (Chunk c = 0; c < static_cast<int>(collective_.chunks.size()); ++c) {
       const ChunkSpec& spec = collective_.chunks[c];
       if (spec.pre.empty())
-        say(Kind::Form, {.chunk = c}, "the collective: no rank has chunk {} at the start", c);
+        report(Kind::Form, {.chunk = c}, "the collective: no rank has chunk {} at the start", c);
       for (const RankSet* ranks : {&spec.pre, &spec.post}) {
         if (std::ranges::any_of(*ranks, [&](Rank n) { return n < 0 || n >= topology_.ranks; }))
-          say(Kind::Form, {.chunk = c}, "the collective: chunk {} names a rank that is not one of {}", c,
-              topology_.ranks);
+          report(Kind::Form, {.chunk = c}, "the collective: chunk {} names a rank that is not one of {}", c,
+                 topology_.ranks);
         if (!std::ranges::is_sorted(*ranks, std::ranges::less_equal{}))
-          say(Kind::Form, {.chunk = c}, "the collective: chunk {} names a rank twice or out of order", c);
+          report(Kind::Form, {.chunk = c}, "the collective: chunk {} names a rank twice or out of order", c);
       }
     }
   }
@@ -94,17 +95,18 @@ class Referee : FaultList {
     for (const Step& step : schedule_.steps) {
       ++s;
       if (step.rounds < 1)
-        say(Kind::Form, {.step = s - 1}, "step {}: {} rounds, at least 1 is needed", s, step.rounds);
+        report(Kind::Form, {.step = s - 1}, "step {}: {} rounds, at least 1 is needed", s, step.rounds);
       for (const Send& send : step.sends) {
         if (send.chunk < 0 || send.chunk >= chunks)
-          say(Kind::Form, {.step = s - 1, .chunk = send.chunk},
-              "step {}: there is no chunk {}, the collective has {}", s, send.chunk, chunks);
+          report(Kind::Form, {.step = s - 1, .chunk = send.chunk},
+                 "step {}: there is no chunk {}, the collective has {}", s, send.chunk, chunks);
         if (send.link < 0 || send.link >= links)
-          say(Kind::Form, {.step = s - 1, .link = send.link},
-              "step {}: there is no link {}, the topology has {}", s, send.link, links);
+          report(Kind::Form, {.step = s - 1, .link = send.link},
+                 "step {}: there is no link {}, the topology has {}", s, send.link, links);
         else if (src(send) >= topology_.ranks || dst(send) >= topology_.ranks)
-          say(Kind::Form, {.step = s - 1, .link = send.link},
-              "step {}: {} ends at a switch; schedules need a topology without switches", s, name(send.link));
+          report(Kind::Form, {.step = s - 1, .link = send.link},
+                 "step {}: {} ends at a switch; schedules need a topology without switches", s,
+                 name(send.link));
       }
     }
   }
@@ -114,8 +116,8 @@ class Referee : FaultList {
     std::vector<std::pair<Chunk, LinkId>> sends;
     for (const Send& send : step.sends) sends.push_back({send.chunk, send.link});
     for (const auto& [c, l] : repeated(std::move(sends)))
-      say(Kind::Repeated, {.step = step_ - 1, .chunk = c, .link = l},
-          "step {}: chunk {} is sent twice over {}", step_, c, name(l));
+      report(Kind::Repeated, {.step = step_ - 1, .chunk = c, .link = l},
+             "step {}: chunk {} is sent twice over {}", step_, c, name(l));
   }
 
   // By the links that the step uses, which may be far fewer than the machine has. Rounds of a file go to 1e9
@@ -127,16 +129,16 @@ class Referee : FaultList {
     const long long rounds = step.rounds;
     for (const auto& [l, carried] : load) {
       if (const long long most = rounds * topology_.links[l].bandwidth; carried > most)
-        say(Kind::Bandwidth, {.step = step_ - 1, .link = l}, "step {}: {} carries {}, at most {} in {}",
-            step_, name(l), counted(carried, "chunk"), most, counted(rounds, "round"));
+        report(Kind::Bandwidth, {.step = step_ - 1, .link = l}, "step {}: {} carries {}, at most {} in {}",
+               step_, name(l), counted(carried, "chunk"), most, counted(rounds, "round"));
       for (std::size_t limit : limits_of_[l]) shared[limit] += carried;
     }
     count_different(step, shared);
     for (const auto& [limit, carried] : shared)
       if (const long long most = rounds * topology_.limits[limit].bandwidth; carried > most)
-        say(Kind::Bandwidth, {.step = step_ - 1},
-            "step {}: shared limit {} ({}) carries {}, at most {} in {}", step_, limit,
-            topology_.limits[limit].name, counted(carried, "chunk"), most, counted(rounds, "round"));
+        report(Kind::Bandwidth, {.step = step_ - 1},
+               "step {}: shared limit {} ({}) carries {}, at most {} in {}", step_, limit,
+               topology_.limits[limit].name, counted(carried, "chunk"), most, counted(rounds, "round"));
   }
 
   // Loads of limits that compute: by ir/topology.h, a value that several ranks get from one rank counts once,
@@ -181,15 +183,15 @@ class Referee : FaultList {
   void agreement(Chunk c, std::span<const ChunkSend> sends) {
     if (!asks_order(collective_, c)) return;
     if (const std::string words = sums_of(topology_, collective_, c, sends).disagreement; !words.empty())
-      say(Kind::Order, {.chunk = c}, "chunk {}: {}", c, words);
+      report(Kind::Order, {.chunk = c}, "chunk {}: {}", c, words);
   }
 
   void senders_hold(const State& state, const Step& step) {
     for (const Send& send : step.sends)
       if (!state.holds(send.chunk, src(send)))
-        say(Kind::Absent, of(send, src(send)),
-            "step {}: rank {} sends chunk {} over {}, but does not hold it", step_, src(send), send.chunk,
-            name(send.link));
+        report(Kind::Absent, of(send, src(send)),
+               "step {}: rank {} sends chunk {} over {}, but does not hold it", step_, src(send), send.chunk,
+               name(send.link));
   }
 
   // Of a sum, a copy may replace what is incomplete; whether that lost something shows at the end. Two copies
@@ -198,20 +200,20 @@ class Referee : FaultList {
     std::vector<Arrival> copies;
     for (const Send& send : step.sends) {
       if (send.reduce && !collective_.combining)
-        say(Kind::Match, of(send, dst(send)),
-            "step {}: chunk {} is added up at rank {}, but this collective only copies", step_, send.chunk,
-            dst(send));
+        report(Kind::Match, of(send, dst(send)),
+               "step {}: chunk {} is added up at rank {}, but this collective only copies", step_, send.chunk,
+               dst(send));
       if (send.reduce) continue;
       copies.push_back({send.chunk, dst(send)});
       if (collective_.combining ? state.is_complete(send.chunk, dst(send))
                                 : state.holds(send.chunk, dst(send)))
-        say(Kind::Repeated, of(send, dst(send)),
-            "step {}: rank {} receives chunk {} over {}, but already has it", step_, dst(send), send.chunk,
-            name(send.link));
+        report(Kind::Repeated, of(send, dst(send)),
+               "step {}: rank {} receives chunk {} over {}, but already has it", step_, dst(send), send.chunk,
+               name(send.link));
     }
     for (const auto& [c, n] : repeated(std::move(copies)))
-      say(Kind::Repeated, {.rank = n, .step = step_ - 1, .chunk = c},
-          "step {}: rank {} receives two copies of chunk {}", step_, n, c);
+      report(Kind::Repeated, {.rank = n, .step = step_ - 1, .chunk = c},
+             "step {}: rank {} receives two copies of chunk {}", step_, n, c);
   }
 
   // After the step and not send by send, since sums that are fine may overlap where they meet: on a ring of
@@ -226,9 +228,9 @@ class Referee : FaultList {
       if (!state.counts_twice(c, n)) continue;
       const auto counts = state.value(c, n);
       const auto twice = std::ranges::find_if(counts, [](int count) { return count > 1; });
-      say(Kind::CountedTwice, {.rank = n, .step = step_ - 1, .chunk = c},
-          "step {}: the contribution of rank {} to chunk {} is counted {} times at rank {}", step_,
-          twice - counts.begin(), c, *twice, n);
+      report(Kind::CountedTwice, {.rank = n, .step = step_ - 1, .chunk = c},
+             "step {}: the contribution of rank {} to chunk {} is counted {} times at rank {}", step_,
+             twice - counts.begin(), c, *twice, n);
     }
   }
 
@@ -236,7 +238,7 @@ class Referee : FaultList {
     for (Rank n : collective_.chunks[c].post) {
       if (state.is_complete(c, n)) continue;
       if (!state.holds(c, n)) {
-        say(Kind::Outcome, {.rank = n, .chunk = c}, "at the end: rank {} does not have chunk {}", n, c);
+        report(Kind::Outcome, {.rank = n, .chunk = c}, "at the end: rank {} does not have chunk {}", n, c);
         continue;
       }
       // Something is there, and it is not complete. If nothing is missing, something is in it too often.
@@ -244,11 +246,12 @@ class Referee : FaultList {
       const auto missing = std::ranges::find_if(
           pre, [&](Rank i) { return collective_.combining && state.value(c, n)[i] == 0; });
       if (missing != pre.end())
-        say(Kind::Outcome, {.rank = n, .chunk = c},
-            "at the end: the sum of chunk {} at rank {} lacks the contribution of rank {}", c, n, *missing);
+        report(Kind::Outcome, {.rank = n, .chunk = c},
+               "at the end: the sum of chunk {} at rank {} lacks the contribution of rank {}", c, n,
+               *missing);
       else
-        say(Kind::Outcome, {.rank = n, .chunk = c},
-            "at the end: the sum of chunk {} at rank {} counts a contribution more than once", c, n);
+        report(Kind::Outcome, {.rank = n, .chunk = c},
+               "at the end: the sum of chunk {} at rank {} counts a contribution more than once", c, n);
     }
   }
 
@@ -272,7 +275,7 @@ class Referee : FaultList {
 
 std::vector<Fault> violations(const Topology& topology, const Collective& collective,
                               const Schedule& schedule, int limit) {
-  return Referee(topology, collective, schedule, limit).run();
+  return ScheduleVerifier(topology, collective, schedule, limit).run();
 }
 
 std::vector<Fault> violations(const Topology& topology, const Collective& asked, const Point& point,

@@ -36,10 +36,10 @@ struct Letter {
   Clock clock = {};
 };
 
-class BlockReferee final : SymbolicMachine {
+class BlockVerifier final : SymbolicMachine {
  public:
-  BlockReferee(const Collective& collective, const BlockProgram& program, const BlockRefereeOptions& options,
-               int limit)
+  BlockVerifier(const Collective& collective, const BlockProgram& program,
+                const BlockVerifierOptions& options, int limit)
       : SymbolicMachine(collective, program, options.in_place, false, limit),
         program_(program),
         depth_(options.depth) {
@@ -89,7 +89,7 @@ class BlockReferee final : SymbolicMachine {
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
         for (Rank peer : {program_.ranks[n].blocks[b].send_to, program_.ranks[n].blocks[b].recv_from})
           if (peer < -1 || peer >= ranks() || peer == n)
-            say(Kind::Form, {.rank = n, .block = b}, "rank {}, block {}: there is no peer {}", n, b, peer);
+            report(Kind::Form, {.rank = n, .block = b}, "rank {}, block {}: there is no peer {}", n, b, peer);
     for_each_instruction(program_, [this](Rank n, int b, int number, const BlockInstruction& i) {
       const Block& block = program_.ranks[n].blocks[b];
       const Access here = at(n, b, number);
@@ -118,13 +118,13 @@ class BlockReferee final : SymbolicMachine {
   void barriers() {
     for (const auto& [barrier, meeting] : meetings_) {
       if (meeting.size() == 1)
-        say(Kind::Match, {.rank = barrier.first, .block = meeting.front().block},
-            "rank {}: no other block has barrier {} of block {}", barrier.first, barrier.second,
-            meeting.front().block);
+        report(Kind::Match, {.rank = barrier.first, .block = meeting.front().block},
+               "rank {}: no other block has barrier {} of block {}", barrier.first, barrier.second,
+               meeting.front().block);
       for (std::size_t k = 1; k < meeting.size(); ++k)
         if (meeting[k].block == meeting[k - 1].block)
-          say(Kind::Match, {.rank = barrier.first, .block = meeting[k].block},
-              "rank {}: block {} has barrier {} twice", barrier.first, meeting[k].block, barrier.second);
+          report(Kind::Match, {.rank = barrier.first, .block = meeting[k].block},
+                 "rank {}: block {} has barrier {} twice", barrier.first, meeting[k].block, barrier.second);
     }
   }
 
@@ -143,9 +143,9 @@ class BlockReferee final : SymbolicMachine {
       }
     for (const auto& [connection, count] : ends)
       if (count.first != 1 || count.second != 1)
-        say(Kind::Match, {.rank = std::get<0>(connection)}, "connection {} -> {} on channel {}: {} and {}",
-            std::get<0>(connection), std::get<1>(connection), std::get<2>(connection),
-            counted(count.first, "sender"), counted(count.second, "receiver"));
+        report(Kind::Match, {.rank = std::get<0>(connection)}, "connection {} -> {} on channel {}: {} and {}",
+               std::get<0>(connection), std::get<1>(connection), std::get<2>(connection),
+               counted(count.first, "sender"), counted(count.second, "receiver"));
   }
 
   void start() {
@@ -252,14 +252,14 @@ class BlockReferee final : SymbolicMachine {
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
         if (const int i = next_[first_block_[n] + b];
             !full() && i < static_cast<int>(program_.ranks[n].blocks[b].instructions.size()))
-          say(Kind::Deadlock, place(at(n, b, i)), "{} waits forever for {}, with queues of depth {}",
-              name(at(n, b, i)), waits(n, b), depth_);
+          report(Kind::Deadlock, place(at(n, b, i)), "{} waits forever for {}, with queues of depth {}",
+                 name(at(n, b, i)), waits(n, b), depth_);
     for (const auto& [connection, queue] : queues_)
       if (!queue.empty() && found_.empty())
-        say(Kind::Match, {.rank = std::get<1>(connection)},
-            "{} from rank {} to rank {} on channel {}, never received",
-            counted(static_cast<long long>(queue.size()), "message"), std::get<0>(connection),
-            std::get<1>(connection), std::get<2>(connection));
+        report(Kind::Match, {.rank = std::get<1>(connection)},
+               "{} from rank {} to rank {} on channel {}, never received",
+               counted(static_cast<long long>(queue.size()), "message"), std::get<0>(connection),
+               std::get<1>(connection), std::get<2>(connection));
   }
 
   const BlockProgram& program_;
@@ -276,9 +276,9 @@ class BlockReferee final : SymbolicMachine {
 }  // namespace
 
 std::vector<Fault> violations(const Collective& collective, const BlockProgram& program,
-                              const BlockRefereeOptions& options, int limit) {
+                              const BlockVerifierOptions& options, int limit) {
   std::vector<Fault> faults = size_faults(collective, program);
-  return faults.empty() ? BlockReferee(collective, program, options, limit).run() : faults;
+  return faults.empty() ? BlockVerifier(collective, program, options, limit).run() : faults;
 }
 
 }  // namespace chorale

@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-struct BlockRefereeOptions {
+struct BlockVerifierOptions {
   int depth = 1;          // of queues, in messages
   bool in_place = false;  // slots of input and output that share memory (in_place_slot) are one
 };
@@ -30,7 +30,7 @@ struct BlockRefereeOptions {
 //
 // In such programs what arrives where does not depend on timing (one sender and one receiver a queue), so one
 // run decides about deadlock; races are found by vector clocks.
-std::vector<Fault> violations(const Collective&, const BlockProgram&, const BlockRefereeOptions&,
+std::vector<Fault> violations(const Collective&, const BlockProgram&, const BlockVerifierOptions&,
                               int limit = 10);
 
 }  // namespace chorale

@@ -50,10 +50,10 @@ struct Actor {
   std::vector<const Message*> packets = {};  // for the next Move
 };
 
-class PeerReferee final : SymbolicMachine {
+class PeerVerifier final : SymbolicMachine {
  public:
-  PeerReferee(const Collective& collective, const PeerProgram& program, const PeerRefereeOptions& options,
-              int limit)
+  PeerVerifier(const Collective& collective, const PeerProgram& program, const PeerVerifierOptions& options,
+               int limit)
       : SymbolicMachine(collective, program, program.in_place, program.double_scratch, limit),
         program_(program),
         options_(options) {
@@ -111,7 +111,7 @@ class PeerReferee final : SymbolicMachine {
   void form() {
     for (Rank n = 0; n < ranks(); ++n)
       if (const int counters = program_.ranks[n].counters; counters < 0)
-        say(Kind::Form, {.rank = n}, "rank {}: {} counters", n, counters);
+        report(Kind::Form, {.rank = n}, "rank {}: {} counters", n, counters);
     if (!found_.empty()) return;
     for_each_instruction(program_, [&](Rank n, int b, int i, const PeerInstruction& instruction) {
       if (instruction.opcode == PeerOpcode::Move) move_form(n, instruction.does, at(n, b, i));
@@ -355,13 +355,13 @@ class PeerReferee final : SymbolicMachine {
     for (Rank n = 0; n < ranks(); ++n)
       for (int a = first_actor_[n] + 1; launch_[n] < launches_ && a < first_actor_[n + 1]; ++a)
         if (actors_[a].next < length(a))
-          say(Kind::Deadlock, {.rank = n, .block = actors_[a].block, .instruction = actors_[a].next},
-              "{} waits forever in launch {}", name_of(program_, n, actors_[a].block, actors_[a].next),
-              launch_[n]);
+          report(Kind::Deadlock, {.rank = n, .block = actors_[a].block, .instruction = actors_[a].next},
+                 "{} waits forever in launch {}", name_of(program_, n, actors_[a].block, actors_[a].next),
+                 launch_[n]);
   }
 
   const PeerProgram& program_;
-  const PeerRefereeOptions options_;
+  const PeerVerifierOptions options_;
   int launches_ = 0;
   std::vector<std::vector<int>> most_ = {};                    // values_of_a_launch
   std::vector<int> first_actor_ = {};                          // by rank: the user
@@ -374,9 +374,9 @@ class PeerReferee final : SymbolicMachine {
 }  // namespace
 
 std::vector<Fault> violations(const Collective& collective, const PeerProgram& program,
-                              const PeerRefereeOptions& options, int limit) {
+                              const PeerVerifierOptions& options, int limit) {
   std::vector<Fault> faults = size_faults(collective, program);
-  return faults.empty() ? PeerReferee(collective, program, options, limit).run() : faults;
+  return faults.empty() ? PeerVerifier(collective, program, options, limit).run() : faults;
 }
 
 }  // namespace chorale

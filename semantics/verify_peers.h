@@ -44,7 +44,7 @@ struct PeerPacket {
   bool operator==(const PeerPacket&) const = default;
 };
 
-struct PeerRefereeOptions {
+struct PeerVerifierOptions {
   bool relaxed_orders = false;  // take relaxed Signals for full ones
   std::vector<PeerPacket> packets = {};
 };
@@ -61,7 +61,7 @@ struct PeerRefereeOptions {
 // depend on timing, and one run decides about deadlock. With double_scratch a scratch slot of even and of odd
 // launches are two. In place, slots of input and output that share memory (in_place_slot) are one. There are
 // three launches, one more with double_scratch, and as many more as the largest lag.
-std::vector<Fault> violations(const Collective&, const PeerProgram&, const PeerRefereeOptions& = {},
+std::vector<Fault> violations(const Collective&, const PeerProgram&, const PeerVerifierOptions& = {},
                               int limit = 10);
 
 }  // namespace chorale

@@ -23,9 +23,9 @@
 namespace chorale {
 namespace {
 
-class ProgramReferee final : SymbolicMachine {
+class ProgramVerifier final : SymbolicMachine {
  public:
-  ProgramReferee(const Topology& topology, const Collective& collective, const Program& program, int limit)
+  ProgramVerifier(const Topology& topology, const Collective& collective, const Program& program, int limit)
       : SymbolicMachine(collective, program, program.in_place, false, limit),
         topology_(topology),
         program_(program) {
@@ -136,23 +136,23 @@ class ProgramReferee final : SymbolicMachine {
     std::set<std::pair<Rank, Rank>> linked;
     for (const Link& link : topology_.links) linked.insert({link.src, link.dst});
     for (const auto& [message, ends] : messages) {
-      if (message < 0) say(Kind::Match, {}, "message {}: numbers start from 0", message);
+      if (message < 0) report(Kind::Match, {}, "message {}: numbers start from 0", message);
       if (ends.sends != 1 || ends.recvs != 1) {
-        say(Kind::Match, {}, "message {}: {} and {}", message, counted(ends.sends, "send"),
-            counted(ends.recvs, "receive"));
+        report(Kind::Match, {}, "message {}: {} and {}", message, counted(ends.sends, "send"),
+               counted(ends.recvs, "receive"));
         continue;
       }
       if (ends.send->peer != ends.dst || ends.recv->peer != ends.src)
-        say(Kind::Match, {}, "message {}: rank {} sends it to rank {}, rank {} receives it from rank {}",
-            message, ends.src, ends.send->peer, ends.dst, ends.recv->peer);
+        report(Kind::Match, {}, "message {}: rank {} sends it to rank {}, rank {} receives it from rank {}",
+               message, ends.src, ends.send->peer, ends.dst, ends.recv->peer);
       else if (!linked.contains({ends.src, ends.dst}))
-        say(Kind::Match, {}, "message {}: there is no link {} -> {}", message, ends.src, ends.dst);
+        report(Kind::Match, {}, "message {}: there is no link {} -> {}", message, ends.src, ends.dst);
       if (ends.send->step != ends.recv->step)
-        say(Kind::Match, {}, "message {}: sent in step {}, received in step {}", message, ends.send->step + 1,
-            ends.recv->step + 1);
+        report(Kind::Match, {}, "message {}: sent in step {}, received in step {}", message,
+               ends.send->step + 1, ends.recv->step + 1);
       if (ends.send->does.piece != ends.recv->does.piece)
-        say(Kind::Match, {}, "message {}: piece {} is sent, piece {} is received", message,
-            ends.send->does.piece, ends.recv->does.piece);
+        report(Kind::Match, {}, "message {}: piece {} is sent, piece {} is received", message,
+               ends.send->does.piece, ends.recv->does.piece);
     }
   }
 
@@ -219,12 +219,12 @@ std::vector<Fault> violations(const Topology& topology, const Collective& collec
                                   topology.ranks)}};
   std::vector<Fault> faults = size_faults(collective, program);
   if (!faults.empty()) return faults;
-  return ProgramReferee(topology, collective, program, limit).violations();
+  return ProgramVerifier(topology, collective, program, limit).violations();
 }
 
 std::vector<Completion> completions(const Topology& topology, const Collective& collective,
                                     const Program& program) {
-  return ProgramReferee(topology, collective, program, 1).completions();
+  return ProgramVerifier(topology, collective, program, 1).completions();
 }
 
 }  // namespace chorale

@@ -16,7 +16,7 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "topology/level_ways.h"
+#include "topology/level_routes.h"
 #include "topology/levels.h"
 
 namespace chorale {
@@ -144,7 +144,7 @@ std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
 }
 
 // Fills the rates into levels whose shapes are chosen; fails if some link of the graph has no path over them.
-// Which links share a port, ring link or path follows from the shapes (topology/level_ways.h), once the
+// Which links share a port, ring link or path follows from the shapes (topology/level_routes.h), once the
 // number of children that share an exit is known. So exits are chosen first, such that the links of some path
 // are just those of a limit; then every limit is read as the rate of its part.
 class RateReader {
@@ -177,9 +177,9 @@ class RateReader {
     if (effort_ < 0) return false;
     taken_ = {};
     pairs_.clear();
-    const LevelWays ways(hierarchy_);
+    const LevelRoutes ways(hierarchy_);
     for (const auto& [ends, line] : rates_.lines) {
-      const auto way = ways.way(ends.first, ends.second);
+      const auto way = ways.route(ends.first, ends.second);
       if (!way) return false;
       taken_.add(line.gbs, *way);
       pairs_.push_back(ends);

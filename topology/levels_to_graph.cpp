@@ -1,4 +1,4 @@
-// A hierarchy's links are all pairs that have a path (topology/level_ways.h); parts that paths share are
+// A hierarchy's links are all pairs that have a path (topology/level_routes.h); parts that paths share are
 // limits.
 //
 // Most parts limit nothing that others do not: the ports of a node with a NIC for each of its devices, a PCIe
@@ -14,7 +14,7 @@
 #include <span>
 
 #include "ir/error.h"
-#include "topology/level_ways.h"
+#include "topology/level_routes.h"
 #include "topology/levels.h"
 
 namespace chorale {
@@ -75,10 +75,10 @@ LevelGraph level_graph(const Hierarchy& hierarchy) {
   if (ranks > kMostGraphRanks)
     refuse(hierarchy, fmt::format("{} devices, and a graph at most {}", ranks, kMostGraphRanks));
   LevelGraph graph;
-  const LevelWays ways(hierarchy);
+  const LevelRoutes ways(hierarchy);
   for (Rank a = 0; a < ranks; ++a)
     for (Rank b = 0; b < ranks; ++b)
-      if (const auto way = ways.way(a, b)) {
+      if (const auto way = ways.route(a, b)) {
         const LinkModel& link = hierarchy.levels[way->level].link;
         double rate = link.stream_gbs > 0 ? link.stream_gbs : rate_of(way->parts.front(), hierarchy);
         for (const LevelPart& part : way->parts) rate = std::min(rate, rate_of(part, hierarchy));

@@ -65,7 +65,7 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& change
   Described machine = described(spec_or_file);
   if (machine.levels && !changes.any()) return {.hierarchy = std::move(machine.levels)};
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
-  if (graph.switches > 0 && ways_of(graph).choice != WayChoice::All)
+  if (graph.switches > 0 && routes_of(graph).choice != RouteChoice::All)
     return {.why_none = "has too many routes through its switches to decide"};
   return levels_of(flatten(graph));
 }

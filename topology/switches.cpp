@@ -124,19 +124,20 @@ bool implied(const Topology& topology, const std::vector<std::vector<LinkId>>& u
 
 }  // namespace
 
-ChosenWays ways_of(const Topology& topology) {
+ChosenRoutes routes_of(const Topology& topology) {
   const Routes all(topology);
-  return all.too_many() ? chosen_ways(topology) : ChosenWays{.choice = WayChoice::All, .ways = all.all()};
+  return all.too_many() ? chosen_routes(topology)
+                        : ChosenRoutes{.choice = RouteChoice::All, .routes = all.all()};
 }
 
 Topology flatten(const Topology& topology) {
   if (topology.switches == 0) return topology;
-  const ChosenWays taken = ways_of(topology);
-  if (taken.choice == WayChoice::None)
+  const ChosenRoutes taken = routes_of(topology);
+  if (taken.choice == RouteChoice::None)
     throw InputError("topology " + topology.name, "has too many routes through its switches",
                      "describe switches that act as one by one switch");
   // Proofs are then about the wires below, where partitions count every send.
-  if (taken.choice != WayChoice::All && abilities_of(topology).any())
+  if (taken.choice != RouteChoice::All && abilities_of(topology).any())
     throw InputError("topology " + topology.name,
                      "has switches that multicast or reduce, and too many routes through them to determine "
                      "what counts once",
@@ -144,15 +145,15 @@ Topology flatten(const Topology& topology) {
   return flat_over(topology, taken);
 }
 
-Topology flat_over(const Topology& topology, const ChosenWays& taken) {
+Topology flat_over(const Topology& topology, const ChosenRoutes& taken) {
   Topology flat{.name = topology.name, .ranks = topology.ranks};
-  if (taken.choice != WayChoice::All)
+  if (taken.choice != RouteChoice::All)
     flat.underlay = {.switches = topology.switches,
                      .links = topology.links,
                      .limits = topology.limits,
-                     .ways = taken.ways};
+                     .routes = taken.routes};
   std::vector<std::vector<LinkId>> users(topology.links.size());  // routes over each physical link
-  for (const std::vector<LinkId>& route : taken.ways) {
+  for (const std::vector<LinkId>& route : taken.routes) {
     Link link = topology.links[route.front()];
     link.alpha_us = 0;
     link.dst = topology.links[route.back()].dst;
@@ -167,7 +168,7 @@ Topology flat_over(const Topology& topology, const ChosenWays& taken) {
   const WireAbilities able(topology);
   for (std::size_t l = 0; l < users.size(); ++l)
     if (users[l].size() > 1 &&
-        !(taken.choice == WayChoice::All && implied(topology, users, static_cast<LinkId>(l))))
+        !(taken.choice == RouteChoice::All && implied(topology, users, static_cast<LinkId>(l))))
       flat.limits.push_back({.name = "link " + std::to_string(topology.links[l].src) + " -> " +
                                      std::to_string(topology.links[l].dst),
                              .links = users[l],

@@ -53,7 +53,7 @@ std::string WorkloadParser::private_name(const std::string& what) {
   return name;
 }
 
-void WorkloadParser::look_at_all_words() {
+void WorkloadParser::check_all_words() {
   for (std::size_t k = 0; k < tokens_.size(); ++k) {
     if (tokens_[k].kind == Token::Kind::Name) draft_.taken.emplace(tokens_[k].text);
     if (is(tokens_[k], "Random") && k + 2 < tokens_.size() && tokens_[k + 2].whole >= next_stream_ &&

@@ -30,7 +30,7 @@ class WorkloadParser : ExpressionReader {
  public:
   WorkloadParser(std::string_view text, const std::string& file, const WorkloadSettings& settings)
       : ExpressionReader(text, file, false), settings_(settings) {
-    look_at_all_words();
+    check_all_words();
   }
   Workload parse();
 
@@ -47,7 +47,7 @@ class WorkloadParser : ExpressionReader {
   // One that no error of the whole program is about.
   std::string private_name(const std::string& what);
   // Names that temporary operations may not take, and streams of random numbers that dropouts may not.
-  void look_at_all_words();
+  void check_all_words();
 
   // Heading, sizes, declarations.
   void heading();

@@ -32,7 +32,7 @@ inline long number(const char* text) {
   return value * unit;
 }
 
-[[noreturn]] inline void say_usage(std::FILE* out, const char* program, int code) {
+[[noreturn]] inline void print_usage(std::FILE* out, const char* program, int code) {
   std::fprintf(out,
                "usage: %s [-b from bytes] [-e to bytes] [-f factor] [-n iterations] [-s slices] [-t threads] "
                "[-g bytes of a segment] [-p seconds of patience]\n",
@@ -44,8 +44,8 @@ inline Options read_options(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; i += 2) {
     const bool named = argv[i][0] == '-' && argv[i][1] != '\0' && argv[i][2] == '\0';
-    if (named && argv[i][1] == 'h') say_usage(stdout, argv[0], 0);
-    if (!named || i + 1 == argc) say_usage(stderr, argv[0], 2);
+    if (named && argv[i][1] == 'h') print_usage(stdout, argv[0], 0);
+    if (!named || i + 1 == argc) print_usage(stderr, argv[0], 2);
     const char* const value = argv[i + 1];
     switch (argv[i][1]) {
       case 'b':
@@ -73,7 +73,7 @@ inline Options read_options(int argc, char** argv) {
         options.patience = std::atof(value);
         break;
       default:
-        say_usage(stderr, argv[0], 2);
+        print_usage(stderr, argv[0], 2);
     }
   }
   return options;

@@ -152,7 +152,7 @@ class Translator {
     }
     const int blocks = input_blocks(kind, ranks());
     const int chunks = blocks > output_blocks(kind, ranks()) ? output : input / blocks;
-    const std::vector<Rank>& with_root = row_of(kind).before == Who::Root ? with_input : with_output;
+    const std::vector<Rank>& with_root = row_of(kind).before == Participants::Root ? with_input : with_output;
     const Rank root = is_rooted(kind) && with_root.size() == 1 ? with_root[0] : 0;
     if (chunks < 1)
       throw InputError(file_, "has no chunks of " + name_of(kind),

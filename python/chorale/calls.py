@@ -55,7 +55,7 @@ class Imported(NamedTuple):
     json: Dict[str, Any]
 
 
-class Judged(NamedTuple):
+class VerifiedProgram(NamedTuple):
     """A lowered program: what it is, and for each mode that it is for, "in place" or "out of place", what is
     wrong with it ("" if nothing is) and the messages that its queues need."""
 
@@ -143,11 +143,11 @@ def discover(**options: Unpack[ImportOptions]) -> Imported:
     return Imported(found, report, json.loads(details))
 
 
-def judge(program: File) -> Judged:
+def verify_program(program: File) -> VerifiedProgram:
     """Verifies a lowered program, Chorale's or another's: a file of MSCCL's XML, an execution plan of
     MSCCL++, or a block program in JSON (docs/formats.md)."""
-    name, collective, ranks, instructions, modes = _chorale.judge(_text(program), os.fspath(program))
-    return Judged(name, collective, ranks, instructions, {mode: fault for mode, (fault, _) in modes.items()},
+    name, collective, ranks, instructions, modes = _chorale.verify_program(_text(program), os.fspath(program))
+    return VerifiedProgram(name, collective, ranks, instructions, {mode: fault for mode, (fault, _) in modes.items()},
                   {mode: depth for mode, (_, depth) in modes.items()})
 
 

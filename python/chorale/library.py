@@ -57,7 +57,7 @@ class Merged(NamedTuple):
     it, and how many were combined from several."""
 
     answers: int
-    alike: int
+    equal: int
     taken: List[int]
     joined: int
 

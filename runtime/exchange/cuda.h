@@ -54,7 +54,7 @@ class CudaRanks {
           "cudaDeviceGetAttribute");
     if (options_.channels <= 0) options_.channels = std::max(1, processors / gpus_[0].ranks);
     if (options_.beside <= 0) options_.beside = std::max(1, options_.channels / 4);
-    make_doors();
+    make_doorbells();
   }
   ~CudaRanks() {
     for (const Gpu& gpu : gpus_) {
@@ -74,15 +74,15 @@ class CudaRanks {
 
   // Of all ranks: those of kernels by themselves, and those of kernels beside products, which have fewer
   // channels.
-  struct Doors {
-    GpuMemory<Door> memory = {};    // of the ranks here
-    GpuMemory<Door*> by_rank = {};  // of all
+  struct Doorbells {
+    GpuMemory<Doorbell> memory = {};    // of the ranks here
+    GpuMemory<Doorbell*> by_rank = {};  // of all
   };
   struct Gpu {
     int device = 0, first = 0, ranks = 0;
     cudaStream_t stream = nullptr;
     cudaGraphExec_t recorded = nullptr;
-    Doors doors[2] = {};
+    Doorbells doorbells[2] = {};
     GpuMemory<Trouble> trouble = {};
   };
 
@@ -125,26 +125,27 @@ class CudaRanks {
       cudaGetLastError();  // it stays there otherwise
   }
 
-  // A door lies on the GPU of its rank, and every rank has a list of all.
-  void make_doors() {
-    std::vector<Door*> all[2];
+  // A doorbell lies on the GPU of its rank, and every rank has a list of all.
+  void make_doorbells() {
+    std::vector<Doorbell*> all[2];
     for (Gpu& gpu : gpus_) {
       check(cudaSetDevice(gpu.device), "cudaSetDevice");
       check(cudaStreamCreateWithFlags(&gpu.stream, cudaStreamNonBlocking), "cudaStreamCreate");
       gpu.trouble = gpu_table(std::vector<Trouble>(1));
       for (const bool beside : {false, true}) {
         const std::int64_t count = std::int64_t{gpu.ranks} * channels(beside);
-        GpuMemory<Door>& doors = gpu.doors[beside].memory;
-        doors = gpu_memory<Door>(count);
-        check(cudaMemset(doors.get(), 0, static_cast<std::size_t>(count) * sizeof(Door)), "cudaMemset");
+        GpuMemory<Doorbell>& doorbells = gpu.doorbells[beside].memory;
+        doorbells = gpu_memory<Doorbell>(count);
+        check(cudaMemset(doorbells.get(), 0, static_cast<std::size_t>(count) * sizeof(Doorbell)),
+              "cudaMemset");
         for (int rank = 0; rank < gpu.ranks; ++rank)
-          all[beside].push_back(doors.get() + std::int64_t{rank} * channels(beside));
+          all[beside].push_back(doorbells.get() + std::int64_t{rank} * channels(beside));
       }
     }
     for (Gpu& gpu : gpus_) {
       check(cudaSetDevice(gpu.device), "cudaSetDevice");
-      for (const bool beside : {false, true}) gpu.doors[beside].by_rank = gpu_table(all[beside]);
-      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // before another GPU reads doors here
+      for (const bool beside : {false, true}) gpu.doorbells[beside].by_rank = gpu_table(all[beside]);
+      check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // before another GPU reads doorbells here
     }
     check(cudaSetDevice(home_), "cudaSetDevice");
   }
@@ -222,7 +223,7 @@ class CudaRanks {
       std::vector<Launch>& all = *static_cast<std::vector<Launch>*>(pending_.get());
       for (std::size_t g = 0; g < gpus_.size(); ++g) {
         const Gpu& gpu = gpus_[g];
-        all[g].ground = {gpu.doors[beside].by_rank.get(),
+        all[g].ground = {gpu.doorbells[beside].by_rank.get(),
                          {static_cast<std::uint64_t>(options_.patience * 1e9), gpu.trouble.get()},
                          channels(beside),
                          gpu.first};

@@ -7,9 +7,9 @@
 // A receiver reads data in the memory of their holder, into registers, where sums are made and given to the
 // loop.
 //
-// Each channel of each rank has a door in memory that all can read: a number, its progress, which only goes
-// up, and where the rank's buffers of this exchange lie. In an exchange that begins with progress b,
-//   b + 1              it is there, and its door says where its buffers are;
+// Each channel of each rank has a doorbell in memory that all can read: a number, its progress, which only
+// goes up, and where the rank's buffers of this exchange lie. In an exchange that begins with progress b,
+//   b + 1              it is there, and its doorbell says where its buffers are;
 //   b + 2 + 2s         what comes in step s from memory that changes in step s has been copied;
 //   b + 3 + 2s         step s is done;
 //   b + 2 + 2 * steps  so is the exchange: all readers of this rank's memory have finished.
@@ -21,9 +21,9 @@
 // channels of a rank wait for each other, since slices of other tensors are other ones.
 //
 // All ranks go through the same launches, and each raises progress by the same; nothing is reset, no host
-// takes part, and a launch begins with the progress at its own door, so that launches can be replayed as a
-// graph. All blocks of all ranks must be resident: a cooperative launch, or one on each of several GPUs that
-// reach each other's memory. Waits are bounded (runtime/device/counters.h).
+// takes part, and a launch begins with the progress at its own doorbell, so that launches can be replayed as
+// a graph. All blocks of all ranks must be resident: a cooperative launch, or one on each of several GPUs
+// that reach each other's memory. Waits are bounded (runtime/device/counters.h).
 #pragma once
 
 #include <cstdint>
@@ -81,14 +81,14 @@ __device__ inline void for_several(std::int64_t begin, std::int64_t end, std::in
   for (std::int64_t e = whole + thread; e < end; e += threads) function(Width<1>(), e);
 }
 
-// At its door, a channel publishes its progress, and where its buffers lie.
-struct alignas(128) Door {
+// At its doorbell, a channel publishes its progress, and where its buffers lie.
+struct alignas(128) Doorbell {
   std::uint64_t progress;
   alignas(128) unsigned char buffers[3][64];
 };
 
 struct FusedGround {
-  Door* const* doors;  // by rank; then by channel
+  Doorbell* const* doorbells;  // by rank; then by channel
   Patience patience;
   int channels, first_rank;
 };
@@ -102,7 +102,7 @@ class FusedBlock {
         thread(static_cast<int>(threadIdx.x)),
         threads(static_cast<int>(blockDim.x)),
         ground_(ground),
-        begun_(load_acquire(&door(rank, channel).progress)),
+        begun_(load_acquire(&doorbell(rank, channel).progress)),
         base_(begun_) {}
 
   const int rank, channel, thread, threads;
@@ -122,18 +122,18 @@ class FusedBlock {
   template <typename T>
   __device__ void publish(int buffer, const Lies<T>& lies) const {
     static_assert(sizeof(Lies<T>) <= 64);
-    if (thread == 0) *reinterpret_cast<Lies<T>*>(door(rank, channel).buffers[buffer]) = lies;
+    if (thread == 0) *reinterpret_cast<Lies<T>*>(doorbell(rank, channel).buffers[buffer]) = lies;
   }
   template <typename T>
   __device__ Lies<T> published(int of, int buffer) const {
-    return *reinterpret_cast<const Lies<T>*>(door(of, channel).buffers[buffer]);
+    return *reinterpret_cast<const Lies<T>*>(doorbell(of, channel).buffers[buffer]);
   }
 
   __device__ bool sync() const { return __syncthreads_and(1) != 0; }
   // All threads of the block have done what comes before; `progress` counts from the beginning of the phase.
   __device__ void reach(std::uint64_t progress) const {
     sync();
-    if (thread == 0) store_release(&door(rank, channel).progress, base_ + progress);
+    if (thread == 0) store_release(&doorbell(rank, channel).progress, base_ + progress);
   }
   // Waits until each of these ranks has reached `progress`; false if that took too long.
   __device__ bool wait(const int* ranks, int count, std::uint64_t progress) const {
@@ -158,9 +158,9 @@ class FusedBlock {
   }
 
  private:
-  __device__ Door& door(int of, int which) const { return ground_.doors[of][which]; }
+  __device__ Doorbell& doorbell(int of, int which) const { return ground_.doorbells[of][which]; }
   __device__ bool arrived(int of, int which, std::uint64_t progress) const {
-    const std::uint64_t* const there = &door(of, which).progress;
+    const std::uint64_t* const there = &doorbell(of, which).progress;
     return wait_for([&] { return load_acquire(there); }, progress, ground_.patience, rank, channel, of);
   }
 

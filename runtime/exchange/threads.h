@@ -30,7 +30,7 @@ class ThreadRanks {
  public:
   // No wait lasts longer than `patience`; 0: there is no limit.
   ThreadRanks(int ranks, std::chrono::milliseconds patience)
-      : patience_(patience), doors_(static_cast<std::size_t>(ranks)) {}
+      : patience_(patience), doorbells_(static_cast<std::size_t>(ranks)) {}
 
  private:
   friend class ThreadTransport;
@@ -45,7 +45,7 @@ class ThreadRanks {
     bool stays = false;
     std::atomic<bool>* read = nullptr;  // set when no reader needs the data any more
   };
-  struct Door {
+  struct Doorbell {
     std::mutex mutex = {};
     std::condition_variable rung = {};
     std::vector<Sent> sent = {};  // to this rank, and not yet found
@@ -58,22 +58,22 @@ class ThreadRanks {
       if (!failure_) failure_ = why;
     }
     stopped_ = true;
-    for (Door& door : doors_) ring(door);
+    for (Doorbell& doorbell : doorbells_) ring(doorbell);
   }
-  static void ring(Door& door) {
-    { const std::lock_guard<std::mutex> lock(door.mutex); }  // a thread that is about to sleep holds it
-    door.rung.notify_all();
+  static void ring(Doorbell& doorbell) {
+    { const std::lock_guard<std::mutex> lock(doorbell.mutex); }  // a thread that is about to sleep holds it
+    doorbell.rung.notify_all();
   }
   // Leaves when no other rank can still read its memory.
   void leave() {
     ++left_;
-    while (left_ < static_cast<int>(doors_.size())) std::this_thread::yield();
+    while (left_ < static_cast<int>(doorbells_.size())) std::this_thread::yield();
   }
 
   const std::chrono::milliseconds patience_;
-  std::vector<Door> doors_;
-  std::vector<std::atomic<int>> barriers_ = std::vector<std::atomic<int>>(doors_.size());  // of each rank
-  std::vector<double> numbers_ = std::vector<double>(doors_.size());
+  std::vector<Doorbell> doorbells_;
+  std::vector<std::atomic<int>> barriers_ = std::vector<std::atomic<int>>(doorbells_.size());  // of each rank
+  std::vector<double> numbers_ = std::vector<double>(doorbells_.size());
   std::atomic<int> arrived_{0}, generation_{0}, left_{0};
   std::atomic<bool> stopped_{false};
   std::mutex mutex_ = {};
@@ -87,7 +87,7 @@ class ThreadTransport : public Transport {
   using Device = HostDevice;
   Device& device() { return device_; }
   int rank() const override { return rank_; }
-  int ranks() const override { return static_cast<int>(all_.doors_.size()); }
+  int ranks() const override { return static_cast<int>(all_.doorbells_.size()); }
 
   void exchange(std::vector<Delivery>& sends, std::vector<Delivery>& receives) override {
     while (read_.size() < sends.size()) read_.emplace_back(false);
@@ -136,7 +136,7 @@ class ThreadTransport : public Transport {
     if (++all_.arrived_ == ranks()) {
       all_.arrived_ = 0;
       ++all_.generation_;
-      for (ThreadRanks::Door& door : all_.doors_) ThreadRanks::ring(door);
+      for (ThreadRanks::Doorbell& doorbell : all_.doorbells_) ThreadRanks::ring(doorbell);
     } else {
       wait([&] { return all_.generation_ != generation; },
            [&] {
@@ -185,22 +185,22 @@ class ThreadTransport : public Transport {
   }
   void publish(const Delivery& send, std::atomic<bool>& read) {
     read = false;
-    ThreadRanks::Door& door = all_.doors_[send.peer];
+    ThreadRanks::Doorbell& doorbell = all_.doorbells_[send.peer];
     {
-      const std::lock_guard<std::mutex> lock(door.mutex);
-      door.sent.push_back({rank_, send.tag, send.data, send.pieces.empty() ? nullptr : &send.pieces,
-                           send.bytes, send.stays, &read});
+      const std::lock_guard<std::mutex> lock(doorbell.mutex);
+      doorbell.sent.push_back({rank_, send.tag, send.data, send.pieces.empty() ? nullptr : &send.pieces,
+                               send.bytes, send.stays, &read});
     }
-    door.rung.notify_all();
+    doorbell.rung.notify_all();
   }
   void give_back(int peer, std::atomic<bool>* read) {
     *read = true;
-    ThreadRanks::ring(all_.doors_[peer]);
+    ThreadRanks::ring(all_.doorbells_[peer]);
   }
   // Messages of a pair with one tag arrive in order.
   ThreadRanks::Sent found(const Delivery& receive) {
     ThreadRanks::Sent result;
-    std::vector<ThreadRanks::Sent>& sent = all_.doors_[rank_].sent;
+    std::vector<ThreadRanks::Sent>& sent = all_.doorbells_[rank_].sent;
     const auto comes = [&] {
       for (auto it = sent.begin(); it != sent.end(); ++it)
         if (it->from == receive.peer && it->tag == receive.tag) {
@@ -217,14 +217,14 @@ class ThreadTransport : public Transport {
     wait([&] { return read.load(); }, [&] { return lost(rank_, send, true, all_.patience_); });
   }
   // A message from a running rank arrives within a few time slices of the scheduler; sleeping costs more. A
-  // thread that waits longer sleeps at its own door, which is rung after what it waits for has changed. The
-  // condition is evaluated with the door locked.
+  // thread that waits longer sleeps at its own doorbell, which is rung after what it waits for has changed.
+  // The condition is evaluated with the doorbell locked.
   template <typename Condition, typename Complaint>  // bool(), Hang()
   void wait(Condition condition, Complaint complaint) {
-    ThreadRanks::Door& door = all_.doors_[rank_];
+    ThreadRanks::Doorbell& doorbell = all_.doorbells_[rank_];
     for (int turn = 0; turn < 50; ++turn) {
       {
-        const std::lock_guard<std::mutex> lock(door.mutex);
+        const std::lock_guard<std::mutex> lock(doorbell.mutex);
         if (condition()) return;
       }
       std::this_thread::yield();
@@ -232,11 +232,11 @@ class ThreadTransport : public Transport {
     bool holds = false;
     const auto is_over = [&] { return (holds = condition()) || all_.stopped_; };
     {
-      std::unique_lock<std::mutex> lock(door.mutex);
+      std::unique_lock<std::mutex> lock(doorbell.mutex);
       if (all_.patience_.count() == 0)
-        door.rung.wait(lock, is_over);
+        doorbell.rung.wait(lock, is_over);
       else
-        door.rung.wait_for(lock, all_.patience_, is_over);
+        doorbell.rung.wait_for(lock, all_.patience_, is_over);
     }
     if (holds) return;
     if (!all_.stopped_) all_.stop(std::make_exception_ptr(complaint()));

@@ -14,7 +14,7 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import run, work  # noqa: E402
 
 cmake, build, cxx, examples = sys.argv[1:5]
-EXAMPLES = ("front_door", "adam_built")
+EXAMPLES = ("public_api", "adam_built")
 usr = work / "usr"
 flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
@@ -97,12 +97,12 @@ def both(example, *arguments):
 
 for number in range(2):
     (work / f"out_{number}").mkdir()
-texts = [both("front_door", "ring:4", "4096")]
+texts = [both("public_api", "ring:4", "4096")]
 assert "0 wrong elements\n" in texts[0] and "wrote ring_4_allgather.cpp\n" in texts[0], texts[0]
 assert (work / "out_0/ring_4_allgather.cpp").read_text() == (work / "out_1/ring_4_allgather.cpp").read_text() != ""
-assert "did you mean 'ring'?" in run("./front_door", "rong:4", code=2).stderr
+assert "did you mean 'ring'?" in run("./public_api", "rong:4", code=2).stderr
 # From C: the same program as from C++, and errors as values.
-run("cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"{examples}/front_door.c", *asked, f"-Wl,-rpath,{where}", "-o", "from_c")
+run("cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"{examples}/public_api.c", *asked, f"-Wl,-rpath,{where}", "-o", "from_c")
 (work / "out_c").mkdir()
 texts.append(run("./from_c", "ring:4", "4096", "out_c"))
 assert "checked again: all is so\nwrote out_c/ring_4_allgather.cpp\n" in texts[-1], texts[-1]

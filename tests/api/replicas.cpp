@@ -41,7 +41,8 @@ Collective custom_sum(int ranks, std::mt19937& random) {
   return c;
 }
 
-void judge(const Topology& topology, const Collective& collective, int max_chunks, Counts& counts) {
+void count_differences(const Topology& topology, const Collective& collective, int max_chunks,
+                       Counts& counts) {
   FrontierOptions options{.max_chunks = max_chunks, .time_limit = std::chrono::seconds(2)};
   options.synthesis.limits.conflicts = 2000;
   const Result result = frontier(topology, collective, options);
@@ -76,15 +77,15 @@ int main_of(int count, unsigned seed, bool named) {
           "hub:6", "dgx-a100:1", "dgx1:2", "mi250:1", "torus:4x4", "hypercube:4"}) {
       const Topology topology = machine(name);
       ++counts.machines;
-      judge(topology, communication("allreduce", topology), 2, counts);
+      count_differences(topology, communication("allreduce", topology), 2, counts);
     }
   std::mt19937 random(seed);
   for (int i = 0; i < count; ++i) {
     // Mostly few ranks, which are searched through; up to 16 of all counts.
     const Topology topology = test::random_machine(random, {.most_ranks = i % 3 == 0 ? 16 : 7});
     ++counts.machines;
-    judge(topology, communication("allreduce", topology), 1 + test::below(random, 3), counts);
-    judge(topology, custom_sum(topology.ranks, random), 1 + test::below(random, 2), counts);
+    count_differences(topology, communication("allreduce", topology), 1 + test::below(random, 3), counts);
+    count_differences(topology, custom_sum(topology.ranks, random), 1 + test::below(random, 2), counts);
   }
   std::cout << fmt::format(
       "seed {}: {} machines, {} points, {} rows of sizes, types, executors and memories: {} elements wrong, "

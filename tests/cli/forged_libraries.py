@@ -21,8 +21,8 @@ import sys
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import run_chorale, work  # noqa: E402
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "doors"))
-import judge  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "property"))
+import verifier  # noqa: E402
 from library_file import answers, identity, key_of, leaves, others, packed, question_of, renumbered, unpacked  # noqa: E402
 
 full = "--full" in sys.argv
@@ -92,7 +92,7 @@ def still_true(key, changed):
     """Of an answer with something changed: nothing false is reported."""
     now = {**ANSWERS[key], **changed}
     try:
-        return answers(now["question"], json.loads(now["answer"]), json.loads(now["numbering"])) and not judge.judge(json.loads(now["answer"])).faults
+        return answers(now["question"], json.loads(now["answer"]), json.loads(now["numbering"])) and not verifier.verify(json.loads(now["answer"])).faults
     except (KeyError, TypeError, ValueError, IndexError):
         return False
 
@@ -218,7 +218,7 @@ for place in PLACES:
     assert renumbered(part, numbering) == renumbered(question, identity(question))
     for what in ("ranks", "links"):
         forged = swapped(unpacked(place["numbering"]), what, *dice.sample(range(len(numbering[what])), 2))
-        rooted = place["collective"] in judge.ROOTED and forged["ranks"][place["root"]] != numbering["ranks"][place["root"]]
+        rooted = place["collective"] in verifier.ROOTED and forged["ranks"][place["root"]] != numbering["ranks"][place["root"]]
         fits = renumbered(part, forged) == renumbered(question, identity(question)) and not rooted
         forge("places.numbering", update("places", "numbering", packed(json.dumps(forged)), where, row), "unclear" if fits and numbers else "still true" if fits else "")
     for text in ("{}", "", json.dumps({**numbering, "ranks": [0]})):

@@ -21,8 +21,8 @@ import zlib
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import refused, run_chorale as run, work  # noqa: E402
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "doors"))
-import judge  # noqa: E402
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "property"))
+import verifier  # noqa: E402
 
 chorale = os.path.abspath(sys.argv[1])
 seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1123
@@ -265,20 +265,20 @@ with sqlite3.connect(work / "weak.db") as file:
 def concluded(answer):
     """The answer with what its claims show of its points, by the verifier."""
     answer = {key: value for key, value in answer.items() if key != "complete_chunks"}  # an older file states none
-    space = judge.Space(answer)
-    known = list(judge.families(answer, answer["topology"]["ranks"], space, False))
-    pair = lambda rate: [None, 1] if rate == judge.NEVER else [rate.numerator, rate.denominator]
+    space = verifier.Space(answer)
+    known = list(verifier.families(answer, answer["topology"]["ranks"], space, False))
+    pair = lambda rate: [None, 1] if rate == verifier.NEVER else [rate.numerator, rate.denominator]
     for i, point in enumerate(answer["points"]):
         cost = lambda each: (each["steps"], each["rounds"], each["chunks"])
-        equal_before = any(judge.as_good(each, *cost(point)) for each in answer["points"][:i])
-        point["on_frontier"] = not equal_before and not any(judge.better(*cost(each), point) for each in answer["points"])
+        equal_before = any(verifier.as_good(each, *cost(point)) for each in answer["points"][:i])
+        point["on_frontier"] = not equal_before and not any(verifier.better(*cost(each), point) for each in answer["points"])
         way = point["method"] if point["method"] in ("gather+local_reduce", "reduce_scatter+allgather") else "direct"
         own = [each for each in known if point["on_frontier"] or (each.chunks == point["chunks"] and each.way == way)]
-        bound = judge.least_rates(own, space, point["steps"])[-1]
+        bound = verifier.least_rates(own, space, point["steps"])[-1]
         gap = point["rounds"] / point["chunks"] / bound - 1 if bound else None
-        point.update(proven=not judge.room_for_better(point, own, space), bound=pair(bound), gap=None if gap is None else float(f"{gap:.6g}"))
-    answer["openings"] = [{"steps": steps, "found": None if found == judge.NEVER else pair(found), "bound": pair(bound)}
-                          for steps, found, bound in judge.openings_left(answer["points"], known, space)]
+        point.update(proven=not verifier.room_for_better(point, own, space), bound=pair(bound), gap=None if gap is None else float(f"{gap:.6g}"))
+    answer["openings"] = [{"steps": steps, "found": None if found == verifier.NEVER else pair(found), "bound": pair(bound)}
+                          for steps, found, bound in verifier.openings_left(answer["points"], known, space)]
     return answer
 
 
@@ -326,7 +326,7 @@ def halves(drop, claims):
 def strongest(claims):
     """Without those that others imply: fewer rounds for the same steps."""
     about = lambda claim: (claim["collective"], claim["chunks"], claim["steps"])
-    rounds = lambda claim: judge.NEVER if claim["rounds"] is None else claim["rounds"]
+    rounds = lambda claim: verifier.NEVER if claim["rounds"] is None else claim["rounds"]
     return [claim for claim in claims if all(about(each) != about(claim) or rounds(each) <= rounds(claim) for each in claims)]
 
 

@@ -127,7 +127,7 @@ TEST(Lower, OneRankCopies) {
 }
 
 // lower() throws if its verifier finds anything.
-TEST(Lower, EveryHandWrittenAlgorithm) {
+TEST(Lower, EveryBaseline) {
   for (const ClassicEntry& entry : classic_catalogue())
     for (int ranks : {1, 2, 3, 4, 5, 8}) {
       const bool cube = name_of(entry.method).find("doubling") != std::string::npos ||

@@ -139,11 +139,11 @@ void expect_nearly_all_killed(bool shared) {
   }();
 }
 
-TEST(ProgramMutation, TheRefereeKillsNearlyAll) {
+TEST(ProgramMutation, TheVerifierKillsNearlyAll) {
   expect_nearly_all_killed(false);
 }
 
-TEST(ProgramMutation, TheRefereeKillsNearlyAllInPlace) {
+TEST(ProgramMutation, TheVerifierKillsNearlyAllInPlace) {
   expect_nearly_all_killed(true);
 }
 

@@ -422,7 +422,7 @@ TEST(ReadMscclppPlan, samples_of_mscclpp) {
 
 // One change at a time in plans of ours: what is left out or mixed up is noticed, but for syncs and waits
 // that others make superfluous.
-TEST(ReadMscclppPlan, the_referee_notices_nearly_every_change) {
+TEST(ReadMscclppPlan, the_verifier_notices_nearly_every_change) {
   const Topology ring = test::ring(4);
   const std::vector<std::pair<Collective, Schedule>> algorithms = {
       {make_collective("allgather", 4, 1), test::ring_allgather(4, 1)},

@@ -169,7 +169,7 @@ std::vector<Mutant> mutants(const BlockProgram& program) {
   return result;
 }
 
-TEST(Relax, TheRefereeNoticesChanges) {
+TEST(Relax, TheVerifierNoticesChanges) {
   std::mt19937 random(3);
   std::map<std::string, std::pair<int, int>> killed;  // of how many
   int all = 0, caught = 0;
@@ -368,7 +368,7 @@ std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
   return result;
 }
 
-TEST(Epilogue, FollowsEverySumAndTheRefereeSeesChanges) {
+TEST(Epilogue, FollowsEverySumAndTheVerifierSeesChanges) {
   std::vector<std::pair<Collective, Mutant>> changed;
   int programs = 0;
   for (const Subject& s : subjects()) {

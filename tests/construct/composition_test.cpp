@@ -180,7 +180,7 @@ TEST(Retiming, KeepsWhatIsDone) {
       const Topology t = load(name);
       const Collective c = make_collective(collective, t.ranks, 3, t.ranks - 1);
       for (const Point& point : incumbents(t, c)) {
-        Effort effort(1'000'000, nullptr);
+        WorkBudget effort(1'000'000, nullptr);
         const auto sends = [](const Schedule& schedule) {
           std::size_t count = 0;
           for (const Step& step : schedule.steps) count += step.sends.size();

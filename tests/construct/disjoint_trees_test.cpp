@@ -16,7 +16,7 @@ namespace {
 
 std::optional<ChunkPacking> trees_of(const Topology& t, const Collective& one, int chunks, long long rounds) {
   const Network network(t);
-  Effort effort(1'000'000'000, nullptr);
+  WorkBudget effort(1'000'000'000, nullptr);
   return disjoint_trees(network, moving_classes(one), chunks, rounds, effort);
 }
 
@@ -102,7 +102,7 @@ TEST(DisjointTrees, EndWithTheWork) {
   const Topology t = test::random_four_regular(random, 64);
   const Network network(t);
   const std::vector<ChunkClass> classes = moving_classes(make_collective("broadcast", 64, 1));
-  Effort little(1000, nullptr);
+  WorkBudget little(1000, nullptr);
   EXPECT_FALSE(disjoint_trees(network, classes, 4, 1, little).has_value());
 }
 

@@ -121,7 +121,7 @@ TEST(Engine, MeetsKnownBounds) {
 // The bound of a Broadcast is that four links lead into each rank; of an Allgather, that 255 blocks come in
 // over them. What is asserted is what is promised of random 4-regular machines
 // (benchmarks/results/scale.log).
-TEST(Engine, TwoHundredRanksThatNobodyNamed) {
+TEST(Engine, TwoHundredRanksThatWithoutNames) {
   std::mt19937 random(7);
   const int ranks = 256;
   const Topology t = test::random_four_regular(random, ranks);
@@ -161,7 +161,8 @@ TEST(Engine, TheFirstPartOfALargeMachineIsAnAnswer) {
   }
 }
 
-// Where digits turn each rank into each, what one does all do: exact at once, and before what looks at sends.
+// Where digits turn each rank into each, what one does all do: exact at once, and before what relaxations at
+// sends.
 TEST(Engine, RegularMachinesAreExactAtOnce) {
   const struct {
     const char *machine, *collective;
@@ -245,7 +246,7 @@ TEST(Engine, LeavesOutWhatIsBeaten) {
 }
 
 // With k = 0 each round is a step of its own, so thousands of chunks would be tens of thousands of steps,
-// more than a check of the result looks at.
+// more than a check of the result relaxations at.
 TEST(Engine, NoMoreStepsWhereEachRoundIsOne) {
   Topology t{.name = "four", .ranks = 4};
   for (const auto& [a, b, bandwidth] :

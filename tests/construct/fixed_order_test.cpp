@@ -27,7 +27,7 @@ Collective along(const std::string& tree, CollectiveKind kind, int ranks, int ch
 // before: 0 to 3 takes three steps, and so does the way back.
 TEST(FixedOrder, AlongAPath) {
   const Topology line = named("line:5");
-  Effort effort(LLONG_MAX, nullptr);
+  WorkBudget effort(LLONG_MAX, nullptr);
   const Collective one = along("(0 1 2 3 4)", CollectiveKind::AllReduce, 5, 1);
   const auto schedules = sums_in_order(line, one, effort);
   ASSERT_EQ(schedules.size(), 1u);
@@ -38,7 +38,7 @@ TEST(FixedOrder, AlongAPath) {
 // Halves of a hypercube are linked rank by rank: recursive halving and doubling.
 TEST(FixedOrder, HalvesOfAHypercube) {
   const Topology cube = named("hypercube:3");
-  Effort effort(LLONG_MAX, nullptr);
+  WorkBudget effort(LLONG_MAX, nullptr);
   const Collective sum = along("(((0 1) (2 3)) ((4 5) (6 7)))", CollectiveKind::ReduceScatter, 8, 1);
   const auto schedules = sums_in_order(cube, sum, effort);
   ASSERT_FALSE(schedules.empty());
@@ -47,7 +47,7 @@ TEST(FixedOrder, HalvesOfAHypercube) {
 
 // 0 and 2 are not linked, so nobody can add them up before 1 comes in.
 TEST(FixedOrder, NoneWhereOperandsDoNotMeet) {
-  Effort effort(LLONG_MAX, nullptr);
+  WorkBudget effort(LLONG_MAX, nullptr);
   EXPECT_TRUE(
       sums_in_order(named("line:3"), along("((0 2) 1)", CollectiveKind::AllReduce, 3, 1), effort).empty());
 }

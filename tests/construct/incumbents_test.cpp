@@ -187,7 +187,7 @@ TEST(Incumbents, NoneWhenStoppedBeforehand) {
 }
 
 // The verifier would need 25 GiB for a count of each contribution to each chunk at each rank.
-TEST(Incumbents, NoneThatCannotBeRefereed) {
+TEST(Incumbents, NoneThatCannotBeVerified) {
   EXPECT_THAT(quick_incumbents(test::ring(3000), make_collective("reducescatter", 3000, 1)), IsEmpty());
   EXPECT_THAT(incumbents(test::ring(3000), make_collective("reducescatter", 3000, 1)), IsEmpty());
 }

@@ -72,7 +72,7 @@ Makes incumbents_in_order(const Topology& t, const Collective& c) {
 
 Makes in_order(const Topology& t, const Collective& c) {
   const Collective asked = ordered(t, c);
-  Effort effort(LLONG_MAX, nullptr);
+  WorkBudget effort(LLONG_MAX, nullptr);
   return of(asked, sums_in_order(t, asked, effort));
 }
 
@@ -127,7 +127,7 @@ const Row kRows[] = {
      100,
      100,
      75},
-    // Found by tests/doors: a rank that contributes nothing was to pass on what then came to the root over
+    // Found by tests/property: a rank that contributes nothing was to pass on what then came to the root over
     // others.
     {"packing in time, of sums of some at some",
      in_time,

@@ -287,8 +287,8 @@ TEST(TimedLoad, NegotiatesWhatIsOver) {
   EXPECT_EQ(load.price(1, 0), 0.5);
   load.add(both, 1);
   EXPECT_EQ(load.overflow(), 1);
-  EXPECT_TRUE(load.overfull({{.step = 0, .link = 0}}));
-  EXPECT_FALSE(load.overfull({{.step = 0, .link = 1}}));
+  EXPECT_TRUE(load.overloaded({{.step = 0, .link = 0}}));
+  EXPECT_FALSE(load.overloaded({{.step = 0, .link = 1}}));
   EXPECT_EQ(load.rounds(), std::vector<int>({2, 0}));
   const double before = load.price(0, 0);
   load.raise();

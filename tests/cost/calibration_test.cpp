@@ -46,7 +46,7 @@ double latency(const Topology& t, const std::vector<LinkId>& way) {
 }
 
 double message_us(const Topology& t, const RankMessage& message) {
-  const std::vector<LinkId> way = message_way(t, message.src, message.dst);
+  const std::vector<LinkId> way = message_route(t, message.src, message.dst);
   return latency(t, way) + static_cast<double>(message.bytes) * slowest(t, way);
 }
 
@@ -76,7 +76,7 @@ TEST(MessageWay, IsTheWidestOfTheShortest) {
         std::vector<std::vector<LinkId>> found;
         std::vector<LinkId> now;
         all_ways(t, src, dst, now, found);
-        const std::vector<LinkId> way = message_way(t, src, dst);
+        const std::vector<LinkId> way = message_route(t, src, dst);
         if (found.empty()) {
           EXPECT_THAT(way, IsEmpty());
           continue;

@@ -108,7 +108,7 @@ constexpr const char* kEmptyPoint =
 
 // 449 bytes for a ReduceScatter of 4,096 ranks and two chunks per block: counts of all contributions of all
 // chunks at all ranks would be 137 GB. Nothing moves, so nothing has to be counted.
-TEST(Sizes, OfTheRefereesState) {
+TEST(Sizes, OfTheVerifiersState) {
   const Result result = result_from_json(result_of(kEmptyPoint, "", 4096), "r.json");
   EXPECT_THAT(violations(result.topology, result.points[0].collective, result.points[0].schedule, 3),
               SizeIs(3));
@@ -310,7 +310,7 @@ TEST(Sizes, OfWaysThroughSwitches) {
   EXPECT_TRUE(flatten(maze).links.empty());
   maze.links.push_back({.src = 31, .dst = 1});
   EXPECT_EQ(flatten(maze).links.size(), 1U);
-  EXPECT_EQ(flatten(maze).underlay.value().ways, (std::vector<std::vector<LinkId>>{{870, 28, 871}}));
+  EXPECT_EQ(flatten(maze).underlay.value().routes, (std::vector<std::vector<LinkId>>{{870, 28, 871}}));
 }
 
 TEST(Sizes, OfFiles) {

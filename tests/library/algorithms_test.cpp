@@ -225,7 +225,7 @@ Result along_a_line(Rank root) {
 }
 
 // What is to be lowered has been verified, its ranks called otherwise or not.
-Verification<Program> judged(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
+Verification<Program> as_verified(const Verified<Schedule>& schedule, bool /*serialize_ports*/) {
   const Collective& collective = schedule.collective();
   EXPECT_TRUE(violations(schedule.topology(), collective, *schedule).empty());
   return {.accepted = unverified(
@@ -239,16 +239,16 @@ TEST_F(Library, AnotherRootIsServedWhereASymmetryCarriesTheOneThatIsThere) {
   Algorithms library(write("a.json", to_json(along_a_line(0))));
   CollectiveCall call{.collective = CollectiveKind::Broadcast, .ranks = 3, .root = 2, .block_bytes = 100};
   std::string why;
-  const LoadedAlgorithm* const chosen = library.choose(call, {}, judged, why);
+  const LoadedAlgorithm* const chosen = library.choose(call, {}, as_verified, why);
   ASSERT_NE(chosen, nullptr) << why;
   EXPECT_EQ(chosen->number, 0);
   EXPECT_EQ(chosen->program->ranks.size(), 3u);  // the root is 2
   call.root = 1;
   EXPECT_TRUE(library.has(call, why));
-  EXPECT_EQ(library.choose(call, {}, judged, why), nullptr);
+  EXPECT_EQ(library.choose(call, {}, as_verified, why), nullptr);
   EXPECT_EQ(why, "no broadcast for 3 ranks with root 1");
   call.root = 3;  // of a wrong call
-  EXPECT_EQ(library.choose(call, {}, judged, why), nullptr);
+  EXPECT_EQ(library.choose(call, {}, as_verified, why), nullptr);
 }
 
 // Gathered and added up by hand: two ranks send each other all they have.
@@ -316,14 +316,14 @@ TEST_F(LibraryFile, IsChosenFromByWhereRanksSit) {
   EXPECT_THAT(library.complaints(), ::testing::IsEmpty());
   EXPECT_EQ(library.size(), 3);
   std::string why;
-  const auto steps = [&](const std::vector<Seat>& group) {
-    const LoadedAlgorithm* const chosen = library.choose(kAsked, group, judged, why);
+  const auto steps = [&](const std::vector<RankLocation>& group) {
+    const LoadedAlgorithm* const chosen = library.choose(kAsked, group, as_verified, why);
     return chosen == nullptr ? 0 : chosen->program->steps;
   };
   EXPECT_EQ(steps({{.host = 4}, {.host = 4}}), 1);
   EXPECT_EQ(steps({{.host = 4}, {.host = 2}}), 2);
   Algorithms only(write("rail.json", to_json(rail)));  // implies nothing about hosts
-  EXPECT_NE(only.choose(kAsked, {{.host = 4}, {.host = 4}}, judged, why), nullptr);
+  EXPECT_NE(only.choose(kAsked, {{.host = 4}, {.host = 4}}, as_verified, why), nullptr);
 }
 
 // Numbers of another machine ended a program by a signal; an answer to another question, and hosts of more
@@ -346,9 +346,9 @@ TEST_F(LibraryFile, PassesOnWhereNothingSitsSo) {
   put(node, {0, 0});
   Algorithms library(path_);
   std::string why;
-  EXPECT_EQ(library.choose(kAsked, {{.host = 0}, {.host = 1}}, judged, why), nullptr);
+  EXPECT_EQ(library.choose(kAsked, {{.host = 0}, {.host = 1}}, as_verified, why), nullptr);
   EXPECT_EQ(why, "no allgather for 2 ranks that sit 1 + 1 on 2 hosts");
-  EXPECT_NE(library.choose(kAsked, {}, judged, why), nullptr);  // who does not know is served
+  EXPECT_NE(library.choose(kAsked, {}, as_verified, why), nullptr);  // who does not know is served
 }
 
 TEST_F(LibraryFile, WhatWasMeasuredCounts) {
@@ -367,7 +367,7 @@ TEST_F(LibraryFile, WhatWasMeasuredCounts) {
   const auto steps = [&](Algorithms& library, double bytes) {
     CollectiveCall call = kAsked;
     call.block_bytes = bytes;
-    const LoadedAlgorithm* const chosen = library.choose(call, {}, judged, why);
+    const LoadedAlgorithm* const chosen = library.choose(call, {}, as_verified, why);
     return chosen == nullptr ? 0 : chosen->program->steps;
   };
   Algorithms library(path_);

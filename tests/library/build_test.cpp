@@ -54,10 +54,10 @@ class Building : public ::testing::Test {
                             ::testing::UnitTest::GetInstance()->current_test_info()->name() + ".db";
   std::unique_ptr<AnswerFile> file_ = open_answers(path_, true);
   std::vector<LibraryQuestion> questions_ = {};
-  const Judges judges_ = {};  // nothing is taken, and no times are predicted
+  const Verifiers verifiers_ = {};  // nothing is taken, and no times are predicted
   const Machines machines_ = {};
-  const Taker taker_{judges_, machines_};
-  Keeper keeper_{*file_, taker_, judges_};
+  const Taker taker_{verifiers_, machines_};
+  Keeper keeper_{*file_, taker_, verifiers_};
 };
 
 // Four questions by three threads, and again: now all are there, and nobody is asked.

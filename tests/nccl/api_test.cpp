@@ -176,7 +176,7 @@ std::vector<Shape> every_shape(bool combining, bool in_place) {
   return shapes;
 }
 
-TEST(NcclApi, EveryHandWrittenAlgorithm) {
+TEST(NcclApi, EveryBaseline) {
   int tried = 0;
   for (const ClassicEntry& entry : classic_catalogue()) {
     if (entry.collective == CollectiveKind::Gather || entry.collective == CollectiveKind::Scatter) continue;

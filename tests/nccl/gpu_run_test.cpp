@@ -37,7 +37,7 @@ void expect_right(const Example& example, const RunOptions& options, std::size_t
                             << to_string(row.op);
 }
 
-TEST(GpuRun, HandWrittenAlgorithms) {
+TEST(GpuRun, Baselines) {
   const RunOptions options = {.bytes = {0, 8, 8 * 101}, .iterations = 2, .warm_up = 1};
   for (const char* name : {"ring_allreduce", "direct_alltoall", "ring_allgather", "ring_reducescatter",
                            "binomial_broadcast", "tree_reduce"})

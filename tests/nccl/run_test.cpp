@@ -31,7 +31,7 @@ const RunOptions options = {.bytes = {0, 8, 8 * 101},
                             .iterations = 2,
                             .warm_up = 1};
 
-TEST(NcclRun, HandWrittenAlgorithmsAndNcclsOwn) {
+TEST(NcclRun, BaselinesAndNcclsOwn) {
   for (const char* name : {"ring_allreduce", "direct_alltoall", "ring_allgather", "ring_reducescatter",
                            "binomial_broadcast", "binomial_reduce"})
     for (bool in_place : {false, true}) {

@@ -41,14 +41,14 @@ void expect_sound(const Topology& t, const Picture& p) {
       EXPECT_TRUE(beside || above || circles) << t.name << ": " << n.name << " on " << m.name;
     }
   }
-  ASSERT_EQ(p.ways.size(), t.links.size()) << t.name;
-  for (std::size_t l = 0; l < p.ways.size(); ++l) {
+  ASSERT_EQ(p.routes.size(), t.links.size()) << t.name;
+  for (std::size_t l = 0; l < p.routes.size(); ++l) {
     int at = t.links[l].src;
-    for (int w : p.ways[l]) {
-      const Wire& wire = p.wires.at(w);
-      ASSERT_TRUE(wire.a == at || wire.b == at) << t.name;
-      EXPECT_TRUE(wire.a == at ? wire.there : wire.back) << t.name;
-      at = wire.a == at ? wire.b : wire.a;
+    for (int w : p.routes[l]) {
+      const Line& line = p.lines.at(w);
+      ASSERT_TRUE(line.a == at || line.b == at) << t.name;
+      EXPECT_TRUE(line.a == at ? line.there : line.back) << t.name;
+      at = line.a == at ? line.b : line.a;
     }
     EXPECT_EQ(at, t.links[l].dst) << t.name << ", link " << l;
   }
@@ -119,7 +119,7 @@ TEST(Picture, TorusIsAGrid) {
     EXPECT_NEAR(p.nodes[r].at.x - p.nodes[0].at.x, step * (r % 6), 1e-6) << r;
     EXPECT_NEAR(p.nodes[r].at.y - p.nodes[0].at.y, step * (r / 6), 1e-6) << r;
   }
-  EXPECT_EQ(std::ranges::count_if(p.wires, [](const Wire& w) { return w.wraps; }), 4 + 6);
+  EXPECT_EQ(std::ranges::count_if(p.lines, [](const Line& w) { return w.wraps; }), 4 + 6);
 }
 
 TEST(Picture, Dgx1IsTwoQuads) {
@@ -129,13 +129,13 @@ TEST(Picture, Dgx1IsTwoQuads) {
     for (Rank b : {4, 5, 6, 7}) EXPECT_LT(p.nodes[a].at.x, p.nodes[b].at.x);
 }
 
-// dgx2 was a hairball of 240 lines: it is 16 wires to a switch, and this many in a file without names.
+// dgx2 was a hairball of 240 lines: it is 16 lines to a switch, and this many in a file without names.
 TEST(Picture, SwitchesAreDrawn) {
   Topology t = named_topology("dgx2");
   for (SharedLimit& limit : t.limits) limit.name = "";
   const Picture p = picture_of(t);
   EXPECT_EQ(count(p, Kind::Switch), 1);
-  EXPECT_EQ(p.wires.size(), 16u);
+  EXPECT_EQ(p.lines.size(), 16u);
   // A ring whose ranks send and receive one chunk per round has the same limits, and no switch: it does not
   // reach all.
   Topology ring = named_topology("ring:6");
@@ -183,7 +183,7 @@ TEST(Picture, FatTreeIsATree) {
   const Picture p = picture_of(t);
   EXPECT_EQ(p.shape, "switches in 2 layers");
   EXPECT_EQ(count(p, Kind::Switch), 6);
-  EXPECT_EQ(p.wires.size(), 8u + 4u * 2u);  // the cables that there were
+  EXPECT_EQ(p.lines.size(), 8u + 4u * 2u);  // the cables that there were
   std::vector<double> heights;
   for (const PictureNode& n : p.nodes)
     if (n.kind == Kind::Switch) heights.push_back(n.at.y);

@@ -99,7 +99,7 @@ TEST(Html, SaysThatThereIsNoPoint) {
   EXPECT_NE(to_html(result).find("<title>ring:4 broadcast: 0 points - Chorale</title>"), std::string::npos);
 }
 
-// Every send of the page has its round, and its way is wires that lead from its source to its destination.
+// Every send of the page has its round, and its way is lines that lead from its source to its destination.
 TEST(Html, SendsHaveRoundsAndWays) {
   const Result result =
       search_frontier(flatten(named_topology("hub:4")), make_collective("allgather", 4, 1), {});
@@ -113,9 +113,9 @@ TEST(Html, SendsHaveRoundsAndWays) {
       const json& link = data["topology"]["links"][send[1].get<int>()];
       int at = link[0].get<int>();
       for (const json& w : picture["ways"][send[1].get<int>()]) {
-        const json& wire = picture["wires"][w.get<int>()];
-        ASSERT_TRUE(wire[0] == at || wire[1] == at);
-        at = wire[0] == at ? wire[1].get<int>() : wire[0].get<int>();
+        const json& line = picture["lines"][w.get<int>()];
+        ASSERT_TRUE(line[0] == at || line[1] == at);
+        at = line[0] == at ? line[1].get<int>() : line[0].get<int>();
       }
       EXPECT_EQ(at, link[1].get<int>());
     }

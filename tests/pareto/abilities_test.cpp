@@ -61,9 +61,10 @@ int rounds_by_hand(const Topology& t, const std::vector<Send>& sends) {
 // By chunk and rank the contributions in the value, as bits; of copies one bit.
 using Values = std::vector<unsigned>;
 
-class Judge {
+class ExhaustiveSchedules {
  public:
-  Judge(const Topology& t, const Collective& c) : t_(t), c_(c), chunks_(static_cast<int>(c.chunks.size())) {}
+  ExhaustiveSchedules(const Topology& t, const Collective& c)
+      : t_(t), c_(c), chunks_(static_cast<int>(c.chunks.size())) {}
 
   // The fewest rounds in at most this many steps.
   int fewest(int steps) {
@@ -217,12 +218,12 @@ TEST(Abilities, EverybodySaysWhatTryingAllSchedulesSays) {
     const Topology described = i % 2 == 0 ? any_limits(random) : any_switches(random);
     const Topology t = flatten(described);
     const Collective c = asked(random);
-    Judge judge(t, c);
+    ExhaustiveSchedules exhaustive(t, c);
     Topology plain = t;
     for (SharedLimit& limit : plain.limits) limit.abilities = {};
     for (int steps = 1; steps <= 2; ++steps) {
-      const int fewest = judge.fewest(steps);
-      helped += fewest < Judge(plain, c).fewest(steps);
+      const int fewest = exhaustive.fewest(steps);
+      helped += fewest < ExhaustiveSchedules(plain, c).fewest(steps);
       const std::string where = to_json(described) + name_of(c) + " in " + std::to_string(steps);
       EXPECT_LE(fewest_rounds_in(t, c, steps).rounds, fewest == kNever ? kNoSchedule : fewest) << where;
       for (const Point& point : incumbents(t, c))

@@ -60,7 +60,7 @@ std::vector<LoweredInstruction> all_instructions(const std::vector<int>& sizes) 
 
 // Sequences that the verifier allows are satisfiable and no others, for levels that are not all 2 as well: a
 // rule that were missing or wrong in either would show.
-TEST(StrategyEncoding, AllowsWhatTheRefereeAllows) {
+TEST(StrategyEncoding, AllowsWhatTheVerifierAllows) {
   for (const std::vector<int>& sizes : {std::vector<int>{1, 2, 2}, {1, 3}, {1, 3, 2}}) {
     const std::vector<LoweredInstruction> instructions = all_instructions(sizes);
     const int devices = sizes.size() == 2 ? sizes[1] : sizes[1] * sizes[2];

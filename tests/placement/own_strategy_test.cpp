@@ -18,7 +18,7 @@ const Job kJob = {.axes = {{"a", 16}}, .reductions = {{.name = "g", .axes = {0},
 const ParallelismMatrix kMatrix = {{{2, 2, 4}}};
 
 OwnStrategy of(const std::string& text) {
-  return judged(kMachine, kJob, 0, kMatrix, Algorithm::Auto, parse_strategy(text, "test"));
+  return evaluated(kMachine, kJob, 0, kMatrix, Algorithm::Auto, parse_strategy(text, "test"));
 }
 
 // Every strategy that is found, written out and read again, is one, and takes as long as it was reported to.

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "placement/place.h"
-#include "placement/refereed_fault.h"
+#include "placement/strategy_fault.h"
 #include "placement/strategy_space.h"
 #include "placement/synthesis_hierarchy.h"
 #include "semantics/reduction.h"
@@ -75,20 +75,20 @@ TEST(Strategies, OfTheModelAreValidAtEverySize) {
   const auto two = all_strategies(*StrategySpace::of(2), Rules::Full, 5);
   const auto three = all_strategies(*StrategySpace::of(3), Rules::Paper, 5);
   int checked = 0;
-  for (int a = 2; a <= kMostRefereedDevices; ++a) {
+  for (int a = 2; a <= kMostVerifiedDevices; ++a) {
     for (const Strategy& strategy : one) {
-      EXPECT_EQ(refereed_fault({1, a}, strategy), std::nullopt) << a;
+      EXPECT_EQ(strategy_fault({1, a}, strategy), std::nullopt) << a;
       ++checked;
     }
-    for (int b = 2; a * b <= kMostRefereedDevices; ++b)
+    for (int b = 2; a * b <= kMostVerifiedDevices; ++b)
       for (const Strategy& strategy : two) {
-        ASSERT_EQ(refereed_fault({1, a, b}, strategy), std::nullopt) << a << "x" << b;
+        ASSERT_EQ(strategy_fault({1, a, b}, strategy), std::nullopt) << a << "x" << b;
         ++checked;
       }
   }
   for (const auto& sizes : {std::vector<int>{1, 2, 3, 4}, {1, 3, 2, 5}, {1, 4, 4, 2}, {1, 2, 2, 9}})
     for (const Strategy& strategy : three) {
-      ASSERT_EQ(refereed_fault(sizes, strategy), std::nullopt);
+      ASSERT_EQ(strategy_fault(sizes, strategy), std::nullopt);
       ++checked;
     }
   EXPECT_GT(checked, 20'000);

@@ -205,13 +205,13 @@ class SameAnswers(unittest.TestCase):
             program = WORK / f"judged.{target}"
             text, = ring.compile(target).files.values()
             program.write_text(text)
-            judged = chorale.judge(program)
+            judged = chorale.verify_program(program)
             self.assertEqual((judged.collective, judged.ranks), ("allreduce", 4))
             self.assertEqual(set(judged.faults.values()), {""}, target)
         # What adds up is no program that only gathers.
         wrong = WORK / "wrong.json"
         wrong.write_text((WORK / "judged.json").read_text().replace('"collective": "allreduce"', '"collective": "allgather"'))
-        self.assertNotIn("", chorale.judge(wrong).faults.values())
+        self.assertNotIn("", chorale.verify_program(wrong).faults.values())
 
 
 def what_numpy_says(collective, inputs, root, op):
@@ -337,7 +337,7 @@ class Errors(unittest.TestCase):
                 (lambda: chorale.place("a100:4", SOURCE / "examples/gpt-22b-sizes.json", bytes=8), "excludes"),
                 (lambda: chorale.import_topology(WORK / "nowhere.xml"), "nowhere.xml"),
                 (lambda: chorale.import_topology(SOURCE / "README.md"), "README.md"),
-                (lambda: chorale.judge(SOURCE / "README.md"), "README.md"),
+                (lambda: chorale.verify_program(SOURCE / "README.md"), "README.md"),
         ]:
             with self.subTest(words):
                 with self.assertRaises(chorale.InputError) as raised:

@@ -27,7 +27,7 @@ using test::all_ops;
 using test::all_types;
 using test::wrong;
 
-TEST(BlockExecutor, EveryHandWrittenAlgorithmOfTwoToSixteenRanks) {
+TEST(BlockExecutor, EveryBaselineOfTwoToSixteenRanks) {
   const RunOptions options{.bytes = {0, 1, 4, 4 * 37},
                            .types = {ElementType::Int32},
                            .ops = {ReduceOp::Sum},

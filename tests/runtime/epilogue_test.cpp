@@ -294,7 +294,7 @@ TEST(Epilogue, TextsAndEvaluatorsSayTheSame) {
 }
 
 // A tensor with another number, another index, a sum that is not divided: elements are wrong.
-TEST(Epilogue, TheJudgeSeesChanges) {
+TEST(Epilogue, TheReferenceSeesChanges) {
   const Example given = example("ring_reducescatter", 4, 2);
   const auto wrong_of = [&](const std::string& done, const std::string& judged) {
     const std::vector<EpilogueOperand> operands = {{.name = "a"},
@@ -304,12 +304,12 @@ TEST(Epilogue, TheJudgeSeesChanges) {
     const Program program = with_epilogue(given.topology, given.collective, given.program, does);
     const Pieces pieces{90, program.chunks_per_block};
     const EpilogueRun run(program, pieces),
-        judge(with_epilogue(given.topology, given.collective, given.program, promised), pieces);
+        reference(with_epilogue(given.topology, given.collective, given.program, promised), pieces);
     int different = 0;
     for (Rank n = 0; n < 4; ++n) {
       std::vector<float> x(90, 2.0F), y = x;
       run.function()(ElementType::Float32, reinterpret_cast<std::byte*>(x.data()), 90, 90 * n, n);
-      judge.judge()(ElementType::Float32, reinterpret_cast<std::byte*>(y.data()), 90, 90 * n, n);
+      reference.reference()(ElementType::Float32, reinterpret_cast<std::byte*>(y.data()), 90, 90 * n, n);
       for (std::size_t i = 0; i < 90; ++i) different += x[i] != y[i];
     }
     return different;
@@ -367,7 +367,7 @@ int main() {
         using T = decltype(zero);
         for (int i = 0; i < 12; ++i) {
           T x = T(static_cast<float>(i % 5));
-          run.judge()(type, reinterpret_cast<std::byte*>(&x), 1, 100 + 7 * i, 0);
+          run.reference()(type, reinterpret_cast<std::byte*>(&x), 1, 100 + 7 * i, 0);
           std::string text;
           ASSERT_TRUE(values >> text);
           const double want = real<double>(x), have = std::strtod(text.c_str(), nullptr);

@@ -108,7 +108,7 @@ TEST(Execute, EveryTypeOpAndSize) {
       0);
 }
 
-TEST(Execute, EveryHandWrittenAlgorithm) {
+TEST(Execute, EveryBaseline) {
   const Topology t = test::full(4);
   for (const ClassicEntry& entry : classic_catalogue()) {
     const Point point = classic_algorithm(entry.method, t, {.chunks = 2});
@@ -248,7 +248,7 @@ TEST(Run, WrongProgramsAreSeenInTheData) {
 
 // Whatever is lowered works in place as well, in all shapes; in a Reduce, Gather, Broadcast or Scatter only
 // the root has both buffers.
-TEST(InPlace, EveryHandWrittenAlgorithm) {
+TEST(InPlace, EveryBaseline) {
   for (int ranks : {2, 4, 5}) {
     const Topology t = test::full(ranks);
     for (const ClassicEntry& entry : classic_catalogue()) {

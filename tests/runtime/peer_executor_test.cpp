@@ -32,7 +32,7 @@ Example classic(const std::string& name, int ranks, int chunks = 1, const PeerOp
           to_peers(point.collective, lower(topology, point.collective, point.schedule), options)};
 }
 
-TEST(PeerExecutor, EveryHandWrittenAlgorithmOfTwoToSixteenRanks) {
+TEST(PeerExecutor, EveryBaselineOfTwoToSixteenRanks) {
   const RunOptions options{.bytes = {0, 4, 4 * 37},
                            .types = {ElementType::Int32},
                            .ops = {ReduceOp::Sum},

@@ -11,7 +11,7 @@ add_library(shimmed_nccl_collectives STATIC ${PROJECT_SOURCE_DIR}/preload/nccl_c
 target_include_directories(shimmed_nccl_collectives PUBLIC ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(shimmed_nccl_collectives PUBLIC nccl_shim library codegen runtime fmt::fmt PRIVATE chorale_warnings)
 
-add_executable(test_nccl nccl/api_test.cpp nccl/differ_test.cpp nccl/gpu_run_test.cpp nccl/run_test.cpp nccl/seats_test.cpp nccl/steps_test.cpp
+add_executable(test_nccl nccl/api_test.cpp nccl/differ_test.cpp nccl/gpu_run_test.cpp nccl/run_test.cpp nccl/rank_mapping_test.cpp nccl/steps_test.cpp
                          ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp ${PROJECT_SOURCE_DIR}/runtime/nccl/run.cpp
                          ${PROJECT_SOURCE_DIR}/runtime/gpu/run.cpp ${PROJECT_SOURCE_DIR}/runtime/gpu/peer_launch.cu)
 target_link_libraries(test_nccl PRIVATE shimmed_nccl_collectives MPI::MPI_CXX topology construct pareto GTest::gtest_main GTest::gmock

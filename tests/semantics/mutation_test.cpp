@@ -189,7 +189,7 @@ bool same_sends(Schedule a, Schedule b) {
   return a == b;
 }
 
-TEST(Mutations, TheRefereeAndASlowJudgeAgree) {
+TEST(Mutations, TheVerifierAndASlowOneAgree) {
   constexpr unsigned seed = 20211;
   constexpr int mutants_per_case = 600;
   std::cout << "seed " << seed << "\n";

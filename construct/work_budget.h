@@ -1,0 +1,22 @@
+// The work budget that a construction has left. It is counted in sends examined, so that the same work is
+// done on every machine; a stop by the user takes effect at once.
+#pragma once
+
+#include <atomic>
+
+namespace chorale {
+
+class WorkBudget {
+ public:
+  WorkBudget(long long most, const std::atomic<bool>* stop) : left_(most), stop_(stop) {}
+  bool stopped() const { return stop_ != nullptr && *stop_; }
+  // For what is done only while there is effort left.
+  bool affords(long long sends) const { return !stopped() && sends <= left_; }
+  void spend(long long sends) { left_ -= sends; }
+
+ private:
+  long long left_;
+  const std::atomic<bool>* stop_;
+};
+
+}  // namespace chorale

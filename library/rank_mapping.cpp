@@ -1,0 +1,114 @@
+#include "library/rank_mapping.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "symmetry/automorphisms.h"
+
+namespace chorale {
+namespace {
+
+// Symmetries of a machine with more links are not searched: a program waits.
+constexpr std::size_t kMostLinks = 50'000;
+
+// Hosts by their first ranks, each with its ranks in order.
+template <typename Key>
+std::vector<std::vector<Rank>> by_host(int ranks, Key host_of) {
+  std::vector<std::vector<Rank>> hosts;
+  std::map<int, std::size_t> numbers;
+  for (Rank n = 0; n < ranks; ++n) {
+    const auto [at, is_new] = numbers.emplace(host_of(n), hosts.size());
+    if (is_new) hosts.emplace_back();
+    hosts[at->second].push_back(n);
+  }
+  return hosts;
+}
+
+// A block belongs to a rank if each rank has one of its own (ir/collective_kind.h).
+int renamed_slot(int slot, int chunks_per_block, bool of_a_rank, const std::vector<Rank>& ranks) {
+  return of_a_rank ? ranks.at(slot / chunks_per_block) * chunks_per_block + slot % chunks_per_block : slot;
+}
+
+RankSet renamed(const RankSet& set, const std::vector<Rank>& ranks) {
+  if (set.size() == ranks.size()) return set;  // all
+  std::vector<Rank> result;
+  for (const Rank n : set) result.push_back(ranks.at(n));
+  return RankSet(std::move(result));
+}
+
+}  // namespace
+
+std::uint64_t number_of_host(std::string_view name) {
+  std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return hash;
+}
+
+void locate_ranks(std::span<const Whereabouts> told, std::span<RankLocation> locations) {
+  int hosts = 0;
+  for (std::size_t n = 0; n < told.size(); ++n) {
+    const std::size_t first = std::ranges::find(told, told[n].host, &Whereabouts::host) - told.begin();
+    locations[n] = {.host = first == n ? hosts++ : locations[first].host, .place = told[n].place};
+  }
+}
+
+std::optional<std::vector<Rank>> rank_mapping(const std::vector<int>& hosts,
+                                              const std::vector<RankLocation>& group) {
+  if (hosts.size() != group.size()) return {};
+  const auto of_machine = by_host(static_cast<int>(hosts.size()), [&](Rank n) { return hosts[n]; });
+  auto of_group = by_host(static_cast<int>(group.size()), [&](Rank n) { return group[n].host; });
+  std::vector<Rank> result(group.size());
+  for (const std::vector<Rank>& mine : of_machine) {
+    const auto fits =
+        std::ranges::find(of_group, mine.size(), [](const std::vector<Rank>& ranks) { return ranks.size(); });
+    if (fits == of_group.end()) return {};
+    std::ranges::stable_sort(*fits, {}, [&](Rank n) { return group[n].place; });
+    for (std::size_t i = 0; i < mine.size(); ++i) result[mine[i]] = (*fits)[i];
+    of_group.erase(fits);
+  }
+  return result;
+}
+
+std::vector<std::vector<Rank>> carrying(const Topology& topology, Rank from) {
+  std::vector<std::vector<Rank>> result(topology.ranks);
+  result[from].resize(topology.ranks);
+  std::iota(result[from].begin(), result[from].end(), 0);
+  if (topology.links.size() > kMostLinks) return result;
+  const SymmetryGroup group = symmetry_group(topology, std::vector<int>(topology.ranks, 0));
+  std::vector<Rank> reached = {from};
+  for (std::size_t i = 0; i < reached.size(); ++i)
+    for (const Automorphism& generator : group.generators) {
+      const std::vector<Rank>& before = result[reached[i]];
+      const Rank to = generator.ranks[reached[i]];
+      if (!result[to].empty()) continue;
+      result[to].resize(topology.ranks);
+      for (Rank n = 0; n < topology.ranks; ++n) result[to][n] = generator.ranks[before[n]];
+      reached.push_back(to);
+    }
+  return result;
+}
+
+Topology renamed(Topology topology, const std::vector<Rank>& ranks) {
+  topology.underlay = {};  // bounds are of that; schedules are not
+  for (Link& link : topology.links) {
+    link.src = ranks.at(link.src);
+    link.dst = ranks.at(link.dst);
+  }
+  return topology;
+}
+
+Collective renamed(Collective collective, const std::vector<Rank>& ranks) {
+  const CollectiveRow& row = row_of(row_of(collective.kind).result);
+  const int pieces = collective.chunks_per_block;
+  for (ChunkSpec& chunk : collective.chunks) {
+    chunk.pre = renamed(chunk.pre, ranks);
+    chunk.post = renamed(chunk.post, ranks);
+    chunk.input = renamed_slot(chunk.input, pieces, row.after == Participants::Each, ranks);
+    chunk.output = renamed_slot(chunk.output, pieces, row.before == Participants::Each, ranks);
+  }
+  if (is_rooted(collective.kind)) collective.root = ranks.at(collective.root);
+  return collective;
+}
+
+}  // namespace chorale

@@ -1,0 +1,294 @@
+// Calls. Names, defaults and what may be left out are the package's (python/chorale/calls.py), which calls
+// these by keyword. Ranges that the command line keeps by its options are kept here.
+#include <chorale/chorale.h>
+
+#include <chrono>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "bindings.h"
+#include "watched.h"
+
+namespace chorale {
+namespace {
+
+template <typename Number>
+void require_between(const char* name, std::optional<Number> value, Number least, Number most) {
+  if (value && (*value < least || *value > most))
+    throw InputError(name, std::to_string(*value) + " is out of range",
+                     "use " + std::to_string(least) + " to " + std::to_string(most));
+}
+
+MachineChanges changes(const py::kwargs& asked) {
+  const auto list = [&](const char* name) { return keyword<std::vector<std::string>>(asked, name); };
+  return {list("without_links"), list("without_ranks"), list("degraded")};
+}
+
+// Raises what was raised meanwhile. Of Ctrl-C it is chorale.Interrupted, which has what was found.
+template <typename Value>
+void raise_again(const Watched<Value>& done, const py::object& found) {
+  if (!done.raised) return;
+  try {
+    std::rethrow_exception(done.raised);
+  } catch (const py::error_already_set& error) {
+    if (!error.matches(PyExc_KeyboardInterrupt)) throw;
+  }
+  const py::object type = exception_type("Interrupted");
+  PyErr_SetObject(type.ptr(), type(found).ptr());
+  throw py::error_already_set();
+}
+
+// A function that passes the last report of a search to Python, and in a long question one report per second;
+// without effect if `listener` is None.
+std::function<void()> telling(Latest<Progress>& latest, const py::object& listener) {
+  if (listener.is_none()) return [] {};
+  using Clock = std::chrono::steady_clock;
+  return [&latest, &listener, last = std::optional<Progress>(), told = Clock::now()]() mutable {
+    constexpr std::chrono::seconds kLongestSilence{1};
+    const Clock::time_point now = Clock::now();
+    if (std::optional<Progress> news = latest.take()) {
+      last = std::move(news);
+    } else if (last && now - told >= kLongestSilence) {
+      last->seconds += std::chrono::duration<double>(now - told).count();
+    } else {
+      return;
+    }
+    told = now;
+    listener(*last);
+  };
+}
+
+py::object frontier_of(const Topology& topology, const Collective& collective, const py::object& listener,
+                       const py::kwargs& asked) {
+  std::atomic<bool> stop = false;
+  Latest<Progress> latest;
+  FrontierOptions options = frontier_options(asked, stop);
+  if (!listener.is_none()) options.progress = [&](const Progress& progress) { latest.say(progress); };
+  const auto done =
+      watched([&] { return frontier(topology, collective, options); }, stop, telling(latest, listener));
+  const py::object result = py::cast(done.value);
+  raise_again(done, result);
+  return result;
+}
+
+py::object synthesis_of(const Topology& topology, const Collective& collective, const py::object& listener,
+                        const py::kwargs& asked) {
+  std::atomic<bool> stop = false;
+  Latest<Progress> latest;
+  auto [question, options] = synthesis_options(asked, stop);
+  if (!listener.is_none()) options.progress = [&](const Progress& progress) { latest.say(progress); };
+  const auto done =
+      watched([&, &question = question,
+               &options = options] { return synthesize(topology, collective, question, options); },
+              stop, telling(latest, listener));
+  raise_again(done, py::cast(done.value.result));
+  return py::make_tuple(name_in(verdicts(), done.value.verdict), done.value.result, done.value.conflicts);
+}
+
+CheckReport checked(const Result& result, const std::string& proofs, std::optional<std::int64_t> conflicts,
+                    std::optional<double> time_limit) {
+  std::atomic<bool> stop = false;
+  const CheckOptions options{.proof_dir = proofs, .limits = limits_of(conflicts, time_limit, stop)};
+  const auto done = watched([&] { return check(result, options); }, stop, [] {});
+  raise_again(done, py::cast(done.value));
+  return done.value;
+}
+
+Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dict& conditions,
+               const py::kwargs& further) {
+  const std::optional<JobTemplate> open =
+      is_job_template(job) ? std::optional(job_template_from_json(job, "job")) : std::nullopt;
+  const Job asked = open ? Job() : job_from_json(job, "job");
+  PlaceOptions options = place_options(further);
+  for (const auto& [axis, level] : conditions["inside"].cast<std::vector<std::pair<int, int>>>())
+    options.conditions.inside.push_back({.axis = axis, .level = level});
+  for (const auto& [inner, outer] : conditions["order"].cast<std::vector<std::pair<int, int>>>())
+    options.conditions.order.push_back({.inner = inner, .outer = outer});
+  using Memory = std::tuple<int, std::vector<int>, double, double>;
+  for (const auto& [level, axes, bytes, room] : conditions["memory"].cast<std::vector<Memory>>())
+    options.conditions.memory.push_back(
+        {.level = level, .axes = axes, .shard_bytes = bytes, .capacity_bytes = room});
+  std::atomic<bool> stop = false;
+  options.progress = [&](int, int) { return !stop.load(); };
+  const auto done =
+      watched([&] { return open ? place(hierarchy, *open, options) : place(hierarchy, asked, options); },
+              stop, [] {});
+  raise_again(done, py::cast(done.value));
+  return done.value;
+}
+
+const Point& point_of(const Result& result, int number) {
+  if (result.points.empty())
+    throw InputError("point", "the result has no point", "search again with more limits");
+  require_between("point", std::optional(number), 0, static_cast<int>(result.points.size()) - 1);
+  return result.points[number];
+}
+
+// Buffers in, buffers out: what numpy makes of them is the package's.
+std::vector<py::bytearray> ran(const Result& result, int number, const std::string& type,
+                               const std::string& op, const std::vector<py::buffer>& inputs) {
+  RankData data;
+  for (const py::buffer& input : inputs) {
+    const py::buffer_info info = input.request();
+    const auto* const begin = static_cast<const std::byte*>(info.ptr);
+    data.emplace_back(begin, begin + info.size * info.itemsize);
+  }
+  const Point& point = point_of(result, number);
+  const ElementType element = element_type(type);
+  const ReduceOp sum = reduce_op(op);
+  {
+    const py::gil_scoped_release others;
+    data = run_on(result.topology, point, element, sum, data);
+  }
+  std::vector<py::bytearray> outputs;
+  for (const std::vector<std::byte>& each : data)
+    outputs.emplace_back(reinterpret_cast<const char*>(each.data()), each.size());
+  return outputs;
+}
+
+std::vector<RunRow> measured(const Result& result, int number, const std::vector<std::int64_t>& bytes,
+                             const std::string& type, const std::string& op, const py::kwargs& asked) {
+  RunOptions options = run_options(asked);
+  options.bytes = bytes, options.types = {element_type(type)}, options.ops = {reduce_op(op)};
+  const Point& point = point_of(result, number);
+  const py::gil_scoped_release others;
+  return run(result.topology, point, {}, options);
+}
+
+py::object compiled(const Result& result, int number, const std::string& target, const py::kwargs& asked) {
+  const CompileOptions options = compile_options(asked);
+  std::string known;
+  for (const TargetEntry& entry : known_targets()) {
+    known += (known.empty() ? "" : ", ") + entry.name;
+    if (entry.name != target) continue;
+    const Point& point = point_of(result, number);
+    Compiled text;
+    {
+      const py::gil_scoped_release others;
+      text = compile(result.topology, point, entry.target, options);
+    }
+    py::dict files;
+    for (const NamedText& file : text.files) files[py::str(file.path)] = file.text;
+    return py::make_tuple(text.path, files);
+  }
+  throw InputError("target", "'" + target + "' is not known", "use one of " + known);
+}
+
+std::vector<NamedText> named(const std::vector<std::pair<std::string, std::string>>& texts) {
+  std::vector<NamedText> files;
+  for (const auto& [path, text] : texts) files.push_back({path, text});
+  return files;
+}
+
+}  // namespace
+
+void bind_calls(py::module_& module) {
+  const auto others = py::call_guard<py::gil_scoped_release>();
+  module.def("machine", [](const std::string& name, const py::kwargs& asked) {
+    const MachineChanges changed = changes(asked);
+    const py::gil_scoped_release free;
+    return machine(name, changed);
+  });
+  module.def("hierarchy", [](const std::string& name, const py::kwargs& asked) {
+    return hierarchy(name, changes(asked));
+  });
+  module.def(
+      "communication",
+      [](const std::string& name, const Topology& topology, std::optional<Rank> root,
+         const std::string& order, const std::string& group, const std::string& groups,
+         const std::string& counts) {
+        return communication(
+            name, topology,
+            {.root = root, .order = order, .group = group, .groups = groups, .counts = counts});
+      },
+      others, "name"_a, "machine"_a, "root"_a, "order"_a, "group"_a, "groups"_a, "counts"_a);
+  module.def("catalogue", [] {
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const CatalogueEntry& entry : known_machines()) rows.emplace_back(entry.pattern, entry.description);
+    return rows;
+  });
+  module.def("collectives", [] { return collective_names(); });
+  module.def("classics", [] {
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const ClassicEntry& entry : known_classics())
+      rows.emplace_back(name_of(entry.method), entry.description);
+    return rows;
+  });
+  module.def("targets", [] {
+    std::vector<std::pair<std::string, std::string>> rows;
+    for (const TargetEntry& entry : known_targets()) rows.emplace_back(entry.name, entry.description);
+    return rows;
+  });
+  module.def("import_machine",
+             [](const std::vector<std::pair<std::string, std::string>>& files, const py::kwargs& asked) {
+               const ImportQuestion question = import_question(asked);
+               const py::gil_scoped_release free;
+               const ImportedMachine read = import_machine(named(files), question);
+               return std::tuple(read.machine, read.report, read.json);
+             });
+  module.def("discover_machine", [](const std::vector<std::string>& nccl_files, const py::kwargs& asked) {
+    const ImportQuestion question = import_question(asked);
+    const py::gil_scoped_release free;
+    const ImportedMachine found = discover_machine(nccl_files, question).machine;
+    return std::tuple(found.machine, found.report, found.json);
+  });
+  module.def(
+      "verify_program",
+      [](const std::string& text, const std::string& name) {
+        const std::unique_ptr<LoweredProgram> program = lowered_program(text, name);
+        const ProgramShape& shape = program->shape();
+        std::map<std::string, std::tuple<std::string, int>> modes;
+        for (const bool in_place : {false, true}) {
+          if (in_place ? !shape.in_place : !shape.out_of_place) continue;
+          const ProgramVerdict verdict = program->verdict(in_place);
+          modes[in_place ? "in place" : "out of place"] = {verdict.fault, verdict.depth};
+        }
+        return std::tuple(shape.name, name_of(shape.collective), shape.ranks, shape.instructions, modes);
+      },
+      others, "text"_a, "name"_a);
+  module.def("frontier", &frontier_of);
+  module.def("synthesize", &synthesis_of);
+  module.def(
+      "classic",
+      [](const std::string& name, const Topology& topology, int chunks, std::optional<Rank> root) {
+        require_between("chunks", std::optional(chunks), 0, kMostChunks);
+        return classic(topology, {.name = name, .chunks = chunks, .root = root});
+      },
+      others, "name"_a, "machine"_a, "chunks"_a, "root"_a);
+  module.def(
+      "bounds",
+      [](const Topology& topology, const Collective& collective, int chunks, std::optional<int> steps) {
+        require_between("chunks", std::optional(chunks), 1, kMostChunks);
+        require_between("steps", steps, 1, kMostSteps);
+        return bounds(topology, collective, {.chunks = chunks, .steps = steps});
+      },
+      others, "machine"_a, "collective"_a, "chunks"_a, "steps"_a);
+  module.def("check", &checked, "result"_a, "proofs"_a, "conflicts"_a, "time_limit"_a);
+  module.def(
+      "check_file",
+      [](const std::string& file, const std::string& proofs, std::optional<std::int64_t> conflicts,
+         std::optional<double> time_limit) {
+        return checked(read_result(file), proofs, conflicts, time_limit);
+      },
+      "file"_a, "proofs"_a, "conflicts"_a, "time_limit"_a);
+  module.def(
+      "read_result", [](const std::string& file) { return read_sound_result(file); }, others);
+  module.def(
+      "best_by_size",
+      [](const Result& result, const std::vector<std::int64_t>& bytes) {
+        return best_by_size(result, bytes);
+      },
+      others, "result"_a, "bytes"_a);
+  module.def("place", &placed);
+  module.def("emit_placement", [](const Ranking& ranking) {
+    py::dict files;
+    for (const NamedText& file : emit_placement(ranking)) files[py::str(file.path)] = file.text;
+    return files;
+  });
+  module.def("run", &ran);
+  module.def("measure", &measured);
+  module.def("compile", &compiled);
+}
+
+}  // namespace chorale

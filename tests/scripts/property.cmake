@@ -1,0 +1,33 @@
+# Random input at every door, judged by something slow and obvious: a few cases of benchmarks/attack.py, which goes on for as long as one likes.
+add_executable(exhaustive property/exhaustive.cpp)
+target_link_libraries(exhaustive PRIVATE chorale_warnings)
+python_test(property.verifier SCRIPT doors/judge_test $<TARGET_FILE:exhaustive>)
+
+function(property_test command cases)
+  add_test(NAME property.${command} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/attack.py --chorale $<TARGET_FILE:chorale>
+                                      --exhaustive $<TARGET_FILE:exhaustive> --emit-random $<TARGET_FILE:emit_random> --only ${command} --cases ${cases} --seed 9 --jobs 1 --patience 10 --conflicts 1000 --as-it-is)
+  set_tests_properties(property.${command} PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options};ASAN_OPTIONS=detect_leaks=0")
+endfunction()
+
+property_test(tiny 95)
+property_test(frontier 100)
+property_test(synthesize 60)
+property_test(forge 15)
+property_test(lower 40)
+property_test(interrupt 10)
+property_test(place 60)
+property_test(order 25)
+property_test(ways 20)
+property_test(abilities 20)
+property_test(library 10)
+property_test(compile 1)
+
+# Every field of genuine files, changed: by one program that reads many texts.
+add_executable(checker property/checker.cpp)
+target_link_libraries(checker PRIVATE api chorale_warnings)
+python_test(property.every_field LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:checker> $<TARGET_FILE:exhaustive> ${PROJECT_SOURCE_DIR})
+
+# What was once stated and was not so: files that ../shared has.
+find_package(MPI REQUIRED COMPONENTS C)
+python_test(property.repro LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive> $<TARGET_FILE:emit_random> $<TARGET_FILE:chorale-mpi-preload>
+            ${MPI_C_COMPILER} ${PROJECT_SOURCE_DIR}/../shared)
