@@ -28,9 +28,9 @@ struct Pairs {
 Pairs pairs_of(CollectiveKind kind, double ranks) {
   const CollectiveRow& row = row_of(kind);
   Pairs pairs;
-  if (row.before == Who::Each) pairs.sources = ranks;
-  if (row.after == Who::Each) pairs.destinations = ranks;
-  for (const Who who : {row.before, row.after}) pairs.named += who == Who::All ? ranks : 1;
+  if (row.before == Participants::Each) pairs.sources = ranks;
+  if (row.after == Participants::Each) pairs.destinations = ranks;
+  for (const Participants who : {row.before, row.after}) pairs.named += who == Participants::All ? ranks : 1;
   return pairs;
 }
 

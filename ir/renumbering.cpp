@@ -51,19 +51,19 @@ std::vector<Chunk> moved_chunks(const Collective& from, const Collective& to,
 }
 
 // The order of limits when they are renumbered: by their links, then by bandwidth and abilities.
-auto key_of(const SharedLimit& limit) {
+auto limit_key(const SharedLimit& limit) {
   return std::tuple(limit.links, limit.bandwidth, limit.abilities.multicast, limit.abilities.reduce);
 }
 
 // [limit of `from`] -> limit of `to`; empty if a limit does not have one.
 std::vector<int> moved_limits(const Topology& from, const Topology& to, const std::vector<LinkId>& links) {
-  std::map<decltype(key_of({})), std::vector<int>> alike;
-  for (int i = static_cast<int>(to.limits.size()); i-- > 0;) alike[key_of(to.limits[i])].push_back(i);
+  std::map<decltype(limit_key({})), std::vector<int>> alike;
+  for (int i = static_cast<int>(to.limits.size()); i-- > 0;) alike[limit_key(to.limits[i])].push_back(i);
   std::vector<int> result;
   for (SharedLimit limit : from.limits) {
     for (LinkId& l : limit.links) l = links[l];
     std::ranges::sort(limit.links);
-    std::vector<int>& left = alike[key_of(limit)];
+    std::vector<int>& left = alike[limit_key(limit)];
     if (left.empty()) return {};
     result.push_back(left.back());
     left.pop_back();
@@ -227,7 +227,7 @@ Topology renumbered(const Topology& topology, const Renumbering& by) {
     std::ranges::sort(limit.links);
     limit.cables.clear();  // switches have no canonical numbers
   }
-  std::ranges::stable_sort(result.limits, {}, key_of);
+  std::ranges::stable_sort(result.limits, {}, limit_key);
   for (std::size_t i = 0; i < result.limits.size(); ++i) result.limits[i].name = fmt::format("limit {}", i);
   return result;
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Form = StrategyInstruction::Form;
 
-constexpr std::size_t kLongestText = 4000;
+constexpr std::size_t kLongestStrategy = 4000;
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
@@ -59,7 +59,7 @@ NamedInstruction parse_instruction(std::string_view text, const std::string& whe
 }  // namespace
 
 NamedStrategy parse_strategy(std::string_view text, const std::string& where) {
-  if (text.size() > kLongestText) throw InputError(where, "is longer than 4000 characters", "write less");
+  if (text.size() > kLongestStrategy) throw InputError(where, "is longer than 4000 characters", "write less");
   NamedStrategy strategy;
   text = trimmed(text);
   while (!text.empty()) {
