@@ -79,6 +79,18 @@ int most_completers(const Form& program) {
   return static_cast<int>(most);
 }
 
+// Over MPI, of one schedule for blocks of up to `up_to` bytes: as it is, and, for long pieces, ports
+// serialized.
+std::vector<SizedProgram> forms_of(const Topology& topology, const Verified<Schedule>& schedule,
+                                   const Verified<Program>& program, LoweringOptions how, double up_to) {
+  const double above = serialized_above(topology) * program->chunks_per_block;
+  if (topology.limits.empty() || !(above < up_to)) return {{.program = program, .up_to = up_to}};
+  how.serialize_ports = true;
+  const Verified<Program> serialized = lower(schedule, how);
+  if (*serialized == *program) return {{.program = program, .up_to = up_to}};
+  return {{.program = program, .up_to = above}, {.program = serialized, .up_to = up_to, .serialized = true}};
+}
+
 }  // namespace
 
 std::span<const OptionRow<CompileOptions>> compile_rows() {
@@ -164,16 +176,12 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
   switch (target) {
     case Target::Mpi:
       return from(try_lower(schedule, how), [&](const Verified<Program>& program) {
-        how.serialize_ports = true;
-        const double above = serialized_above(topology);
-        std::optional<LongMessages> of_long;
-        if (!topology.limits.empty() && std::isfinite(above))
-          of_long = {.program = lower(schedule, how), .above = above};
-        return one(program, to_mpi_source(program, of_long));
+        return one(program, to_mpi_source(forms_of(topology, schedule, program, how, HUGE_VAL), how.name));
       });
     case Target::Nccl:
-      return from(try_lower(schedule, how),
-                  [&](const Verified<Program>& program) { return one(program, to_nccl_source(program)); });
+      return from(try_lower(schedule, how), [&](const Verified<Program>& program) {
+        return one(program, to_nccl_source(std::vector{SizedProgram{.program = program}}, how.name));
+      });
     case Target::Mscclpp: {
       const MscclppOptions limits{.most_operations = options.most_steps,
                                   .min_bytes = options.min_bytes,
@@ -220,6 +228,39 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
   return from(try_lower<BlockProgram>(schedule, how), [&](const Verified<BlockProgram>& program) {
     return one(program, target == Target::Json ? to_json(point.collective, *program) : to_dot(*program));
   });
+}
+
+std::variant<Compiled, InputError> try_compile(const Topology& topology, std::span<const SizedPoint> points,
+                                               Target target, const CompileOptions& options) {
+  const Collective& collective = points.front().point->collective;
+  const std::string name = fmt::format("{} on {}, {}", name_of(collective), topology.name,
+                                       counted(std::ssize(points), "algorithm")),
+                    path = (options.name.empty() ? file_stem(topology, collective) : options.name) +
+                           entry(target).ending;
+  Compiled compiled{.path = path};
+  std::vector<SizedProgram> programs;
+  double from = -1;
+  for (const auto& [point, up_to] : points) {
+    const Verified<Schedule> schedule = accepted(topology, point->collective, point->schedule);
+    const LoweringOptions how{.name = title(topology, *point), .epilogue = options.epilogue};
+    if (const auto fault = beyond(target, collective, how.epilogue)) return InputError(how.name, *fault);
+    const auto lowering = try_lower(schedule, how);
+    if (lowering.fault) return InputError(how.name, *lowering.fault);
+    const Verified<Program>& program = *lowering.accepted;
+    compiled.completed_by = std::max(compiled.completed_by, most_completers(*program));
+    if (compiled.note.empty()) compiled.note = unused_switches(topology, *point, entry(target).name);
+    if (target == Target::Nccl) {
+      programs.push_back({.program = program, .up_to = up_to});
+    } else {
+      for (SizedProgram& form : forms_of(topology, schedule, program, how, up_to))
+        if (form.up_to > from) programs.push_back(std::move(form));
+    }
+    from = up_to;
+  }
+  compiled.files = {
+      {.path = path,
+       .text = target == Target::Nccl ? to_nccl_source(programs, name) : to_mpi_source(programs, name)}};
+  return compiled;
 }
 
 Compiled compile(const Topology& topology, const Point& point, Target target, const CompileOptions& options) {

@@ -56,6 +56,16 @@ struct Compiled {
 // "dgx1_allgather": a name for files, in which nothing is left that paths or shells obey.
 std::string file_stem(const Topology&, const Collective&);
 
+// A point for blocks of up to so many bytes.
+struct SizedPoint {
+  const Point* point = nullptr;
+  double up_to = 0;
+};
+// One file that chooses by size, of targets Mpi and Nccl: points of one collective by rising sizes, the last
+// for all sizes (HUGE_VAL).
+std::variant<Compiled, InputError> try_compile(const Topology&, std::span<const SizedPoint>, Target,
+                                               const CompileOptions& = {});
+
 // A point of a result for that machine; or what of it the target cannot express, as the error that compile()
 // throws. Each form that it passes through is verified. Throws InputError if the schedule does not do what the
 // point states.

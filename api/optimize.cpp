@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <iterator>
 #include <map>
@@ -16,6 +17,7 @@
 #include <stop_token>
 #include <thread>
 #include <utility>
+#include <variant>
 
 #include "api/asked_groups.h"
 #include "api/report.h"
@@ -364,7 +366,8 @@ std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeR
   if (!programs.empty())
     if (const std::string commands = commands_for(target, programs.front().second, result.topology.ranks);
         !commands.empty())
-      text += fmt::format("\nEach checks itself on data, and prints its time:\n\n```sh\n{}\n```\n", commands);
+      text += fmt::format("\nA program checks itself on data, and prints its time:\n\n```sh\n{}\n```\n",
+                          commands);
   return text +
          fmt::format(
              "\n## Without changing a program\n\nThe preload library performs the MPI collectives of any "
@@ -384,23 +387,36 @@ OptimizedFiles files_of(const Optimized& answer, Target target) {
                                 {"index.html", to_page(answer)}}};
   std::vector<std::pair<SizeRun, std::string>> programs;
   std::set<std::string> written;
-  for (const SizeRun& run : runs_of(answer.rows)) {
-    const Point& point = result.points[run.point];
-    CompileOptions options{.name =
-                               fmt::format("{}_{}", file_stem(result.topology, point.collective), run.point)};
-    if (target == Target::MscclXml || target == Target::Mscclpp) {
-      options.name += fmt::format("_from_{}", run.from);
-      options.min_bytes = run.from;
-      options.max_bytes = run.to > 0 ? run.to - 1 : 0;
+  const auto add = [&](const std::variant<Compiled, InputError>& compiled, const SizeRun& run) {
+    if (const auto* const refused = std::get_if<InputError>(&compiled)) {
+      made.notes.push_back(fmt::format("no program for messages {}: {}", range_of(run), refused->what()));
+      return;
     }
-    try {
-      Compiled compiled = compile(result.topology, point, target, options);
-      programs.emplace_back(run, compiled.path);
-      if (!compiled.note.empty()) made.notes.push_back(fmt::format("point {}: {}", run.point, compiled.note));
-      if (!written.insert(compiled.path).second) continue;
-      std::ranges::move(compiled.files, std::back_inserter(made.files));
-    } catch (const InputError& error) {
-      made.notes.push_back(fmt::format("no program for messages {}: {}", range_of(run), error.what()));
+    const Compiled& program = std::get<Compiled>(compiled);
+    programs.emplace_back(run, program.path);
+    if (!program.note.empty()) made.notes.push_back(program.note);
+    if (written.insert(program.path).second)
+      made.files.insert(made.files.end(), program.files.begin(), program.files.end());
+  };
+  const std::vector<SizeRun> runs = runs_of(answer.rows);
+  if (target == Target::Mpi || target == Target::Nccl) {
+    std::vector<SizedPoint> points;
+    for (const SizeRun& run : runs)
+      points.push_back(
+          {.point = &result.points[run.point],
+           .up_to = run.to > 0 ? static_cast<double>(block_of_message(answer.shape, run.to)) - 1 : HUGE_VAL});
+    add(try_compile(result.topology, points, target, {}), {});
+  } else {
+    for (const SizeRun& run : runs) {
+      const Point& point = result.points[run.point];
+      CompileOptions options{
+          .name = fmt::format("{}_{}", file_stem(result.topology, point.collective), run.point)};
+      if (target == Target::MscclXml || target == Target::Mscclpp) {
+        options.name += fmt::format("_from_{}", run.from);
+        options.min_bytes = run.from;
+        options.max_bytes = run.to > 0 ? run.to - 1 : 0;
+      }
+      add(try_compile(result.topology, point, target, options), run);
     }
   }
   made.files.push_back({"README.md", readme_of(answer, programs, target)});

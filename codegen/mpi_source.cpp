@@ -10,7 +10,6 @@
 
 #include "codegen/epilogue_source.h"
 #include "codegen/source_tables.h"
-#include "ir/promise.h"
 
 namespace chorale {
 namespace {
@@ -38,40 +37,23 @@ std::string applied(const Epilogue& epilogue) {
          "  return Function::test_tensor(operand, whole, slice, outputs);\n}\n\n";
 }
 
-// Of pieces of more bytes than kLong. What codegen/mpi/tables.h has of programs without such a form, and what
-// there is of it for others.
-std::string long_tables(const Program& program, const std::optional<LongMessages>& of_long) {
-  if (!of_long || *of_long->program == program) return part_of_example("constexpr double kLong =");
+std::string tables(std::span<const SizedProgram> programs) {
+  const Collective& collective = programs.front().program.collective();
   return fmt::format(
-             "// Pieces of more bytes than this are long: their messages that share a port go one after the "
-             "other.\n"
-             "constexpr double kLong = {};\n\n",
-             of_long->above) +
-         printed_steps(step_rows(*of_long->program), "_long");
-}
-
-std::string tables(const Collective& collective, const Program& program,
-                   const std::optional<LongMessages>& of_long) {
-  const Promise promise(collective);
-  return fmt::format(
-             "namespace {{\n\nconstexpr const char* kName = \"{}\";\n"
-             "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
+             "namespace {{\n\nconstexpr int kRanks = {};\n"
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
-             printable_name(program.name), program.ranks.size(), program.chunks_per_block,
-             collective.order.kind != SumOrder::Kind::Free) +
-         printed_steps(step_rows(program)) + long_tables(program, of_long) + printed_promise(promise) +
-         applied(program.epilogue) + "}  // namespace\n";
+             collective.ranks, collective.order.kind != SumOrder::Kind::Free) +
+         printed_forms(programs) + applied(programs.front().program->epilogue) + "}  // namespace\n";
 }
 
 }  // namespace
 
-std::string to_mpi_source(const Verified<Program>& verified, const std::optional<LongMessages>& of_long) {
-  const Collective& collective = verified.collective();
-  const Program& program = *verified;
+std::string to_mpi_source(std::span<const SizedProgram> programs, const std::string& name) {
+  const Program& first = *programs.front().program;
   const std::string text = mpi_program_source(), example = "#include \"codegen/mpi/tables.h\"\n";
   const std::size_t start = text.find("#include "), at = text.find(example);
   const std::string runtime = self_check_source() + arrival_source() +
-                              (program.epilogue.expression.empty() ? "" : epilogue_runtime_source());
+                              (first.epilogue.expression.empty() ? "" : epilogue_runtime_source());
   std::set<std::string> includes;
   without_includes(text.substr(start, at - start), includes);
   const std::string before = without_includes(runtime, includes);
@@ -79,8 +61,8 @@ std::string to_mpi_source(const Verified<Program>& verified, const std::optional
              "// {}, made by chorale. Needs MPI only:\n"
              "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
              "[iterations]\n#define OMPI_SKIP_MPICXX 1\n{}\n\n",
-             printable_name(program.name), program.ranks.size(), fmt::join(includes, "\n")) +
-         before + "\n" + tables(collective, program, of_long) + text.substr(at + example.size());
+             printable_name(name), first.ranks.size(), fmt::join(includes, "\n")) +
+         before + "\n" + tables(programs) + text.substr(at + example.size());
 }
 
 }  // namespace chorale

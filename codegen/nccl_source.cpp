@@ -44,18 +44,16 @@ std::string function(const Collective& collective, const Program& program) {
 
 }  // namespace
 
-std::string to_nccl_source(const Verified<Program>& verified) {
-  const Collective& collective = verified.collective();
-  const Program& program = *verified;
-  const std::string name = printable_name(program.name);
-  const Promise promise(collective);
+std::string to_nccl_source(std::span<const SizedProgram> programs, const std::string& name) {
+  const Collective& collective = programs.front().program.collective();
+  const Program& program = *programs.front().program;
   const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
   std::set<std::string> includes;
   const bool applies = !program.epilogue.expression.empty();
   const std::string arithmetic = without_includes(self_check_source() + epilogue_runtime_source(), includes),
                     runtime = without_includes(nccl_runtime_source(), includes);
-  for (const char* each :
-       {"algorithm", "cmath", "cstdio", "cstdlib", "cstring", "thread", "type_traits", "vector"})
+  for (const char* each : {"algorithm", "cmath", "cstdio", "cstdlib", "cstring", "map", "mutex", "thread",
+                           "type_traits", "vector"})
     includes.insert(fmt::format("#include <{}>", each));
   std::string head = fmt::format(
       "// {}, made by chorale. Needs CUDA and NCCL only:\n"
@@ -65,7 +63,7 @@ std::string to_nccl_source(const Verified<Program>& verified) {
       "// runs it in one process, with a thread and a GPU for each of the {} ranks, checks every element, "
       "and prints the\n"
       "// time. With -DCHORALE_NO_MAIN what is left is {}, for a program that has no other such file.\n\n",
-      name, program.epilogue.expression.empty() ? "" : " -fmad=false", collective.ranks,
+      printable_name(name), program.epilogue.expression.empty() ? "" : " -fmad=false", collective.ranks,
       function_name(collective));
   for (const std::string& line : includes) head += line + "\n";
   std::string host = nccl_host_source();
@@ -77,15 +75,14 @@ std::string to_nccl_source(const Verified<Program>& verified) {
                   : "") +
          runtime + "\nnamespace {\n\n" +
          fmt::format(
-             "constexpr const char* kName = \"{}\";\n"
-             "constexpr int kRanks = {}, kPieces = {};  // pieces of a block\n"
+             "constexpr int kRanks = {};\n"
              "constexpr int kInputShift = {};  // in place, rank n's input begins n * this blocks after its "
              "output\n"
              "constexpr int kInPlace = {};  // 1: input and output may lie so\n"
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
-             name, program.ranks.size(), program.chunks_per_block, in_place_shift(collective.kind),
-             in_place ? 1 : 0, collective.order.kind != SumOrder::Kind::Free) +
-         printed_steps(step_rows(program)) + printed_promise(promise) + "}  // namespace\n\n" + host;
+             program.ranks.size(), in_place_shift(collective.kind), in_place ? 1 : 0,
+             collective.order.kind != SumOrder::Kind::Free) +
+         printed_forms(programs) + "}  // namespace\n\n" + host;
 }
 
 }  // namespace chorale

@@ -3,15 +3,16 @@
 // element. The code that executes it is runtime/device, copied into the file.
 #pragma once
 
+#include <span>
 #include <string>
 
-#include "ir/program.h"
-#include "ir/verified.h"
+#include "codegen/sized_program.h"
 
 namespace chorale {
 
 // nvcc -O3 -std=c++17 -arch=native FILE -lnccl -o x && ./x [elements of a block] [iterations] [type]
-std::string to_nccl_source(const Verified<Program>&);
+// Programs as of to_mpi_source (codegen/mpi_source.h).
+std::string to_nccl_source(std::span<const SizedProgram>, const std::string& name);
 
 // The files of device that go into it, one after the other, and codegen/nccl/host.cu (made by CMake).
 std::string nccl_runtime_source();

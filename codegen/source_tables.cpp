@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <sstream>
 
@@ -24,7 +25,7 @@ std::string printed_table(const std::string& comment, const std::string& type, c
 
 // Sums are numbered as they are first promised. The first slot with an input's data is its representative;
 // only the other slots are listed.
-std::string printed_promise(const Promise& promise) {
+std::string printed_promise(const Promise& promise, const std::string& suffix) {
   NumberTable outputs, terms, same;
   std::map<std::vector<Promise::Input>, int> sums;
   for (Rank n = 0; n < promise.ranks(); ++n) {
@@ -39,10 +40,11 @@ std::string printed_promise(const Promise& promise) {
           first != Promise::Input{.rank = n, .slot = slot})
         same.push_back({n, slot, first.rank, first.slot});
   }
-  return printed_table("rank, output slot, sum", "chorale::PromisedOutput", "kPromised", outputs, 3) +
-         printed_table("sum: rank, input slot", "chorale::PromisedTerm", "kTerms", terms, 3) +
+  return printed_table("rank, output slot, sum", "chorale::PromisedOutput", "kPromised" + suffix, outputs,
+                       3) +
+         printed_table("sum: rank, input slot", "chorale::PromisedTerm", "kTerms" + suffix, terms, 3) +
          printed_table("rank, input slot has the same data as rank, input slot", "chorale::SameInput",
-                       "kSame", same, 4);
+                       "kSame" + suffix, same, 4);
 }
 
 std::string printed_steps(const StepRows& rows, const std::string& suffix) {
@@ -70,6 +72,43 @@ std::string printed_steps(const StepRows& rows, const std::string& suffix) {
              "kWork{0}, {6}, kSlices{0}, {7}, {8}}};\n\n",
              suffix, fmt::join(rows.slices, ", "), rows.slots.size(), rows.steps, rows.pieces,
              messages.size(), work.size(), rows.own_input, rows.own_output);
+}
+
+std::string printed_forms(std::span<const SizedProgram> programs) {
+  std::string tables, rows;
+  std::map<int, std::string> promises;  // by chunks of a block: the suffix of their tables
+  for (std::size_t i = 0; i < programs.size(); ++i) {
+    const auto& [program, up_to, serialized] = programs[i];
+    const std::string suffix = programs.size() == 1 ? "" : "_" + std::to_string(i);
+    tables += printed_steps(step_rows(*program), suffix);
+    const auto [promise, is_new] = promises.try_emplace(program->chunks_per_block, suffix);
+    if (is_new)
+      tables += printed_promise(Promise(program.collective()), suffix) +
+                fmt::format(
+                    "chorale::SelfCheck check{0}() {{\n"
+                    "  return chorale::SelfCheck(kRanks, kPromised{0}, kTerms{0}, kSame{0});\n}}\n\n",
+                    suffix);
+    rows += fmt::format("    {{{}, \"{}\", kTables{}, {}, check{}}},\n",
+                        std::isfinite(up_to) ? fmt::format("{}", up_to) : "HUGE_VAL",
+                        printable_name(program->name), suffix, serialized, promise->second);
+  }
+  return tables +
+         "// What blocks of up to this many bytes take: the first row that reaches them.\n"
+         "struct Form {\n"
+         "  double up_to;\n"
+         "  const char* name;\n"
+         "  const chorale::StepTables& tables;\n"
+         "  bool serialized;  // messages that share a port go one after the other\n"
+         "  chorale::SelfCheck (*check)();\n"
+         "};\n"
+         "constexpr Form kForms[] = {\n" +
+         rows +
+         "};\n"
+         "const Form& form_of(double bytes) {\n"
+         "  const Form* form = kForms;\n"
+         "  while (bytes > form->up_to) ++form;\n"
+         "  return *form;\n"
+         "}\n\n";
 }
 
 // CUDA's headers of 16-bit floats stay where they are: behind an #ifdef, since hosts without CUDA compile the

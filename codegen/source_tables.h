@@ -2,9 +2,11 @@
 #pragma once
 
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "codegen/sized_program.h"
 #include "ir/promise.h"
 #include "ir/step_rows.h"
 
@@ -20,8 +22,12 @@ std::string printed_steps(const StepRows&, const std::string& suffix = "");
 std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
                           const NumberTable&, int columns);
 
-// kPromised, kTerms and kSame, as runtime/device/self_check.h takes them.
-std::string printed_promise(const Promise&);
+// kPromised, kTerms and kSame, as runtime/device/self_check.h takes them, with `suffix` after their names.
+std::string printed_promise(const Promise&, const std::string& suffix = "");
+
+// Of each program the steps and, where its chunks are not those of one before, the promise; then kForms, one
+// row per program, from which a file chooses by size (codegen/mpi/tables.h has an example).
+std::string printed_forms(std::span<const SizedProgram>);
 
 // ir/pieces.h, ir/step_table.h and runtime/device/self_check.h (made by CMake).
 std::string self_check_source();

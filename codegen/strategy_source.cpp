@@ -34,7 +34,8 @@ std::vector<NamedText> mpi_programs(const PlacedJob& job) {
     if (!schedule) continue;
     const std::string name = fmt::format("{} {}, {}", job.machine, job.matrix, title_of(each));
     programs.push_back(
-        {fmt::format("strategy_{}_mpi.cpp", i), to_mpi_source(lower(*schedule, {.name = name}))});
+        {fmt::format("strategy_{}_mpi.cpp", i),
+         to_mpi_source(std::vector{SizedProgram{.program = lower(*schedule, {.name = name})}}, name)});
   }
   return programs;
 }

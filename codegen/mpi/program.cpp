@@ -14,11 +14,6 @@
 
 using chorale::Pieces;
 
-// Whether messages are so long that those that share a port go one after the other.
-bool is_long(long n) {
-  return static_cast<double>(n) * sizeof(float) / kPieces > kLong;
-}
-
 void require(int code, const char* what) {
   if (code == MPI_SUCCESS) return;
   std::fprintf(stderr, "%s failed\n", what);
@@ -30,7 +25,7 @@ void require(int code, const char* what) {
 class Algorithm {
  public:
   Algorithm(MPI_Comm comm, int rank, long n, const float* input, float* output, const void* const* tensors)
-      : tables_(is_long(n) ? kTables_long : kTables),
+      : tables_(form_of(static_cast<double>(n) * sizeof(float)).tables),
         pieces_{n, tables_.pieces},
         tensors_{tensors, pieces_.slot_begin(tables_.slices[rank])},
         scratch_(tables_.slots[rank][2] * pieces_.longest()) {
@@ -143,21 +138,23 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  const Pieces pieces{n, kPieces};
-  std::vector<float> input(pieces.slot_begin(kSlots[rank][0])), output(pieces.slot_begin(kSlots[rank][1]));
+  const Form& form = form_of(static_cast<double>(n) * sizeof(float));
+  const auto* const slots = form.tables.slots;
+  const Pieces pieces{n, form.tables.pieces};
+  std::vector<float> input(pieces.slot_begin(slots[rank][0])), output(pieces.slot_begin(slots[rank][1]));
   const auto put = [&](const chorale::SelfCheck& check, unsigned seed) {
-    check.fill(rank, kSlots[rank][0], pieces, seed, input.data());
+    check.fill(rank, slots[rank][0], pieces, seed, input.data());
     std::fill(output.begin(), output.end(), -1e30f);
   };
   long whole = 0;
-  for (const auto& slots : kSlots) whole = std::max<long>(whole, pieces.slot_begin(slots[0]));
+  for (int each = 0; each < ranks; ++each) whole = std::max<long>(whole, pieces.slot_begin(slots[each][0]));
   std::vector<std::vector<char>> tensors;
   std::vector<const void*> addresses;
   for (int k = 0; k < kOperands; ++k)
-    tensors.push_back(
-        test_tensor(k, whole, pieces.slot_begin(kSlices[rank]), pieces.slot_begin(kSlots[rank][1])));
+    tensors.push_back(test_tensor(k, whole, pieces.slot_begin(form.tables.slices[rank]),
+                                  pieces.slot_begin(slots[rank][1])));
   for (const std::vector<char>& tensor : tensors) addresses.push_back(tensor.data());
-  const chorale::SelfCheck check(kRanks, kPromised, kTerms, kSame);
+  const chorale::SelfCheck check = form.check();
   double best = 1e30;
   std::vector<std::uint64_t> hashes;
   {
@@ -185,7 +182,7 @@ int main(int argc, char** argv) {
   if (rank == 0)
     std::printf(
         "%s: %ld elements per block, best of %d: %.1f us%s, %ld wrong, %ld slots with ranks that differ%s\n",
-        kName, n, iterations, 1e6 * best, is_long(n) ? " with ports serialized" : "", wrong, differ,
+        form.name, n, iterations, 1e6 * best, form.serialized ? " with ports serialized" : "", wrong, differ,
         kAgreed ? "" : ", as they may");
   MPI_Finalize();
   return wrong == 0 && (differ == 0 || !kAgreed) ? 0 : 1;

@@ -12,9 +12,8 @@
 
 namespace {
 
-constexpr const char* kName = "allreduce on ring:2: 2 steps, 2 rounds, 2 chunks";
-constexpr int kRanks = 2, kPieces = 2;  // pieces of a block
-constexpr bool kAgreed = true;          // whether all ranks get the same bits of a sum
+constexpr int kRanks = 2;
+constexpr bool kAgreed = true;  // whether all ranks get the same bits of a sum
 
 // By rank: slots of input, output, scratch. Buffers are 0, 1, 2 below.
 constexpr std::array<int, 3> kSlots[] = {
@@ -41,10 +40,6 @@ constexpr chorale::StepWork kWork[] = {
 constexpr int kSlices[] = {0, 0};
 constexpr chorale::StepTables kTables = {2, 2, 2, kSlots, kMessages, 4, kWork, 2, kSlices, false, false};
 
-// No piece counts as long: messages of any size go all at once.
-constexpr double kLong = HUGE_VAL;  // bytes
-constexpr const chorale::StepTables& kTables_long = kTables;
-
 // rank, output slot, sum
 constexpr chorale::PromisedOutput kPromised[] = {
     {0, 0, 0},
@@ -65,6 +60,27 @@ constexpr chorale::PromisedTerm kTerms[] = {
 constexpr chorale::SameInput kSame[] = {
     {-1, -1, -1, -1},
 };
+
+chorale::SelfCheck check() {
+  return chorale::SelfCheck(kRanks, kPromised, kTerms, kSame);
+}
+
+// What blocks of up to this many bytes take: the first row that reaches them.
+struct Form {
+  double up_to;
+  const char* name;
+  const chorale::StepTables& tables;
+  bool serialized;  // messages that share a port go one after the other
+  chorale::SelfCheck (*check)();
+};
+constexpr Form kForms[] = {
+    {HUGE_VAL, "allreduce on ring:2: 2 steps, 2 rounds, 2 chunks", kTables, false, check},
+};
+const Form& form_of(double bytes) {
+  const Form* form = kForms;
+  while (bytes > form->up_to) ++form;
+  return *form;
+}
 
 // No function is applied to complete sums.
 struct Tensors {

@@ -1,8 +1,27 @@
 namespace {
 
-chorale::NcclAlgorithm& algorithm() {
-  static chorale::NcclAlgorithm only(kTables, kInputShift, chorale::linked_nccl());
-  return only;
+chorale::NcclAlgorithm& algorithm(const Form& form) {
+  static std::mutex mutex;
+  static std::map<const Form*, chorale::NcclAlgorithm> all;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return all.try_emplace(&form, form.tables, kInputShift, chorale::linked_nccl()).first->second;
+}
+
+std::size_t bytes_of(ncclDataType_t type) {
+  switch (type) {
+    case ncclInt8:
+    case ncclUint8:
+      return 1;
+    case ncclFloat16:
+    case ncclBfloat16:
+      return 2;
+    case ncclInt64:
+    case ncclUint64:
+    case ncclFloat64:
+      return 8;
+    default:
+      return 4;
+  }
 }
 
 std::string& last_error() {
@@ -25,7 +44,8 @@ ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t
   }
   run.type = type, run.op = op, run.input = send, run.output = recv, run.comm = comm, run.stream = stream;
   run.tensors = tensors;
-  return algorithm().run(run, static_cast<std::int64_t>(count), limit, last_error());
+  return algorithm(form_of(static_cast<double>(count) * bytes_of(type)))
+      .run(run, static_cast<std::int64_t>(count), limit, last_error());
 }
 
 }  // namespace
@@ -49,22 +69,17 @@ void require(ncclResult_t code, const char* what) {
   std::_Exit(1);
 }
 
-chorale::Pieces pieces_of(long n) { return {n, kPieces}; }
-
-const chorale::SelfCheck& self_check() {
-  static const chorale::SelfCheck only(kRanks, kPromised, kTerms, kSame);
-  return only;
-}
-
 // Those of the function that is applied to sums, as this rank has them.
-std::vector<const void*> device_tensors([[maybe_unused]] int rank, [[maybe_unused]] long n) {
+std::vector<const void*> device_tensors([[maybe_unused]] int rank, [[maybe_unused]] const Form& form,
+                                        [[maybe_unused]] const chorale::Pieces& pieces) {
   std::vector<const void*> tensors;
   if constexpr (chorale::StepFunction::kOperands > 0) {
     long whole = 0;
-    for (const auto& slots : kSlots) whole = std::max<long>(whole, pieces_of(n).slot_begin(slots[0]));
+    const auto* const slots = form.tables.slots;
+    for (int each = 0; each < kRanks; ++each) whole = std::max<long>(whole, pieces.slot_begin(slots[each][0]));
     for (int k = 0; k < chorale::StepFunction::kOperands; ++k) {
       const std::vector<char> bytes = chorale::StepFunction::test_tensor(
-          k, whole, pieces_of(n).slot_begin(kSlices[rank]), pieces_of(n).slot_begin(kSlots[rank][1]));
+          k, whole, pieces.slot_begin(form.tables.slices[rank]), pieces.slot_begin(slots[rank][1]));
       void* memory = nullptr;
       require(cudaMalloc(&memory, bytes.size() + 1), "cudaMalloc");
       require(cudaMemcpy(memory, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
@@ -83,7 +98,11 @@ struct Measured {
 // One rank: a run on data whose sums are rounded, a checked run, and a timed loop.
 template <typename T>
 Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int iterations, bool in_place) {
-  const long inputs = pieces_of(n).slot_begin(kSlots[rank][0]), outputs = pieces_of(n).slot_begin(kSlots[rank][1]);
+  const Form& form = form_of(static_cast<double>(n) * sizeof(T));
+  const chorale::Pieces pieces{n, form.tables.pieces};
+  const chorale::SelfCheck check = form.check();
+  const int slots = form.tables.slots[rank][0];
+  const long inputs = pieces.slot_begin(slots), outputs = pieces.slot_begin(form.tables.slots[rank][1]);
   std::vector<T> input(inputs), output(outputs);
   void* memory = nullptr;
   const long together = in_place ? std::max(inputs, outputs) : inputs + outputs;
@@ -94,32 +113,32 @@ Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int ite
   T* const send = base + (kInputShift > 0 ? apart : 0);
   T* const recv = in_place ? base + (kInputShift < 0 ? apart : 0)
                            : base + (inputs * sizeof(T) + 255) / 256 * 256 / sizeof(T);
-  const std::vector<const void*> tensors = device_tensors(rank, n);
+  const std::vector<const void*> tensors = device_tensors(rank, form, pieces);
   cudaStream_t stream;
   cudaEvent_t start, stop;
   require(cudaStreamCreate(&stream), "cudaStreamCreate");
   require(cudaEventCreate(&start), "cudaEventCreate");
   require(cudaEventCreate(&stop), "cudaEventCreate");
   const auto run_on = [&](unsigned seed) {
-    self_check().fill(rank, kSlots[rank][0], pieces_of(n), seed, input.data());
+    check.fill(rank, slots, pieces, seed, input.data());
     std::fill(output.begin(), output.end(), static_cast<T>(77.0f));
     require(cudaMemcpy(recv, output.data(), outputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
     require(cudaMemcpy(send, input.data(), inputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-    require(run(send, recv, n, type, ncclSum, comm, stream, tensors.data(), std::chrono::seconds(60)), kName);
+    require(run(send, recv, n, type, ncclSum, comm, stream, tensors.data(), std::chrono::seconds(60)), form.name);
     require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
     require(cudaMemcpy(output.data(), recv, outputs * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
   };
   Measured result;
   run_on(chorale::kRounding);
-  result.hashes = self_check().hashes(rank, pieces_of(n), output);
+  result.hashes = check.hashes(rank, pieces, output);
   run_on(1);
-  result.wrong = self_check().wrong(
-      rank, pieces_of(n), 1, output, chorale::combined<chorale::Combination::Sum, T>, [](T have, T sum, long e) {
+  result.wrong = check.wrong(
+      rank, pieces, 1, output, chorale::combined<chorale::Combination::Sum, T>, [](T have, T sum, long e) {
         const T want = chorale::applied(chorale::StepFunction(), sum, e, chorale::TestTensors());
         return chorale::agree(have, want, chorale::StepFunction::kExact);
       });
   require(cudaEventRecord(start, stream), "cudaEventRecord");
-  for (int i = 0; i < iterations; ++i) require(run(send, recv, n, type, ncclSum, comm, stream, tensors.data()), kName);
+  for (int i = 0; i < iterations; ++i) require(run(send, recv, n, type, ncclSum, comm, stream, tensors.data()), form.name);
   require(cudaEventRecord(stop, stream), "cudaEventRecord");
   require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
   float ms = 0;
@@ -187,16 +206,18 @@ int main(int argc, char** argv) {
       require(ncclCommDestroy(comm), "ncclCommDestroy");
     });
   for (std::thread& thread : threads) thread.join();
+  const Form& form = form_of(static_cast<double>(n) * type->bytes);
+  const chorale::SelfCheck check = form.check();
   for (int in_place = 0; in_place <= kInPlace; ++in_place) {
     double us = 0;
     long here = 0;
-    std::vector<std::uint64_t> hashes(self_check().promised().size(), 0);
+    std::vector<std::uint64_t> hashes(check.promised().size(), 0);
     for (const Measured& each : measured[in_place]) {
       us = std::max(us, each.us), here += each.wrong;
       for (std::size_t k = 0; k < hashes.size(); ++k) hashes[k] |= each.hashes[k];
     }
-    const long differ = self_check().disagreements(hashes);
-    std::printf("%s: %ld %s a block, %s, mean of %d: %.1f us, %ld wrong, %ld slots with ranks that differ%s\n", kName, n,
+    const long differ = check.disagreements(hashes);
+    std::printf("%s: %ld %s a block, %s, mean of %d: %.1f us, %ld wrong, %ld slots with ranks that differ%s\n", form.name, n,
                 type->name, in_place ? "in place" : "out of place", iterations, us, here, differ,
                 kAgreed ? "" : ", as they may");
     wrong += here + (kAgreed ? differ : 0);

@@ -107,14 +107,15 @@ run(mpicxx, "-O1", "-std=c++17", "-Wall", "-Wextra", "-Werror", sources[0][1], "
 run(mpicxx, f"@{flags}/quick17", "-Wall", "-Wextra", "-Werror", "all.cpp", "-o", "all")
 some_differ = False
 for number, ((name, _), text) in enumerate(zip(sources, texts)):
-    ranks, above, pieces = (re.search(rf"\b{key} = ([^,;]+)", text)[1] for key in ("kRanks", "kLong", "kPieces"))
-    steps, long_steps = (re.findall(rf"kTables{form} = {{{ranks}, (\d+), ", text) for form in ("", "_long"))
-    # Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload library does: to the
-    # last byte. The others have links of their own, and one form.
-    assert (above == "HUGE_VAL") == (name != "hub.json"), above
-    last = None if above == "HUGE_VAL" else math.floor(float(above) * int(pieces) / 4)
+    ranks = re.search(r"\bkRanks = (\d+)", text)[1]
+    forms = re.findall(r'^    \{([^,]+), ".*", kTables(\w*), (true|false), check\w*\},$', text, re.M)
+    # Ports of a hub are shared, so an emitted program has both forms and chooses by the size, as the preload
+    # library does: to the last byte. The others have links of their own, and one form.
+    assert [serialized for *_, serialized in forms] == ["false", "true"][:1 + (name == "hub.json")], forms
+    last = math.floor(float(forms[0][0]) / 4) if len(forms) > 1 else None
     # One step in which three ranks send to each becomes three.
-    assert (long_steps, steps) == ((["3"], ["1"]) if last else ([], steps)), text
+    steps = [re.search(rf"kTables{suffix} = {{{ranks}, (\d+), ", text)[1] for _, suffix, _ in forms]
+    assert not last or steps == ["1", "3"], steps
     for elements in [0, 1, 10007, *([last, last + 1] if last else [1 << 20] * (name == "ring.json"))]:
         for program in [["./all", number]] + [["./first"]] * (number == 0):
             said = mpirun(ranks, *program, elements, 2)

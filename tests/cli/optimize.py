@@ -7,6 +7,7 @@ Usage: optimize.py CHORALE EXAMPLES
 import json
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -113,9 +114,15 @@ if shutil.which("mpicxx"):
     readme = (work / "ring/README.md").read_text()
     command = next(line for line in readme.splitlines() if line.startswith("mpicxx"))
     command = command.replace("mpirun", "mpirun --oversubscribe --allow-run-as-root")
-    for elements in (1, 300, 1 << 20):
+    # One file, which chooses by size as the table does.
+    assert len(list((work / "ring").glob("*.cpp"))) == 1, readme
+    rows = json.loads((work / "ring/table.json").read_text())["rows"]
+    assert len({row["point"] for row in rows}) > 1, rows
+    for elements in (1, 300, *(row["message_bytes"] // 4 + more for row in rows[1:4] for more in (-1, 0)), 1 << 20):
+        row = [row for row in rows if row["message_bytes"] <= max(4 * elements, rows[0]["message_bytes"])][-1]
         done = subprocess.run(f"{command} {elements} 1", shell=True, capture_output=True, text=True, cwd=work / "ring", timeout=300)
         assert done.returncode == 0 and ", 0 wrong, 0 slots with ranks that differ" in done.stdout, done
+        assert re.search(rf"^allreduce on ring:4: {row['steps']} steps?, ", done.stdout), (row, done.stdout)
 
 # -- limits --------------------------------------------------------------------------------------------------------------------
 run("optimize", "dgx-a100:2", "allreduce", "--time-limit", "1ms", "-o", "early", code=3)

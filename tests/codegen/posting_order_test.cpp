@@ -36,7 +36,8 @@ void expect_by_distance(const std::vector<std::pair<Rank, Rank>>& messages) {
 }
 
 TEST(PostingOrder, OfEmittedMpiPrograms) {
-  std::string text = to_mpi_source(DirectAlltoall().program);
+  std::string text =
+      to_mpi_source(std::vector{SizedProgram{.program = DirectAlltoall().program}}, "alltoall");
   text = text.substr(text.find("kMessages[]"));
   text = text.substr(0, text.find("};"));
   const std::regex row("\\{\\d+, (\\d+), \\d+, \\d+, (\\d+), ");

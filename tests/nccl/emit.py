@@ -125,6 +125,15 @@ for program, (_, mutants) in zip([together["plain"], together["applied"]], mutat
         assert re.search(r"[1-9]\d* wrong", output), (name, output)
         noticed += 1
 
+# One file for all sizes, each with the algorithm that the table has for it.
+run(chorale, "optimize", "full:4", "allreduce", "--sizes", "1K:16M:8", "--target", "nccl", "-o", "sizes")
+rows = json.loads((work / "sizes/table.json").read_text())["rows"]
+assert len({row["point"] for row in rows}) > 1, rows
+program = compiled(next((work / "sizes").glob("*.cu")))
+for row in rows[:4]:
+    output = run(program, row["message_bytes"] // 4, 1)
+    assert len(re.findall(rf"allreduce on full:4: {row['steps']} steps?, .*, 0 wrong, 0 slots", output)) == 2, (row, output)
+
 # The function alone.
 run(cxx, "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-DCHORALE_NO_MAIN",
     "-I", headers, programs[0])
