@@ -34,6 +34,7 @@
 #include "ir/words.h"
 #include "pages/size_figure.h"
 #include "pareto/findings.h"
+#include "topology/import/timing_log.h"
 #include "topology/switches.h"
 
 namespace chorale {
@@ -123,6 +124,7 @@ class Table {
   Table(Topology topology, const Collective& collective, const OptimizeQuestion& question)
       : topology_(std::move(topology)),
         messages_(question.message_bytes),
+        measured_(question.measured),
         shape_(question.shape.value_or(MessageShape{.kind = collective.kind, .ranks = collective.ranks})),
         factor_(busbw_factor(shape_.kind, shape_.ranks)) {
     for (const std::int64_t bytes : messages_) blocks_.push_back(block_of_message(shape_, bytes));
@@ -192,6 +194,9 @@ class Table {
   OptimizedRow compared(const SizeRow& row, std::size_t size) const {
     OptimizedRow made{
         .message_bytes = messages_[size], .us = row.us, .bound_us = row.least_us, .at_most = row.at_most};
+    const auto measured = std::ranges::find(measured_.message_bytes, made.message_bytes);
+    if (measured != measured_.message_bytes.end())
+      made.measured_us = measured_.us[measured - measured_.message_bytes.begin()];
     if (baselines_.empty()) return made;
     const Baseline& baseline = baselines_[fastest_algorithm(size)];
     made.baseline = baseline.name;
@@ -201,6 +206,7 @@ class Table {
 
   const Topology topology_;
   const std::vector<std::int64_t> messages_;
+  const MeasuredSizes measured_;
   const MessageShape shape_;
   const double factor_;
   std::vector<std::int64_t> blocks_ = {};
@@ -258,6 +264,21 @@ MessageShape shape_of(const std::string& name_or_file, const Topology& topology,
   std::size_t most = 1;
   for (const std::vector<Rank>& group : asked.groups) most = std::max(most, group.size());
   return {.kind = asked.kind, .ranks = static_cast<int>(most)};
+}
+
+MeasuredSizes read_measured(const std::string& file) {
+  const TimingLog log = read_timing_log(read_file(file), file, TimingOf::Collective);
+  std::map<std::int64_t, double> least;  // of a size that was measured several times
+  for (std::size_t i = 0; i < log.bytes.size(); ++i) {
+    const auto [at, is_new] = least.try_emplace(log.bytes[i], log.us[i]);
+    if (!is_new) at->second = std::min(at->second, log.us[i]);
+  }
+  MeasuredSizes measured;
+  for (const auto& [bytes, us] : least) {
+    measured.message_bytes.push_back(bytes);
+    measured.us.push_back(us);
+  }
+  return measured;
 }
 
 Optimized optimize(const Topology& machine, const Collective& collective, const OptimizeQuestion& question) {
@@ -437,6 +458,9 @@ std::string to_page(const Optimized& answer) {
     for (const Baseline& baseline : answer.baselines)
       figure.curves.push_back(
           {.kind = SizeCurve::Kind::Baseline, .name = baseline.name + " (baseline)", .us = baseline.us});
+  SizeCurve measured{.kind = SizeCurve::Kind::Measured, .name = "measured"};
+  for (const OptimizedRow& row : answer.rows) measured.us.push_back(row.measured_us);
+  if (std::ranges::any_of(measured.us, [](double us) { return us > 0; })) figure.curves.push_back(measured);
   figure.curves.push_back(bound);
   return to_page(answer.result, best_sizes(answer.result), figure);
 }
@@ -461,6 +485,29 @@ std::string conclusion(const Optimized& answer) {
     text += fmt::format("; farthest from it at {}: {}",
                         format_bytes(static_cast<double>(worst.message_bytes)), percent_of(worst));
   return text;
+}
+
+std::string measured_in_words(const Optimized& answer) {
+  const OptimizedRow* last = nullptr;
+  const OptimizedRow* faster = nullptr;  // from here on all that were measured
+  for (const OptimizedRow& row : answer.rows) {
+    if (row.measured_us == 0) continue;
+    last = &row;
+    if (row.us >= row.measured_us)
+      faster = nullptr;
+    else if (faster == nullptr)
+      faster = &row;
+  }
+  if (last == nullptr) return "";
+  const auto percent = [&](double us) { return fmt::format("{:.1f} %", 100 * us / last->measured_us); };
+  std::string text =
+      fmt::format("measured: {:.4g} GB/s of bus bandwidth at {}, {} of the bound",
+                  last->busbw_gbs * last->us / last->measured_us,
+                  format_bytes(static_cast<double>(last->message_bytes)), percent(last->bound_us));
+  if (!last->baseline.empty()) text += fmt::format(", {} of {}", percent(last->baseline_us), last->baseline);
+  return text + (faster == nullptr ? "; at that size nothing is gained"
+                                   : fmt::format("; faster from {} on",
+                                                 format_bytes(static_cast<double>(faster->message_bytes))));
 }
 
 }  // namespace chorale

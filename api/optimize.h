@@ -45,6 +45,7 @@ struct OptimizedRow {
   bool at_most = false;       // some points were not timed before the limit: one of them may be faster
   std::string baseline = {};  // the fastest of the baselines; "": the machine suits none
   double baseline_us = 0;
+  double measured_us = 0;  // 0: not measured
 };
 template <>
 struct Fields<OptimizedRow> {
@@ -58,7 +59,8 @@ struct Fields<OptimizedRow> {
       Field<OptimizedRow, &OptimizedRow::bound_us>{{.name = "bound_us"}},
       Field<OptimizedRow, &OptimizedRow::at_most>{{.name = "at_most"}},
       Field<OptimizedRow, &OptimizedRow::baseline>{{.name = "baseline"}},
-      Field<OptimizedRow, &OptimizedRow::baseline_us>{{.name = "baseline_us"}}};
+      Field<OptimizedRow, &OptimizedRow::baseline_us>{{.name = "baseline_us"}},
+      Field<OptimizedRow, &OptimizedRow::measured_us>{{.name = "measured_us"}}};
 };
 
 struct Optimized {
@@ -77,9 +79,17 @@ enum class BaselineSet {
   Mpi,   // all that are known of the collective
 };
 
+// What runs today, by a log of nccl-tests (all_reduce_perf, ...) or of OSU's collectives.
+struct MeasuredSizes {
+  std::vector<std::int64_t> message_bytes = {};  // rising, each once
+  std::vector<double> us = {};                   // [size]
+};
+MeasuredSizes read_measured(const std::string& file);  // throws InputError
+
 struct OptimizeQuestion {
   std::vector<std::int64_t> message_bytes = {};  // rising; at least one
-  std::optional<MessageShape> shape = {};        // by the collective if not given
+  MeasuredSizes measured = {};
+  std::optional<MessageShape> shape = {};  // by the collective if not given
   BaselineSet baselines = BaselineSet::Auto;
   // Its sizes are those above; baselines are among what it begins with, so that none is faster than the
   // answer. A time limit is also that of timing what was found, which gets a fifth of it.
@@ -118,5 +128,8 @@ OptimizedFiles files_of(const Optimized&, Target);
 
 // "1.64x to 3.44x as fast as the baselines; within 0.6 % of the bound at 1 GiB": the answer in a sentence.
 std::string conclusion(const Optimized&);
+// Of what was measured: its share of the baseline and of the bound at its largest size, and from which size on
+// the answer is faster; "" if nothing was.
+std::string measured_in_words(const Optimized&);
 
 }  // namespace chorale

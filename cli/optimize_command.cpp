@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/parse.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/collective_kind.h"
@@ -48,18 +49,29 @@ std::string short_name(const std::string& baseline, const Collective& collective
 }
 
 std::string table_of(const Optimized& answer) {
+  // Where something was measured it is what counts, and the name of the baseline makes room for it.
+  const bool measured =
+      std::ranges::any_of(answer.rows, [](const OptimizedRow& row) { return row.measured_us > 0; });
   std::vector<std::vector<std::string>> rows = {
       {"message", "time", "busbw GB/s", "of bound", "baseline", "its time", "speedup", "#"}};
+  if (measured)
+    rows = {{"message", "time", "busbw GB/s", "of bound", "baseline", "measured", "its speedup", "#"}};
   for (const OptimizedRow& row : answer.rows) {
-    const bool compared = !row.baseline.empty();
-    rows.push_back(
-        {format_bytes(static_cast<double>(row.message_bytes)), (row.at_most ? "<= " : "") + format_us(row.us),
-         fmt::format("{:.4g}", row.busbw_gbs), percent_of_bound(row),
-         compared ? short_name(row.baseline, answer.result.collective) : "-",
-         compared ? format_us(row.baseline_us) : "-",
-         compared ? fmt::format("{:.2f}x", row.baseline_us / row.us) : "-", std::to_string(row.point)});
+    const auto speedup = [&](double us) { return us > 0 ? fmt::format("{:.2f}x", us / row.us) : "-"; };
+    const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
+    rows.push_back({format_bytes(static_cast<double>(row.message_bytes)),
+                    (row.at_most ? "<= " : "") + format_us(row.us), fmt::format("{:.4g}", row.busbw_gbs),
+                    percent_of_bound(row)});
+    std::vector<std::string>& cells = rows.back();
+    if (measured)
+      cells.insert(cells.end(), {time(row.baseline_us), time(row.measured_us), speedup(row.measured_us)});
+    else
+      cells.insert(cells.end(),
+                   {row.baseline.empty() ? "-" : short_name(row.baseline, answer.result.collective),
+                    time(row.baseline_us), speedup(row.baseline_us)});
+    cells.push_back(std::to_string(row.point));
   }
-  return table(rows, "rrrrlrrr");
+  return table(rows, measured ? "rrrrrrrr" : "rrrrlrrr");
 }
 
 // The algorithms of the table.
@@ -86,8 +98,9 @@ std::string search_in_words(const Result& result, double seconds) {
 
 std::string text_of(const Optimized& answer, double seconds) {
   if (answer.rows.empty()) return heading(answer.result) + "no schedule was found\n";
+  const std::string measured = measured_in_words(answer);
   return heading(answer.result) + table_of(answer) + chosen(answer) + conclusion(answer) + "\n" +
-         search_in_words(answer.result, seconds);
+         (measured.empty() ? "" : measured + "\n") + search_in_words(answer.result, seconds);
 }
 
 // A line of the log: the smallest and the largest size.
@@ -106,7 +119,13 @@ std::string log_line(const Optimized& answer, double seconds) {
 class Work {
  public:
   Work(const OptimizeCommand& command, Supervisor& supervisor)
-      : command_(command), supervisor_(supervisor), machine_(machine_of(command, notes_)) {}
+      : command_(command),
+        supervisor_(supervisor),
+        machine_(machine_of(command, notes_)),
+        measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
+        sizes_(!command.sizes.empty() ? command.sizes
+               : command.log.empty()  ? parse_sizes("--sizes", "1K:1G:4")
+                                      : measured_.message_bytes) {}
 
   Outcome run() {
     const std::vector<std::string> names = command_.question.collective.empty()
@@ -130,7 +149,8 @@ class Work {
     CollectiveOptions options = question.options;
     options.machine = question.topology;
     options.changes = question.changes;
-    OptimizeQuestion asked{.message_bytes = command_.sizes,
+    OptimizeQuestion asked{.message_bytes = sizes_,
+                           .measured = measured_,
                            .shape = shape_of(name, machine_, options),
                            .baselines = command_.baselines};
     asked.search.time_limit = budget(left);
@@ -205,6 +225,8 @@ class Work {
   Supervisor& supervisor_;
   std::vector<std::string> notes_ = {};
   const Topology machine_;
+  const MeasuredSizes measured_;
+  const std::vector<std::int64_t> sizes_;
   std::vector<Optimized> answers_ = {};
 };
 

@@ -32,6 +32,9 @@ void optimize_options(CLI::App& app, Command& parsed) {
   machine_and_collective(sub, options->question, false);
   by_rows(sub, import_rows(), options->import);
   sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
+  text(sub, "--log", options->log, "FILE",
+       "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
+       "collective; its sizes are those of the table if --sizes is not given");
   choice<BaselineSet>(sub, "--baselines", options->baselines,
                       {{"auto", BaselineSet::Auto}, {"nccl", BaselineSet::Nccl}, {"mpi", BaselineSet::Mpi}},
                       "Compare with the algorithms of NCCL, or all of 'chorale classic list' (auto: NCCL's "
@@ -44,7 +47,8 @@ void optimize_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {
-    if (options->sizes.empty()) options->sizes = parse_sizes("--sizes", "1K:1G:4");
+    if (!options->log.empty() && options->question.collective.empty())
+      throw InputError("--log", "is of one collective", "name it");
     parsed = *options;
   });
 }

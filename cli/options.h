@@ -114,6 +114,7 @@ struct OptimizeCommand {
   QuestionSettings question = {};        // without a collective: the usual ones
   ImportQuestion import = {};            // of a machine whose file describes a node
   std::vector<std::int64_t> sizes = {};  // of messages, bytes
+  std::string log = {};                  // what was measured
   BaselineSet baselines = BaselineSet::Auto;
   // Of each collective; -1: as long as a search takes that ends by itself, and at most kLongestSearch.
   std::chrono::milliseconds search_time{-1};

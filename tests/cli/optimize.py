@@ -108,6 +108,22 @@ for folder in (work / "all").iterdir():
 one = run("frontier", "node.xml", "allgather", "--time-limit", "20", "--json", "f.json")  # any command takes it
 assert "node, allgather" in one.stdout
 
+# -- beside what was measured ------------------------------------------------------------------------------------------------
+rows = answer("ring:4", "allreduce", "--sizes", "4K,64K,1M", "--search-time", "1")["rows"]
+lines = [f"{row['message_bytes']} {row['message_bytes'] // 4} float sum -1 {row['us'] * times:.3f} 1.0 1.0 0"
+         for row, times in zip(rows, (0.5, 2, 4))]
+(work / "nccl.log").write_text("# all_reduce_perf -b 4K\n# size count type redop root time algbw busbw #wrong\n" + "\n".join(lines) + "\n")
+table = answer("ring:4", "allreduce", "--log", "nccl.log", "--search-time", "1")
+assert [row["message_bytes"] for row in table["rows"]] == [4096, 65536, 1 << 20]
+for row, times in zip(table["rows"], (0.5, 2, 4)):
+    assert abs(row["measured_us"] / row["us"] / times - 1) < 1e-3, row
+printed = run("optimize", "ring:4", "allreduce", "--log", "nccl.log", "--search-time", "1").stdout
+assert "measured" in printed and "0.50x" in printed and "4.00x" in printed and "faster from 64 KiB on" in " ".join(printed.split()), printed
+assert "25.0 % of the bound" in " ".join(printed.split()), printed
+refused("optimize", "ring:4", "--log", "nccl.log", words=["--log", "name it"])
+(work / "pairs.log").write_text("# sendrecv_perf\n# size count type redop root time algbw busbw #wrong\n8 2 float sum -1 9.0 1 1 0\n")
+refused("optimize", "ring:4", "allreduce", "--log", "pairs.log", words=["pairs.log:1", "all_reduce_perf"])
+
 # -- its programs ----------------------------------------------------------------------------------------------------------
 if shutil.which("mpicxx"):
     run("optimize", "ring:4", "allreduce", "--sizes", "1K:64M:8", "-o", "ring")

@@ -49,6 +49,21 @@ TEST(TimingLog, OfOsu) {
   EXPECT_THAT(bandwidth.us, ElementsAre(2, 4));
 }
 
+TEST(TimingLog, OfCollectives) {
+  const TimingLog nccl =
+      read_timing_log("# /x/all_reduce_perf -b 8\n" + nccl_tests, "a", TimingOf::Collective);
+  EXPECT_THAT(nccl.us, ElementsAre(10.5, 110.5));
+  const TimingLog osu =
+      read_timing_log("# OSU MPI Allreduce Latency Test v7.2\n# Size  Avg Latency(us)\n4 3.5\n8 3.75\n", "b",
+                      TimingOf::Collective);
+  EXPECT_THAT(osu.bytes, ElementsAre(4, 8));
+  EXPECT_THAT(osu.us, ElementsAre(3.5, 3.75));
+  EXPECT_THROW(read_timing_log("# sendrecv_perf\n" + nccl_tests, "a", TimingOf::Collective), InputError);
+  EXPECT_THROW(read_timing_log("# OSU MPI Latency Test v7.2\n1 2\n", "a", TimingOf::Collective), InputError);
+  EXPECT_THROW(read_timing_log("# OSU MPI Allreduce Latency Test v7.2\n1 2\n", "a"), InputError);
+  EXPECT_THROW(read_timing_log("# all_reduce_perf\n" + nccl_tests, "a"), InputError);
+}
+
 TEST(TimingLog, SaysWhereAndWhatIsWrong) {
   const auto refusal = [](const std::string& text) -> std::string {
     try {
@@ -64,7 +79,7 @@ TEST(TimingLog, SaysWhereAndWhatIsWrong) {
               HasSubstr("x.log:1: is of another test"));
   EXPECT_THAT(refusal("# OSU MPI Bi-Directional Bandwidth Test\n"), HasSubstr("x.log:1: is of another test"));
   EXPECT_THAT(refusal("# Collective test starting: all_reduce_perf\n"),
-              HasSubstr("x.log:1: is of another collective"));
+              HasSubstr("x.log:1: is of another test"));
   EXPECT_THAT(refusal("# OSU MPI Latency Test\n# Size\n"), HasSubstr("x.log: has no times in it"));
   EXPECT_THAT(refusal("# OSU MPI Latency Test\n8\n"), HasSubstr("x.log:2: ends before its time"));
   EXPECT_THAT(refusal("# OSU MPI Latency Test\n8 0\n"), HasSubstr("x.log:2: has a time or rate of 0"));

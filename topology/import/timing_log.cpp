@@ -21,7 +21,8 @@ enum class LogKind { Unknown, Nccl, Latency, Bandwidth };
 
 class LogReader {
  public:
-  LogReader(std::string_view text, const std::string& file) : text_(std::string(text)), file_(file) {}
+  LogReader(std::string_view text, const std::string& file, TimingOf of)
+      : text_(std::string(text)), file_(file), collective_(of == TimingOf::Collective) {}
 
   TimingLog read() {
     for (std::string line; std::getline(text_, line);) {
@@ -35,7 +36,9 @@ class LogReader {
         row(line);
     }
     if (kind_ == LogKind::Unknown)
-      throw InputError(file_, "is not a known log", "give one of sendrecv_perf, osu_latency or osu_bw");
+      throw InputError(file_, "is not a known log",
+                       collective_ ? "give one of nccl-tests or of OSU's collectives"
+                                   : "give one of sendrecv_perf, osu_latency or osu_bw");
     if (log_.bytes.empty()) throw InputError(file_, "has no times in it", "give the log of a whole run");
     log_.kind = kind_ == LogKind::Nccl      ? "nccl-tests"
                 : kind_ == LogKind::Latency ? "OSU's latency"
@@ -55,13 +58,18 @@ class LogReader {
       std::istringstream words(line);
       std::string hash, osu, mpi, what, test;
       words >> hash >> osu >> mpi >> what >> test;
-      if (osu != "OSU" || !mpi.starts_with("MPI") || test != "Test" ||
-          (what != "Latency" && what != "Bandwidth"))
-        fail("is of another test: " + shown(line).substr(0, 60), "give one of osu_latency or osu_bw");
-      kind_ = what == "Latency" ? LogKind::Latency : LogKind::Bandwidth;
-    } else if (has("_perf") && !has("sendrecv_perf")) {
-      fail("is of another collective: " + shown(line).substr(0, 60),
-           "give a log of sendrecv_perf: others measure no single link");
+      const bool of_collective = test == "Latency";  // "# OSU MPI Allreduce Latency Test v7.2"
+      if (of_collective) words >> test;
+      if (osu != "OSU" || !mpi.starts_with("MPI") || test != "Test" || of_collective != collective_ ||
+          (!of_collective && what != "Latency" && what != "Bandwidth"))
+        fail("is of another test: " + shown(line).substr(0, 60),
+             collective_ ? "give one of a collective, such as osu_allreduce"
+                         : "give one of osu_latency or osu_bw");
+      kind_ = what == "Bandwidth" ? LogKind::Bandwidth : LogKind::Latency;
+    } else if (has("_perf") && has("sendrecv_perf") == collective_) {
+      fail("is of another test: " + shown(line).substr(0, 60),
+           collective_ ? "give a log of a collective, such as all_reduce_perf"
+                       : "give a log of sendrecv_perf: collectives do not show single links");
     } else if (has("redop") && has("busbw")) {
       kind_ = LogKind::Nccl;
     }
@@ -92,6 +100,7 @@ class LogReader {
 
   std::istringstream text_;
   const std::string file_;
+  const bool collective_;
   std::size_t line_ = 0;
   LogKind kind_ = LogKind::Unknown;
   TimingLog log_ = {};
@@ -99,8 +108,8 @@ class LogReader {
 
 }  // namespace
 
-TimingLog read_timing_log(std::string_view text, const std::string& file) {
-  return LogReader(text, file).read();
+TimingLog read_timing_log(std::string_view text, const std::string& file, TimingOf of) {
+  return LogReader(text, file, of).read();
 }
 
 }  // namespace chorale
