@@ -252,6 +252,12 @@ std::string percent_of(const OptimizedRow& row) {
 
 }  // namespace
 
+std::span<const Named<BaselineSet>> baseline_sets() {
+  static constexpr Named<BaselineSet> kSets[] = {
+      {BaselineSet::Auto, "auto"}, {BaselineSet::Nccl, "nccl"}, {BaselineSet::Mpi, "mpi"}};
+  return kSets;
+}
+
 std::int64_t block_of_message(const MessageShape& shape, std::int64_t message_bytes) {
   const int blocks = shape.kind == CollectiveKind::Custom ? 1 : blocks_of(shape.kind, shape.ranks);
   return (message_bytes + blocks - 1) / blocks;
@@ -444,7 +450,9 @@ OptimizedFiles files_of(const Optimized& answer, Target target) {
   return made;
 }
 
-std::string to_page(const Optimized& answer) {
+namespace {
+
+SizeFigure figure_of(const Optimized& answer) {
   SizeFigure figure{.title = name_of(answer.result.collective) + " on " + answer.result.topology.name,
                     .bus_factor = busbw_factor(answer.shape.kind, answer.shape.ranks)};
   SizeCurve found{.name = "Chorale"}, bound{.kind = SizeCurve::Kind::Bound, .name = "bound"};
@@ -462,7 +470,17 @@ std::string to_page(const Optimized& answer) {
   for (const OptimizedRow& row : answer.rows) measured.us.push_back(row.measured_us);
   if (std::ranges::any_of(measured.us, [](double us) { return us > 0; })) figure.curves.push_back(measured);
   figure.curves.push_back(bound);
-  return to_page(answer.result, best_sizes(answer.result), figure);
+  return figure;
+}
+
+}  // namespace
+
+std::string to_page(const Optimized& answer) {
+  return to_page(answer.result, best_sizes(answer.result), figure_of(answer));
+}
+
+std::string to_svg(const Optimized& answer) {
+  return size_figure_svg(figure_of(answer));
 }
 
 std::string conclusion(const Optimized& answer) {

@@ -2,9 +2,11 @@
 // far is it from the bound, and what does it gain over what runs today.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "ir/fields.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
+#include "ir/named.h"
 #include "ir/search_options.h"
 
 namespace chorale {
@@ -79,6 +82,11 @@ enum class BaselineSet {
   Mpi,   // all that are known of the collective
 };
 
+std::span<const Named<BaselineSet>> baseline_sets();  // "auto", "nccl", "mpi"
+
+// Of a search for which nobody sets a time.
+inline constexpr std::chrono::milliseconds kLongestOptimize{30'000};
+
 // What runs today, by a log of nccl-tests (all_reduce_perf, ...) or of OSU's collectives.
 struct MeasuredSizes {
   std::vector<std::int64_t> message_bytes = {};  // rising, each once
@@ -117,6 +125,7 @@ std::string to_json(const Optimized&);
 
 // One page: the figure of time and bus bandwidth over message size first, then as of any result.
 std::string to_page(const Optimized&);
+std::string to_svg(const Optimized&);  // the figure alone; requires a row
 
 // What a user takes away, with paths relative to one directory: result.json, table.json, index.html, the
 // programs of the points in the table, and README.md with the commands that build and run them.

@@ -172,7 +172,7 @@ class Work {
   std::chrono::milliseconds budget(int left) const {
     const std::chrono::milliseconds all = supervisor_.time_left();
     const std::chrono::milliseconds most =
-        command_.search_time.count() < 0 ? OptimizeCommand::kLongestSearch : command_.search_time;
+        command_.search_time.count() < 0 ? kLongestOptimize : command_.search_time;
     return all.count() < 0 ? most : std::min(most, all * 9 / 10 / left);
   }
 
@@ -195,6 +195,8 @@ class Work {
     }
     if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
     if (!command_.json.empty() && !answers.empty()) deliver(command_.json, document(answers), outcome);
+    if (!command_.svg.empty() && !answers.empty() && !answers.front().rows.empty())
+      deliver(command_.svg, to_svg(answers.front()), outcome);
     if (whole && !command_.directory.empty()) write(answers, outcome);
     return outcome;
   }
@@ -234,6 +236,7 @@ class Work {
 
 Outcome perform(const OptimizeCommand& command, Supervisor& supervisor) {
   require_writable_file("--json", command.json);
+  require_writable_file("--svg", command.svg);
   if (!command.directory.empty()) require_makeable_directory("-o", command.directory);
   supervisor.want_progress(command.progress);
   return Work(command, supervisor).run();

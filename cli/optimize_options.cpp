@@ -1,6 +1,7 @@
 #include <memory>
 
 #include "cli/option_kinds.h"
+#include "cli/outcome.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -35,8 +36,9 @@ void optimize_options(CLI::App& app, Command& parsed) {
   text(sub, "--log", options->log, "FILE",
        "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
        "collective; its sizes are those of the table if --sizes is not given");
-  choice<BaselineSet>(sub, "--baselines", options->baselines,
-                      {{"auto", BaselineSet::Auto}, {"nccl", BaselineSet::Nccl}, {"mpi", BaselineSet::Mpi}},
+  std::vector<std::pair<Text, BaselineSet>> sets;
+  for (const Named<BaselineSet>& each : baseline_sets()) sets.emplace_back(each.name, each.value);
+  choice<BaselineSet>(sub, "--baselines", options->baselines, sets,
                       "Compare with the algorithms of NCCL, or all of 'chorale classic list' (auto: NCCL's "
                       "where the machine has the links for one)");
   duration(sub, "--search-time", options->search_time,
@@ -44,11 +46,15 @@ void optimize_options(CLI::App& app, Command& parsed) {
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   destination(sub, *options);
   text(sub, "--json", options->json, "FILE", "Write the table there; - is standard output");
+  text(sub, "--svg", options->svg, "FILE",
+       "Draw time and bus bandwidth over message size there; - is standard output");
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {
-    if (!options->log.empty() && options->question.collective.empty())
-      throw InputError("--log", "is of one collective", "name it");
+    if (options->question.collective.empty() && !(options->log.empty() && options->svg.empty()))
+      throw InputError(options->log.empty() ? "--svg" : "--log", "is of one collective", "name it");
+    if (options->json == kStandardOutput && options->svg == kStandardOutput)
+      throw InputError("--svg", "standard output cannot hold two files", "give one of them a name");
     parsed = *options;
   });
 }

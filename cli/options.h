@@ -116,13 +116,12 @@ struct OptimizeCommand {
   std::vector<std::int64_t> sizes = {};  // of messages, bytes
   std::string log = {};                  // what was measured
   BaselineSet baselines = BaselineSet::Auto;
-  // Of each collective; -1: as long as a search takes that ends by itself, and at most kLongestSearch.
+  // Of each collective; -1: as long as a search takes that ends by itself, and at most kLongestOptimize.
   std::chrono::milliseconds search_time{-1};
-  static constexpr std::chrono::milliseconds kLongestSearch{30'000};
   int jobs = 1;
   std::string directory = {};  // where to write the result, the page and a program, if anywhere
   Target target = Target::Mpi;
-  std::string json = {};
+  std::string json = {}, svg = {};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
 };

@@ -41,7 +41,7 @@ function on_line(w, t, forward) {
 const ways = picture.ways.map((way, l) => {
   let at = machine.links[l][0], length = 0;
   const parts = way.map(i => {
-    const w = wires[i], forward = w.a === at;
+    const w = cables[i], forward = w.a === at;
     at = forward ? w.b : w.a;
     length += w.length;
     return {w, i, forward};
@@ -94,7 +94,7 @@ function draw_machine() {
   }
   const under = make('g', {}, svg);
   const widest = Math.max(...cables.map(w => w.bandwidth), 1);
-  for (const w of wires) {
+  for (const w of cables) {
     const width = 1.5 + 3.5 * (widest > 1 ? (w.bandwidth - 1) / (widest - 1) : 0);
     const line = make('path', {d: path_of(w), class: 'wire', 'stroke-width': width.toFixed(1)}, under);
     make('title', {}, line, `${w.from.name} ${w.there ? w.back ? '\u2194' : '\u2192' : '\u2190'} ${w.to.name}, ` +

@@ -72,6 +72,29 @@ py::object frontier_of(const Topology& topology, const Collective& collective, c
   return result;
 }
 
+// The result, the table as JSON, and the figure as SVG; with all three what was found before an interruption.
+py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
+                     const std::vector<std::int64_t>& sizes, std::optional<double> search_time,
+                     const std::string& baselines) {
+  std::atomic<bool> stop = false;
+  Latest<Progress> latest;
+  OptimizeQuestion question{.message_bytes = sizes, .uses_all_time = search_time.has_value()};
+  const SolveLimits limits = limits_of({}, search_time, stop);
+  question.search.synthesis.limits.stop = &stop;
+  question.search.time_limit = search_time ? limits.time : kLongestOptimize;
+  const std::optional<BaselineSet> set = value_in(baseline_sets(), baselines);
+  if (!set) throw InputError("baselines", "'" + baselines + "' is not one of them", "use auto, nccl or mpi");
+  question.baselines = *set;
+  if (!listener.is_none()) question.search.progress = [&](const Progress& progress) { latest.say(progress); };
+  const auto done =
+      watched([&] { return optimize(topology, collective, question); }, stop, telling(latest, listener));
+  const Optimized& answer = done.value;
+  const py::object found =
+      py::make_tuple(answer.result, to_json(answer), answer.rows.empty() ? "" : to_svg(answer));
+  raise_again(done, py::cast(answer.result));
+  return found;
+}
+
 py::object synthesis_of(const Topology& topology, const Collective& collective, const py::object& listener,
                         const py::kwargs& asked) {
   std::atomic<bool> stop = false;
@@ -249,6 +272,7 @@ void bind_calls(py::module_& module) {
       others, "text"_a, "name"_a);
   module.def("frontier", &frontier_of);
   module.def("synthesize", &synthesis_of);
+  module.def("optimize", &optimized);
   module.def(
       "classic",
       [](const std::string& name, const Topology& topology, int chunks, std::optional<Rank> root) {

@@ -3,6 +3,7 @@
     import chorale
     result = chorale.frontier("dgx1", "allgather", max_chunks=6)
     result                                  # in a notebook: the page
+    chorale.optimize("dgx1", "allreduce")   # in a notebook: time and bus bandwidth over message size
     outputs = result.run(inputs)            # on numpy arrays, the ranks as threads
 
 docs/python.md has the rest. chorale.workload and chorale.optim (tensor programs as operators of PyTorch, and
@@ -25,16 +26,16 @@ else:
     from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result,
                                   RunRow, SearchLimits, Send, SharedLimit, SizeRow, Space, Step, Topology)
     from chorale import graphs, library, shown
-    from chorale.calls import (Compiled, Imported, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
-                               discover, frontier, hierarchy, import_topology, verify_program, machine, machines, measure, place, read_result, run, synthesize,
+    from chorale.calls import (Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
+                               discover, frontier, hierarchy, import_topology, verify_program, machine, machines, measure, optimize, place, read_result, run, synthesize,
                                targets)
     from chorale.errors import Hang, InputError, Interrupted
 
     Topology.from_networkx = staticmethod(graphs.from_networkx)
     Topology.to_networkx = graphs.to_networkx
     __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
-               "Interrupted", "VerifiedProgram", "Link", "Opening", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
+               "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
                "SizeRow", "Space", "Step",
                "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
-               "discover", "frontier", "hierarchy", "import_topology", "verify_program", "library", "machine", "machines", "measure", "place", "read_result", "run",
+               "discover", "frontier", "hierarchy", "import_topology", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "read_result", "run",
                "synthesize", "targets"]

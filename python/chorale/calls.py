@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, 
 
 from chorale import _chorale
 from chorale._chorale import Bounds, CheckReport, Collective, Hierarchy, Progress, Ranking, Result, Topology
-from chorale.errors import InputError
+from chorale.errors import InputError, needed
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -53,6 +53,25 @@ class Imported(NamedTuple):
     machine: Topology
     report: str
     json: Dict[str, Any]
+
+
+class Optimized(NamedTuple):
+    """The fastest algorithm of each message size, its distance from the bound and its speedup over baselines: the
+    result with all algorithms, a row per size (docs/formats.md), microseconds of each baseline by its name, the answer
+    in a sentence, and a figure (SVG), which is what a notebook shows."""
+
+    result: Result
+    rows: List[Dict[str, Any]]
+    baselines: Dict[str, List[float]]
+    conclusion: str
+    svg: str
+
+    def _repr_html_(self) -> str:
+        return self.svg
+
+    def to_dataframe(self) -> Any:
+        """A table of pandas, a row per message size."""
+        return needed("pandas", "to_dataframe()").DataFrame(self.rows)
 
 
 class VerifiedProgram(NamedTuple):
@@ -169,6 +188,22 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     there = _machine(machine)
     with _listening(progress) as listener:
         return _chorale.frontier(there, _collective(collective, there, root), listener, **_with_folder(options))
+
+
+def optimize(machine: Machine, collective: Asked, *, sizes: Optional[Sequence[int]] = None, root: Optional[int] = None,
+             search_time: Optional[float] = None, baselines: str = "auto", progress: Listener = None) -> Optimized:
+    """What `chorale optimize` prints. `sizes` are bytes of messages as nccl-tests counts them, the larger buffer
+    of a rank (1 KiB to 1 GiB by default); `search_time` in seconds is used up, and without it the search ends by
+    itself, after 30 s at the latest; `baselines` are "nccl", "mpi" (all that are known), or "auto": NCCL's where the
+    machine has the links for one."""
+    there = _machine(machine)
+    wanted = [4**k << 10 for k in range(11)] if sizes is None else [int(each) for each in sizes]
+    if any(not 0 < each < 2**50 for each in wanted) or wanted != sorted(wanted):
+        raise InputError("sizes: are not rising numbers of bytes; use such as [1024, 1 << 20]")
+    with _listening(progress) as listener:
+        result, table, svg = _chorale.optimize(there, _collective(collective, there, root), listener, wanted, search_time, baselines)
+    told = json.loads(table)
+    return Optimized(result, told["rows"], {each["name"]: each["us"] for each in told["baselines"]}, told["conclusion"], svg)
 
 
 @_with_options("synthesize")

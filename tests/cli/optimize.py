@@ -70,6 +70,9 @@ assert "problem" not in run("check", "best/result.json").stdout
 run("show", "best/result.json", "--bytes", "1K:1G:4", "--json", "sizes.json")
 shown = json.loads((work / "sizes.json").read_text())["rows"]
 assert [(row["point"], row["us"]) for row in shown] == [(row["point"], row["us"]) for row in table["rows"]]
+drawn = run("optimize", "ring:4", "allreduce", "--sizes", "1K,1M", "--search-time", "1", "--svg", "-").stdout
+assert drawn.startswith("<svg ") and drawn.count("<circle ") >= 2 * 2 * 2 and "multi_ring_allreduce (baseline)" in drawn, drawn
+refused("optimize", "ring:4", "--svg", "x.svg", words=["--svg", "name it"])
 page = (work / "best/index.html").read_text()
 assert "bus bandwidth (GB/s)" in page and "multi_ring_allreduce (baseline)" in page
 

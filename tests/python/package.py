@@ -95,6 +95,18 @@ class SameAnswers(unittest.TestCase):
         theirs = says("frontier", "dgx1", "allgather", "--without-link", "0-1", "--degrade", "2-3=0.5", "--json", "-")
         self.assertEqual(without_times(ours.to_json()), without_times(theirs))
 
+    def test_optimize_is_as_the_command(self):
+        answer = chorale.optimize("ring:4", "allreduce", sizes=[1 << 10, 1 << 20, 1 << 30])
+        theirs = json.loads(says("optimize", "ring:4", "allreduce", "--sizes", "1K,1M,1G", "--json", "-"))
+        self.assertEqual(answer.rows, theirs["rows"])
+        self.assertEqual(answer.conclusion, theirs["conclusion"])
+        self.assertIn("multi_ring_allreduce", answer.baselines)
+        self.assertTrue(answer._repr_html_().startswith("<svg "))
+        self.assertEqual(answer.result.points[answer.rows[0]["point"]].steps, answer.rows[0]["steps"])
+        for wrong in ({"sizes": []}, {"sizes": [0]}, {"sizes": [2, 1]}, {"baselines": "rings"}, {"search_time": -1}):
+            with self.assertRaises(chorale.InputError):
+                chorale.optimize("ring:4", "allreduce", **wrong)
+
     def test_points_say_what_the_file_says(self):
         result = chorale.frontier("dgx1", "allgather", max_chunks=6)
         rows = json.loads(result.to_json())
