@@ -34,7 +34,7 @@ Topology machine_of(const OptimizeCommand& command, std::vector<std::string>& no
     throw InputError("--nodes", "is for a file that describes a node",
                      "use a named machine of several nodes ('chorale topology list')");
   const ImportedMachine imported = import_machine({{spec, read_file(spec)}}, command.import);
-  notes.push_back("'chorale topology import' lists what was read and assumed of " + spec);
+  notes.push_back("'chorale topology import' lists what was read and assumed");
   return machine(imported.machine, command.question.changes);
 }
 
