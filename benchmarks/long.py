@@ -27,7 +27,7 @@ TESTS = {
     "emitted_cuda": "{build}/tests/emit_random 100 {seed} 1 cuda",
     "emitted_nccl": "{build}/tests/emit_random 100 {seed} 1 nccl",
     "replicas": "{build}/tests/replicas 50 {seed}",
-    "fields": "{root}/tests/doors/every_field.py {build}/bin/chorale {build}/tests/checker {build}/tests/exhaustive {root} {seed} --full",
+    "fields": "{root}/tests/property/every_field.py {build}/bin/chorale {build}/tests/checker {build}/tests/exhaustive {root} {seed} --full",
     "libraries": "{root}/tests/cli/library.py {build}/bin/chorale {seed}",
     "damaged_files": "{root}/tests/cli/damaged_files.py {build}/bin/chorale {seed} --count 40",
     "forged_libraries": "{root}/tests/cli/forged_libraries.py {build}/bin/chorale {seed} --full",

@@ -16,8 +16,10 @@ namespace {
 std::vector<std::string> machine_names() {
   std::vector<std::string> names;
   for (const CatalogueEntry& entry : known_machines()) {
-    const std::size_t colon = entry.pattern.find(':');
-    const std::string name = colon == std::string::npos ? entry.pattern : entry.pattern.substr(0, colon + 1);
+    const std::size_t end =
+        entry.pattern.find_first_of(":[");  // "ring:n" needs its size, "trn2[:n]" does not
+    const std::string name =
+        end == std::string::npos ? entry.pattern : entry.pattern.substr(0, end + (entry.pattern[end] == ':'));
     if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;

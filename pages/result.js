@@ -139,9 +139,9 @@ function say_what_it_is() {
 }
 
 // The figure of sizes is an SVG by itself. As a file it has its own colours, those of a light page.
-function save(name, url) {
+function save(name, address) {
   const link = element('a', '');
-  link.href = url;
+  link.setAttribute('href', address);
   link.download = name;
   link.click();
 }
@@ -150,8 +150,8 @@ function show_figure() {
   $('sizes').hidden = false;
   $('size-figure').innerHTML = data.figure;
   const name = `${data.collective}-${machine.name}`.replace(/[^\w.-]+/g, '_');
-  const url = () => URL.createObjectURL(new Blob([data.figure], {type: 'image/svg+xml'}));
-  $('save-svg').addEventListener('click', () => save(`${name}.svg`, url()));
+  const file = () => URL.createObjectURL(new Blob([data.figure], {type: 'image/svg+xml'}));
+  $('save-svg').addEventListener('click', () => save(`${name}.svg`, file()));
   $('save-png').addEventListener('click', () => {
     const image = new Image(), canvas = document.createElement('canvas');
     image.onload = () => {
@@ -160,7 +160,7 @@ function show_figure() {
       canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
       save(`${name}.png`, canvas.toDataURL('image/png'));
     };
-    image.src = url();
+    image.setAttribute('src', file());
   });
 }
 

@@ -26,7 +26,7 @@
 
 #include "codegen/passes/lower.h"
 #include "preload/bound_cores.h"
-#include "runtime/exchange/mpi.h"
+#include "runtime/mpi/transport.h"
 #include "runtime/rank_plan.h"
 
 namespace chorale {
@@ -393,8 +393,7 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
   bool good = companion.comm != MPI_COMM_NULL;
   std::uint64_t number = 0;
   try {
-    if (good && !companion.transport)
-      companion.transport = std::make_unique<MpiTransport>(companion.comm, kPatience);
+    if (good && !companion.transport) companion.transport = mpi_transport(companion.comm, kPatience);
     {
       const std::lock_guard lock(mutex_);
       plan.algorithm =

@@ -1,5 +1,5 @@
 // What MPI_Init begins and MPI_Finalize ends; messages are those of runtime/exchange/mpi.h.
-#include "runtime/exchange/mpi.h"
+#include "runtime/mpi/transport.h"
 #include "runtime/mpi_session.h"
 
 namespace chorale {
@@ -32,7 +32,7 @@ class Session final : public MpiSession {
   }
 
   std::unique_ptr<Transport> transport(std::chrono::milliseconds timeout) override {
-    return std::make_unique<MpiTransport>(comm_, timeout, hung_);
+    return mpi_transport(comm_, timeout, hung_);
   }
 
   std::unique_ptr<MpiSession> part(int number) override {

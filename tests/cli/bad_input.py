@@ -111,7 +111,6 @@ machines = {
 # Command lines, what the message must name.
 lines = {
     "no such command": (["conduct"], "conduct"),
-    "no command": ([], ""),
     "unknown machine": (["frontier", "dgx9", "allgather"], "dgx9"),
     "machine without its number": (["frontier", "ring", "allgather"], "ring"),
     "machine of no ranks": (["frontier", "ring:0", "allgather"], "ring:0"),
@@ -211,7 +210,7 @@ jobs = {
 AXES = ["--axes", "data=2,tensor=4", "--reduce", "tensor", "--bytes", "1M"]
 places = {
     "axes that do not divide": (["h100:1", "--axes", "data=3,tensor=4", "--reduce", "tensor", "--bytes", "1M"], "multiply to 12"),
-    "no such hierarchy": (["b200:4", *AXES], "unknown name 'b200:4'"),
+    "no such hierarchy": (["b201:4", *AXES], "unknown name 'b201:4'"),
     "no such size": (["h100:x", *AXES], "'x' is not a size"),
     "zero nodes": (["h100:0", *AXES], "is not a size"),
     "no axes": (["h100:1", "--reduce", "tensor", "--bytes", "1M"], "--axes: is missing"),

@@ -8,6 +8,6 @@ python_test(preload.library LEAKS $<TARGET_FILE:chorale> ${CMAKE_COMMAND} ${PROJ
 # Different files in ranks, little memory, several threads.
 python_test(preload.trouble LEAKS ${preloaded} ${MPI_CXX_COMPILER} ${folder})
 # Ranks of several hosts, any of them the root.
-python_test(preload.rank_mapping LEAKS ${preloaded} ${folder}/seats.c)
+python_test(preload.rank_mapping LEAKS ${preloaded} ${folder}/rank_mapping.c)
 # Measured times, in libraries.
 python_test(preload.measured LEAKS ${preloaded} ${folder}/program.c)

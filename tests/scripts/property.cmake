@@ -1,7 +1,7 @@
 # Random input at every door, judged by something slow and obvious: a few cases of benchmarks/attack.py, which goes on for as long as one likes.
 add_executable(exhaustive property/exhaustive.cpp)
 target_link_libraries(exhaustive PRIVATE chorale_warnings)
-python_test(property.verifier SCRIPT doors/judge_test $<TARGET_FILE:exhaustive>)
+python_test(property.verifier SCRIPT property/verifier_test $<TARGET_FILE:exhaustive>)
 
 function(property_test command cases)
   add_test(NAME property.${command} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/attack.py --chorale $<TARGET_FILE:chorale>

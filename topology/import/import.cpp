@@ -196,6 +196,7 @@ std::string known_formats() {
 bool is_foreign(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlank);
   if (begin == text.npos) return false;
+  if (text[begin] == '[') return false;
   if (text[begin] != '{') return true;
   return std::ranges::any_of(kForeignKeys, [&](const char* key) { return text.find(key) != text.npos; });
 }
