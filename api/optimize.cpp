@@ -499,7 +499,7 @@ std::string conclusion(const Optimized& answer) {
       answer.rows, {}, [](const OptimizedRow& row) { return row.bound_us / row.us; });
   text += fmt::format("{:.4g} GB/s of bus bandwidth at {}, {} of the bound", largest.busbw_gbs,
                       format_bytes(static_cast<double>(largest.message_bytes)), percent_of(largest));
-  if (&worst != &largest)
+  if (worst.bound_us < 0.9995 * worst.us && &worst != &largest)
     text += fmt::format("; farthest from it at {}: {}",
                         format_bytes(static_cast<double>(worst.message_bytes)), percent_of(worst));
   return text;

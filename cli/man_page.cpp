@@ -128,8 +128,12 @@ std::string manual_page(const CommandText& command, const std::string& version) 
   page += synopsis(command);
   if (!below.words.empty()) page += ".SH DESCRIPTION\n" + paragraphs(below.words);
   if (!command.commands.empty()) page += ".SH COMMANDS\n";
-  for (const CommandText& each : command.commands)
+  std::string group;
+  for (const CommandText& each : command.commands) {
+    if (each.group != group) page += ".SS " + roff(each.group) + "\n";
+    group = each.group;
     page += ".TP\n.BR " + roff(dashed(each.path)) + " (1)\n" + roff(each.help) + "\n";
+  }
   page += ".SH OPTIONS\n";
   for (const OptionText& option : command.options) page += option_paragraph(option);
   if (!below.exit_codes.empty()) page += ".SH EXIT STATUS\n" + exit_codes(below.exit_codes);

@@ -32,7 +32,10 @@ std::string path_of(const CLI::App& app) {
 }
 
 CommandText described(const CLI::App& app) {
-  CommandText text{.path = path_of(app), .help = app.get_description(), .more = app.get_footer()};
+  CommandText text{.path = path_of(app),
+                   .group = app.get_group(),
+                   .help = app.get_description(),
+                   .more = app.get_footer()};
   for (const CLI::Option* option : app.get_options()) text.options.push_back(described(*option));
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
     text.commands.push_back(described(*command));

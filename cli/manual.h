@@ -20,9 +20,10 @@ struct OptionText {
 };
 
 struct CommandText {
-  std::string path = {};  // "chorale topology show"
-  std::string help = {};  // one line
-  std::string more = {};  // the help text below the options: prose, exit codes, examples
+  std::string path = {};   // "chorale topology show"
+  std::string group = {};  // of the overview: "Find algorithms"
+  std::string help = {};   // one line
+  std::string more = {};   // the help text below the options: prose, exit codes, examples
   std::vector<OptionText> options = {};
   std::vector<CommandText> commands = {};
 };
