@@ -542,7 +542,7 @@ class Stubs(unittest.TestCase):
                     exec(compile(block, "docs/python.md", "exec"), names)
             finally:
                 os.chdir(here)
-        self.assertEqual(printed, ["2 3/2 True", "3 7/6 True", "1", "2 two_tree_allreduce", "0 6 []", "1", "True", "[]", "topology: unknown name 'rong:4'; did you mean 'ring'?"])
+        self.assertEqual(printed, ["2 3/2 True", "3 7/6 True", "1", "2 multi_ring_allreduce", "0 6 []", "1", "True", "[]", "topology: unknown name 'rong:4'; did you mean 'ring'?"])
 
     def test_they_name_what_is_there(self):
         folder = pathlib.Path(chorale.__file__).parent
