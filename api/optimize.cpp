@@ -25,6 +25,7 @@
 #include "api/timed_stop.h"
 #include "construct/classic.h"
 #include "cost/busbw.h"
+#include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
@@ -40,9 +41,9 @@
 namespace chorale {
 namespace {
 
-// Sends of a baseline beyond which more chunks are not tried: a timing of 20,000 sends takes some tenths of a
-// second where links differ.
-constexpr long long kMostBaselineSends = 20'000;
+// Sends of a baseline beyond which more chunks are not tried; and beyond which machines have none: where links
+// differ each send is simulated, some two microseconds for each size.
+constexpr long long kMostBaselineSends = 20'000, kMostSimulated = 300'000, kMostSends = 5'000'000;
 
 bool is_nccl(Method method) {
   switch (method) {
@@ -66,20 +67,40 @@ struct BaselineChunks {
   std::vector<std::size_t> fastest = {};  // [size] -> the point
 };
 
+// Along trees each rank sends each chunk a few times; in all others each rank sends to all, or a block of each.
+bool is_along_trees(Method method) {
+  switch (method) {
+    case Method::TreeBroadcast:
+    case Method::TreeReduce:
+    case Method::TreeAllReduce:
+    case Method::TwoTreeAllReduce:
+    case Method::BinomialBroadcast:
+    case Method::BinomialReduce:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Its own choice of a chunk count comes first, then powers of two: pipelines gain by more chunks.
 BaselineChunks baseline_chunks(Method method, const Topology& topology, Rank root) {
   BaselineChunks algorithm{.name = name_of(method)};
+  const long long ranks = topology.ranks, sends = is_along_trees(method) ? ranks : ranks * ranks;
   for (const int chunks : {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}) {
+    if (chunks > 0 && sends * chunks > kMostBaselineSends) break;
     std::optional<Point> point = classic_if_possible(method, topology, {.chunks = chunks, .root = root});
-    if (!point) continue;
-    if (!algorithm.points.empty() && total_sends(point->schedule) > kMostBaselineSends) break;
-    algorithm.points.push_back(std::move(*point));
+    if (point) algorithm.points.push_back(std::move(*point));
   }
   return algorithm;
 }
 
+// None for machines on which the algorithms that use all links are too large: a comparison with the others
+// alone would flatter.
 std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collective& collective,
                                           BaselineSet set) {
+  constexpr long long kMostPerPair = 16;  // sends: two phases over eight rings
+  const long long most = links_alike(topology) ? kMostSends : kMostSimulated;
+  if (kMostPerPair * topology.ranks * topology.ranks > most) return {};
   std::vector<BaselineChunks> nccl, all;
   for (const ClassicEntry& entry : classic_catalogue()) {
     if (entry.collective != collective.kind) continue;

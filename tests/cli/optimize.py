@@ -100,6 +100,10 @@ run("frontier", "dgx1", "allgather", "--group", "0,2,3", "--bytes", "1K,1M", "--
 run("show", "f.json", "--bytes", "1K,1M", "--json", "sizes.json")
 assert json.loads((work / "sizes.json").read_text())["rows"][0]["us"] == group["rows"][0]["us"]
 
+# Where baselines are too large to be timed there are none, and the answer is there.
+large = answer("dgx-a100:48", "allreduce", "--sizes", "1K,1G", "--search-time", "2")
+assert large["baselines"] == [] and large["rows"][0]["baseline"] == "", large
+
 # -- another tool's description of a node, two of them, all collectives ---------------------------------------------------
 shutil.copy(examples / "node.xml", work)
 printed = run("optimize", "node.xml", "--nodes", 2, "--search-time", "1", "--sizes", "1K:1G:32", "-o", "all", "--target", "msccl-xml")
