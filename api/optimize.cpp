@@ -45,21 +45,6 @@ namespace {
 // differ each send is simulated, some two microseconds for each size.
 constexpr long long kMostBaselineSends = 20'000, kMostSimulated = 300'000, kMostSends = 5'000'000;
 
-bool is_nccl(Method method) {
-  switch (method) {
-    case Method::MultiRingAllReduce:
-    case Method::TwoTreeAllReduce:
-    case Method::MultiRingAllgather:
-    case Method::MultiRingReduceScatter:
-    case Method::DirectAlltoall:
-    case Method::TreeBroadcast:
-    case Method::TreeReduce:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // A baseline by its chunk counts.
 struct BaselineChunks {
   std::string name = {};
@@ -67,27 +52,13 @@ struct BaselineChunks {
   std::vector<std::size_t> fastest = {};  // [size] -> the point
 };
 
-// Along trees each rank sends each chunk a few times; in all others each rank sends to all, or a block of each.
-bool is_along_trees(Method method) {
-  switch (method) {
-    case Method::TreeBroadcast:
-    case Method::TreeReduce:
-    case Method::TreeAllReduce:
-    case Method::TwoTreeAllReduce:
-    case Method::BinomialBroadcast:
-    case Method::BinomialReduce:
-      return true;
-    default:
-      return false;
-  }
-}
-
 // Its own choice of a chunk count comes first, then powers of two: pipelines gain by more chunks.
 BaselineChunks baseline_chunks(Method method, const Topology& topology, Rank root) {
   BaselineChunks algorithm{.name = name_of(method)};
-  const long long ranks = topology.ranks, sends = is_along_trees(method) ? ranks : ranks * ranks;
   for (const int chunks : {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}) {
-    if (chunks > 0 && sends * chunks > kMostBaselineSends) break;
+    if (chunks > 1 && !algorithm.points.empty() &&
+        2 * total_sends(algorithm.points.back().schedule) > kMostBaselineSends)
+      break;
     std::optional<Point> point = classic_if_possible(method, topology, {.chunks = chunks, .root = root});
     if (point) algorithm.points.push_back(std::move(*point));
   }
@@ -106,7 +77,7 @@ std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collec
     if (entry.collective != collective.kind) continue;
     BaselineChunks algorithm = baseline_chunks(entry.method, topology, collective.root);
     if (algorithm.points.empty()) continue;
-    if (is_nccl(entry.method)) nccl.push_back(algorithm);
+    if (entry.of_nccl) nccl.push_back(algorithm);
     all.push_back(std::move(algorithm));
   }
   return set == BaselineSet::Mpi || (set == BaselineSet::Auto && nccl.empty()) ? all : nccl;

@@ -78,7 +78,7 @@ struct Optimized {
 enum class BaselineSet {
   Auto,  // as NCCL where the machine has the links for one of its algorithms, else as MPI
   Nccl,  // rings over all links and double binary trees (AllReduce), rings (Allgather, ReduceScatter),
-         // direct messages (Alltoall), a binary tree as a pipeline (Broadcast, Reduce)
+         // direct messages (Alltoall)
   Mpi,   // all that are known of the collective
 };
 

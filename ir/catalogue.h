@@ -19,6 +19,7 @@ struct ClassicEntry {
   Method method = Method::Direct;
   CollectiveKind collective = CollectiveKind::Custom;
   std::string description = {};  // one line
+  bool of_nccl = false;          // NCCL performs the collective so
 };
 
 }  // namespace chorale
