@@ -17,20 +17,6 @@ bool steers_a_page(std::string_view escape) {
   return steers(code) || code == 0xdb40;
 }
 
-std::string escaped_title(const std::string& title) {
-  std::string text;
-  for (char c : shown(title))
-    if (c == '<')
-      text += "&lt;";
-    else if (c == '>')
-      text += "&gt;";
-    else if (c == '&')
-      text += "&amp;";
-    else
-      text += c;
-  return text;
-}
-
 std::string escaped_json(const std::string& json) {
   std::string text;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -49,13 +35,27 @@ std::string escaped_json(const std::string& json) {
 
 }  // namespace
 
+std::string as_markup(const std::string& words) {
+  std::string text;
+  for (char c : shown(words))
+    if (c == '<')
+      text += "&lt;";
+    else if (c == '>')
+      text += "&gt;";
+    else if (c == '&')
+      text += "&amp;";
+    else
+      text += c;
+  return text;
+}
+
 std::string filled_page(const std::string& page, const std::string& title, const std::string& json) {
   const std::string title_mark = "@TITLE@", data_mark = "@DATA@";
   const std::size_t t = page.find(title_mark), d = page.find(data_mark);
   if (t == std::string::npos || d == std::string::npos || d < t)
     throw std::logic_error("a page lost its marks");
   const std::size_t after = t + title_mark.size();
-  return page.substr(0, t) + escaped_title(title) + page.substr(after, d - after) + escaped_json(json) +
+  return page.substr(0, t) + as_markup(title) + page.substr(after, d - after) + escaped_json(json) +
          page.substr(d + data_mark.size());
 }
 

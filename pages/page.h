@@ -12,6 +12,9 @@ std::string place_page_template();
 std::string tune_page_template();
 std::string library_page_template();
 
+// A text for people as markup (ir/shown.h): nothing in it is an element or an entity.
+std::string as_markup(const std::string&);
+
 // The template with the title and with JSON text (ASCII only) in place of its marks. Names come from files:
 // nothing in the title is markup, nothing in the JSON ends the script element, and what steers instead of
 // being shown is shown as its escape (ir/shown.h).

@@ -4,10 +4,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
-#include "ir/shown.h"
 #include "ir/words.h"
+#include "pages/page.h"
 
 namespace chorale {
 namespace {
@@ -22,11 +21,11 @@ constexpr const char* kInk = "var(--ink,#1c2330)";
 constexpr const char* kSoft = "var(--soft,#566173)";
 constexpr const char* kLine = "var(--line,#d5dbe4)";
 
-struct Look {
+struct Stroke {
   std::string colour = {}, dashes = {};
 };
 
-Look look_of(const SizeCurve& curve, int baseline) {
+Stroke stroke_of(const SizeCurve& curve, int baseline) {
   switch (curve.kind) {
     case SizeCurve::Kind::Found:
       return {"var(--mark,#1a5fd0)", ""};
@@ -40,24 +39,10 @@ Look look_of(const SizeCurve& curve, int baseline) {
   return {baseline % 2 == 0 ? "var(--open,#9a4a00)" : kSoft, baseline % 2 == 0 ? "6 3" : "2 3"};
 }
 
-std::string escaped(const std::string& text) {
-  std::string result;
-  for (const char c : shown(text))
-    if (c == '<')
-      result += "&lt;";
-    else if (c == '>')
-      result += "&gt;";
-    else if (c == '&')
-      result += "&amp;";
-    else
-      result += c;
-  return result;
-}
-
 std::string text_at(double x, double y, const std::string& anchor, const std::string& colour,
                     const std::string& words, const std::string& more = "") {
   return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}" style="fill:{}"{}>{}</text>)", x, y,
-                     anchor, colour, more, escaped(words)) +
+                     anchor, colour, more, as_markup(words)) +
          "\n";
 }
 
@@ -132,7 +117,7 @@ class Panel {
     return text + text_at(left_ + kPanelWidth / 2, kBottom + 36, "middle", kSoft, "message size");
   }
 
-  std::string drawn(const SizeCurve& curve, const Look& look) const {
+  std::string drawn(const SizeCurve& curve, const Stroke& stroke) const {
     std::string path, marks;
     bool on = false;
     for (std::size_t i = 0; i < curve.us.size() && i < figure_.message_bytes.size(); ++i) {
@@ -148,14 +133,14 @@ class Panel {
       on = true;
       marks +=
           fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{}" style="fill:{}"><title>{}</title></circle>)",
-                      across, up, curve.kind == SizeCurve::Kind::Bound ? 2 : 3, look.colour,
-                      escaped(fmt::format("{}, {}: {}, {:.4g} GB/s", curve.name, format_bytes(bytes),
-                                          format_us(us), busbw(figure_, i, us)))) +
+                      across, up, curve.kind == SizeCurve::Kind::Bound ? 2 : 3, stroke.colour,
+                      as_markup(fmt::format("{}, {}: {}, {:.4g} GB/s", curve.name, format_bytes(bytes),
+                                            format_us(us), busbw(figure_, i, us)))) +
           "\n";
     }
     return fmt::format(
                R"(<path d="{}" fill="none" stroke-width="2" style="stroke:{}" stroke-dasharray="{}"/>)", path,
-               look.colour, look.dashes.empty() ? "none" : look.dashes) +
+               stroke.colour, stroke.dashes.empty() ? "none" : stroke.dashes) +
            "\n" + marks;
   }
 
@@ -182,9 +167,9 @@ std::string size_figure_svg(const SizeFigure& figure) {
   double across = kLeft, down = kBottom + 62;
   int baselines = 0;
   for (const SizeCurve& curve : figure.curves) {
-    const Look look = look_of(curve, baselines);
+    const Stroke stroke = stroke_of(curve, baselines);
     baselines += curve.kind == SizeCurve::Kind::Baseline ? 1 : 0;
-    body += times.drawn(curve, look) + rates.drawn(curve, look);
+    body += times.drawn(curve, stroke) + rates.drawn(curve, stroke);
     const double wide = 46 + 7.0 * static_cast<double>(curve.name.size());
     if (across > kLeft && across + wide > kWidth - kRight) {
       across = kLeft;
@@ -193,14 +178,14 @@ std::string size_figure_svg(const SizeFigure& figure) {
     legend +=
         fmt::format(
             R"(<path d="M{:.1f} {:.1f}h24" fill="none" stroke-width="2" style="stroke:{}" stroke-dasharray="{}"/>)",
-            across, down - 4, look.colour, look.dashes.empty() ? "none" : look.dashes) +
+            across, down - 4, stroke.colour, stroke.dashes.empty() ? "none" : stroke.dashes) +
         "\n" + text_at(across + 30, down, "start", kInk, curve.name);
     across += wide;
   }
   return fmt::format(
              R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" font-family="system-ui, sans-serif" font-size="12" role="img">)",
              kWidth, down + 14) +
-         fmt::format("\n<title>{}</title>\n", escaped(figure.title)) +
+         fmt::format("\n<title>{}</title>\n", as_markup(figure.title)) +
          R"svg(<rect width="100%" height="100%" style="fill:var(--paper,#fff)"/>)svg" + "\n" + body + legend +
          "</svg>\n";
 }
