@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <condition_variable>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -119,7 +120,8 @@ class Table {
         measured_(question.measured),
         shape_(question.shape.value_or(MessageShape{.kind = collective.kind, .ranks = collective.ranks})),
         factor_(busbw_factor(shape_.kind, shape_.ranks)) {
-    for (const std::int64_t bytes : messages_) blocks_.push_back(block_of_message(shape_, bytes));
+    for (const std::int64_t bytes : messages_)
+      blocks_.push_back(block_of_size(shape_.kind, shape_.ranks, bytes));
   }
 
   const Topology& topology() const { return topology_; }
@@ -250,11 +252,6 @@ std::span<const Named<BaselineSet>> baseline_sets() {
   return kSets;
 }
 
-std::int64_t block_of_message(const MessageShape& shape, std::int64_t message_bytes) {
-  const int blocks = shape.kind == CollectiveKind::Custom ? 1 : blocks_of(shape.kind, shape.ranks);
-  return (message_bytes + blocks - 1) / blocks;
-}
-
 MessageShape shape_of(const std::string& name_or_file, const Topology& topology,
                       const CollectiveOptions& options) {
   if (names_a_file(name_or_file) || !options.counts.empty()) return {};
@@ -281,6 +278,10 @@ MeasuredSizes read_measured(const std::string& file) {
 
 Optimized optimize(const Topology& machine, const Collective& collective, const OptimizeQuestion& question) {
   if (question.message_bytes.empty()) throw InputError("sizes", "none is given", "give at least one");
+  if (question.message_bytes.front() < 0 ||
+      std::ranges::adjacent_find(question.message_bytes, std::greater_equal()) !=
+          question.message_bytes.end())
+    throw InputError("sizes", "do not rise from 0 bytes or more", "give each once, the smallest first");
   require_question(machine, collective);
   // Kept as long as a caller may ask what was found, which is longer than the search.
   const auto kept = std::make_shared<Table>(flatten(machine), collective, question);
@@ -419,11 +420,12 @@ OptimizedFiles files_of(const Optimized& answer, Target target) {
   };
   const std::vector<SizeRun> runs = runs_of(answer.rows);
   if (target == Target::Mpi || target == Target::Nccl) {
+    const auto& [kind, ranks] = answer.shape;
     std::vector<SizedPoint> points;
     for (const SizeRun& run : runs)
       points.push_back(
           {.point = &result.points[run.point],
-           .up_to = run.to > 0 ? static_cast<double>(block_of_message(answer.shape, run.to)) - 1 : HUGE_VAL});
+           .up_to = run.to > 0 ? static_cast<double>(block_of_size(kind, ranks, run.to)) - 1 : HUGE_VAL});
     add(try_compile(result.topology, points, target, {}), {});
   } else {
     for (const SizeRun& run : runs) {

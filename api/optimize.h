@@ -95,7 +95,7 @@ struct MeasuredSizes {
 MeasuredSizes read_measured(const std::string& file);  // throws InputError
 
 struct OptimizeQuestion {
-  std::vector<std::int64_t> message_bytes = {};  // rising; at least one
+  std::vector<std::int64_t> message_bytes = {};  // rising from 0 or more, each once; at least one
   MeasuredSizes measured = {};
   std::optional<MessageShape> shape = {};  // by the collective if not given
   BaselineSet baselines = BaselineSet::Auto;
@@ -113,11 +113,8 @@ struct OptimizeQuestion {
   std::function<void(std::function<Optimized()>)> publish = {};
 };
 
-// Throws InputError as frontier() does, and where no size is asked for.
+// Throws InputError as frontier() does, and for sizes that are none or do not rise.
 Optimized optimize(const Topology&, const Collective&, const OptimizeQuestion&);
-
-// The block whose message has this size, rounded up.
-std::int64_t block_of_message(const MessageShape&, std::int64_t message_bytes);
 
 // {"chorale_optimize": 1, "topology", "collective", "kind", "ranks", "complete", "stopped", "conclusion",
 // "rows": [fields of OptimizedRow], "baselines": [{"name", "us"}]}; docs/formats.md.

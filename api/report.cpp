@@ -198,15 +198,14 @@ namespace {
 SizeFigure figure_of(const Result& result) {
   SizeFigure figure{.title = name_of(result.collective) + " on " + result.topology.name,
                     .bus_factor = busbw_factor(result.collective.kind, result.collective.ranks)};
-  const int blocks =
-      is_custom(result.collective) ? 1 : blocks_of(result.collective.kind, result.collective.ranks);
+  const auto& [kind, ranks] = std::pair(result.collective.kind, result.collective.ranks);
   std::vector<std::int64_t> sizes;
   for (std::int64_t bytes = 1 << 10; bytes <= 1 << 30; bytes *= 4)
-    sizes.push_back((bytes + blocks - 1) / blocks);
+    sizes.push_back(block_of_size(kind, ranks, bytes));
   SizeCurve found{.name = "Chorale"}, bound{.kind = SizeCurve::Kind::Bound, .name = "bound"};
   const std::atomic<bool> in_haste = true;
   for (const SizeRow& row : best_by_size(result, sizes, {}, &in_haste)) {
-    figure.message_bytes.push_back(row.block_bytes * blocks);
+    figure.message_bytes.push_back(row.block_bytes * blocks_of(kind, ranks));
     found.us.push_back(row.us);
     bound.us.push_back(row.least_us);
   }

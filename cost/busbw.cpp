@@ -13,4 +13,9 @@ double busbw_factor(CollectiveKind kind, int ranks) {
   return blocks_of(kind, 2) > 1 ? others : 1.0;  // of two ranks, since of one all kinds have one block
 }
 
+std::int64_t block_of_size(CollectiveKind kind, int ranks, std::int64_t size) {
+  const int blocks = blocks_of(kind, ranks);
+  return (size + blocks - 1) / blocks;
+}
+
 }  // namespace chorale

@@ -198,12 +198,13 @@ def optimize(machine: Machine, collective: Asked, *, sizes: Optional[Sequence[in
     machine has the links for one."""
     there = _machine(machine)
     wanted = [4**k << 10 for k in range(11)] if sizes is None else [int(each) for each in sizes]
-    if any(not 0 < each < 2**50 for each in wanted) or wanted != sorted(wanted):
-        raise InputError("sizes: are not rising numbers of bytes; use such as [1024, 1 << 20]")
+    if any(not 0 <= each < 2**50 for each in wanted):
+        raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
     with _listening(progress) as listener:
         result, table, svg = _chorale.optimize(there, _collective(collective, there, root), listener, wanted, search_time, baselines)
-    told = json.loads(table)
-    return Optimized(result, told["rows"], {each["name"]: each["us"] for each in told["baselines"]}, told["conclusion"], svg)
+    document = json.loads(table)
+    baselines_us = {each["name"]: each["us"] for each in document["baselines"]}
+    return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg)
 
 
 @_with_options("synthesize")

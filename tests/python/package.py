@@ -103,7 +103,7 @@ class SameAnswers(unittest.TestCase):
         self.assertIn("multi_ring_allreduce", answer.baselines)
         self.assertTrue(answer._repr_html_().startswith("<svg "))
         self.assertEqual(answer.result.points[answer.rows[0]["point"]].steps, answer.rows[0]["steps"])
-        for wrong in ({"sizes": []}, {"sizes": [0]}, {"sizes": [2, 1]}, {"baselines": "rings"}, {"search_time": -1}):
+        for wrong in ({"sizes": []}, {"sizes": [-1]}, {"sizes": [2, 1]}, {"sizes": [1, 1]}, {"baselines": "rings"}, {"search_time": -1}):
             with self.assertRaises(chorale.InputError):
                 chorale.optimize("ring:4", "allreduce", **wrong)
 
