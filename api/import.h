@@ -18,6 +18,7 @@ struct ImportQuestion {
   std::string instance = {};  // the type of a cloud machine whose file shows PCI only; "": by the file
   double nic_gbits = 0;       // speed of NICs whose file lacks it; 0: by their kind
   bool network_within_nodes = false;  // GPUs of one node also have paths through the network to each other
+  bool operator==(const ImportQuestion&) const = default;
 };
 
 // On the command line and in Python. A new one is a member and a row.

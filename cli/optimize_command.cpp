@@ -25,14 +25,15 @@ namespace {
 // Asked where no collective is named, in this order.
 const std::vector<std::string> kUsual = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast"};
 
-// A machine file as it was read: made from a node's description and --nodes.
+// By name or from a file; with options of an import from a file of another tool.
 Topology machine_of(const OptimizeCommand& command, std::vector<std::string>& notes) {
   const std::string& spec = command.question.topology;
-  if (command.import.nodes == 1 && command.import.instance.empty() && command.import.nic_gbits == 0)
-    return machine(spec, command.question.changes);
+  if (command.import == ImportQuestion()) return machine(spec, command.question.changes);
   if (!names_a_file(spec))
-    throw InputError("--nodes", "is for a file that describes a node",
-                     "use a named machine of several nodes ('chorale topology list')");
+    throw InputError(
+        command.import.nodes > 1 ? "--nodes" : "machine " + spec,
+        command.import.nodes > 1 ? "is for a file that describes a node" : "is not a file that is imported",
+        "use a named machine of several nodes ('chorale topology list')");
   const ImportedMachine imported = import_machine({{spec, read_file(spec)}}, command.import);
   notes.push_back("'chorale topology import' lists what was read and assumed");
   return machine(imported.machine, command.question.changes);
@@ -138,7 +139,7 @@ class Work {
       publish();
     }
     supervisor_.take_floor();
-    return told(answers_, supervisor_.stopped(), true);
+    return outcome_of(answers_, supervisor_.stopped(), true);
   }
 
  private:
@@ -176,18 +177,19 @@ class Work {
     return all.count() < 0 ? most : std::min(most, all * 9 / 10 / left);
   }
 
-  // What is told where a limit ends the command: the answers so far, and what was found of the next.
+  // What is reported where a limit ends the command: the answers so far, and what was found of the next.
   void publish(const std::function<Optimized()>& found = {}) {
     supervisor_.publish([this, answers = answers_, found](Stopped stopped) {
       std::vector<Optimized> all = answers;
       if (found) all.push_back(found());
-      Outcome outcome = told(all, stopped, false);
+      Outcome outcome = outcome_of(all, stopped, false);
       if (all.empty()) outcome.errors.push_back("nothing was found in time");
       return outcome;
     });
   }
 
-  Outcome told(const std::vector<Optimized>& answers, Stopped stopped, bool whole) const {
+  // `whole`: the work has come to its end, and there is time to write programs.
+  Outcome outcome_of(const std::vector<Optimized>& answers, Stopped stopped, bool whole) const {
     Outcome outcome{.notes = notes_};
     for (const Optimized& answer : answers) {
       outcome.text += (outcome.text.empty() ? "" : "\n") + text_of(answer, answer.result.seconds);
@@ -197,7 +199,11 @@ class Work {
     if (!command_.json.empty() && !answers.empty()) deliver(command_.json, document(answers), outcome);
     if (!command_.svg.empty() && !answers.empty() && !answers.front().rows.empty())
       deliver(command_.svg, to_svg(answers.front()), outcome);
-    if (whole && !command_.directory.empty()) write(answers, outcome);
+    if (command_.directory.empty()) return outcome;
+    if (whole)
+      write(answers, outcome);
+    else
+      outcome.errors.push_back("-o: not written (" + name_of(stopped) + ")");
     return outcome;
   }
 

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <memory>
 
 #include "cli/option_kinds.h"
@@ -55,6 +56,9 @@ void optimize_options(CLI::App& app, Command& parsed) {
       throw InputError(options->log.empty() ? "--svg" : "--log", "is of one collective", "name it");
     if (options->json == kStandardOutput && options->svg == kStandardOutput)
       throw InputError("--svg", "standard output cannot hold two files", "give one of them a name");
+    std::ranges::sort(options->sizes);
+    const auto same = std::ranges::unique(options->sizes);
+    options->sizes.erase(same.begin(), same.end());
     parsed = *options;
   });
 }

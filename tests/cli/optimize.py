@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The answer for all sizes: 'chorale optimize' on named, random and foreign machines. Its table against what other commands
-print of the same files, its programs built and run, its limits, and wrong input.
+"""The answer for all sizes: 'chorale optimize' on named, random and foreign machines. Its table against what
+other commands print of the same files, its programs built and run, its limits, and wrong input.
 
 Usage: optimize.py CHORALE EXAMPLES
 """
@@ -12,23 +12,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import refused as refusal, run as execute, run_chorale as run, work  # noqa: E402
+
 chorale, examples = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
-work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_optimize_"))
-
-
-def run(*arguments, code=0):
-    done = subprocess.run([chorale, *map(str, arguments)], capture_output=True, text=True, cwd=work, timeout=300)
-    assert done.returncode == code, f"{arguments}: exit code {done.returncode}, not {code}\n{done.stdout}{done.stderr}"
-    return done
 
 
 def refused(*arguments, words):
-    done = run(*arguments, code=2)
-    lines = done.stderr.splitlines()
-    assert len(lines) == 1 and all(word in lines[0] for word in words) and not done.stdout, done
+    line = refusal(*arguments)
+    assert all(word in line for word in words), (words, line)
 
 
 BUS = {"allreduce": lambda n: 2 * (n - 1) / n, "broadcast": lambda n: 1}
@@ -36,16 +30,16 @@ BUS = {"allreduce": lambda n: 2 * (n - 1) / n, "broadcast": lambda n: 1}
 
 def sound(table):
     """What holds of any answer."""
-    n, factor = table["ranks"], BUS.get(table["kind"], lambda n: (n - 1) / n)(table["ranks"])
+    factor = BUS.get(table["kind"], lambda n: (n - 1) / n)(table["ranks"])
     assert table["rows"], table
     for i, row in enumerate(table["rows"]):
         assert 0 < row["bound_us"] <= row["us"] * (1 + 1e-9), row
-        assert abs(row["busbw_gbs"] - row["message_bytes"] / row["us"] / 1e3 * factor) < 1e-6 * row["busbw_gbs"] + 1e-9, (n, row)
+        busbw = row["message_bytes"] / row["us"] / 1e3 * factor
+        assert abs(row["busbw_gbs"] - busbw) < 1e-6 * busbw + 1e-9, (table["ranks"], row)
         assert i == 0 or row["us"] >= table["rows"][i - 1]["us"] * (1 - 1e-9), "more bytes take less time"
         if row["baseline"]:
             assert row["us"] <= row["baseline_us"] * (1 + 1e-9), f"slower than {row['baseline']}: {row}"
-            k = [row["message_bytes"] for row in table["rows"]].index(row["message_bytes"])
-            assert row["baseline_us"] == min(b["us"][k] for b in table["baselines"]), row
+            assert row["baseline_us"] == min(b["us"][i] for b in table["baselines"]), row
 
 
 def answer(machine, collective, *more):
@@ -55,7 +49,7 @@ def answer(machine, collective, *more):
     return table
 
 
-# -- the default, as everybody types it first ------------------------------------------------------------------------------
+# -- the default, as everybody types it first ----------------------------------------------------------------
 printed = run("optimize", "dgx1", "AllReduce", "-o", "best").stdout
 for words in ("dgx1, allreduce", "1 KiB", "1 GiB", "GB/s", "of bound", "speedup", "as fast as the fastest of", "wrote best/"):
     assert words in printed, (words, printed)
@@ -83,7 +77,7 @@ run("show", "f.json", "--bytes", "1K,16K", "--json", "sizes.json")
 shown = json.loads((work / "sizes.json").read_text())["rows"]
 assert [row["us"] for row in shown] == [row["us"] for row in gathered["rows"]]
 
-# -- machines that nobody named ---------------------------------------------------------------------------------------------
+# -- machines that nobody named ------------------------------------------------------------------------------
 for seed in range(6):
     dice = random.Random(seed)
     ranks = dice.randint(2, 7)
@@ -104,7 +98,7 @@ assert json.loads((work / "sizes.json").read_text())["rows"][0]["us"] == group["
 large = answer("dgx-a100:48", "allreduce", "--sizes", "1K,1G", "--search-time", "2")
 assert large["baselines"] == [] and large["rows"][0]["baseline"] == "", large
 
-# -- another tool's description of a node, two of them, all collectives ---------------------------------------------------
+# -- another tool's description of a node, two of them, all collectives --------------------------------------
 shutil.copy(examples / "node.xml", work)
 printed = run("optimize", "node.xml", "--nodes", 2, "--search-time", "1", "--sizes", "1K:1G:32", "-o", "all", "--target", "msccl-xml")
 assert sorted(p.name for p in (work / "all").iterdir()) == ["allgather", "allreduce", "alltoall", "broadcast", "reducescatter"], printed
@@ -115,7 +109,11 @@ for folder in (work / "all").iterdir():
 one = run("frontier", "node.xml", "allgather", "--time-limit", "20", "--json", "f.json")  # any command takes it
 assert "node, allgather" in one.stdout
 
-# -- beside what was measured ------------------------------------------------------------------------------------------------
+# Sizes in any order, and twice; 0 bytes are latency alone; each option at its least.
+mixed = answer("ring:4", "allreduce", "--sizes", "1M,0,1K,1M", "--search-time", "1ms", "--jobs", "1")
+assert [row["message_bytes"] for row in mixed["rows"]] == [0, 1024, 1 << 20], mixed
+
+# -- beside what was measured --------------------------------------------------------------------------------
 rows = answer("ring:4", "allreduce", "--sizes", "4K,64K,1M", "--search-time", "1")["rows"]
 lines = [f"{row['message_bytes']} {row['message_bytes'] // 4} float sum -1 {row['us'] * times:.3f} 1.0 1.0 0"
          for row, times in zip(rows, (0.5, 2, 4))]
@@ -131,23 +129,23 @@ refused("optimize", "ring:4", "--log", "nccl.log", words=["--log", "name it"])
 (work / "pairs.log").write_text("# sendrecv_perf\n# size count type redop root time algbw busbw #wrong\n8 2 float sum -1 9.0 1 1 0\n")
 refused("optimize", "ring:4", "allreduce", "--log", "pairs.log", words=["pairs.log:1", "all_reduce_perf"])
 
-# -- its programs ----------------------------------------------------------------------------------------------------------
+# -- its programs --------------------------------------------------------------------------------------------
 if shutil.which("mpicxx"):
     run("optimize", "ring:4", "allreduce", "--sizes", "1K:64M:8", "-o", "ring")
     readme = (work / "ring/README.md").read_text()
     command = next(line for line in readme.splitlines() if line.startswith("mpicxx"))
-    command = command.replace("mpirun", "mpirun --oversubscribe --allow-run-as-root")
+    command = command.replace("mpirun", "mpirun --oversubscribe")
     # One file, which chooses by size as the table does.
     assert len(list((work / "ring").glob("*.cpp"))) == 1, readme
     rows = json.loads((work / "ring/table.json").read_text())["rows"]
     assert len({row["point"] for row in rows}) > 1, rows
     for elements in (1, 300, *(row["message_bytes"] // 4 + more for row in rows[1:4] for more in (-1, 0)), 1 << 20):
         row = [row for row in rows if row["message_bytes"] <= max(4 * elements, rows[0]["message_bytes"])][-1]
-        done = subprocess.run(f"{command} {elements} 1", shell=True, capture_output=True, text=True, cwd=work / "ring", timeout=300)
-        assert done.returncode == 0 and ", 0 wrong, 0 slots with ranks that differ" in done.stdout, done
-        assert re.search(rf"^allreduce on ring:4: {row['steps']} steps?, ", done.stdout), (row, done.stdout)
+        said = execute("sh", "-c", f"{command} {elements} 1", cwd=work / "ring")
+        assert ", 0 wrong, 0 slots with ranks that differ" in said, said
+        assert re.search(rf"^allreduce on ring:4: {row['steps']} steps?, ", said), (row, said)
 
-# -- limits --------------------------------------------------------------------------------------------------------------------
+# -- limits --------------------------------------------------------------------------------------------------
 run("optimize", "dgx-a100:2", "allreduce", "--time-limit", "1ms", "-o", "early", code=3)
 assert not (work / "early").exists() or (work / "early/README.md").exists(), "half a directory"
 going = subprocess.Popen([chorale, "optimize", "torus:8x8", "--progress", "-o", "stopped"], cwd=work, stdout=subprocess.PIPE,
@@ -157,10 +155,17 @@ going.send_signal(signal.SIGINT)
 out, log = going.communicate(timeout=60)
 assert going.returncode == 130 and "torus:8x8, allreduce" in out and "of bound" in log, (going.returncode, out, log)
 
-# -- wrong input -------------------------------------------------------------------------------------------------------------
+# -- wrong input ---------------------------------------------------------------------------------------------
 refused("optimize", "dgx1", "allredcue", words=["allredcue", "did you mean 'allreduce'"])
 refused("optimize", "dgx1", "allreduce", "--nodes", 2, words=["--nodes", "describes a node"])
 refused("optimize", "nowhere.xml", "allreduce", words=["nowhere.xml"])
+refused("optimize", ".", "allreduce", words=["'.'"])
+refused("optimize", "./", "allreduce", words=["./"])
+refused("optimize", "dgx1", "allreduce", "--error", "0.2", words=["dgx1", "not a file"])
+refused("optimize", "node.xml", "allreduce", "--nodes", 0, words=["--nodes"])
+refused("optimize", "dgx1", "broadcast", "--root", 8, words=["root 8"])
+refused("optimize", "dgx1", "allreduce", "--group", "0,8", words=["--group", "8"])
+refused("optimize", "dgx1", "allreduce", "--search-time", "0", words=["--search-time"])
 refused("optimize", "dgx1", "allreduce", "--sizes", "0:1K", words=["--sizes"])
 (work / "file").write_text("")
 refused("optimize", "dgx1", "allreduce", "-o", "file/inside", words=["-o", "is not a directory"])
@@ -168,4 +173,3 @@ refused("optimize", "dgx1", "allreduce", "--target", "cdua", words=["--target", 
 refused("optimize", "dgx1", "allgather", "--order", "fixed", words=["--order"])
 (work / "broken.xml").write_text("<system><cpu>")
 refused("optimize", "broken.xml", "allreduce", words=["broken.xml"])
-shutil.rmtree(work)

@@ -51,7 +51,7 @@ TEST(Accelerators, RatesAreThoseOfTheirMakers) {
   }
 }
 
-// All ranks have the same distances, six neighbours, and a twist shortens the way.
+// All ranks have the same distances, six neighbours, and a twist makes them shorter.
 TEST(Accelerators, ATwistedTorusLooksTheSameFromEveryRankAndIsShorter) {
   for (const char* sides : {"3x3x6", "4x4x8", "3x6x6", "6x3x6"}) {
     SCOPED_TRACE(sides);
