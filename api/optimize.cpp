@@ -390,11 +390,11 @@ std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeR
                           commands);
   return text +
          fmt::format(
-             "\n## Without changing a program\n\nThe preload library performs the MPI collectives of any "
-             "program by "
-             "the algorithm that is the fastest for\nthe size of each call:\n\n```sh\n"
-             "mpirun -n {} -x CHORALE_ALGORITHMS=$PWD/result.json -x LD_PRELOAD=libchorale-mpi-preload.so "
-             "YOUR_PROGRAM\n```\n",
+             "\n## Without changing a program\n\nThe preload library (in LIB, the folder of Chorale's "
+             "libraries) performs the MPI collectives of any\nprogram by the algorithm that is the fastest "
+             "for the size of each call:\n\n```sh\n"
+             "mpirun -n {} -x CHORALE_ALGORITHMS=$PWD/result.json -x "
+             "LD_PRELOAD=LIB/libchorale-mpi-preload.so YOUR_PROGRAM\n```\n",
              result.topology.ranks);
 }
 
