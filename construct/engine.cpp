@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "construct/class_orbits.h"
 #include "construct/composition.h"
 #include "construct/disjoint_trees.h"
 #include "construct/fractional_packing.h"
@@ -28,6 +29,7 @@
 #include "construct/work_budget.h"
 #include "ir/chunk_classes.h"
 #include "semantics/verify.h"
+#include "symmetry/digit_shifts.h"
 
 namespace chorale {
 namespace {
@@ -117,9 +119,11 @@ class Construction::Engine {
         reversed_(has_copying_dual(question.one)),
         topology_(reversed_ ? chorale::reversed(question.topology) : question.topology),
         one_(reversed_ ? dual(question.one) : question.one),
-        network_(topology_),
-        classes_(moving_classes(one_)) {
-    for (const ChunkClass& chunks : classes_)
+        whole_(topology_, moving_classes(one_)),
+        packed_(up_to_symmetry(whole_)),
+        network_(packed_.network),
+        classes_(packed_.orbits.representatives) {
+    for (const ChunkClass& chunks : whole_.orbits.representatives)
       sends_ += static_cast<double>(chunks.count()) *
                 (static_cast<double>(chunks.post.size()) +
                  (one_.combining ? static_cast<double>(chunks.pre.size()) : 0));
@@ -130,10 +134,12 @@ class Construction::Engine {
     level_ = first_level_;
     first_budget_ = budget_;
     const int least = question.min_chunks;
+    // Where one class stands for many, packing is quicker.
+    std::vector<Attempt>& quick = is_large() && network_.order() > 1 ? late_ : attempts_;
     for (const int chunks : {least, least + 1})
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
           (chunks == least || chunks * sends_ <= kManySends))
-        attempts_.push_back({.how = How::Quick, .chunks = chunks});
+        quick.push_back({.how = How::Quick, .chunks = chunks});
     // Before constructions that examine each send, where that takes long; after the baselines.
     attempts_.insert(is_large() ? attempts_.begin() : attempts_.end(),
                      {.how = How::Regular, .chunks = least});
@@ -177,6 +183,28 @@ class Construction::Engine {
   }
 
  private:
+  // What is packed: classes of chunks on a network.
+  struct Packed {
+    Packed(Network of, ClassOrbits classes) : network(std::move(of)), orbits(std::move(classes)) {}
+    // Each class by itself.
+    Packed(const Topology& topology, std::vector<ChunkClass> classes)
+        : network(topology), orbits({.representatives = std::move(classes)}) {
+      for (int k = 0; k < std::ssize(orbits.representatives); ++k) orbits.images.push_back({k});
+    }
+    Network network;
+    ClassOrbits orbits;
+  };
+
+  // One class for all that symmetries of the machine make of it; the same where there are none.
+  static Packed up_to_symmetry(const Packed& whole) {
+    if (whole.orbits.representatives.size() <= 1) return whole;
+    std::vector<std::vector<Rank>> group = digit_shifts(whole.network.topology());
+    std::optional<ClassOrbits> orbits = class_orbits(whole.orbits.representatives, group);
+    if (!orbits) return whole;
+    std::optional<Network> network = Network::up_to(whole.network.topology(), std::move(group));
+    return network ? Packed(std::move(*network), std::move(*orbits)) : whole;
+  }
+
   enum class How { Quick, Regular, Disjoint, Packed, Exact, Composed };
   struct Attempt {
     How how = How::Quick;
@@ -200,15 +228,17 @@ class Construction::Engine {
   }
 
   bool is_large() const { return sends_ > kManySends / 20; }
+  bool is_one_class() const { return whole_.orbits.representatives.size() == 1; }
 
   // Work of a sweep over all classes, about; of paths a part, since they are near after few.
   long long sweep() const {
+    const auto trees = static_cast<long long>(FractionalPacking::blocks_of_class(classes_));
     long long work = 0;
     for (std::size_t k = 0; k < classes_.size(); ++k) {
       const bool path = !one_.combining && classes_[k].post.size() == 1;
       if (path) work += kOfPath;
       if (!path || k == 0 || classes_[k].pre != classes_[k - 1].pre)
-        work += network_.links() + 2LL * network_.bins();
+        work += (path ? 1 : trees) * (network_.links() + 2LL * network_.bins());
     }
     return work;
   }
@@ -251,7 +281,7 @@ class Construction::Engine {
   // A level's schedules have no more sends than so. What has one root has the time of its trees to make up
   // for.
   int most_of_all(const Level& level) const {
-    return fitting(level.most_sends * (classes_.size() == 1 ? kOfOneClass : 1));
+    return fitting(level.most_sends * (is_one_class() ? kOfOneClass : 1));
   }
   int most_chunks(const Level& level) const { return most_asked(most_of_all(level)); }
   // The most chunks that have at most `sends` sends in all; at least 1.
@@ -299,10 +329,12 @@ class Construction::Engine {
   // The highest is a million.
   Prices whole(const std::vector<double>& bins) const {
     const double unit = 1e6 / std::ranges::max(bins);
-    Prices prices;
-    for (int b = 0; b < network_.bins(); ++b)
-      (b < network_.links() ? prices.links : prices.limits)
-          .push_back(static_cast<int>(std::lround(bins[b] * unit)));
+    Prices prices{.links = std::vector<int>(network_.links(), 0), .limits = {}};
+    const auto price = [&](int b) { return static_cast<int>(std::lround(bins[b] * unit)); };
+    const auto limits = static_cast<int>(topology_.limits.size());
+    for (int z = 0; z < limits; ++z) prices.limits.push_back(price(network_.bin_of_limit(z)));
+    for (LinkId l = 0; l < network_.links(); ++l)
+      if (const int own = network_.own_bin(l); own >= 0) prices.links[l] = price(own);
     return prices;
   }
 
@@ -322,7 +354,7 @@ class Construction::Engine {
     next_ = 0;
     if (level_ == first_level_) {
       add(How::Regular, {}, {1}, kMostRegular);
-      if (!one_.combining && classes_.size() == 1 && bound_ > 0) add(How::Disjoint, {}, {1}, kMostRegular);
+      if (!one_.combining && is_one_class() && bound_ > 0) add(How::Disjoint, {}, {1}, kMostRegular);
     }
     if (!settled_) pack_fractions(budget_);
     if (!shares_.empty())  // with more effort, perhaps
@@ -405,27 +437,27 @@ class Construction::Engine {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
     const std::optional<ChunkPacking> packing = tree_union(topology_, chunks);
     if (packing && united_.insert(packing->chunks).second)
-      put_in_steps(*packing, "tree_union", most_chunks(level()));
+      put_in_steps(whole_, *packing, "tree_union", most_chunks(level()));
   }
 
   void pack(int chunks, double slack) {
     WorkBudget whole(budget_ / 8, question_.stop);
     const ChunkPacking packing = Rounding(network_, classes_, one_.combining)
                                      .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
-    if (!stopped()) put_in_steps(packing, "packing", most_chunks(level()));
+    if (!stopped()) put_in_steps(packed_, packing, "packing", most_chunks(level()));
   }
 
   void grow_disjoint(int chunks) {
     WorkBudget effort(kDisjointWork, question_.stop);
     const long long rounds = std::llround(std::ceil(bound_ * chunks - 1e-6));
     if (const std::optional<ChunkPacking> packing =
-            disjoint_trees(network_, classes_, chunks, rounds, effort))
-      put_in_steps(*packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
+            disjoint_trees(whole_.network, whole_.orbits.representatives, chunks, rounds, effort))
+      put_in_steps(whole_, *packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
   }
 
-  void put_in_steps(const ChunkPacking& packing, const char* construction, int most) {
+  void put_in_steps(const Packed& of, const ChunkPacking& packing, const char* construction, int most) {
     const int chunks = packing.chunks;
-    const Jobs jobs(network_, packing);
+    const Jobs jobs(of.network, of.orbits, packing);
     const int most_steps = this->most_steps();
     const auto keep = [&](int copies, const StepAssignment& plan) {
       this->keep(construction, jobs, chunks * copies, copies, plan);
@@ -433,14 +465,14 @@ class Construction::Engine {
     // Large packings are few, and each is worth being put into steps.
     WorkBudget ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
-    if (static_cast<double>(needed_rounds(network_, packing)) > kFarPacking * fraction_ * chunks) return;
+    if (static_cast<double>(needed_rounds(of.network, packing)) > kFarPacking * fraction_ * chunks) return;
     if (is_large() && most < 2 * chunks) return;
     WorkBudget repeating(budget_ / 6 + kOfEach * jobs.count() + kOfEachCopy * jobs.count() * (most / chunks),
                          question_.stop);
     const auto worth = [&](int copies, int steps, double total) {
-      return is_better(steps, total / (chunks * copies), is_large(chunks * copies, jobs.count() * copies));
+      return is_better(steps, total / (chunks * copies), is_large(chunks * copies, sends_of(jobs) * copies));
     };
-    pipeline(jobs, needed_rounds(network_, packing), most / chunks, most_steps, 1 + kNearBound, repeating,
+    pipeline(jobs, needed_rounds(of.network, packing), most / chunks, most_steps, 1 + kNearBound, repeating,
              worth, keep);
   }
 
@@ -450,6 +482,10 @@ class Construction::Engine {
   };
 
   static bool is_large(int chunks, std::size_t sends) { return chunks > kFewChunks || sends > kLarge; }
+
+  static std::size_t sends_of(const Jobs& jobs) {
+    return static_cast<std::size_t>(jobs.count()) * jobs.network().order();
+  }
 
   // Is it better than what there is, and, if it is large, by more than a trifle? To meet the bound is none.
   bool is_better(int steps, double rate, bool large) const {
@@ -466,7 +502,7 @@ class Construction::Engine {
   void keep(const char* construction, const Jobs& jobs, int chunks, int copies, const StepAssignment& plan) {
     const auto steps = static_cast<int>(plan.rounds.size());
     const double rate = static_cast<double>(plan.total_rounds()) / chunks;
-    const bool large = is_large(chunks, plan.step_of.size());
+    const bool large = is_large(chunks, sends_of(jobs) * copies);
     if (chunks < question_.min_chunks || steps > question_.max_steps || !is_better(steps, rate, large))
       return;
     const Collective whole = with_chunks(question_.one, chunks);
@@ -509,8 +545,9 @@ class Construction::Engine {
   const bool reversed_;
   const Topology topology_;
   const Collective one_;
-  const Network network_;
-  const std::vector<ChunkClass> classes_;
+  const Packed whole_, packed_;
+  const Network& network_;                  // of what is packed,
+  const std::vector<ChunkClass>& classes_;  // and its classes
   const std::vector<Nesting> nestings_ = nestings(question_.topology);
   std::vector<std::vector<FractionalPacking::Share>> shares_ = {};  // [class], of the fractional packing
   double fraction_ = 0;                                             // its rounds

@@ -34,7 +34,7 @@ FractionalPacking::FractionalPacking(const Network& network, const std::vector<C
       bin_prices_(network.bins(), 0),
       prices_(network.links(), 0),
       delta_(network.bins(), 0) {
-  const int each = std::max(1, kBlocks / std::max(1, static_cast<int>(classes.size())));
+  const int each = blocks_of_class(classes);
   for (int k = 0; k < std::ssize(classes); ++k) {
     const bool together = !sum && is_path(classes[k]);
     if (!together || k == 0 || !is_path(classes[k - 1]) || classes[k].pre != classes[k - 1].pre)
@@ -44,6 +44,10 @@ FractionalPacking::FractionalPacking(const Network& network, const std::vector<C
       blocks_.push_back({.of = k, .chunks = static_cast<double>(classes[k].count()) / each});
     }
   }
+}
+
+int FractionalPacking::blocks_of_class(const std::vector<ChunkClass>& classes) {
+  return std::max(1, kBlocks / std::max(1, static_cast<int>(classes.size())));
 }
 
 double FractionalPacking::fullest() const {

@@ -27,6 +27,9 @@ class FractionalPacking {
   // outlive this.
   FractionalPacking(const Network&, const std::vector<ChunkClass>& classes, bool sum);
 
+  // Of each of the classes.
+  static int blocks_of_class(const std::vector<ChunkClass>&);
+
   // Sweeps over all blocks until the fullest is within `near` of `target` (rounds), no more is gained, or the
   // effort ends; begins with the trees that there are. `hop`: the price of a hop of depth, in mean prices of
   // a link. Returns false where a target cannot be reached or the first sweep could not be ended.

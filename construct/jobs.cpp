@@ -20,8 +20,9 @@ long long StepAssignment::total_rounds() const {
   return std::accumulate(rounds.begin(), rounds.end(), 0LL);
 }
 
-Jobs::Jobs(const Network& network, const ChunkPacking& packing)
+Jobs::Jobs(const Network& network, const ClassOrbits& classes, const ChunkPacking& packing)
     : network_(network),
+      classes_(classes),
       packing_(packing),
       load_(network.bins(), 0),
       sums_into_(network.ranks()),
@@ -84,10 +85,12 @@ Schedule Jobs::schedule(const Collective& whole, int copies, const StepAssignmen
   for (int copy = 0; copy < copies; ++copy)
     for (int j = 0; j < count(); ++j) {
       const Piece piece = of_[piece_[j]];
-      const auto each = static_cast<int>(packing_.trees[piece.of].size());
-      const Chunk chunk = classes[piece.of].chunks[static_cast<std::size_t>(copy) * each + piece.number];
+      const auto number = copy * packing_.trees[piece.of].size() + piece.number;
       const int step = plan.step_of[static_cast<std::size_t>(copy) * count() + j];
-      schedule.steps[step].sends.push_back({.chunk = chunk, .link = links_[j], .reduce = sums_[j] != 0});
+      for (int g = 0; g < network_.order(); ++g)
+        schedule.steps[step].sends.push_back({.chunk = classes[classes_.images[piece.of][g]].chunks[number],
+                                              .link = network_.image(links_[j], g),
+                                              .reduce = sums_[j] != 0});
     }
   return tidy_sums(network_.topology(), whole, std::move(schedule));
 }

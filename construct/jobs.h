@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "construct/class_orbits.h"
 #include "construct/network.h"
 #include "construct/packing.h"
 #include "ir/chunk_classes.h"
@@ -29,8 +30,8 @@ struct StepAssignment {
 
 class Jobs {
  public:
-  // Both must outlive this.
-  Jobs(const Network&, const ChunkPacking&);
+  // Of the representatives of classes up to the network's group. All three must outlive this.
+  Jobs(const Network&, const ClassOrbits&, const ChunkPacking&);
 
   int count() const { return static_cast<int>(links_.size()); }
   int pieces() const { return static_cast<int>(of_.size()); }
@@ -48,8 +49,8 @@ class Jobs {
   // Jobs over each bin.
   const std::vector<double>& load() const { return load_; }
 
-  // As a schedule of `whole`, which has chunks * copies per block. Where a rank has no contribution of its
-  // own, what it is sent first of a sum is stored, not added.
+  // As a schedule of `whole`, which has chunks * copies per block, with all that the group makes of each job.
+  // Where a rank has no contribution of its own, what it is sent first of a sum is stored, not added.
   Schedule schedule(const Collective& whole, int copies, const StepAssignment&) const;
 
  private:
@@ -61,6 +62,7 @@ class Jobs {
   void add(const ChunkTree&, Piece);
 
   const Network& network_;
+  const ClassOrbits& classes_;
   const ChunkPacking& packing_;
   std::vector<Piece> of_ = {};
   std::vector<LinkId> links_ = {};

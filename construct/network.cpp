@@ -17,19 +17,60 @@ void flatten(const std::vector<std::vector<T>>& lists, std::vector<T>& all, std:
 
 Network::Network(const Topology& topology) : topology_(topology) {
   std::vector<std::vector<int>> bins(topology.links.size());
-  std::vector<std::vector<Arc>> out_of(topology.ranks), into(topology.ranks);
   for (LinkId l = 0; l < links(); ++l) {
-    const Link& link = topology.links[l];
-    capacity_.push_back(link.bandwidth);
+    capacity_.push_back(topology.links[l].bandwidth);
     bins[l].push_back(l);
-    out_of[link.src].push_back({.link = l, .to = link.dst});
-    into[link.dst].push_back({.link = l, .to = link.src});
+    own_bin_.push_back(l);
   }
   for (const SharedLimit& limit : topology.limits) {
     for (const LinkId l : limit.links) bins[l].push_back(this->bins());
+    bin_of_limit_.push_back(this->bins());
     capacity_.push_back(limit.bandwidth);
   }
   flatten(bins, bins_, first_bin_);
+  add_arcs();
+}
+
+std::optional<Network> Network::up_to(const Topology& topology, std::vector<std::vector<Rank>> group) {
+  if (group.size() <= 1) return Network(topology);
+  auto symmetry = std::make_shared<const Symmetry>(topology, std::move(group));
+  std::vector<int> weights(symmetry->orbits.capacities().size(), 0);
+  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
+    for (const auto& [bin, weight] : symmetry->orbits.shares(l)) {
+      if (weights[bin] != 0 && weights[bin] != weight) return std::nullopt;
+      weights[bin] = weight;
+    }
+  return Network(topology, std::move(symmetry));
+}
+
+// All links of a bin take the same part of it, so that the part is a unit of its capacity.
+Network::Network(const Topology& topology, std::shared_ptr<const Symmetry> symmetry)
+    : topology_(topology), symmetry_(std::move(symmetry)) {
+  const LinkOrbits& orbits = symmetry_->orbits;
+  for (const long long capacity : orbits.capacities()) capacity_.push_back(static_cast<double>(capacity));
+  std::vector<std::vector<int>> bins(topology.links.size());
+  for (LinkId l = 0; l < links(); ++l)
+    for (const auto& [bin, weight] : orbits.shares(l)) {
+      bins[l].push_back(bin);
+      capacity_[bin] = static_cast<double>(orbits.capacities()[bin]) / weight;
+    }
+  std::vector<char> of_limit(capacity_.size(), false);
+  for (int z = 0; z < std::ssize(topology.limits); ++z) {
+    bin_of_limit_.push_back(orbits.bin_of_limit(z));
+    of_limit[bin_of_limit_.back()] = true;
+  }
+  for (const std::vector<int>& own : bins)
+    own_bin_.push_back(own.empty() || of_limit[own.back()] ? -1 : own.back());
+  flatten(bins, bins_, first_bin_);
+  add_arcs();
+}
+
+void Network::add_arcs() {
+  std::vector<std::vector<Arc>> out_of(ranks()), into(ranks());
+  for (LinkId l = 0; l < links(); ++l) {
+    out_of[src(l)].push_back({.link = l, .to = dst(l)});
+    into[dst(l)].push_back({.link = l, .to = src(l)});
+  }
   flatten(out_of, out_of_, first_out_of_);
   flatten(into, into_, first_into_);
 }

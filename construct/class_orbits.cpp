@@ -1,0 +1,39 @@
+#include "construct/class_orbits.h"
+
+#include <map>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+RankSet carried(const RankSet& ranks, const std::vector<Rank>& element) {
+  std::vector<Rank> images;
+  for (const Rank n : ranks) images.push_back(element[n]);
+  return RankSet(std::move(images));
+}
+
+}  // namespace
+
+std::optional<ClassOrbits> class_orbits(const std::vector<ChunkClass>& classes,
+                                        const std::vector<std::vector<Rank>>& group) {
+  std::map<std::pair<RankSet, RankSet>, int> number;
+  for (int k = 0; k < std::ssize(classes); ++k) number[{classes[k].pre, classes[k].post}] = k;
+  ClassOrbits orbits;
+  std::vector<char> met(classes.size(), false);
+  for (int k = 0; k < std::ssize(classes); ++k) {
+    if (met[k]) continue;
+    std::vector<int> images;
+    for (const std::vector<Rank>& element : group) {
+      const auto image = number.find({carried(classes[k].pre, element), carried(classes[k].post, element)});
+      if (image == number.end() || classes[image->second].count() != classes[k].count() ||
+          std::exchange(met[image->second], true))
+        return std::nullopt;
+      images.push_back(image->second);
+    }
+    orbits.representatives.push_back(classes[k]);
+    orbits.images.push_back(std::move(images));
+  }
+  return orbits;
+}
+
+}  // namespace chorale
