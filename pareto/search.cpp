@@ -72,6 +72,8 @@ constexpr double kMostSolved = 1 << 18;
 constexpr long long kPriced = 32;
 constexpr long long kMostPriced = 1 << 18;
 constexpr int kMostStepsPriced = 8;
+// Links times ranks: a bound of few steps of dgx-a100:64, 18 million, takes ten seconds.
+constexpr double kMostBoundedEarly = 5e6;
 // Arcs of flows to pack cuts for a number of steps: two tenths of a second, and two seconds.
 constexpr long long kQuickCutWork = 50'000'000;
 constexpr long long kCutWork = 500'000'000;
@@ -113,9 +115,8 @@ class FrontierSearch {
 
   Result run() {
     static constexpr std::array kAttempts = {
-        &FrontierSearch::close_little,        &FrontierSearch::construct_more,
-        &FrontierSearch::bound_steps_quickly, &FrontierSearch::construct_fully,
-        &FrontierSearch::bound_steps,         &FrontierSearch::solve_some,
+        &FrontierSearch::close_little,    &FrontierSearch::construct_more, &FrontierSearch::bound_steps_early,
+        &FrontierSearch::construct_fully, &FrontierSearch::bound_steps,    &FrontierSearch::solve_some,
         &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
@@ -231,6 +232,12 @@ class FrontierSearch {
       take_fast(false);
       found_->time(kQuickTimed);
     }
+  }
+
+  // Where a bound of few steps takes many seconds, the engine's main work comes first.
+  void bound_steps_early() {
+    const double size = static_cast<double>(topology_.links.size()) * topology_.ranks;
+    if (size <= kMostBoundedEarly) bound_steps_quickly();
   }
 
   void construct_more() {
