@@ -19,17 +19,17 @@ std::optional<ClassOrbits> class_orbits(const std::vector<ChunkClass>& classes,
   std::map<std::pair<RankSet, RankSet>, int> number;
   for (int k = 0; k < std::ssize(classes); ++k) number[{classes[k].pre, classes[k].post}] = k;
   ClassOrbits orbits;
-  std::vector<char> met(classes.size(), false);
+  std::vector<int> met(classes.size(), 0);
   for (int k = 0; k < std::ssize(classes); ++k) {
-    if (met[k]) continue;
-    std::vector<int> images;
+    if (met[k] > 0) continue;
+    std::vector<ClassOrbits::Image> images;
     for (const std::vector<Rank>& element : group) {
       const auto image = number.find({carried(classes[k].pre, element), carried(classes[k].post, element)});
-      if (image == number.end() || classes[image->second].count() != classes[k].count() ||
-          std::exchange(met[image->second], true))
-        return std::nullopt;
-      images.push_back(image->second);
+      if (image == number.end() || classes[image->second].count() != classes[k].count()) return std::nullopt;
+      images.push_back({.of = image->second, .place = met[image->second]++});
     }
+    if (orbits.representatives.empty()) orbits.unit = met[k];
+    if (met[k] != orbits.unit) return std::nullopt;
     orbits.representatives.push_back(classes[k]);
     orbits.images.push_back(std::move(images));
   }

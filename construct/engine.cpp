@@ -14,31 +14,26 @@
 #include <utility>
 #include <vector>
 
-#include "construct/class_orbits.h"
 #include "construct/composition.h"
 #include "construct/disjoint_trees.h"
-#include "construct/fractional_packing.h"
 #include "construct/incumbents.h"
 #include "construct/jobs.h"
 #include "construct/more_steps.h"
 #include "construct/network.h"
 #include "construct/order.h"
+#include "construct/packer.h"
 #include "construct/packing.h"
 #include "construct/period.h"
 #include "construct/tree_union.h"
 #include "construct/work_budget.h"
 #include "ir/chunk_classes.h"
 #include "semantics/verify.h"
-#include "symmetry/digit_shifts.h"
 
 namespace chorale {
 namespace {
 
-constexpr double kNearBound = 0.002;  // over the bound: nothing is left to be found
-constexpr double kNearFraction = 0.003;
-constexpr double kMostComposed = 2e4;            // sends: composing examines each of them hundreds of times
-constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
-constexpr double kLower = 0.012;                 // that lower trees may be over the nearest fractions
+constexpr double kNearBound = 0.002;   // over the bound: nothing is left to be found
+constexpr double kMostComposed = 2e4;  // sends: composing examines each of them hundreds of times
 constexpr double kHopedOfFractions =
     0.99;                            // of the rounds of fractions: these are not the best that there are
 constexpr double kFarPacking = 1.5;  // times the rounds of fractions: a packing that is not repeated
@@ -54,7 +49,7 @@ constexpr int kMostSteps = 4000;
 constexpr long long kFirstWork = 4'000'000;
 constexpr int kMoreWork = 6;  // times, from level to level
 // Of the first level, about: fewer leave a packing of a thousand classes far from its optimum.
-constexpr long long kSweeps = 30, kOfPath = 25;
+constexpr long long kSweeps = 30;
 constexpr double kManySends = 1e6;  // of what is made for its few steps
 constexpr double kMostRegular = 5e6, kMostDisjoint = 2.5e6;
 constexpr long long kDisjointWork = 100'000'000;
@@ -66,6 +61,7 @@ struct Count {
   int most = 1;
   double slack = 0;
 };
+constexpr int kFewByThemselves = 32, kLastOfFew = 1;  // chunks, level
 constexpr int kQuickLevels = 2;
 constexpr int kLastLate = 3;  // the first level at which exact constructions wait for no packing
 struct Level {
@@ -119,23 +115,24 @@ class Construction::Engine {
         reversed_(has_copying_dual(question.one)),
         topology_(reversed_ ? chorale::reversed(question.topology) : question.topology),
         one_(reversed_ ? dual(question.one) : question.one),
-        whole_(topology_, moving_classes(one_)),
-        packed_(up_to_symmetry(whole_)),
-        network_(packed_.network),
-        classes_(packed_.orbits.representatives) {
-    for (const ChunkClass& chunks : whole_.orbits.representatives)
+        each_(each_class(topology_, one_)),
+        symmetric_(up_to_symmetry(each_)) {
+    if (!symmetric_ || symmetric_->classes.unit > 1) packers_.emplace_back(each_, one_.combining);
+    if (symmetric_) packers_.emplace_back(*symmetric_, one_.combining);
+    for (const ChunkClass& chunks : classes())
       sends_ += static_cast<double>(chunks.count()) *
                 (static_cast<double>(chunks.post.size()) +
                  (one_.combining ? static_cast<double>(chunks.pre.size()) : 0));
     know(question.bound);
-    if (classes_.empty() || !starts_somewhere(question.one)) return;
+    if (classes().empty() || !starts_somewhere(question.one)) return;
     // What less effort than a level has could not do, on so large a machine.
-    for (; budget_ < kSweeps * sweep() / 2; budget_ *= kMoreWork) ++first_level_;
+    for (; budget_ < kSweeps * packers_.back().sweep() / 2; budget_ *= kMoreWork) ++first_level_;
     level_ = first_level_;
     first_budget_ = budget_;
     const int least = question.min_chunks;
     // Where one class stands for many, packing is quicker.
-    std::vector<Attempt>& quick = is_large() && network_.order() > 1 ? late_ : attempts_;
+    std::vector<Attempt>& quick =
+        is_large() && packers_.front().communication().network.order() > 1 ? late_ : attempts_;
     for (const int chunks : {least, least + 1})
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
           (chunks == least || chunks * sends_ <= kManySends))
@@ -153,9 +150,7 @@ class Construction::Engine {
       level_ = first_level_;
       budget_ = first_budget_;
       next_ = attempts_.size();
-      fraction_ = 0;
-      shares_.clear();
-      settled_ = false;
+      for (Packer& each : packers_) each.forget();
     }
     bound_ = rate;
     question_.bound = bound;
@@ -163,7 +158,7 @@ class Construction::Engine {
 
   void know_found(double rate) { found_rate_ = std::min(found_rate_, rate); }
 
-  std::optional<Prices> take_prices() { return std::exchange(prices_, std::nullopt); }
+  std::optional<Prices> take_prices() { return packers_.back().take_prices(); }
 
   void allow(long long work, bool more_later) {
     question_.work = work;
@@ -183,41 +178,21 @@ class Construction::Engine {
   }
 
  private:
-  // What is packed: classes of chunks on a network.
-  struct Packed {
-    Packed(Network of, ClassOrbits classes) : network(std::move(of)), orbits(std::move(classes)) {}
-    // Each class by itself.
-    Packed(const Topology& topology, std::vector<ChunkClass> classes)
-        : network(topology), orbits({.representatives = std::move(classes)}) {
-      for (int k = 0; k < std::ssize(orbits.representatives); ++k) orbits.images.push_back({k});
-    }
-    Network network;
-    ClassOrbits orbits;
-  };
-
-  // One class for all that symmetries of the machine make of it; the same where there are none.
-  static Packed up_to_symmetry(const Packed& whole) {
-    if (whole.orbits.representatives.size() <= 1) return whole;
-    std::vector<std::vector<Rank>> group = digit_shifts(whole.network.topology());
-    std::optional<ClassOrbits> orbits = class_orbits(whole.orbits.representatives, group);
-    if (!orbits) return whole;
-    std::optional<Network> network = Network::up_to(whole.network.topology(), std::move(group));
-    return network ? Packed(std::move(*network), std::move(*orbits)) : whole;
-  }
-
   enum class How { Quick, Regular, Disjoint, Packed, Exact, Composed };
   struct Attempt {
     How how = How::Quick;
     int chunks = 1;
     double slack = 0;
+    int packer = 0;
   };
 
   // All that the outcome of an attempt depends on.
-  using Key = std::tuple<How, int, long long, double, double, long long>;
+  using Key = std::tuple<How, int, int, long long, double, double, long long>;
   Key key(const Attempt& attempt) const {
-    if (attempt.how != How::Packed) return {attempt.how, attempt.chunks, 0, 0, 0, 0};
-    return {attempt.how, attempt.chunks, fewest_rounds(attempt.chunks, attempt.slack),
-            fraction_,   hop_,           budget_};
+    if (attempt.how != How::Packed) return {attempt.how, attempt.chunks, 0, 0, 0, 0, 0};
+    const Packer& packer = packers_[attempt.packer];
+    return {attempt.how,     attempt.chunks, attempt.packer, fewest_rounds(attempt.chunks, attempt.slack),
+            packer.rounds(), packer.hop(),   budget_};
   }
 
   // The first levels take little time, and some of their packings have few steps.
@@ -228,24 +203,19 @@ class Construction::Engine {
   }
 
   bool is_large() const { return sends_ > kManySends / 20; }
-  bool is_one_class() const { return whole_.orbits.representatives.size() == 1; }
-
-  // Work of a sweep over all classes, about; of paths a part, since they are near after few.
-  long long sweep() const {
-    const auto trees = static_cast<long long>(FractionalPacking::blocks_of_class(classes_));
-    long long work = 0;
-    for (std::size_t k = 0; k < classes_.size(); ++k) {
-      const bool path = !one_.combining && classes_[k].post.size() == 1;
-      if (path) work += kOfPath;
-      if (!path || k == 0 || classes_[k].pre != classes_[k - 1].pre)
-        work += (path ? 1 : trees) * (network_.links() + 2LL * network_.bins());
-    }
-    return work;
-  }
+  const std::vector<ChunkClass>& classes() const { return each_.classes.representatives; }
+  bool is_one_class() const { return classes().size() == 1; }
 
   bool stopped() const { return question_.stop != nullptr && *question_.stop; }
   int most_steps() const { return std::min(kMostSteps, question_.max_steps); }
-  double rate() const { return std::max(bound_, kHopedOfFractions * fraction_); }
+  // Rounds per chunk of the nearest fractions; 0: there are none.
+  double fraction() const {
+    double least = 0;
+    for (const Packer& each : packers_)
+      if (each.rounds() > 0) least = least > 0 ? std::min(least, each.rounds()) : each.rounds();
+    return least;
+  }
+  double rate() const { return std::max(bound_, kHopedOfFractions * fraction()); }
   bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kNearBound); }
 
   // The fewest rounds that `chunks` chunks per block may fit into.
@@ -255,11 +225,11 @@ class Construction::Engine {
     return std::max(least, static_cast<long long>(std::ceil(rate() * chunks * (1 + slack) - 1e-6)));
   }
 
-  // The least count up to `most` that whole rounds serve best.
-  int good_chunks(const Count& count, const Level& level) const {
-    int best = 1;
+  // Of the multiples of the unit up to `most`, or the unit, the least that whole rounds serve best.
+  int good_chunks(const Count& count, const Level& level, int unit) const {
+    int best = unit;
     double lost = std::numeric_limits<double>::infinity();
-    for (int c = 1; c <= std::min(count.most, most_of_all(level)); ++c) {
+    for (int c = unit; c <= std::min(count.most, most_of_all(level)); c += unit) {
       const double rounded = static_cast<double>(fewest_rounds(c, count.slack)) / (c * rate());
       if (rounded >= lost - 1e-9 && !(c > 2 * best && rounded < lost + 0.002)) continue;
       lost = std::min(lost, rounded);
@@ -269,13 +239,25 @@ class Construction::Engine {
   }
 
   // Those of a level are the same whatever is asked for, so that a larger space has all of a smaller one.
-  std::map<int, double> counts(const Level& level) const {
+  // Where symmetries make many chunks of one, few are packed each by itself.
+  std::map<int, double> counts(const Level& level, const Packer& packer) const {
+    const int unit = packer.unit();
+    const bool few = &packer != &packers_.back();
     std::map<int, double> slack_of;
-    for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count, level), count.slack);
-    for (int c = 0; c < level.small; ++c) slack_of.try_emplace(question_.min_chunks + c, 0.0);
-    std::erase_if(slack_of, [&](const auto& count) { return count.first > most_chunks(level); });
-    if (slack_of.empty() && level_ == first_level_) slack_of.try_emplace(most_chunks(level), 0.0);
+    for (const Count& count : level.good) slack_of.try_emplace(good_chunks(count, level, unit), count.slack);
+    if (few) std::erase_if(slack_of, [&](const auto& count) { return count.first > most_by_themselves(); });
+    for (int c = 0; c < level.small; ++c)
+      slack_of.try_emplace(unit > 1 ? unit * (c + 1) : question_.min_chunks + c, 0.0);
+    std::erase_if(slack_of, [&](const auto& count) {
+      return count.first > most_chunks(level) || count.first < (unit > 1 ? question_.min_chunks : 0);
+    });
+    if (slack_of.empty() && level_ == first_level_ && unit == 1)
+      slack_of.try_emplace(most_chunks(level), 0.0);
     return slack_of;
+  }
+  int most_by_themselves() const {
+    const int unit = packers_.back().unit();
+    return most_asked(kMostChunks) < unit ? kMostChunks : std::max(kFewByThemselves, unit);
   }
 
   // A level's schedules have no more sends than so. What has one root has the time of its trees to make up
@@ -292,55 +274,9 @@ class Construction::Engine {
     return question_.max_chunks > 0 ? std::min(question_.max_chunks, chunks) : chunks;
   }
 
-  // Low trees, if they come near to the bound. Elsewhere as near to it as trees come, then the lowest that
-  // come as near.
-  void pack_fractions(long long budget) {
-    const auto use = [&](const FractionalPacking& packing, double hop) {
-      fraction_ = fraction_ > 0 ? std::min(fraction_, packing.rounds()) : packing.rounds();
-      shares_ = packing.shares();
-      hop_ = hop;
-    };
-    double low = std::numeric_limits<double>::infinity();
-    if (level_ == first_level_ && bound_ > 0) {
-      WorkBudget effort(budget / 3, question_.stop);
-      FractionalPacking packing(network_, classes_, one_.combining);
-      if (!packing.improve(bound_, kNearFraction, kHops[0], effort)) return;
-      use(packing, kHops[0]);
-      low = packing.rounds();
-      settled_ = low <= bound_ * (1 + kNearFraction);
-      if (settled_) return;
-    }
-    WorkBudget effort(budget / 3, question_.stop);
-    FractionalPacking nearest(network_, classes_, one_.combining);
-    if (!nearest.improve(bound_, kNearFraction, 0, effort)) return;
-    settled_ = effort.affords(1);
-    fraction_ = nearest.rounds();
-    if (!one_.combining && fraction_ > bound_ * (1 + kNearFraction)) prices_ = whole(nearest.bin_prices());
-    if (low <= std::max(bound_, fraction_) * (1 + kLower)) return;
-    use(nearest, 0);
-    for (const double hop : kHops) {
-      WorkBudget lower(budget / 6, question_.stop);
-      FractionalPacking packing(network_, classes_, one_.combining);
-      if (!packing.improve(std::max(bound_, fraction_), kNearFraction, hop, lower)) return;
-      if (packing.rounds() <= std::max(bound_, fraction_) * (1 + kLower)) return use(packing, hop);
-    }
-  }
-
-  // The highest is a million.
-  Prices whole(const std::vector<double>& bins) const {
-    const double unit = 1e6 / std::ranges::max(bins);
-    Prices prices{.links = std::vector<int>(network_.links(), 0), .limits = {}};
-    const auto price = [&](int b) { return static_cast<int>(std::lround(bins[b] * unit)); };
-    const auto limits = static_cast<int>(topology_.limits.size());
-    for (int z = 0; z < limits; ++z) prices.limits.push_back(price(network_.bin_of_limit(z)));
-    for (LinkId l = 0; l < network_.links(); ++l)
-      if (const int own = network_.own_bin(l); own >= 0) prices.links[l] = price(own);
-    return prices;
-  }
-
   // False where there is none left.
   bool begin_level() {
-    if (classes_.empty() || attempts_.empty() || is_fixed(one_)) return false;
+    if (classes().empty() || attempts_.empty() || is_fixed(one_)) return false;
     const long long budget = begun_ ? budget_ * kMoreWork : budget_;
     const int next = begun_ ? level_ + 1 : level_;
     if (next >= std::ssize(levels()) || budget > question_.work) return !more_later_ && begin_late();
@@ -356,10 +292,13 @@ class Construction::Engine {
       add(How::Regular, {}, {1}, kMostRegular);
       if (!one_.combining && is_one_class() && bound_ > 0) add(How::Disjoint, {}, {1}, kMostRegular);
     }
-    if (!settled_) pack_fractions(budget_);
-    if (!shares_.empty())  // with more effort, perhaps
-      for (const auto& [chunks, slack] : counts(level()))
-        attempts_.push_back({.how = How::Packed, .chunks = chunks, .slack = slack});
+    for (Packer& each : packers_)
+      if (!each.is_settled() && (&each == &packers_.back() || level_ <= std::max(first_level_, kLastOfFew)))
+        each.improve(bound_, level_ == first_level_, budget_, question_.stop);
+    for (int i = 0; i < std::ssize(packers_); ++i)
+      if (packers_[i].has_trees())  // with more effort, perhaps
+        for (const auto& [chunks, slack] : counts(level(), packers_[i]))
+          attempts_.push_back({.how = How::Packed, .chunks = chunks, .slack = slack, .packer = i});
     // Many chunks give the rate; the largest number goes first, and fewer are put into steps only where that
     // pays. Few chunks give few steps.
     const auto few = std::ranges::stable_partition(
@@ -369,7 +308,7 @@ class Construction::Engine {
     const std::size_t packed = attempts_.size();
     add(How::Exact, level().exact, level().times, level().most_exact);
     add(How::Composed, level().composed, level().times_composed, kMostComposed);
-    if (!settled_ && level_ < kLastLate) {  // packing more comes first
+    if (!packers_.back().is_settled() && level_ < kLastLate) {  // packing more comes first
       late_.assign(attempts_.begin() + static_cast<std::ptrdiff_t>(packed), attempts_.end());
       attempts_.resize(packed);
     }
@@ -412,7 +351,7 @@ class Construction::Engine {
       case How::Disjoint:
         return grow_disjoint(attempt.chunks);
       case How::Packed:
-        return pack(attempt.chunks, attempt.slack);
+        return pack(packers_[attempt.packer], attempt.chunks, attempt.slack);
       case How::Exact:
         take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
         take(grown_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
@@ -437,27 +376,27 @@ class Construction::Engine {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
     const std::optional<ChunkPacking> packing = tree_union(topology_, chunks);
     if (packing && united_.insert(packing->chunks).second)
-      put_in_steps(whole_, *packing, "tree_union", most_chunks(level()));
+      put_in_steps(each_, *packing, "tree_union", most_chunks(level()));
   }
 
-  void pack(int chunks, double slack) {
+  void pack(const Packer& packer, int chunks, double slack) {
     WorkBudget whole(budget_ / 8, question_.stop);
-    const ChunkPacking packing = Rounding(network_, classes_, one_.combining)
-                                     .round(shares_, chunks, fewest_rounds(chunks, slack), hop_, whole);
-    if (!stopped()) put_in_steps(packed_, packing, "packing", most_chunks(level()));
+    const ChunkPacking packing = packer.round(chunks, fewest_rounds(chunks, slack), whole);
+    if (!stopped()) put_in_steps(packer.communication(), packing, "packing", most_chunks(level()));
   }
 
   void grow_disjoint(int chunks) {
     WorkBudget effort(kDisjointWork, question_.stop);
     const long long rounds = std::llround(std::ceil(bound_ * chunks - 1e-6));
     if (const std::optional<ChunkPacking> packing =
-            disjoint_trees(whole_.network, whole_.orbits.representatives, chunks, rounds, effort))
-      put_in_steps(whole_, *packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
+            disjoint_trees(each_.network, classes(), chunks, rounds, effort))
+      put_in_steps(each_, *packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
   }
 
-  void put_in_steps(const Packed& of, const ChunkPacking& packing, const char* construction, int most) {
-    const int chunks = packing.chunks;
-    const Jobs jobs(of.network, of.orbits, packing);
+  void put_in_steps(const Communication& of, const ChunkPacking& packing, const char* construction,
+                    int most) {
+    const int chunks = packing.chunks * of.classes.unit;
+    const Jobs jobs(of.network, of.classes, packing);
     const int most_steps = this->most_steps();
     const auto keep = [&](int copies, const StepAssignment& plan) {
       this->keep(construction, jobs, chunks * copies, copies, plan);
@@ -465,7 +404,7 @@ class Construction::Engine {
     // Large packings are few, and each is worth being put into steps.
     WorkBudget ordering(budget_ / 12 + kOfEach * jobs.count(), question_.stop);
     order(jobs, 1, most_steps, ordering, keep);
-    if (static_cast<double>(needed_rounds(of.network, packing)) > kFarPacking * fraction_ * chunks) return;
+    if (static_cast<double>(needed_rounds(of.network, packing)) > kFarPacking * fraction() * chunks) return;
     if (is_large() && most < 2 * chunks) return;
     WorkBudget repeating(budget_ / 6 + kOfEach * jobs.count() + kOfEachCopy * jobs.count() * (most / chunks),
                          question_.stop);
@@ -545,17 +484,12 @@ class Construction::Engine {
   const bool reversed_;
   const Topology topology_;
   const Collective one_;
-  const Packed whole_, packed_;
-  const Network& network_;                  // of what is packed,
-  const std::vector<ChunkClass>& classes_;  // and its classes
+  const Communication each_;
+  const std::optional<Communication> symmetric_;
+  std::vector<Packer> packers_ = {};  // the last has all counts of its unit
   const std::vector<Nesting> nestings_ = nestings(question_.topology);
-  std::vector<std::vector<FractionalPacking::Share>> shares_ = {};  // [class], of the fractional packing
-  double fraction_ = 0;                                             // its rounds
-  std::optional<Prices> prices_ = {};
-  bool settled_ = false;  // more effort would not improve it
-  double sends_ = 0;      // of one chunk per block
+  double sends_ = 0;  // of one chunk per block
   double bound_ = 0;
-  double hop_ = 1;
   double best_rate_ = std::numeric_limits<double>::infinity();
   double found_rate_ = std::numeric_limits<double>::infinity();  // of others
   std::vector<Cheap> kept_ = {};

@@ -87,10 +87,13 @@ Schedule Jobs::schedule(const Collective& whole, int copies, const StepAssignmen
       const Piece piece = of_[piece_[j]];
       const auto number = copy * packing_.trees[piece.of].size() + piece.number;
       const int step = plan.step_of[static_cast<std::size_t>(copy) * count() + j];
-      for (int g = 0; g < network_.order(); ++g)
-        schedule.steps[step].sends.push_back({.chunk = classes[classes_.images[piece.of][g]].chunks[number],
-                                              .link = network_.image(links_[j], g),
-                                              .reduce = sums_[j] != 0});
+      for (int g = 0; g < network_.order(); ++g) {
+        const ClassOrbits::Image& image = classes_.images[piece.of][g];
+        schedule.steps[step].sends.push_back(
+            {.chunk = classes[image.of].chunks[classes_.number(number, image)],
+             .link = network_.image(links_[j], g),
+             .reduce = sums_[j] != 0});
+      }
     }
   return tidy_sums(network_.topology(), whole, std::move(schedule));
 }

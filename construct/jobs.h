@@ -49,7 +49,7 @@ class Jobs {
   // Jobs over each bin.
   const std::vector<double>& load() const { return load_; }
 
-  // As a schedule of `whole`, which has chunks * copies per block, with all that the group makes of each job.
+  // As a schedule of `whole`, which has chunks * copies (times the unit of the classes) per block, with all that the group makes of each job.
   // Where a rank has no contribution of its own, what it is sent first of a sum is stored, not added.
   Schedule schedule(const Collective& whole, int copies, const StepAssignment&) const;
 

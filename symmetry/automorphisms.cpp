@@ -27,6 +27,8 @@
 #include <set>
 #include <tuple>
 
+#include "symmetry/digit_shifts.h"
+
 namespace chorale {
 namespace {
 
@@ -313,16 +315,35 @@ SymmetryGroup symmetry_group(const Topology& topology, const std::vector<int>& r
   return found.group;
 }
 
-std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology& topology,
-                                                           const std::vector<int>& rank_colours, int most) {
+namespace {
+
+std::vector<Subgroup> free_subgroups(const Topology& topology, const std::vector<int>& rank_colours,
+                                     const SymmetryGroup& group) {
   std::vector<Permutation> elements;
   for (Permutation& p : by_position(topology.ranks))
     if (keeps_colours(p, rank_colours) && acts_freely(p) && automorphism(topology, p))
       elements.push_back(std::move(p));
-  const SymmetryGroup group = symmetry_group(topology, rank_colours);
   for (Permutation& p : by_chance(group, topology.ranks))
     if (std::find(elements.begin(), elements.end(), p) == elements.end()) elements.push_back(std::move(p));
-  std::vector<Subgroup> subgroups = grow(elements, topology.ranks);
+  return grow(elements, topology.ranks);
+}
+
+}  // namespace
+
+std::vector<std::vector<Rank>> free_symmetries(const Topology& topology) {
+  constexpr std::size_t kMostLinks = 5000;
+  std::vector<Permutation> best = digit_shifts(topology);
+  if (std::ssize(best) == topology.ranks || topology.links.size() > kMostLinks) return best;
+  const std::vector<int> colours(topology.ranks, 0);
+  for (Subgroup& each : free_subgroups(topology, colours, symmetry_group(topology, colours)))
+    if (each.elements.size() > best.size()) best = std::move(each.elements);
+  return best;
+}
+
+std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology& topology,
+                                                           const std::vector<int>& rank_colours, int most) {
+  const SymmetryGroup group = symmetry_group(topology, rank_colours);
+  std::vector<Subgroup> subgroups = free_subgroups(topology, rank_colours, group);
   // A group with a fixed rank (the root of a Broadcast) does not have a free element; small cyclic ones still
   // help there.
   if (subgroups.empty())

@@ -47,4 +47,9 @@ std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology&,
                                                            const std::vector<int>& rank_colours,
                                                            int most = 6);
 
+// All elements, as permutations of ranks, the identity first, of the largest group found of which no other
+// element fixes a rank: of those that numbers suggest (digit_shifts.h) and, on machines of up to some
+// thousand links, of those that bliss finds. Deterministic.
+std::vector<std::vector<Rank>> free_symmetries(const Topology&);
+
 }  // namespace chorale

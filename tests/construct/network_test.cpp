@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <random>
+#include <set>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -100,7 +101,13 @@ TEST(ClassOrbits, OnlyOfCommunicationsThatTheGroupKeeps) {
   EXPECT_EQ(alltoall->representatives.size(), 11u);
   EXPECT_EQ(orbits(make_collective(CollectiveKind::Allgather, 12, 1))->representatives.size(), 1u);
   EXPECT_FALSE(orbits(make_collective(CollectiveKind::Broadcast, 12, 1)));
-  EXPECT_FALSE(orbits(make_collective(CollectiveKind::AllReduce, 12, 1)));
+  const auto allreduce = orbits(make_collective(CollectiveKind::AllReduce, 12, 1));
+  EXPECT_EQ(allreduce->unit, 12);
+  std::set<std::size_t> numbers;
+  for (const ClassOrbits::Image& image : allreduce->images.front())
+    for (const std::size_t of : {0, 1}) numbers.insert(allreduce->number(of, image));
+  EXPECT_EQ(numbers.size(), 24u);
+  EXPECT_EQ(*numbers.rbegin(), 23u);
   Collective uneven = make_collective(CollectiveKind::Allgather, 12, 1);
   uneven.chunks.push_back(uneven.chunks.front());
   EXPECT_FALSE(orbits(uneven));
@@ -113,12 +120,12 @@ TEST(Engine, SymmetricMachinesArePackedThroughOneRank) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const Topology t = random_circulant(random);
-    for (const CollectiveKind kind :
-         {CollectiveKind::Allgather, CollectiveKind::ReduceScatter, CollectiveKind::Alltoall}) {
+    for (const CollectiveKind kind : {CollectiveKind::Allgather, CollectiveKind::ReduceScatter,
+                                      CollectiveKind::Alltoall, CollectiveKind::AllReduce}) {
       const Collective one = make_collective(kind, t.ranks, 1);
       const Rate bound = rate_shown(t, one, fewest_rounds(t, one).certificate);
       double best = 1e9;
-      construct({.topology = t, .one = one, .bound = bound, .work = 4'000'000}, [&](const Point& point) {
+      construct({.topology = t, .one = one, .bound = bound, .work = 24'000'000}, [&](const Point& point) {
         best = std::min(best, static_cast<double>(point.cost.rounds) / point.cost.chunks);
       });
       near += best * static_cast<double>(bound.chunks) < 1.03 * static_cast<double>(bound.rounds) ? 1 : 0;

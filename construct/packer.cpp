@@ -1,0 +1,112 @@
+#include "construct/packer.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "construct/jobs.h"
+#include "symmetry/automorphisms.h"
+
+namespace chorale {
+namespace {
+
+constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
+constexpr double kLower = 0.012;                 // that lower trees may be over the nearest fractions
+constexpr long long kOfPath = 25;                // work; paths are near after few sweeps
+
+}  // namespace
+
+Communication each_class(const Topology& topology, const Collective& one) {
+  Communication each{.network = Network(topology), .classes = {.representatives = moving_classes(one)}};
+  for (int k = 0; k < std::ssize(each.classes.representatives); ++k)
+    each.classes.images.push_back({{.of = k}});
+  return each;
+}
+
+std::optional<Communication> up_to_symmetry(const Communication& each) {
+  std::vector<std::vector<Rank>> group = free_symmetries(each.network.topology());
+  if (group.size() == 1) return std::nullopt;
+  std::optional<ClassOrbits> classes = class_orbits(each.classes.representatives, group);
+  if (!classes) return std::nullopt;
+  std::optional<Network> network = Network::up_to(each.network.topology(), std::move(group));
+  if (!network) return std::nullopt;
+  return Communication{.network = std::move(*network), .classes = std::move(*classes)};
+}
+
+Packer::Packer(const Communication& communication, bool sum) : communication_(communication), sum_(sum) {}
+
+long long Packer::sweep() const {
+  const std::vector<ChunkClass>& classes = communication_.classes.representatives;
+  const auto trees = static_cast<long long>(FractionalPacking::blocks_of_class(classes));
+  const Network& network = communication_.network;
+  long long work = 0;
+  for (std::size_t k = 0; k < classes.size(); ++k) {
+    const bool path = !sum_ && classes[k].post.size() == 1;
+    if (path) work += kOfPath;
+    if (!path || k == 0 || classes[k].pre != classes[k - 1].pre)
+      work += (path ? 1 : trees) * (network.links() + 2LL * network.bins());
+  }
+  return work;
+}
+
+FractionalPacking Packer::packing() const {
+  return {communication_.network, communication_.classes.representatives, sum_};
+}
+
+void Packer::use(const FractionalPacking& packing, double hop) {
+  rounds_ = rounds_ > 0 ? std::min(rounds_, rounds_of(packing)) : rounds_of(packing);
+  shares_ = packing.shares();
+  hop_ = hop;
+}
+
+void Packer::improve(double bound, bool first, long long work, const std::atomic<bool>* stop) {
+  double low = std::numeric_limits<double>::infinity();
+  if (first && bound > 0) {
+    WorkBudget effort(work / 3, stop);
+    FractionalPacking lowest = packing();
+    if (!lowest.improve(bound * unit(), kNearFraction, kHops[0], effort)) return;
+    use(lowest, kHops[0]);
+    low = rounds_of(lowest);
+    settled_ = low <= bound * (1 + kNearFraction);
+    if (settled_) return;
+  }
+  WorkBudget effort(work / 3, stop);
+  FractionalPacking nearest = packing();
+  if (!nearest.improve(bound * unit(), kNearFraction, 0, effort)) return;
+  settled_ = effort.affords(1);
+  rounds_ = rounds_of(nearest);
+  if (!sum_ && rounds_ > bound * (1 + kNearFraction)) prices_ = whole(nearest.bin_prices());
+  const double aim = std::max(bound, rounds_);
+  if (low <= aim * (1 + kLower)) return;
+  use(nearest, 0);
+  for (const double hop : kHops) {
+    WorkBudget lower(work / 6, stop);
+    FractionalPacking lowest = packing();
+    if (!lowest.improve(aim * unit(), kNearFraction, hop, lower)) return;
+    if (rounds_of(lowest) <= aim * (1 + kLower)) return use(lowest, hop);
+  }
+}
+
+void Packer::forget() {
+  rounds_ = 0;
+  shares_.clear();
+  settled_ = false;
+}
+
+Prices Packer::whole(const std::vector<double>& bins) const {
+  const double unit = 1e6 / std::ranges::max(bins);
+  const auto price = [&](int b) { return b < 0 ? 0 : static_cast<int>(std::lround(bins[b] * unit)); };
+  const Network& network = communication_.network;
+  Prices prices;
+  for (LinkId l = 0; l < network.links(); ++l) prices.links.push_back(price(network.own_bin(l)));
+  for (int z = 0; z < std::ssize(network.topology().limits); ++z)
+    prices.limits.push_back(price(network.bin_of_limit(z)));
+  return prices;
+}
+
+ChunkPacking Packer::round(int chunks, long long least, WorkBudget& effort) const {
+  return Rounding(communication_.network, communication_.classes.representatives, sum_)
+      .round(shares_, chunks / unit(), least, hop_, effort);
+}
+
+}  // namespace chorale
