@@ -132,7 +132,7 @@ class Construction::Engine {
     const int least = question.min_chunks;
     // Where one class stands for many, packing is quicker.
     std::vector<Attempt>& quick =
-        is_large() && packers_.front().communication().network.order() > 1 ? late_ : attempts_;
+        is_large() && packers_.front().commodities().network.order() > 1 ? late_ : attempts_;
     for (const int chunks : {least, least + 1})
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
           (chunks == least || chunks * sends_ <= kManySends))
@@ -382,7 +382,7 @@ class Construction::Engine {
   void pack(const Packer& packer, int chunks, double slack) {
     WorkBudget whole(budget_ / 8, question_.stop);
     const ChunkPacking packing = packer.round(chunks, fewest_rounds(chunks, slack), whole);
-    if (!stopped()) put_in_steps(packer.communication(), packing, "packing", most_chunks(level()));
+    if (!stopped()) put_in_steps(packer.commodities(), packing, "packing", most_chunks(level()));
   }
 
   void grow_disjoint(int chunks) {
@@ -393,8 +393,7 @@ class Construction::Engine {
       put_in_steps(each_, *packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
   }
 
-  void put_in_steps(const Communication& of, const ChunkPacking& packing, const char* construction,
-                    int most) {
+  void put_in_steps(const Commodities& of, const ChunkPacking& packing, const char* construction, int most) {
     const int chunks = packing.chunks * of.classes.unit;
     const Jobs jobs(of.network, of.classes, packing);
     const int most_steps = this->most_steps();
@@ -484,8 +483,8 @@ class Construction::Engine {
   const bool reversed_;
   const Topology topology_;
   const Collective one_;
-  const Communication each_;
-  const std::optional<Communication> symmetric_;
+  const Commodities each_;
+  const std::optional<Commodities> symmetric_;
   std::vector<Packer> packers_ = {};  // the last has all counts of its unit
   const std::vector<Nesting> nestings_ = nestings(question_.topology);
   double sends_ = 0;  // of one chunk per block

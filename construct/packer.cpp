@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "construct/jobs.h"
-#include "symmetry/automorphisms.h"
+#include "symmetry/free_symmetries.h"
 
 namespace chorale {
 namespace {
@@ -16,29 +16,29 @@ constexpr long long kOfPath = 25;                // work; paths are near after f
 
 }  // namespace
 
-Communication each_class(const Topology& topology, const Collective& one) {
-  Communication each{.network = Network(topology), .classes = {.representatives = moving_classes(one)}};
+Commodities each_class(const Topology& topology, const Collective& one) {
+  Commodities each{.network = Network(topology), .classes = {.representatives = moving_classes(one)}};
   for (int k = 0; k < std::ssize(each.classes.representatives); ++k)
     each.classes.images.push_back({{.of = k}});
   return each;
 }
 
-std::optional<Communication> up_to_symmetry(const Communication& each) {
+std::optional<Commodities> up_to_symmetry(const Commodities& each) {
   std::vector<std::vector<Rank>> group = free_symmetries(each.network.topology());
   if (group.size() == 1) return std::nullopt;
   std::optional<ClassOrbits> classes = class_orbits(each.classes.representatives, group);
   if (!classes) return std::nullopt;
   std::optional<Network> network = Network::up_to(each.network.topology(), std::move(group));
   if (!network) return std::nullopt;
-  return Communication{.network = std::move(*network), .classes = std::move(*classes)};
+  return Commodities{.network = std::move(*network), .classes = std::move(*classes)};
 }
 
-Packer::Packer(const Communication& communication, bool sum) : communication_(communication), sum_(sum) {}
+Packer::Packer(const Commodities& commodities, bool sum) : commodities_(commodities), sum_(sum) {}
 
 long long Packer::sweep() const {
-  const std::vector<ChunkClass>& classes = communication_.classes.representatives;
+  const std::vector<ChunkClass>& classes = commodities_.classes.representatives;
   const auto trees = static_cast<long long>(FractionalPacking::blocks_of_class(classes));
-  const Network& network = communication_.network;
+  const Network& network = commodities_.network;
   long long work = 0;
   for (std::size_t k = 0; k < classes.size(); ++k) {
     const bool path = !sum_ && classes[k].post.size() == 1;
@@ -50,7 +50,7 @@ long long Packer::sweep() const {
 }
 
 FractionalPacking Packer::packing() const {
-  return {communication_.network, communication_.classes.representatives, sum_};
+  return {commodities_.network, commodities_.classes.representatives, sum_};
 }
 
 void Packer::use(const FractionalPacking& packing, double hop) {
@@ -96,7 +96,7 @@ void Packer::forget() {
 Prices Packer::whole(const std::vector<double>& bins) const {
   const double unit = 1e6 / std::ranges::max(bins);
   const auto price = [&](int b) { return b < 0 ? 0 : static_cast<int>(std::lround(bins[b] * unit)); };
-  const Network& network = communication_.network;
+  const Network& network = commodities_.network;
   Prices prices;
   for (LinkId l = 0; l < network.links(); ++l) prices.links.push_back(price(network.own_bin(l)));
   for (int z = 0; z < std::ssize(network.topology().limits); ++z)
@@ -105,7 +105,7 @@ Prices Packer::whole(const std::vector<double>& bins) const {
 }
 
 ChunkPacking Packer::round(int chunks, long long least, WorkBudget& effort) const {
-  return Rounding(communication_.network, communication_.classes.representatives, sum_)
+  return Rounding(commodities_.network, commodities_.classes.representatives, sum_)
       .round(shares_, chunks / unit(), least, hop_, effort);
 }
 

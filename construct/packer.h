@@ -20,25 +20,26 @@ namespace chorale {
 
 inline constexpr double kNearFraction = 0.003;  // over what a packing of fractions aims at
 
-struct Communication {
+// Classes of chunks, and the network that they share.
+struct Commodities {
   Network network;
   ClassOrbits classes;
 };
 
 // Each class by itself. The topology, without switches, must outlive what is returned.
-Communication each_class(const Topology&, const Collective& one);
+Commodities each_class(const Topology&, const Collective& one);
 // One class for all that symmetries of the machine make of it; nothing where there are none, or they change
-// the communication.
-std::optional<Communication> up_to_symmetry(const Communication& each);
+// what is asked for.
+std::optional<Commodities> up_to_symmetry(const Commodities& each);
 
 class Packer {
  public:
-  // The communication, of one chunk per block, must outlive this. `sum`: chunks are added.
-  Packer(const Communication&, bool sum);
+  // The commodities, of one chunk per block, must outlive this. `sum`: chunks are added.
+  Packer(const Commodities&, bool sum);
 
-  const Communication& communication() const { return communication_; }
+  const Commodities& commodities() const { return commodities_; }
   // Counts of chunks per block that can be packed are multiples of it.
-  int unit() const { return communication_.classes.unit; }
+  int unit() const { return commodities_.classes.unit; }
   // Work of a sweep over all classes, about.
   long long sweep() const;
 
@@ -66,7 +67,7 @@ class Packer {
   void use(const FractionalPacking&, double hop);
   Prices whole(const std::vector<double>& bins) const;
 
-  const Communication& communication_;
+  const Commodities& commodities_;
   const bool sum_;
   Shares shares_ = {};  // [class]
   double rounds_ = 0;

@@ -27,8 +27,6 @@
 #include <set>
 #include <tuple>
 
-#include "symmetry/digit_shifts.h"
-
 namespace chorale {
 namespace {
 
@@ -330,10 +328,8 @@ std::vector<Subgroup> free_subgroups(const Topology& topology, const std::vector
 
 }  // namespace
 
-std::vector<std::vector<Rank>> free_symmetries(const Topology& topology) {
-  constexpr std::size_t kMostLinks = 5000;
-  std::vector<Permutation> best = digit_shifts(topology);
-  if (std::ssize(best) == topology.ranks || topology.links.size() > kMostLinks) return best;
+std::vector<std::vector<Rank>> largest_free_subgroup(const Topology& topology) {
+  std::vector<Permutation> best = {identity(topology.ranks)};
   const std::vector<int> colours(topology.ranks, 0);
   for (Subgroup& each : free_subgroups(topology, colours, symmetry_group(topology, colours)))
     if (each.elements.size() > best.size()) best = std::move(each.elements);

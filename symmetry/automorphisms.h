@@ -47,9 +47,8 @@ std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology&,
                                                            const std::vector<int>& rank_colours,
                                                            int most = 6);
 
-// All elements, as permutations of ranks, the identity first, of the largest group found of which no other
-// element fixes a rank: of those that numbers suggest (digit_shifts.h) and, on machines of up to some
-// thousand links, of those that bliss finds. Deterministic.
-std::vector<std::vector<Rank>> free_symmetries(const Topology&);
+// All elements, as permutations of ranks, the identity first, of the largest of those subgroups in which no
+// other element fixes a rank; the identity alone if there is none.
+std::vector<std::vector<Rank>> largest_free_subgroup(const Topology&);
 
 }  // namespace chorale

@@ -1,0 +1,16 @@
+// The largest group of symmetries at hand that moves every rank: what one rank does, all of an orbit may do at
+// once.
+#pragma once
+
+#include <vector>
+
+#include "ir/topology.h"
+
+namespace chorale {
+
+// Permutations of ranks that are symmetries of the machine, the identity first, and no other of which fixes a
+// rank: a group. The largest of those that numbers suggest (digit_shifts.h) and, on machines of up to some
+// thousand links, of those that bliss finds (automorphisms.h). Deterministic.
+std::vector<std::vector<Rank>> free_symmetries(const Topology&);
+
+}  // namespace chorale
