@@ -216,10 +216,13 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
       copies.collective.kind != CollectiveKind::Alltoall)
     return {};
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
-  if (std::ssize(digit_shifts(copies.topology)) != topology.ranks) return {};
   Portfolio found;
-  found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop, 0));
-  found.add("regular_alltoall", regular_alltoall(copies.topology, copies.collective, stop));
+  if (std::ssize(digit_shifts(copies.topology)) == topology.ranks) {
+    found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop, 0));
+    found.add("regular_alltoall", regular_alltoall(copies.topology, copies.collective, stop));
+  } else {
+    found.add("product_alltoall", product_alltoall(copies.topology, copies.collective, stop));
+  }
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 
@@ -239,7 +242,6 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
     found.add("regular_alltoall", regular_alltoall(machine, made, stop));
   }
   found.add("timed_packing", timed_packing(machine, made, found.schedules(), bound, stop));
-  if (found.schedules().empty()) found.add("product_alltoall", product_alltoall(machine, made, stop));
   std::vector<Point> points = std::move(found).points(copies, collective);
   return sound(topology, collective, std::move(points), stop, extra);
 }
