@@ -13,6 +13,7 @@ namespace {
 constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
 constexpr double kLower = 0.012;                 // that lower trees may be over the nearest fractions
 constexpr long long kOfPath = 25;                // work; paths are near after few sweeps
+constexpr long long kFirstTrees = 8;             // of a class: what has as many is worth rounding
 
 }  // namespace
 
@@ -37,7 +38,7 @@ Packer::Packer(const Commodities& commodities, bool sum) : commodities_(commodit
 
 long long Packer::sweep() const {
   const std::vector<ChunkClass>& classes = commodities_.classes.representatives;
-  const auto trees = static_cast<long long>(FractionalPacking::blocks_of_class(classes));
+  const auto trees = std::min<long long>(kFirstTrees, FractionalPacking::blocks_of_class(classes));
   const Network& network = commodities_.network;
   long long work = 0;
   for (std::size_t k = 0; k < classes.size(); ++k) {
