@@ -131,8 +131,8 @@ class Construction::Engine {
     first_budget_ = budget_;
     const int least = question.min_chunks;
     // Where one class stands for many, packing is quicker.
-    std::vector<Attempt>& quick =
-        is_large() && packers_.front().commodities().network.order() > 1 ? late_ : attempts_;
+    const bool many = packers_.front().commodities().network.order() > 1 && !is_fixed(one_);
+    std::vector<Attempt>& quick = is_large() && many ? late_ : attempts_;
     for (const int chunks : {least, least + 1})
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
           (chunks == least || chunks * sends_ <= kManySends))
