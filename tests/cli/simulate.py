@@ -21,14 +21,15 @@ SIZES = "100,1K,100K,16M"
 
 
 def random_machine(number):
-    """A ring in a random order, so that all are reached, and links anywhere. What a limit of `same` latency has over it is of one
-    latency, so that no relay is needed; of others, anything."""
+    """A ring in a random order, so that all are reached, and links anywhere. Every second machine needs no relay: its links have one
+    latency, and none are parallel."""
     ranks = draw.randint(2, 7)
     order = draw.sample(range(ranks), ranks)
     latencies, rates = [0.3, 1, 2.5, 7], [4e-5, 8e-5, 1.2e-4]
     same = number % 2 == 0
     ends = [(order[i], order[(i + 1) % ranks]) for i in range(ranks)]
     ends += [tuple(draw.sample(range(ranks), 2)) for _ in range(draw.randint(0, 2 * ranks))]
+    ends = list(dict.fromkeys(ends)) if same else ends
     latency = draw.choice(latencies)
     links = [{"src": a, "dst": b, "bandwidth": draw.randint(1, 3), "alpha_us": latency if same else draw.choice(latencies + [0]),
               "beta_us_per_byte": draw.choice(rates[:2])} for a, b in ends]
