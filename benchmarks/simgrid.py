@@ -12,7 +12,7 @@ prediction is off by more than --most percent.
 compare: what `chorale optimize` chooses at each size, replayed, against the best of all algorithms and
 selectors that SMPI has of the collective, on the same platform with the same options. An algorithm of SMPI
 competes where a program with data finds that it does its job there; its time is that of a replayed call, in
-which messages below 64 KiB are eager. One that needs more than 30 s (of this machine) for a size does not. Machines are names or files; routers:4x4 is a torus of routers with a
+which messages below 64 KiB are eager. One that needs more than 10 s (of this machine) for a size does not. Machines are names or files; routers:4x4 is a torus of routers with a
 rank at each, which forward without the rank.
 
 Needs libsimgrid-dev; says so and does nothing where that is missing.
@@ -32,7 +32,7 @@ import tempfile
 PREDICTED = ["dgx2:2", "mi250:2", "dgx-a100:4"]
 COMPARED = ["torus:4x4", "dgx1", "dgx-a100:2", "hub:8", "mesh:4x4", "dragonfly:2x2x1", "fat-tree:4", "routers:4x4", "torus:8x8"]
 COLLECTIVES = ["allreduce", "allgather", "alltoall", "broadcast"]
-LONGEST = 30  # seconds of a run of SMPI
+LONGEST = 10  # seconds of a run of SMPI
 SIZES = [1 << 10, 1 << 16, 1 << 22, 1 << 30]  # of predictions
 
 # A call with data. Blocks are of `count` numbers; exit code 1 where a result is wrong.

@@ -22,6 +22,7 @@ const std::vector<std::pair<std::string, std::string>> kOptions = {
     {"network/weight-S:0", "shares do not depend on bandwidths"},
     {"network/crosstraffic:0", "no acknowledgements in the other direction"},
     {"network/TCP-gamma:0", "no windows"},
+    {"network/optim:Full", "all shares are computed again when one changes; 'Lazy' is up to 9 % off"},
     {"smpi/simulate-computation:no", "only messages take time"},
     {"smpi/send-is-detached-thresh:0", "a message is sent when it has arrived"},
     {"surf/precision:1e-13", "seconds, far below a nanosecond"},

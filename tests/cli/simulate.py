@@ -133,6 +133,12 @@ for machine, collective in [("torus:3x3", "allreduce"), ("dgx-a100:2", "alltoall
     rows = json.loads((work / "rows.json").read_text())["rows"]
     assert rows and off(rows) < 0.01, f"{machine}, {collective}: off by {100 * off(rows):.2f} %\n{rows}"
 
+# Transfers over many limits that begin and end at different times: SimGrid's lazy updates, its default, are 7 % off here.
+result_of("dgx2:2", "allreduce", "f.json", "--max-steps", 3)
+run_chorale("simulate", "f.json", "--sizes", "256M", "--json", "rows.json")
+rows = json.loads((work / "rows.json").read_text())["rows"]
+assert len(rows) == 3 and off(rows) < 0.001, rows
+
 # The time of a row is that of smpirun on what emit writes, and of the bus bandwidth.
 result_of("ring:4", "allreduce")
 point = written("f.json", "--bytes", "1M")[0]
