@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "api/compile.h"
 #include "api/work_folder.h"
@@ -23,6 +24,16 @@ namespace chorale {
 namespace {
 
 constexpr const char* kRemedy = "install SimGrid (on Debian: apt-get install libsimgrid-dev)";
+
+// Throws InputError where TMPDIR names no folder.
+std::string temporary_folder() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::temp_directory_path(error);
+  if (error)
+    throw InputError("simulate", "there is no folder for temporary files",
+                     "set TMPDIR to one that can be written to");
+  return path.string();
+}
 
 Topology without_abilities(Topology topology) {
   for (SharedLimit& limit : topology.limits) limit.abilities = {};
@@ -96,8 +107,7 @@ void require_question(const Result& result, const SimulateQuestion& asked) {
 Simulated simulate(const Result& result, const SimulateQuestion& asked) {
   require_question(result, asked);
   const Topology plain = without_abilities(result.topology);
-  const std::string where =
-      asked.folder.empty() ? std::filesystem::temp_directory_path().string() : asked.folder;
+  const std::string where = asked.folder.empty() ? temporary_folder() : asked.folder;
   Simulated answer;
   for (const int i : asked.points) {
     const Point& point = result.points[i];
@@ -117,7 +127,7 @@ Simulated simulate(const Result& result, const SimulateQuestion& asked) {
 double most_off_percent(const Simulated& answer) {
   double most = 0;
   for (const SimulatedRow& row : answer.rows)
-    most = std::max(most, 100 * std::abs(row.simulated_us / row.predicted_us - 1));
+    if (row.predicted_us > 0) most = std::max(most, 100 * std::abs(row.simulated_us / row.predicted_us - 1));
   return most;
 }
 

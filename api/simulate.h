@@ -57,7 +57,7 @@ Simulated simulate(const Result&, const SimulateQuestion&);
 // docs/formats.md.
 std::string to_json(const Result&, const Simulated&);
 
-// The largest difference of two times, in per cent of the predicted one; 0 without rows.
+// The largest difference of two times, in per cent of the predicted one; rows without messages do not count.
 double most_off_percent(const Simulated&);
 
 }  // namespace chorale

@@ -21,7 +21,7 @@ std::string times_table(const Simulated& answer) {
     rows.push_back({std::to_string(row.point), row.algorithm.empty() ? "-" : row.algorithm,
                     format_bytes(static_cast<double>(row.message_bytes)),
                     fmt::format("{:.6g}", row.predicted_us), fmt::format("{:.6g}", row.simulated_us),
-                    fmt::format("{:.4f}", row.simulated_us / row.predicted_us),
+                    row.predicted_us > 0 ? fmt::format("{:.4f}", row.simulated_us / row.predicted_us) : "-",
                     fmt::format("{:.4g}", row.busbw_gbs)});
   return table(rows, "rLrrrrr");
 }
@@ -52,7 +52,15 @@ Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
   if (asked.points.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
   const std::size_t all = asked.points.size() * asked.message_bytes.size();
   std::size_t done = 0;
+  Simulated rows;  // until now
+  const auto publish = [&] {
+    supervisor.publish(
+        [&command, &result, rows](Stopped stopped) { return reported(command, result, rows, stopped); });
+  };
+  publish();
   asked.simulated = [&](const SimulatedRow& row) {
+    rows.rows.push_back(row);
+    publish();
     supervisor.progress().show(fmt::format("{} of {}: point {}, {}", ++done, all, row.point,
                                            format_bytes(static_cast<double>(row.message_bytes))));
   };

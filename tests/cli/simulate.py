@@ -111,6 +111,8 @@ refused("simulate", "f.json", says="the platform is on fire", env=alone)
 if not shutil.which("smpirun"):
     skip("no SimGrid here (libsimgrid-dev): nothing was simulated")
 
+refused("simulate", "f.json", says="TMPDIR", env={"TMPDIR": str(work / "not_there")})
+
 # Random machines; beside the largest difference, how many have relays.
 compared = relays = 0
 collectives = ["allreduce", "allgather", "reducescatter", "alltoall", "broadcast", "gather"]
