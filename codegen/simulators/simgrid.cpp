@@ -26,7 +26,6 @@ const std::vector<std::pair<std::string, std::string>> kOptions = {
     {"smpi/simulate-computation:no", "only messages take time"},
     {"smpi/send-is-detached-thresh:0", "a message is sent when it has arrived"},
     {"surf/precision:1e-13", "seconds, far below a nanosecond"},
-    {"maxmin/precision:1e-9", "of shares"},
     {"smpi/display-timing:yes", "prints the simulated time"},
 };
 
