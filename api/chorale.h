@@ -23,6 +23,7 @@
 #include "api/report.h"
 #include "api/run.h"
 #include "api/search.h"
+#include "api/simulate.h"
 #include "api/tuning.h"
 #include "api/workload.h"
 #include "ir/error.h"

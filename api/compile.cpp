@@ -15,6 +15,9 @@
 #include "codegen/mscclpp/plan.h"
 #include "codegen/nccl_source.h"
 #include "codegen/passes/lower.h"
+#include "codegen/simulators/chakra.h"
+#include "codegen/simulators/goal.h"
+#include "codegen/simulators/simgrid.h"
 #include "cost/busbw.h"
 #include "cost/port_serialization.h"
 #include "ir/words.h"
@@ -37,10 +40,6 @@ std::string title(const Topology& topology, const Point& point) {
                      counted(point.cost.chunks, "chunk"));
 }
 
-const TargetEntry& entry(Target target) {
-  return *std::ranges::find(known_targets(), target, &TargetEntry::target);
-}
-
 // What no program for the target can have.
 std::optional<Fault> beyond(Target target, const Collective& collective,
                             const std::optional<Epilogue>& epilogue) {
@@ -51,25 +50,15 @@ std::optional<Fault> beyond(Target target, const Collective& collective,
     return limit(fmt::format("{} has no operation that applies a function to a sum (an epilogue)",
                              target == Target::MscclXml ? "MSCCL" : "MSCCL++"),
                  "use target cuda, nccl, mpi or json");
+  if (epilogue && entry_of(target).replayed)
+    return limit("a simulator replays messages without data, to which no function (an epilogue) is applied",
+                 "use target cuda, nccl, mpi or json");
   if (epilogue && epilogue->expression.empty() && target != Target::Json && target != Target::Dot)
-    return limit(fmt::format("target {} prints the function that follows a sum", entry(target).name),
+    return limit(fmt::format("target {} prints the function that follows a sum", entry_of(target).name),
                  "give it an expression (docs/formats.md, 'An epilogue')");
   if (target == Target::Cuda) return without_cuda_programs(collective);
   if (target == Target::Mscclpp) return without_mscclpp_name(collective);
   return std::nullopt;
-}
-
-// The executors behind all targets send values one by one; only CUDA's kernel can have a switch add and copy.
-std::string unused_switches(const Topology& topology, const Point& point, const std::string& target) {
-  const std::string able = in_words(abilities_of(topology));
-  if (able.empty()) return "";
-  Topology plain = topology;
-  for (SharedLimit& limit : plain.limits) limit.abilities = {};
-  int rounds = 0;
-  for (const Step& step : point.schedule.steps) rounds += needed_rounds(plain, step);
-  if (rounds <= point.cost.rounds) return "";
-  return fmt::format("target {} sends value by value and leaves switches that {} unused: {} instead of {}",
-                     target, able, counted(rounds, "round"), point.cost.rounds);
 }
 
 template <typename Form>
@@ -91,7 +80,44 @@ std::vector<SizedProgram> forms_of(const Topology& topology, const Verified<Sche
   return {{.program = program, .up_to = above}, {.program = serialized, .up_to = up_to, .serialized = true}};
 }
 
+// Messages of one size for a simulator.
+std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, const Topology& topology,
+                                            const Point& point, Target target,
+                                            const CompileOptions& options) {
+  const std::string name = title(topology, point);
+  const std::string& to = entry_of(target).name;
+  const std::int64_t block =
+      block_of_size(point.collective.kind, point.collective.ranks, options.message_bytes);
+  Compiled compiled{.path = (options.name.empty() ? file_stem(topology, point.collective) : options.name) +
+                            entry_of(target).ending,
+                    .note = unused_switches(topology, point, to)};
+  if (target == Target::Goal) {
+    compiled.files = {{compiled.path, to_goal(schedule, block)}};
+    return compiled;
+  }
+  if (const auto fault = target == Target::Simgrid ? without_simgrid(topology) : std::nullopt)
+    return InputError(name, *fault);
+  compiled.files = target == Target::Simgrid ? to_simgrid(schedule, block, name) : to_chakra(schedule, block);
+  for (NamedText& file : compiled.files) file.path = compiled.path + "/" + file.path;
+  return compiled;
+}
+
+constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
+
 }  // namespace
+
+// The executors behind all targets send values one by one; only CUDA's kernel can have a switch add and copy.
+std::string unused_switches(const Topology& topology, const Point& point, const std::string& target) {
+  const std::string able = in_words(abilities_of(topology));
+  if (able.empty()) return "";
+  Topology plain = topology;
+  for (SharedLimit& limit : plain.limits) limit.abilities = {};
+  int rounds = 0;
+  for (const Step& step : point.schedule.steps) rounds += needed_rounds(plain, step);
+  if (rounds <= point.cost.rounds) return "";
+  return fmt::format("target {} sends value by value and leaves switches that {} unused: {} instead of {}",
+                     target, able, counted(rounds, "round"), point.cost.rounds);
+}
 
 std::span<const OptionRow<CompileOptions>> compile_rows() {
   using O = CompileOptions;
@@ -133,6 +159,14 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
         .kind = OptionKind::Size,
         .most = INT64_MAX},
        member<O, &O::max_bytes>()},
+      {{.name = "message_bytes",
+        .option = "--bytes",
+        .value = "SIZE",
+        .help = "Size of the message whose traces a simulator replays ({})",
+        .kind = OptionKind::Size,
+        .least = 1,
+        .most = kMostMessageBytes},
+       member<O, &O::message_bytes>()},
   };
   return kRows;
 }
@@ -147,8 +181,16 @@ const std::vector<TargetEntry>& known_targets() {
       {Target::Nccl, "nccl", ".cu", "one CUDA file that checks itself"},
       {Target::Json, "json", ".json", "docs/formats.md"},
       {Target::Dot, "dot", ".dot", "Graphviz"},
+      {Target::Simgrid, "simgrid", ".simgrid",
+       "a directory: the machine as a platform of SimGrid, and traces that smpirun replays", true},
+      {Target::Goal, "goal", ".goal", "GOAL of LogGOPSim and ATLAHS", true},
+      {Target::Chakra, "chakra", ".chakra", "a directory: execution traces of Chakra, for ASTRA-sim", true},
   };
   return targets;
+}
+
+const TargetEntry& entry_of(Target target) {
+  return *std::ranges::find(known_targets(), target, &TargetEntry::target);
 }
 
 std::string file_stem(const Topology& topology, const Collective& collective) {
@@ -161,8 +203,8 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
   LoweringOptions how{.name = title(topology, point), .epilogue = options.epilogue};
   if (const auto fault = beyond(target, point.collective, how.epilogue)) return InputError(how.name, *fault);
   const std::string path =
-      (options.name.empty() ? file_stem(topology, point.collective) : options.name) + entry(target).ending;
-  const std::string note = unused_switches(topology, point, entry(target).name);
+      (options.name.empty() ? file_stem(topology, point.collective) : options.name) + entry_of(target).ending;
+  const std::string note = unused_switches(topology, point, entry_of(target).name);
   const auto one = [&](const auto& program, std::string text) -> Compiled {
     return {.path = path,
             .files = {{.path = path, .text = std::move(text)}},
@@ -220,6 +262,10 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
         return one(program, to_msccl_xml(program, limits));
       });
     }
+    case Target::Simgrid:
+    case Target::Goal:
+    case Target::Chakra:
+      return replayed(schedule, topology, point, target, options);
     case Target::Json:
     case Target::Dot:
       break;
@@ -236,7 +282,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, std::sp
   const std::string name = fmt::format("{} on {}, {}", name_of(collective), topology.name,
                                        counted(std::ssize(points), "algorithm")),
                     path = (options.name.empty() ? file_stem(topology, collective) : options.name) +
-                           entry(target).ending;
+                           entry_of(target).ending;
   Compiled compiled{.path = path};
   std::vector<SizedProgram> programs;
   double from = -1;
@@ -248,7 +294,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, std::sp
     if (lowering.fault) return InputError(how.name, *lowering.fault);
     const Verified<Program>& program = *lowering.accepted;
     compiled.completed_by = std::max(compiled.completed_by, most_completers(*program));
-    if (compiled.note.empty()) compiled.note = unused_switches(topology, *point, entry(target).name);
+    if (compiled.note.empty()) compiled.note = unused_switches(topology, *point, entry_of(target).name);
     if (target == Target::Nccl) {
       programs.push_back({.program = program, .up_to = up_to});
     } else {

@@ -16,15 +16,18 @@
 
 namespace chorale {
 
-enum class Target { Cuda, Nccl, Mpi, MscclXml, Mscclpp, Json, Dot };
+enum class Target { Cuda, Nccl, Mpi, MscclXml, Mscclpp, Json, Dot, Simgrid, Goal, Chakra };
 
 struct TargetEntry {
   Target target = Target::Mpi;
   std::string name = {};         // "msccl-xml"
   std::string ending = {};       // ".xml"
   std::string description = {};  // what is written
+  // Messages of one size that a simulator replays: no data, so no epilogue.
+  bool replayed = false;
 };
 const std::vector<TargetEntry>& known_targets();
+const TargetEntry& entry_of(Target);
 
 struct CompileOptions {
   std::string name = {};  // of the file or directory, without its ending; "": machine_collective
@@ -37,6 +40,8 @@ struct CompileOptions {
   int most_steps = 64;         // MscclXml, Mscclpp: of a thread block, as many as the executor loads
   std::int64_t min_bytes = 0;  // MscclXml, Mscclpp: the executor takes it for sizes from here
   std::int64_t max_bytes = 0;  // to here; 0: however large
+  // Of targets that are replayed: of a message, as nccl-tests counts it (cost/busbw.h).
+  std::int64_t message_bytes = 1 << 20;
 };
 
 // On the command line and in Python. A new one is a member and a row.
@@ -55,6 +60,10 @@ struct Compiled {
 
 // "dgx1_allgather": a name for files, in which nothing is left that paths or shells obey.
 std::string file_stem(const Topology&, const Collective&);
+
+// Of a point that counts on switches which multicast or reduce, what a target that cannot ask them to loses;
+// "": nothing.
+std::string unused_switches(const Topology&, const Point&, const std::string& target);
 
 // A point for blocks of up to so many bytes.
 struct SizedPoint {

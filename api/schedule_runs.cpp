@@ -1,70 +1,17 @@
 #include "api/schedule_runs.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
-#include <sys/wait.h>
 
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <sstream>
 
+#include "api/work_folder.h"
 #include "ir/error.h"
 #include "ir/files.h"
 
 namespace chorale {
 namespace {
-
-namespace fs = std::filesystem;
-
-class WorkFolder {
- public:
-  explicit WorkFolder(const std::string& where) {
-    std::string name = where + "/chorale_tune_XXXXXX";
-    if (mkdtemp(name.data()) == nullptr)
-      throw InputError("--measure", "no folder can be made in " + where,
-                       "set TMPDIR to one that can be written to");
-    path_ = name;
-  }
-  ~WorkFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  WorkFolder(const WorkFolder&) = delete;
-  WorkFolder& operator=(const WorkFolder&) = delete;
-  const std::string& path() const { return path_; }
-
-  // Did it succeed? What it prints is in the files `out` and `err`.
-  bool run(const std::string& command) const {
-    const int status =
-        std::system(fmt::format("cd '{}' && {{ {}; }} >out 2>err </dev/null", path_, command).c_str());
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-  }
-  std::string text(const std::string& name) const {
-    std::error_code error;
-    return fs::exists(path_ + "/" + name, error) ? read_file(path_ + "/" + name) : "";
-  }
-  // The first line that reports an error, in printable characters; otherwise the last line printed.
-  std::string complaint() const {
-    std::istringstream lines(text("err") + text("out"));
-    std::string told;
-    for (std::string line; std::getline(lines, line);) {
-      if (line.find_first_not_of(' ') == std::string::npos) continue;
-      told = line;
-      if (line.find("error") != std::string::npos) break;
-    }
-    for (char& c : told)
-      if (c < ' ' || c > '~') c = ' ';
-    return told.substr(0, 200);
-  }
-
- private:
-  std::string path_ = {};
-};
-
-bool is_there(const std::string& program) {
-  return std::system(fmt::format("command -v {} >/dev/null 2>&1", program).c_str()) == 0;
-}
 
 // Sums in another order differ, most if many numbers are added up one after the other in fp32 or are 16-bit
 // floats; a wrong block, or one at another position, differs by more.
@@ -80,10 +27,10 @@ ScheduleRuns::ScheduleRuns(const WorkloadMachine& machine, WorkloadCarrier carri
                            std::string where)
     : machine_(machine), carrier_(carrier), runs_(runs), where_(std::move(where)) {
   for (const char* program : {"mpirun", "mpicxx"})
-    if (carrier == WorkloadCarrier::Mpi && !is_there(program))
+    if (carrier == WorkloadCarrier::Mpi && !has_program(program))
       throw InputError("--transport mpi", fmt::format("there is no {} here", program),
                        "install an MPI, or measure with threads");
-  if (carrier == WorkloadCarrier::Cuda && !is_there("${NVCC:-nvcc}"))
+  if (carrier == WorkloadCarrier::Cuda && !has_program("${NVCC:-nvcc}"))
     throw InputError("--transport cuda", "there is no nvcc here", "install CUDA, or measure with threads");
 }
 
@@ -124,7 +71,7 @@ std::string ScheduleRuns::difference(const Fingerprints& found) const {
 }
 
 Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) {
-  const WorkFolder folder(where_);
+  const WorkFolder folder("--measure", where_);
   CompiledWorkload compiled;
   try {
     compiled = compile(workload, machine_, execution, carrier_);

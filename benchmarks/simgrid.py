@@ -1,234 +1,248 @@
 #!/usr/bin/env python3
-"""Predicted times against SimGrid, a simulator of others: every point on a frontier is replayed there as an
-alpha-beta fluid model.
+"""SimGrid, a simulator of others, as the judge of times.
 
-usage: benchmarks/simgrid.py [--chorale build/release/bin/chorale] [--seconds 10] [--max-chunks 8] [--most 1]
-                             [--collective NAME] [MACHINE ...]
+usage: benchmarks/simgrid.py predict [--chorale build/release/bin/chorale] [--seconds 10] [--most 1]
+                                     [--collective NAME] [MACHINE ...]
+       benchmarks/simgrid.py compare [--chorale ...] [--seconds 5] [--sizes 1K:64M:8] [--collective NAME]
+                                     [MACHINE ...]
 
-Needs libsimgrid-dev and a C++ compiler; reports it and does nothing where they are missing. A machine is a
-name or a file; without any: two nodes of ../shared/data/topology/H100-topology.xml as they are imported (left
-out, loudly, where that is missing), dgx2:2, mi250:2 and dgx-a100:4. The platform has a link of SimGrid for
-each link and each shared limit of the result, and a route over these for each link: parallel links join hosts
-of their own. A rank sends all messages of a step, each a transfer by itself, and begins the next step when
-all that it sent and receives is there. Exit code 1 where a prediction is off by more than --most percent.
+predict: every point on a frontier by `chorale simulate`, against what is predicted. Exit code 1 where a
+prediction is off by more than --most percent.
+
+compare: what `chorale optimize` chooses at each size, replayed, against the best of all algorithms and
+selectors that SMPI has of the collective, on the same platform with the same options, but that their messages
+below 64 KiB are eager. Their times are of a program with one call, all ranks at once; it checks its data, and
+what is wrong, fails, or needs more than 15 s (of this machine) does not compete at that size and is named.
+
+Machines are names or files; routers:4x4 is a torus of routers with a rank at each, which forward without the
+rank.
+
+Needs libsimgrid-dev; says so and does nothing where that is missing.
 """
 import argparse
-import collections
 import json
+import math
 import os
 import pathlib
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 
-SIZES = [1 << 10, 1 << 16, 1 << 22, 1 << 30]  # of a block
-COLLECTIVES = ["allreduce", "allgather", "alltoall"]
-SCALE = 10**6  # SimGrid counts whole bytes: both bytes and rates are so many times as large
-MOST_SENDS = 60_000  # of a point: an actor each
+PREDICTED = ["dgx2:2", "mi250:2", "dgx-a100:4"]
+COMPARED = ["torus:4x4", "dgx1", "dgx-a100:2", "hub:8", "mesh:4x4", "dragonfly:2x2x1", "fat-tree:4", "routers:4x4", "torus:8x8"]
+COLLECTIVES = ["allreduce", "allgather", "alltoall", "broadcast"]
+LONGEST = 15  # seconds of a run of SMPI
+SIZES = [1 << 10, 1 << 16, 1 << 22, 1 << 30]  # of predictions
 
+# A call with data, of blocks of `count` numbers; it aborts where a result is wrong.
 PROGRAM = r"""
-#include <simgrid/s4u.hpp>
-
-#include <fstream>
-#include <iostream>
-#include <map>
-#include <vector>
-
-namespace sg4 = simgrid::s4u;
-
-struct Send { int src, dst, way; };
-
-// Arguments: platform, then the schedule: ranks; bytes of a message; steps; of each how many sends, and these as
-// source, destination, which host of each.
+#include <mpi.h>
+#include <stdlib.h>
 int main(int argc, char** argv) {
-  sg4::Engine engine(&argc, argv);
-  engine.load_platform(argv[1]);
-  std::ifstream in(argv[2]);
-  int ranks = 0, steps = 0;
-  double bytes = 0;
-  in >> ranks >> bytes >> steps;
-  std::vector<std::vector<Send>> sends(steps);
-  std::vector<std::vector<int>> open(ranks, std::vector<int>(steps, 0));
-  std::vector<std::vector<sg4::SemaphorePtr>> there(ranks, std::vector<sg4::SemaphorePtr>(steps));
-  for (int s = 0; s < steps; ++s) {
-    std::size_t count = 0;
-    in >> count;
-    sends[s].resize(count);
-    for (Send& send : sends[s]) {
-      in >> send.src >> send.dst >> send.way;
-      ++open[send.src][s];
-      ++open[send.dst][s];
-    }
-  }
-  const auto host = [&](int rank, int way) {
-    return engine.host_by_name(std::to_string(rank) + "." + std::to_string(way));
-  };
-  for (int n = 0; n < ranks; ++n)
-    for (int s = 0; s < steps; ++s) there[n][s] = sg4::Semaphore::create(0);
-  for (int n = 0; n < ranks; ++n)
-    sg4::Actor::create("rank", host(n, 0), [&, n] {
-      for (int s = 0; s < steps; ++s) {
-        for (const Send& send : sends[s])
-          if (send.src == n)
-            sg4::Actor::create("message", host(n, send.way), [&, s, send] {
-              sg4::Comm::sendto(host(send.src, send.way), host(send.dst, send.way),
-                                static_cast<std::uint64_t>(bytes));
-              there[send.src][s]->release();
-              there[send.dst][s]->release();
-            });
-        for (int left = open[n][s]; left > 0; --left) there[n][s]->acquire();
-      }
-    });
-  engine.run();
-  std::cout.precision(12);
-  std::cout << sg4::Engine::get_clock() * 1e6 << "\n";
+  MPI_Init(&argc, &argv);
+  int rank, ranks, wrong = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  const int count = atoi(argv[1]);
+#if defined(ALLREDUCE) || defined(BROADCAST)
+  const int n = count;
+#else
+  const int n = count * ranks;
+#endif
+  int* in = malloc(sizeof(int) * n);
+  int* out = malloc(sizeof(int) * n);
+  for (int i = 0; i < n; ++i) in[i] = 1000 * rank + i % 97, out[i] = -1;
+#if defined(ALLREDUCE)
+  MPI_Allreduce(in, out, count, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  for (int i = 0; i < count; ++i) wrong += out[i] != 500 * ranks * (ranks - 1) + ranks * (i % 97);
+#elif defined(ALLGATHER)
+  MPI_Allgather(in, count, MPI_INT, out, count, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < n; ++i) wrong += out[i] != 1000 * (i / count) + i % count % 97;
+#elif defined(ALLTOALL)
+  MPI_Alltoall(in, count, MPI_INT, out, count, MPI_INT, MPI_COMM_WORLD);
+  for (int i = 0; i < n; ++i) wrong += out[i] != 1000 * (i / count) + (rank * count + i % count) % 97;
+#else
+  if (rank == 0)
+    for (int i = 0; i < count; ++i) out[i] = i;
+  MPI_Bcast(out, count, MPI_INT, 0, MPI_COMM_WORLD);
+  for (int i = 0; i < count; ++i) wrong += out[i] != i;
+#endif
+  if (wrong) abort();
+  MPI_Finalize();
 }
 """
 
-# SimGrid's defaults hold corrections that were measured on old clusters; this is the plain model.
-PLAIN = ["network/model:CM02", "network/latency-factor:1", "network/bandwidth-factor:1", "network/weight-S:0",
-         "network/crosstraffic:0", "network/TCP-gamma:0", "surf/precision:1e-13", "contexts/stack-size:64",
-         "contexts/guard-size:0"]
+# As options of SMPI name them, and whether a message has a block for each rank.
+CALLS = {"allreduce": ("allreduce", False), "allgather": ("allgather", True), "alltoall": ("alltoall", True), "broadcast": ("bcast", False)}
 
 
-def run(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode not in (0, 3):
-        sys.exit(f"{' '.join(map(str, command))}\n{done.stderr.strip()[:2000]}")
-    return done.stdout
-
-
-def compiled(folder):
-    if not shutil.which("c++"):
+def run(*command, codes=(0, 3), timeout=None):
+    """With a timeout, which ends what the command has started, too; None where it ended it."""
+    process = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    try:
+        out, err = process.communicate(timeout=timeout)
+    except subprocess.TimeoutExpired:
         return None
-    (folder / "replay.cpp").write_text(PROGRAM)
-    done = subprocess.run(["c++", "-std=c++17", "-O2", folder / "replay.cpp", "-o", folder / "replay", "-lsimgrid"],
-                          capture_output=True, text=True)
-    return None if done.returncode else folder / "replay"
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    if codes and process.returncode not in codes:
+        sys.exit(f"{' '.join(map(str, command))}\n{err.strip()[:2000]}")
+    return subprocess.CompletedProcess(command, process.returncode, out, err)
 
 
-def routes_of(topology):
-    """By link: which of the parallel links between its ends it is."""
-    count = collections.Counter()
-    ways = []
-    for link in topology["links"]:
-        ways.append(count[link["src"], link["dst"]])
-        count[link["src"], link["dst"]] += 1
-    return ways
+def routers(spec, file):
+    """A torus of routers, a rank at each: the links of torus:, of the same rate and latency, between routers, and from a rank to its
+    router one that takes all of them and a tenth of their latency."""
+    rows, columns = (int(each) for each in spec.split(":")[1].split("x"))
+    ranks = rows * columns
+    links = []
+    for n in range(ranks):
+        router = ranks + n
+        links += [{"src": n, "dst": router, "bandwidth": 4, "alpha_us": 0.07}, {"src": router, "dst": n, "bandwidth": 4, "alpha_us": 0}]
+        r, c = divmod(n, columns)
+        for there in {(r + 1) % rows * columns + c, (r - 1) % rows * columns + c, r * columns + (c + 1) % columns, r * columns + (c - 1) % columns}:
+            links.append({"src": router, "dst": ranks + there, "bandwidth": 1, "alpha_us": 0.63})
+    file.write_text(json.dumps({"topology": spec, "ranks": ranks, "switches": ranks, "links": links}))
+    return file
 
 
-def platform(topology, file):
-    links = topology["links"]
-    ways = routes_of(topology)
-    hosts = max(ways) + 1
-    limits_of = collections.defaultdict(list)
-    by_ends = {(link["src"], link["dst"]): i for i, link in reversed(list(enumerate(links)))}
-    text = ["<?xml version='1.0'?>", '<!DOCTYPE platform SYSTEM "https://simgrid.org/simgrid.dtd">',
-            '<platform version="4.1">', '<zone id="machine" routing="Full">']
-    text += [f'<host id="{n}.{way}" speed="1Gf"/>' for n in range(topology["ranks"]) for way in range(hosts)]
+class Smpi:
+    """SMPI's own algorithms of a collective on a platform that Chorale has written."""
 
-    def rate(bandwidth, beta):
-        return f"{bandwidth / beta * 1e6 * SCALE:.0f}Bps"
+    def __init__(self, folder, point, collective, ranks):
+        self.folder, self.ranks = folder, ranks
+        self.name, self.by_rank = CALLS[collective]
+        self.program = folder / f"{collective}.x"
+        if not self.program.exists():
+            (folder / "call.c").write_text(PROGRAM)
+            run("smpicc", "-O1", f"-D{collective.upper()}", folder / "call.c", "-o", self.program)
+        options = re.findall(r"--cfg=\S+", (point / "replay.sh").read_text())
+        options.remove("--cfg=smpi/send-is-detached-thresh:0")  # its default is better for them
+        (folder / "ranks").write_text("\n".join((point / "hosts").read_text().split()[:ranks]) + "\n")
+        self.command = ["smpirun", "-np", ranks, "-platform", point / "platform.xml", "-hostfile", folder / "ranks", *options,
+                        "--log=root.thresh:critical", "--log=smpi_utils.thresh:info"]
+        self.choices = [f"smpi/{self.name}:{name}" for name in self.algorithms()] + [
+            f"smpi/coll-selector:{name}" for name in ("default", "ompi", "mpich", "mvapich2", "impi")]
 
-    for i, link in enumerate(links):
-        speed = rate(link["bandwidth"], link["beta_us_per_byte"])
-        text.append(f'<link id="l{i}" bandwidth="{speed}" latency="{link["alpha_us"]}us"/>')
-    for k, limit in enumerate(topology.get("limits", [])):
-        over = [by_ends[tuple(each)] if isinstance(each, list) else each for each in limit["links"]]
-        betas = {links[i]["beta_us_per_byte"] for i in over}
-        assert len(betas) == 1, "links of different rates in a limit have no one rate"
-        assert not limit.get("multicast") and not limit.get("reduce")
-        text.append(f'<link id="m{k}" bandwidth="{rate(limit["bandwidth"], betas.pop())}" latency="0us"/>')
-        for i in over:
-            limits_of[i].append(k)
-    for i, link in enumerate(links):
-        over = "".join(f'<link_ctn id="{name}"/>' for name in [f"l{i}"] + [f"m{k}" for k in limits_of[i]])
-        ends = f'src="{link["src"]}.{ways[i]}" dst="{link["dst"]}.{ways[i]}"'
-        text.append(f'<route {ends} symmetrical="NO">{over}</route>')
-    file.write_text("\n".join(text + ["</zone>", "</platform>"]))
+    def algorithms(self):
+        done = run("smpirun", *self.command[1:], f"--cfg=smpi/{self.name}:none", "-replay", self.folder / "ranks", codes=None)
+        names = re.search(r"Valid algorithms: ([^\n]*)\.", done.stdout + done.stderr)[1].split(", ")
+        return [name for name in names if name != "automatic"]  # that one runs all the others
 
-
-def replayed(replay, folder, result, point, block_bytes):
-    topology = result["topology"]
-    ways = routes_of(topology)
-    first = {(link["src"], link["dst"]): i for i, link in reversed(list(enumerate(topology["links"])))}
-    lines = [f'{topology["ranks"]} {block_bytes / point["chunks"] * SCALE:.0f} {len(point["schedule"])}']
-    for step in point["schedule"]:
-        lines.append(str(len(step["sends"])))
-        for send in step["sends"]:
-            link = send[3] if len(send) > 3 and isinstance(send[3], int) else first[send[1], send[2]]
-            lines.append(f"{send[1]} {send[2]} {ways[link]}")
-    (folder / "schedule").write_text("\n".join(lines))
-    return float(run(replay, folder / "platform.xml", folder / "schedule", *[f"--cfg={option}" for option in PLAIN],
-                     "--log=root.thres:critical"))
+    def us(self, choice, size):
+        """Microseconds of a call; infinite where it does not compete."""
+        count = max(1, size // (4 * self.ranks if self.by_rank else 4))
+        done = run(*self.command, f"--cfg={choice}", self.program, count, codes=None, timeout=LONGEST)
+        time = done and re.search(r"Simulated time: (\S+) seconds", done.stdout + done.stderr)
+        return float(time[1]) * 1e6 if time and done.returncode == 0 else math.inf
 
 
-def predicted(chorale, folder, result, number):
-    """What `show --bytes` states of a result that has this point alone."""
-    alone = dict(result, points=[result["points"][number]], openings=[], complete=False)
-    (folder / "alone.json").write_text(json.dumps(alone))
-    run(chorale, "show", folder / "alone.json", "--bytes", ",".join(map(str, SIZES)),
-        "--json", folder / "sizes.json")
-    return [row["us"] for row in json.loads((folder / "sizes.json").read_text())["rows"]]
+def simulated(chorale, folder, result, point, sizes):
+    run(chorale, "simulate", result, "--point", point, "--sizes", ",".join(map(str, sizes)), "--json", folder / "rows.json", "-q", codes=(0,))
+    return json.loads((folder / "rows.json").read_text())["rows"]
+
+
+def ours(options, folder, machine, collective):
+    """Simulated microseconds and the number of the point that `optimize` chooses, by size; and the result's file."""
+    run(options.chorale, "optimize", machine, collective, "--sizes", options.sizes, "--search-time", f"{options.seconds}s",
+        "-o", folder / "best", "--json", folder / "table.json", "-q")
+    chosen = {}
+    for row in json.loads((folder / "table.json").read_text())["rows"]:
+        chosen.setdefault(row["point"], []).append(row["message_bytes"])
+    times = {}
+    for point, sizes in chosen.items():
+        for row in simulated(options.chorale, folder, folder / "best/result.json", point, sizes):
+            times[row["message_bytes"]] = (row["simulated_us"], point)
+    return dict(sorted(times.items()))
+
+
+def compare(options, folder):
+    """A row per machine, collective and size; those in which SMPI is faster are listed again."""
+    print(f"{'machine':<16} {'collective':<10} {'message B':>10} {'ours us':>10} {'point':>5} {'best of SMPI us':>15}  ratio  which")
+    slower, rows = [], 0
+    for machine in options.machines or COMPARED:
+        spec = routers(machine, folder / "routers.json") if machine.startswith("routers:") else machine
+        for collective in options.collective or COLLECTIVES:
+            shutil.rmtree(folder / "best", ignore_errors=True)
+            times = ours(options, folder, spec, collective)
+            if not times:
+                print(f"{machine:<16} {collective:<10} SKIPPED: nothing was found in {options.seconds} s", flush=True)
+                continue
+            shutil.rmtree(folder / "out", ignore_errors=True)
+            run(options.chorale, "emit", folder / "best/result.json", "--target", "simgrid", "--point", next(iter(times.values()))[1], "-o", folder / "out")
+            ranks = json.loads((folder / "best/result.json").read_text())["topology"]["ranks"]
+            smpi = Smpi(folder, next((folder / "out").iterdir()), collective, ranks)
+            left_out = {}
+            for size, (us, point) in times.items():
+                theirs = {choice: smpi.us(choice, size) for choice in smpi.choices}
+                for choice in (choice for choice, time in theirs.items() if time == math.inf):
+                    left_out.setdefault(choice.split("/")[1], []).append(str(size))
+                choice, best = min(theirs.items(), key=lambda each: each[1])
+                line = f"{machine:<16} {collective:<10} {size:>10} {us:>10.4g} {point:>5} {best:>15.4g}  {best / us:>5.2f}  {choice.split('/')[1]}"
+                rows += 1
+                slower += [line] if best < 0.999 * us else []
+                print(line, flush=True)
+            print(f"{machine:<16} {collective:<10} {len(smpi.choices)} algorithms and selectors of SMPI; left out at some size: "
+                  + ("; ".join(f"{name} ({', '.join(sizes)})" for name, sizes in left_out.items()) or "none"), flush=True)
+    print(f"{rows} rows; in {len(slower)} of them the best of SMPI is faster" + (":" if slower else ""))
+    print("\n".join(slower))
+    return 0
+
+
+def predict(options, folder):
+    machines = [(machine, machine) for machine in options.machines]
+    if not machines:
+        dump = pathlib.Path(__file__).resolve().parents[2] / "shared/data/topology/H100-topology.xml"
+        if dump.exists():
+            run(options.chorale, "topology", "import", dump, "--nodes", 2, "-o", folder / "h100x2.json")
+            machines.append(("H100 x2, imported", folder / "h100x2.json"))
+        else:
+            print(f"SKIPPED: H100 x2, imported: {dump.name} is not here")
+        machines += [(machine, machine) for machine in PREDICTED]
+    print("predicted us / simulated us, and how far off the worst of a row is")
+    print(f"{'machine':<18} {'collective':<10} {'point':>12} " + "".join(f"{size:>26,} B" for size in SIZES) + "     off")
+    worst, compared = 0, 0
+    for words, machine in machines:
+        for collective in options.collective or COLLECTIVES[:3]:
+            run(options.chorale, "frontier", machine, collective, "--max-chunks", 8, "--time-limit", f"{options.seconds}s",
+                "--json", folder / "result.json", "-q")
+            result = json.loads((folder / "result.json").read_text())
+            for number, point in enumerate(result["points"]):
+                if not point["on_frontier"]:
+                    continue
+                rows = simulated(options.chorale, folder, folder / "result.json", number, SIZES)
+                off = max(abs(row["simulated_us"] / row["predicted_us"] - 1) for row in rows)
+                worst, compared = max(worst, off), compared + len(rows)
+                cells = "".join(f"{row['predicted_us']:>14.2f} {row['simulated_us']:>13.2f}" for row in rows)
+                print(f"{words:<18} {collective:<10} {point['steps']:>3}, {point['rounds']}/{point['chunks']:<6} {cells} {100 * off:>6.2f} %", flush=True)
+    print(f"{compared} times compared; the worst is off by {100 * worst:.3f} %")
+    return 1 if 100 * worst > options.most or compared == 0 else 0
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("mode", choices=["predict", "compare"])
     parser.add_argument("--chorale", default="build/release/bin/chorale")
-    parser.add_argument("--seconds", default=10, type=int, help="of each frontier (10)")
-    parser.add_argument("--max-chunks", default=8, type=int)
+    parser.add_argument("--seconds", default=5, type=int, help="of each search (5)")
+    parser.add_argument("--sizes", default="1K,16K,64K,256K,1M,16M,64M",
+                        help="of messages, to compare (1K,16K,64K,256K,1M,16M,64M); SMPI has all data of all ranks in memory")
     parser.add_argument("--most", default=1, type=float, help="percent that a prediction may be off (1)")
-    parser.add_argument("--collective", action="append", choices=COLLECTIVES, help="(all three)")
+    parser.add_argument("--collective", action="append", choices=COLLECTIVES)
     parser.add_argument("machines", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     root = pathlib.Path(__file__).resolve().parent.parent
-    commit = run("git", "-C", root, "rev-parse", "--short", "HEAD").strip()
-    print(f"{os.cpu_count()} hardware threads; commit {commit}; up to {options.max_chunks} chunks, "
-          f"{options.seconds} s a frontier")
+    commit = run("git", "-C", root, "rev-parse", "--short", "HEAD").stdout.strip()
+    print(f"{os.cpu_count()} hardware threads; commit {commit}; {options.seconds} s a search")
+    if not shutil.which("smpirun"):
+        print("SKIPPED: no SimGrid here, so nothing was compared; install libsimgrid-dev")
+        return 0
     with tempfile.TemporaryDirectory() as name:
-        folder = pathlib.Path(name)
-        replay = compiled(folder)
-        if replay is None:
-            print("SKIPPED: no SimGrid here, so nothing was compared; install libsimgrid-dev and a C++ compiler")
-            return 0
-        machines = [(machine, machine) for machine in options.machines]
-        if not machines:
-            dump = root.parent / "shared/data/topology/H100-topology.xml"
-            if dump.exists():
-                run(options.chorale, "topology", "import", dump, "--nodes", 2, "-o", folder / "h100x2.json")
-                machines.append(("H100 x2, imported", folder / "h100x2.json"))
-            else:
-                print(f"SKIPPED: H100 x2, imported: {dump.name} is not here")
-            machines += [(machine, machine) for machine in ("dgx2:2", "mi250:2", "dgx-a100:4")]
-        sizes = "".join(f"{size:>26,} B" for size in SIZES)
-        print("predicted us / replayed us, and how far off the worst of a row is")
-        print(f"{'machine':<18} {'collective':<10} {'point':>12} {sizes}     off")
-        worst, compared = 0, 0
-        for words, machine in machines:
-            for collective in options.collective or COLLECTIVES:
-                run(options.chorale, "frontier", machine, collective, "--max-chunks", options.max_chunks,
-                    "--time-limit", options.seconds, "--json", folder / "result.json", "-q")
-                result = json.loads((folder / "result.json").read_text())
-                platform(result["topology"], folder / "platform.xml")
-                if not any(point["on_frontier"] for point in result["points"]):
-                    print(f"{words:<18} {collective:<10}  SKIPPED: nothing was found in {options.seconds} s")
-                for number, point in enumerate(result["points"]):
-                    sends = sum(len(step["sends"]) for step in point["schedule"])
-                    name = f'{point["steps"]}, {point["rounds"]}/{point["chunks"]}'
-                    if not point["on_frontier"]:
-                        continue
-                    if sends > MOST_SENDS:
-                        print(f"{words:<18} {collective:<10} {name:>12}  SKIPPED: {sends} messages")
-                        continue
-                    ours = predicted(options.chorale, folder, result, number)
-                    theirs = [replayed(replay, folder, result, point, size) for size in SIZES]
-                    off = max(abs(a / b - 1) for a, b in zip(ours, theirs))
-                    worst, compared = max(worst, off), compared + len(SIZES)
-                    cells = "".join(f"{a:>14.2f} {b:>13.2f}" for a, b in zip(ours, theirs))
-                    print(f"{words:<18} {collective:<10} {name:>12} {cells} {100 * off:>6.2f} %", flush=True)
-        print(f"{compared} times compared; the worst is off by {100 * worst:.3f} %")
-        return 1 if 100 * worst > options.most or compared == 0 else 0
+        return {"predict": predict, "compare": compare}[options.mode](options, pathlib.Path(name))
 
 
 if __name__ == "__main__":

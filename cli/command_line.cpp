@@ -22,7 +22,7 @@ const std::vector<std::pair<Text, std::vector<Text>>> kGroups = {
     {"Find algorithms", {"optimize", "frontier", "synthesize", "compose", "classic", "bounds"}},
     {"See and verify", {"show", "check"}},
     {"Machines", {"topology", "calibrate"}},
-    {"Run and emit", {"run", "bench", "emit", "program"}},
+    {"Run and emit", {"run", "bench", "emit", "simulate", "program"}},
     {"Libraries for many sizes and groups", {"library"}},
     {"Place parallel axes", {"place", "hierarchy"}},
     {"Tensor programs", {"transform", "compile", "tune"}},
@@ -102,6 +102,7 @@ void silence(Command& command) {
   if (auto* const frontier = std::get_if<FrontierCommand>(&command))
     frontier->search.progress = ShowProgress::Never;
   if (auto* const optimize = std::get_if<OptimizeCommand>(&command)) optimize->progress = ShowProgress::Never;
+  if (auto* const simulate = std::get_if<SimulateCommand>(&command)) simulate->progress = ShowProgress::Never;
   if (auto* const compose = std::get_if<ComposeCommand>(&command)) compose->progress = ShowProgress::Never;
   if (auto* const compile = std::get_if<CompileCommand>(&command))
     compile->target.progress = ShowProgress::Never;

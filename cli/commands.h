@@ -31,6 +31,7 @@ Outcome perform(const BoundsCommand&, Supervisor&);
 Outcome perform(const HierarchyCommand&, Supervisor&);
 Outcome perform(const PlaceCommand&, Supervisor&);
 Outcome perform(const EmitCommand&, Supervisor&);
+Outcome perform(const SimulateCommand&, Supervisor&);
 Outcome perform(const ProgramCommand&, Supervisor&);
 Outcome perform(const BenchCommand&, Supervisor&);
 Outcome perform(const TransformCommand&, Supervisor&);

@@ -13,7 +13,7 @@ void destination(CLI::App* sub, OptimizeCommand& options) {
        "Write there the result, a page with the figure, and a program for all sizes, with a README");
   std::vector<std::pair<Text, Target>> targets;
   for (const TargetEntry& entry : known_targets())
-    if (entry.target != Target::Json && entry.target != Target::Dot)
+    if (entry.target != Target::Json && entry.target != Target::Dot && !entry.replayed)
       targets.emplace_back(entry.name, entry.target);
   choice<Target>(sub, "--target", options.target, targets, "What the program is for (mpi)");
 }

@@ -17,6 +17,7 @@
 #include "api/optimize.h"
 #include "api/report.h"
 #include "api/run.h"
+#include "api/simulate.h"
 #include "api/tuning.h"
 #include "cli/manual.h"
 #include "cli/progress.h"
@@ -194,6 +195,15 @@ struct EmitCommand {
   Limits limits = {};
 };
 
+struct SimulateCommand {
+  std::string file = {};
+  std::optional<int> point = {};  // none: those on the frontier
+  std::vector<std::int64_t> sizes = SimulateQuestion().message_bytes;
+  std::string json = {};
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
+};
+
 struct BenchCommand {
   std::string collective = {};
   // "mpi", "nccl", baselines, result files; none: MPI's or NCCL's own.
@@ -330,8 +340,8 @@ struct ManualCommand {
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
                  SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
-                 ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
-                 BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
+                 ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, SimulateCommand,
+                 ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
                  CompletionCommand, ManualCommand>;
 
 struct Invocation {

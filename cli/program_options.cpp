@@ -125,8 +125,32 @@ void emit_options(CLI::App& app, Command& parsed) {
     only_for(sub, {"--epilogue"}, target.has_value(), "targets that are programs");
     only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"},
              target == Target::MscclXml || target == Target::Mscclpp, "--target msccl-xml and mscclpp");
+    only_for(sub, {"--bytes"}, target && entry_of(*target).replayed, "targets that a simulator replays");
     parsed = *options;
   });
+}
+
+void simulate_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "simulate", "Times by SimGrid, a simulator of others, beside what is predicted",
+      "Writes what 'emit --target simgrid' writes into a temporary directory and replays it with "
+      "smpirun\n(Debian: libsimgrid-dev). Sizes are those of messages, as nccl-tests counts them.\n"
+      "exit codes: 0 simulated, 2 bad input, or no smpirun, 3 out of time or memory, 130 interrupted\n"
+      "example:\n  chorale simulate f.json --sizes 1K:64M:8");
+  auto options = std::make_shared<SimulateCommand>();
+  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
+  sub->add_option_function<Text>(
+         "--point",
+         [options](const Text& t) {
+           options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
+         },
+         "Only the point of this number (all of the frontier)")
+      ->option_text("N");
+  text(sub, "--json", options->json, "FILE", "Write the table there; - is standard output");
+  limits(sub, options->limits, " and print what was simulated");
+  progress(sub, options->progress);
+  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void judge_options(CLI::App& app, Command& parsed) {
@@ -210,6 +234,7 @@ void bench_options(CLI::App& app, Command& parsed) {
 void program_options(CLI::App& app, Command& parsed) {
   run_options(app, parsed);
   emit_options(app, parsed);
+  simulate_options(app, parsed);
   judge_options(app, parsed);
   bench_options(app, parsed);
 }

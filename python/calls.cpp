@@ -179,6 +179,18 @@ std::vector<RunRow> measured(const Result& result, int number, const std::vector
   return run(result.topology, point, {}, options);
 }
 
+std::vector<SimulatedRow> simulated(const Result& result, const std::vector<std::int64_t>& bytes,
+                                    const std::optional<std::vector<int>>& points) {
+  std::atomic<bool> stop = false;
+  SimulateQuestion asked{.message_bytes = bytes, .stop = &stop};
+  for (int i = 0; i < std::ssize(result.points); ++i)
+    if (!points && result.points[i].on_frontier) asked.points.push_back(i);
+  if (points) asked.points = *points;
+  const auto done = watched([&] { return simulate(result, asked); }, stop, [] {});
+  raise_again(done, py::cast(done.value.rows));
+  return done.value.rows;
+}
+
 py::object compiled(const Result& result, int number, const std::string& target, const py::kwargs& asked) {
   const CompileOptions options = compile_options(asked);
   std::string known;
@@ -192,7 +204,10 @@ py::object compiled(const Result& result, int number, const std::string& target,
       text = compile(result.topology, point, entry.target, options);
     }
     py::dict files;
-    for (const NamedText& file : text.files) files[py::str(file.path)] = file.text;
+    for (const NamedText& file : text.files) {
+      const bool binary = file.path.ends_with(".et");  // protobuf
+      files[py::str(file.path)] = binary ? py::object(py::bytes(file.text)) : py::object(py::str(file.text));
+    }
     return py::make_tuple(text.path, files);
   }
   throw InputError("target", "'" + target + "' is not known", "use one of " + known);
@@ -313,6 +328,7 @@ void bind_calls(py::module_& module) {
   module.def("run", &ran);
   module.def("measure", &measured);
   module.def("compile", &compiled);
+  module.def("simulate", &simulated, "result"_a, "message_bytes"_a, "points"_a);
 }
 
 }  // namespace chorale

@@ -342,6 +342,8 @@ void bind_results(py::module_& module) {
       });
   py::class_<SizeRow> size(module, "SizeRow", "What is fastest for a block of that size.");
   bind_fields(size);
+  py::class_<SimulatedRow> simulated(module, "SimulatedRow", "A time by SimGrid beside what is predicted.");
+  bind_fields(simulated);
   py::class_<Bounds>(module, "Bounds", "What no schedule can beat.")
       .def_readonly("steps", &Bounds::steps)
       .def_readonly("fewest_steps", &Bounds::fewest_steps)

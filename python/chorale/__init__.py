@@ -24,18 +24,18 @@ except ImportError as error:  # a checkout without the extension still has chora
                              "folder, or build it with pybind11-dev and take build/release/python")
 else:
     from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result,
-                                  RunRow, SearchLimits, Send, SharedLimit, SizeRow, Space, Step, Topology)
+                                  RunRow, SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, Space, Step, Topology)
     from chorale import graphs, library, shown
     from chorale.calls import (Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
-                               discover, frontier, hierarchy, import_topology, verify_program, machine, machines, measure, optimize, place, read_result, run, synthesize,
-                               targets)
+                               discover, frontier, hierarchy, import_topology, verify_program, machine, machines, measure, optimize, place, read_result, run, simulate,
+                               synthesize, targets)
     from chorale.errors import Hang, InputError, Interrupted
 
     Topology.from_networkx = staticmethod(graphs.from_networkx)
     Topology.to_networkx = graphs.to_networkx
     __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
                "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
-               "SizeRow", "Space", "Step",
+               "SimulatedRow", "SizeRow", "Space", "Step",
                "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
                "discover", "frontier", "hierarchy", "import_topology", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "read_result", "run",
-               "synthesize", "targets"]
+               "simulate", "synthesize", "targets"]

@@ -95,10 +95,11 @@ class Synthesis(NamedTuple):
 
 
 class Compiled(NamedTuple):
-    """Files by relative path, and the path of the one, or of the folder with all of them."""
+    """Files by relative path, and the path of the one, or of the folder with all of them. Texts; bytes of
+    formats that are none."""
 
     path: str
-    files: Dict[str, str]
+    files: Dict[str, Union[str, bytes]]
 
     def write(self, directory: File) -> List[pathlib.Path]:
         """Writes them below the directory; their paths."""
@@ -106,7 +107,10 @@ class Compiled(NamedTuple):
         for name, text in self.files.items():
             path = pathlib.Path(directory) / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+            if isinstance(text, bytes):
+                path.write_bytes(text)
+            else:
+                path.write_text(text)
             written.append(path)
         return written
 
@@ -274,6 +278,13 @@ def measure(result: Result, bytes: Iterable[int], *, point: int = 0, type: str =
 def compile(result: Result, target: str, *, point: int = 0, **options: Unpack[CompileOptions]) -> Compiled:
     """A point as a program of a target (targets() lists them); nothing is written before Compiled.write()."""
     return Compiled(*_chorale.compile(result, point, target, **options))
+
+
+def simulate(result: Result, message_bytes: Iterable[int] = (1 << 10, 1 << 20, 1 << 30), *,
+             points: Optional[Iterable[int]] = None) -> List[_chorale.SimulatedRow]:
+    """Times of points (those on the frontier) by SimGrid, a simulator of others, beside what is predicted: a row for each
+    point and message size. Needs its smpirun (Debian: libsimgrid-dev)."""
+    return _chorale.simulate(result, list(message_bytes), None if points is None else list(points))
 
 
 def targets() -> Dict[str, str]:

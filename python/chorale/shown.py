@@ -85,7 +85,7 @@ def files(self: Ranking) -> calls.Compiled:
 
 for _method in (_repr_html_, best, by_size, to_dataframe, plot):
     setattr(Result, _method.__name__, _method)
-for _name in ("run", "measure", "compile", "check"):
+for _name in ("run", "measure", "compile", "simulate", "check"):
     setattr(Result, _name, getattr(calls, _name))
 setattr(Ranking, "_repr_html_", _repr_html_)
 setattr(Ranking, "best", property(best_placements))

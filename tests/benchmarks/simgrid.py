@@ -1,8 +1,9 @@
-"""benchmarks/simgrid.py on a small machine with parallel links, limits and links of different rates:
-predictions agree with SimGrid, and a prediction that is off is found. Without SimGrid nothing is tested,
-which is reported."""
+"""benchmarks/simgrid.py on a small machine with parallel links, limits and links of different rates: predictions agree with SimGrid,
+and one that is off is found; algorithms of SMPI compete where they do their job, and one that is faster is listed. Without SimGrid
+nothing is tested, which is reported."""
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -28,32 +29,44 @@ machine = {"topology": "two of three", "ranks": 6, "links": links,
 (work / "machine.json").write_text(json.dumps(machine))
 
 
-def compared(*arguments):
-    done = subprocess.run([sys.executable, script, "--chorale", arguments[0], "--seconds", "3", "--max-chunks", "3", *arguments[1:],
-                           work / "machine.json"], capture_output=True, text=True)
+def benchmark(program, mode, *arguments):
+    done = subprocess.run([sys.executable, script, mode, "--chorale", program, "--seconds", "2", *arguments, work / "machine.json"],
+                          capture_output=True, text=True)
     if "no SimGrid" in done.stdout:
         print(done.stdout.strip())
         sys.exit(77)
     return done
 
 
-right = compared(chorale)
-assert right.returncode == 0 and "times compared; the worst is off by 0.0" in right.stdout, right.stdout + right.stderr
-
-# A chorale that tells times 2 % longer.
-wrong = work / "wrong.py"
-wrong.write_text(f"""#!{sys.executable}
+def stand_in(change):
+    """A chorale whose simulations are changed before they are read."""
+    wrong = work / "wrong.py"
+    wrong.write_text(f"""#!{sys.executable}
 import json, subprocess, sys
 code = subprocess.run([{str(chorale)!r}, *sys.argv[1:]]).returncode
-if sys.argv[1] == "show":
+if sys.argv[1] == "simulate":
     file = sys.argv[sys.argv.index("--json") + 1]
     table = json.load(open(file))
     for row in table["rows"]:
-        row["us"] *= 1.02
+        {change}
     json.dump(table, open(file, "w"))
 sys.exit(code)
 """)
-wrong.chmod(0o755)
-off = compared(wrong)
+    wrong.chmod(0o755)
+    return wrong
+
+
+right = benchmark(chorale, "predict", "--collective", "allreduce")
+assert right.returncode == 0 and re.search(r"[1-9]\d* times compared; the worst is off by 0\.0", right.stdout), right.stdout + right.stderr
+off = benchmark(stand_in('row["predicted_us"] /= 1.02'), "predict", "--collective", "allreduce")
 assert off.returncode == 1 and "the worst is off by 2.0" in off.stdout, off.stdout + off.stderr
-print("predictions are SimGrid's")
+
+ours = benchmark(chorale, "compare", "--sizes", "1M", "--collective", "allreduce")
+row = re.search(r"allreduce +1048576 +(\S+) +\d+ +(\S+) +(\S+)  (\S+)", ours.stdout)
+assert ours.returncode == 0 and row and abs(float(row[2]) / float(row[1]) / float(row[3]) - 1) < 0.01, ours.stdout + ours.stderr
+assert float(row[3]) >= 1 and "1 rows; in 0 of them" in ours.stdout, ours.stdout
+known, left_out = re.search(r"(\d+) algorithms and selectors of SMPI; left out at some size: (.*)", ours.stdout).groups()
+assert 20 <= int(known) and left_out.count(";") < 8, ours.stdout
+slow = benchmark(stand_in('row["simulated_us"] *= 1000'), "compare", "--sizes", "1M", "--collective", "allreduce")
+assert "1 rows; in 1 of them the best of SMPI is faster:" in slow.stdout, slow.stdout + slow.stderr
+print("predictions are SimGrid's, and what is faster is listed")

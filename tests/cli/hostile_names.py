@@ -95,11 +95,11 @@ for result in ["f.json", "k_f.json"]:
     run("check", result, code=0)
     run("show", result, "--html", "f.html", code=0, shows=SHOWN)
     run("run", result, "--bytes", "64", "--iterations", "1", code=0, shows=SHOWN)
-    for target in ["msccl-xml", "mscclpp", "json", "dot", "mpi", "nccl", "cuda", "html"]:
+    for target in ["msccl-xml", "mscclpp", "json", "dot", "mpi", "nccl", "cuda", "simgrid", "goal", "chakra", "html"]:
         (work / target).mkdir(exist_ok=True)
         run("emit", result, "--target", target, "-o", target)
-for path in [work / "f.html", *(p for t in ["msccl-xml", "mscclpp", "json", "dot", "mpi", "nccl", "cuda", "html"] for p in (work / t).rglob("*"))]:
-    if path.is_file() and steers(path.read_bytes().replace(b"\t", b"")):  # Makefiles have tabs
+for path in [work / "f.html", *(p for t in ["msccl-xml", "mscclpp", "json", "dot", "mpi", "nccl", "cuda", "simgrid", "goal", "chakra", "html"] for p in (work / t).rglob("*"))]:
+    if path.is_file() and path.suffix != ".et" and steers(path.read_bytes().replace(b"\t", b"")):  # Makefiles have tabs, protobuf is no text
         faults.append(f"{path.name}: {steers(path.read_bytes())}")
 page = re.search(r'<script type="application/json" id="data">(.*?)</script>', (work / "f.html").read_text(), re.S)[1]
 if any(STEERING.search(text) for text in re.findall(r'"[^"]*"', json.dumps(json.loads(page), ensure_ascii=False))):

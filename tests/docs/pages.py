@@ -74,6 +74,7 @@ def run(where, line, directory):
     """What the command prints on standard output."""
     global ran
     missing = [tool for tool in re.findall(r"(?:^|\| |&& |do )(mpirun|make|neato|drat-trim)\b", line) if not shutil.which(tool)]
+    missing += ["smpirun"] if "chorale simulate" in line and not shutil.which("smpirun") else []
     if missing:
         skipped.append(f"{where}: {line}: there is no {missing[0]} here")
         return None

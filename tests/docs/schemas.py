@@ -10,6 +10,7 @@ import json
 import pathlib
 import random
 import re
+import shutil
 import sys
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
@@ -22,7 +23,7 @@ except ImportError:
 
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
-assert len(schemas) == 16, sorted(schemas)
+assert len(schemas) == 17, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
 
 
@@ -61,7 +62,7 @@ def run(*arguments, code=0):
 
 
 # Which kind a document is, by a member that only that kind has.
-BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
+BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_simulate", "simulation"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
              ("faults", "check"),
              ("machines", "library-spec"), ("job_template", "job-template"), ("job", "job"), ("hierarchy", "hierarchy"), ("epilogue", "epilogue"),
              ("topology", "machine"), ("collective", "collective")]
@@ -111,6 +112,8 @@ WRITTEN = [
     ("tuning", ["tune", source / "examples/adam.chorale", "--machine", "ring:4", "--candidates", "4", "--json", "u.json"]),
     ("program", ["emit", "a.json", "--point", "0", "--target", "json", "-o", "programs"]),
 ]
+if shutil.which("smpirun"):
+    WRITTEN.append(("simulation", ["simulate", "a.json", "--sizes", "1K,1M", "--json", "x.json"]))
 known_names = run("hierarchy", "list").stdout
 for number, (kind, arguments) in enumerate(WRITTEN):
     arguments = [str(each) for each in arguments]
@@ -134,7 +137,7 @@ READ_BY = {
     "result": lambda file: ["show", file],
     "collective": lambda file: ["bounds", "ring:4", file],
     "program": lambda file: ["program", file],
-    "epilogue": None, "library-spec": None, "check": None, "ranking": lambda file: ["check", file], "sizes": None,
+    "epilogue": None, "library-spec": None, "check": None, "ranking": lambda file: ["check", file], "sizes": None, "simulation": None,
     "import": None, "bench": None, "calibration": None, "tuning": None,
     "job": lambda file: ["place", "a100:4", "--job", file],
     "job-template": lambda file: ["place", "a100:4", "--job", file, "--devices", "all"],

@@ -311,7 +311,7 @@ def interrupt(session, case, rng):
             session.fault("frontier: empty answer after a signal")
 
 
-TARGETS = ["cuda", "nccl", "mpi", "msccl-xml", "mscclpp", "json", "dot", "html"]
+TARGETS = ["cuda", "nccl", "mpi", "msccl-xml", "mscclpp", "json", "dot", "simgrid", "goal", "chakra", "html"]
 # What a target cannot express.
 CANNOT = "|".join(["cannot express", "can hold", "needs", "at most", "has no schedules", "no rank", "nothing", "does not", "cannot", "has no such collective", "do not know"])
 

@@ -15,6 +15,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -162,8 +163,8 @@ class SameAnswers(unittest.TestCase):
             folder.mkdir()
             says("emit", "f.json", "--target", target, "-o", folder / "x", "--point", 0)
             made = result.compile(target, name="x")
-            theirs = {path.relative_to(folder).as_posix(): path.read_text() for path in folder.rglob("*") if path.is_file()}
-            self.assertEqual(sorted(made.files.values()), sorted(theirs.values()), target)
+            theirs = sorted(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+            self.assertEqual(sorted(text if isinstance(text, bytes) else text.encode() for text in made.files.values()), theirs, target)
         written = result.compile("mpi").write(WORK / "written")
         self.assertEqual([path.name for path in written], ["ring_4_allreduce.cpp"])
 
@@ -210,6 +211,25 @@ class SameAnswers(unittest.TestCase):
             self.assertIn("nvidia-smi", str(error))
         else:
             self.assertEqual(ours.json, json.loads(says("topology", "discover", "--json", "-")))
+
+    def test_simulates(self):
+        ring = chorale.classic("ring_allreduce", "ring:4")
+        if shutil.which("smpirun"):
+            row, = ring.simulate([1 << 20])
+            # 6 steps of 0.7 us, and 1.5 vectors over 25 GB/s.
+            self.assertEqual((row.point, row.message_bytes, row.algorithm), (0, 1 << 20, "ring_allreduce"))
+            self.assertAlmostEqual(row.predicted_us, 6 * 0.7 + 1.5 * (1 << 20) * 4e-5, places=6)
+            self.assertAlmostEqual(row.simulated_us / row.predicted_us, 1, places=4)
+            self.assertEqual(ring.simulate([1024], points=[]), [])
+            with self.assertRaises(chorale.InputError):
+                ring.simulate([1024], points=[1])
+        else:
+            with self.assertRaisesRegex(chorale.InputError, "libsimgrid-dev"):
+                ring.simulate([1 << 20])
+        traces = ring.compile("chakra", message_bytes=4096)
+        self.assertEqual({type(text) for name, text in traces.files.items() if name.endswith(".et")}, {bytes})
+        self.assertEqual(sorted(path.read_bytes() for path in traces.write(WORK / "traces") if path.suffix == ".et"),
+                         sorted(text for name, text in traces.files.items() if name.endswith(".et")))
 
     def test_judges_programs(self):
         ring = chorale.classic("ring_allreduce", "ring:4")

@@ -2,7 +2,7 @@
 foreach(name bad_input completion compose damaged_files forged_libraries groups library limits main_job pages proofs)
   python_test(cli.${name} $<TARGET_FILE:chorale>)
 endforeach()
-foreach(name bench calibrate hang hostile_names)
+foreach(name bench calibrate hang hostile_names simulate simulators)
   python_test(cli.${name} LEAKS $<TARGET_FILE:chorale>)
 endforeach()
 python_test(cli.import $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/../shared)

@@ -1,0 +1,143 @@
+#include "api/simulate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "api/compile.h"
+#include "api/work_folder.h"
+#include "codegen/simulators/simgrid.h"
+#include "cost/busbw.h"
+#include "cost/program_time.h"
+#include "ir/error.h"
+#include "ir/files.h"
+#include "ir/json_fields.h"
+#include "ir/json_writer.h"
+#include "semantics/verified.h"
+
+namespace chorale {
+namespace {
+
+constexpr const char* kRemedy = "install SimGrid (on Debian: apt-get install libsimgrid-dev)";
+
+// Throws InputError where TMPDIR names no folder.
+std::string temporary_folder() {
+  std::error_code error;
+  const std::filesystem::path path = std::filesystem::temp_directory_path(error);
+  if (error)
+    throw InputError("simulate", "there is no folder for temporary files",
+                     "set TMPDIR to one that can be written to");
+  return path.string();
+}
+
+Topology without_abilities(Topology topology) {
+  for (SharedLimit& limit : topology.limits) limit.abilities = {};
+  return topology;
+}
+
+// Microseconds; none where it was stopped.
+std::optional<double> replayed_us(const WorkFolder& folder, const std::atomic<bool>* stop) {
+  const bool good = folder.run("sh replay.sh", stop);
+  if (stop != nullptr && *stop) return std::nullopt;
+  const std::string printed = folder.text("err") + folder.text("out"), before = "Simulated time: ";
+  const std::size_t at = printed.find(before);
+  if (!good || at == printed.npos) throw InputError("smpirun", "fails: " + folder.complaint(), kRemedy);
+  return std::strtod(printed.c_str() + at + before.size(), nullptr) * 1e6;
+}
+
+void write(const WorkFolder& folder, std::vector<NamedText> files) {
+  for (NamedText& file : files) file.path = folder.path() + "/" + file.path;
+  write_files(files);
+}
+
+class PointReplay {
+ public:
+  // `plain`: the machine without what its switches can do.
+  PointReplay(const Topology& topology, const Topology& plain, const Point& point, const std::string& where)
+      : plain_(plain),
+        point_(point),
+        schedule_(accepted(topology, point.collective, point.schedule)),
+        folder_("simulate", where) {}
+
+  std::optional<SimulatedRow> row(int number, std::int64_t bytes, const std::atomic<bool>* stop) {
+    const Collective& does = point_.collective;
+    const std::int64_t block = block_of_size(does.kind, does.ranks, bytes);
+    write(folder_,
+          written_ ? to_simgrid_traces(schedule_, block) : to_simgrid(schedule_, block, plain_.name));
+    written_ = true;
+    const std::optional<double> us = replayed_us(folder_, stop);
+    if (!us) return std::nullopt;
+    return SimulatedRow{
+        .point = number,
+        .algorithm = point_.construction,
+        .message_bytes = bytes,
+        .predicted_us =
+            schedule_time(point_.schedule, plain_, point_.cost.chunks, static_cast<double>(block)).us,
+        .simulated_us = *us,
+        .busbw_gbs =
+            *us > 0 ? static_cast<double>(bytes) / *us / 1e3 * busbw_factor(does.kind, does.ranks) : 0};
+  }
+
+ private:
+  const Topology& plain_;
+  const Point& point_;
+  const Verified<Schedule> schedule_;
+  const WorkFolder folder_;
+  bool written_ = false;
+};
+
+void require_question(const Result& result, const SimulateQuestion& asked) {
+  for (const int i : asked.points)
+    if (i < 0 || i >= std::ssize(result.points))
+      throw InputError("point", fmt::format("there is none of number {}", i),
+                       fmt::format("the result has {}", result.points.size()));
+  const OptionWords& size = row_of(compile_rows(), "message_bytes").words;
+  for (const std::int64_t bytes : asked.message_bytes) require_in_range(size, bytes, "message size");
+  if (const auto fault = without_simgrid(result.topology)) throw InputError(result.topology.name, *fault);
+  if (!has_program("smpirun")) throw InputError("simulate", "there is no smpirun here", kRemedy);
+}
+
+}  // namespace
+
+Simulated simulate(const Result& result, const SimulateQuestion& asked) {
+  require_question(result, asked);
+  const Topology plain = without_abilities(result.topology);
+  const std::string where = asked.folder.empty() ? temporary_folder() : asked.folder;
+  Simulated answer;
+  for (const int i : asked.points) {
+    const Point& point = result.points[i];
+    if (const std::string note = unused_switches(result.topology, point, "simgrid"); !note.empty())
+      answer.notes.push_back(fmt::format("point {}: {}", i, note));
+    PointReplay replay(result.topology, plain, point, where);
+    for (const std::int64_t bytes : asked.message_bytes) {
+      const std::optional<SimulatedRow> row = replay.row(i, bytes, asked.stop);
+      if (!row) return answer;
+      answer.rows.push_back(*row);
+      if (asked.simulated) asked.simulated(*row);
+    }
+  }
+  return answer;
+}
+
+double most_off_percent(const Simulated& answer) {
+  double most = 0;
+  for (const SimulatedRow& row : answer.rows)
+    if (row.predicted_us > 0) most = std::max(most, 100 * std::abs(row.simulated_us / row.predicted_us - 1));
+  return most;
+}
+
+std::string to_json(const Result& result, const Simulated& answer) {
+  std::vector<std::string> rows;
+  for (const SimulatedRow& row : answer.rows) rows.push_back(write_fields(row));
+  return fmt::format(
+      "{{\n\"chorale_simulate\": 1,\n\"simulator\": \"SimGrid\",\n\"topology\": {},\n\"collective\": "
+      "{},\n\"rows\": {}\n}}\n",
+      quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
+}
+
+}  // namespace chorale

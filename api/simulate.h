@@ -1,0 +1,63 @@
+// Times by a simulator that is not ours: points of a result are replayed in SimGrid
+// (codegen/simulators/simgrid.h) and set beside what is predicted.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/fields.h"
+#include "ir/frontier.h"
+
+namespace chorale {
+
+struct SimulatedRow {
+  int point = 0;
+  std::string algorithm = {};      // its construction
+  std::int64_t message_bytes = 0;  // as nccl-tests counts them (cost/busbw.h)
+  // By the simulation of cost/program_time.h. Where all links are alike other commands state steps * alpha +
+  // rounds * beta, which this is at most where ranks go on as soon as their own messages are there.
+  double predicted_us = 0;
+  double simulated_us = 0;  // by SimGrid, six digits
+  double busbw_gbs = 0;     // by the simulated time; GB/s = 1e9 bytes per second
+};
+template <>
+struct Fields<SimulatedRow> {
+  static constexpr std::tuple all = {
+      Field<SimulatedRow, &SimulatedRow::point>{{.name = "point"}},
+      Field<SimulatedRow, &SimulatedRow::algorithm>{{.name = "algorithm"}},
+      Field<SimulatedRow, &SimulatedRow::message_bytes>{{.name = "message_bytes"}},
+      Field<SimulatedRow, &SimulatedRow::predicted_us>{{.name = "predicted_us"}},
+      Field<SimulatedRow, &SimulatedRow::simulated_us>{{.name = "simulated_us"}},
+      Field<SimulatedRow, &SimulatedRow::busbw_gbs>{{.name = "busbw_gbs"}}};
+};
+
+struct SimulateQuestion {
+  std::vector<int> points = {};  // numbers of points of the result
+  std::vector<std::int64_t> message_bytes = {1 << 10, 32 << 10, 1 << 20, 32 << 20, 1 << 30};
+  std::string folder = {};                  // where temporary files may be made; "": in the system's
+  const std::atomic<bool>* stop = nullptr;  // ends it with the rows so far
+  std::function<void(const SimulatedRow&)> simulated = {};  // called with each row
+};
+
+struct Simulated {
+  std::vector<SimulatedRow> rows = {};  // by point, then by size
+  // Points that count on switches which multicast or reduce: simulated and predicted are their messages one by
+  // one.
+  std::vector<std::string> notes = {};
+};
+
+// Throws InputError where smpirun is missing or fails, for points without a number, sizes out of range, and
+// for machines that SimGrid cannot express.
+Simulated simulate(const Result&, const SimulateQuestion&);
+
+// {"chorale_simulate": 1, "simulator", "topology", "collective", "rows": [fields of SimulatedRow]};
+// docs/formats.md.
+std::string to_json(const Result&, const Simulated&);
+
+// The largest difference of two times, in per cent of the predicted one; rows without messages do not count.
+double most_off_percent(const Simulated&);
+
+}  // namespace chorale

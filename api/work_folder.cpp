@@ -1,0 +1,95 @@
+#include "api/work_folder.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <sstream>
+#include <thread>
+
+#include "ir/error.h"
+#include "ir/files.h"
+
+namespace chorale {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::chrono::milliseconds kLongestPoll{20};
+
+// A shell with the command, in a process group of its own; -1: there is none.
+pid_t started(const std::string& command) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  std::string shell = "sh", option = "-c", text = command;
+  char* const arguments[] = {shell.data(), option.data(), text.data(), nullptr};
+  pid_t process = -1;
+  if (posix_spawn(&process, "/bin/sh", nullptr, &attributes, arguments, environ) != 0) process = -1;
+  posix_spawnattr_destroy(&attributes);
+  return process;
+}
+
+}  // namespace
+
+WorkFolder::WorkFolder(const std::string& what, const std::string& where) {
+  std::string name = where + "/chorale_XXXXXX";
+  if (mkdtemp(name.data()) == nullptr)
+    throw InputError(what, "no folder can be made in " + where, "set TMPDIR to one that can be written to");
+  path_ = name;
+}
+
+WorkFolder::~WorkFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+bool WorkFolder::run(const std::string& command, const std::atomic<bool>* stop) const {
+  const pid_t process = started(fmt::format("cd '{}' && {{ {}; }} >out 2>err </dev/null", path_, command));
+  if (process < 0) return false;
+  bool ended = false;
+  int status = 0;
+  for (std::chrono::milliseconds pause{1};; pause = std::min(2 * pause, kLongestPoll)) {
+    const pid_t done = waitpid(process, &status, WNOHANG);
+    if (done == process) break;
+    if (done < 0 && errno != EINTR) return false;
+    if (!ended && stop != nullptr && *stop) ended = kill(-process, SIGKILL) == 0;
+    std::this_thread::sleep_for(pause);
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+std::string WorkFolder::text(const std::string& name) const {
+  std::error_code error;
+  return fs::exists(path_ + "/" + name, error) ? read_file(path_ + "/" + name) : "";
+}
+
+std::string WorkFolder::complaint() const {
+  std::istringstream lines(text("err") + text("out"));
+  std::string told;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(' ') == std::string::npos) continue;
+    told = line;
+    if (line.find("error") != std::string::npos) break;
+  }
+  for (char& c : told)
+    if (c < ' ' || c > '~') c = ' ';
+  return told.substr(0, 200);
+}
+
+bool has_program(const std::string& name) {
+  return std::system(fmt::format("command -v {} >/dev/null 2>&1", name).c_str()) == 0;
+}
+
+}  // namespace chorale

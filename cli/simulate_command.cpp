@@ -1,0 +1,72 @@
+#include <fmt/format.h>
+
+#include "api/inputs.h"
+#include "api/simulate.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/report.h"
+#include "cli/supervisor.h"
+#include "ir/error.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+// By point and size, as in its columns.
+std::string times_table(const Simulated& answer) {
+  std::vector<std::vector<std::string>> rows = {
+      {"#", "algorithm", "message", "predicted us", "simulated us", "ratio", "busbw GB/s"}};
+  for (const SimulatedRow& row : answer.rows)
+    rows.push_back({std::to_string(row.point), row.algorithm.empty() ? "-" : row.algorithm,
+                    format_bytes(static_cast<double>(row.message_bytes)),
+                    fmt::format("{:.6g}", row.predicted_us), fmt::format("{:.6g}", row.simulated_us),
+                    row.predicted_us > 0 ? fmt::format("{:.4f}", row.simulated_us / row.predicted_us) : "-",
+                    fmt::format("{:.4g}", row.busbw_gbs)});
+  return table(rows, "rLrrrrr");
+}
+
+Outcome reported(const SimulateCommand& command, const Result& result, const Simulated& answer,
+                 Stopped stopped) {
+  Outcome outcome{.text = heading(result) + times_table(answer) +
+                          fmt::format("{}; the largest difference is {:.3g} %\n",
+                                      counted(std::ssize(answer.rows), "time"), most_off_percent(answer)),
+                  .notes = answer.notes};
+  if (stopped != Stopped::No) {
+    outcome.exit_code = exit_code_of(stopped);
+    outcome.text += "not all was simulated (" + name_of(stopped) + ")\n";
+  }
+  if (!command.json.empty()) deliver(command.json, to_json(result, answer), outcome);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
+  require_writable_file("--json", command.json);
+  supervisor.want_progress(command.progress);
+  const Result result = read_sound_result(command.file);
+  SimulateQuestion asked{.points = chosen_points(command.file, result, command.point, false),
+                         .message_bytes = command.sizes,
+                         .stop = supervisor.stop()};
+  if (asked.points.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
+  const std::size_t all = asked.points.size() * asked.message_bytes.size();
+  std::size_t done = 0;
+  Simulated rows;  // until now
+  const auto publish = [&] {
+    supervisor.publish(
+        [&command, &result, rows](Stopped stopped) { return reported(command, result, rows, stopped); });
+  };
+  publish();
+  asked.simulated = [&](const SimulatedRow& row) {
+    rows.rows.push_back(row);
+    publish();
+    supervisor.progress().show(fmt::format("{} of {}: point {}, {}", ++done, all, row.point,
+                                           format_bytes(static_cast<double>(row.message_bytes))));
+  };
+  const Simulated answer = simulate(result, asked);
+  supervisor.take_floor();
+  return reported(command, result, answer, supervisor.stopped());
+}
+
+}  // namespace chorale

@@ -1,0 +1,88 @@
+#include "codegen/simulators/messages.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace chorale {
+namespace {
+
+constexpr double kMostBytes = 1e9;
+
+using ChunksByLink = std::map<LinkId, int>;
+
+std::vector<ChunksByLink> chunks_by_link(const Schedule& schedule) {
+  std::vector<ChunksByLink> chunks;
+  for (const Step& step : schedule.steps) {
+    ChunksByLink& of_step = chunks.emplace_back();
+    for (const Send& send : step.sends) ++of_step[send.link];
+  }
+  return chunks;
+}
+
+std::vector<bool> limited_links(const Topology& topology) {
+  std::vector<bool> limited(topology.links.size(), false);
+  for (const SharedLimit& limit : topology.limits)
+    for (const LinkId l : limit.links) limited[l] = true;
+  return limited;
+}
+
+// The most chunks of a message of which all that goes over limited links is a multiple; shares are kept.
+int common_chunks(const std::vector<ChunksByLink>& chunks, const std::vector<bool>& limited) {
+  int common = 0;
+  for (const ChunksByLink& step : chunks)
+    for (const auto& [l, count] : step)
+      if (limited[l]) common = std::gcd(common, count);
+  return common;
+}
+
+// In how many each message is split, so that none is longer than a count of bytes in MPI.
+int splits_of(const std::vector<ChunksByLink>& chunks, const std::vector<bool>& limited, int common,
+              double chunk_bytes) {
+  int most = 0;
+  for (const ChunksByLink& step : chunks)
+    for (const auto& [l, count] : step) most = std::max(most, limited[l] ? common : count);
+  return std::max(1, static_cast<int>(std::ceil(most * chunk_bytes / kMostBytes)));
+}
+
+RankStep& step_of(std::vector<RankStep>& steps, int step) {
+  if (steps.empty() || steps.back().step != step) steps.push_back({.step = step});
+  return steps.back();
+}
+
+// Bytes of the first chunks of a message are rounded together, so that a sum of messages is not off by more
+// than its ends.
+Messages made(const Verified<Schedule>& schedule, std::int64_t block_bytes, bool by_shares) {
+  const Topology& topology = schedule.topology();
+  const double chunk_bytes = static_cast<double>(block_bytes) / schedule.collective().chunks_per_block;
+  const std::vector<ChunksByLink> chunks = chunks_by_link(*schedule);
+  const std::vector<bool> limited = limited_links(topology);
+  const int common = by_shares ? common_chunks(chunks, limited) : 0;
+  const int splits = by_shares ? splits_of(chunks, limited, common, chunk_bytes) : 1;
+  Messages messages{.by_rank = std::vector<std::vector<RankStep>>(topology.ranks)};
+  for (int s = 0; s < std::ssize(chunks); ++s)
+    for (const auto& [l, count] : chunks[s]) {
+      const int parts = splits * (by_shares && limited[l] ? count / common : 1);
+      const auto bytes_until = [&](int part) { return std::llround(chunk_bytes * count * part / parts); };
+      for (int part = 0; part < parts; ++part) {
+        const int number = static_cast<int>(messages.all.size());
+        messages.all.push_back({.step = s, .link = l, .bytes = bytes_until(part + 1) - bytes_until(part)});
+        step_of(messages.by_rank[topology.links[l].src], s).sends.push_back(number);
+        step_of(messages.by_rank[topology.links[l].dst], s).receives.push_back(number);
+      }
+    }
+  return messages;
+}
+
+}  // namespace
+
+Messages messages_of(const Verified<Schedule>& schedule, std::int64_t block_bytes) {
+  return made(schedule, block_bytes, false);
+}
+
+Messages messages_by_shares(const Verified<Schedule>& schedule, std::int64_t block_bytes) {
+  return made(schedule, block_bytes, true);
+}
+
+}  // namespace chorale

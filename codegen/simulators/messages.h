@@ -1,0 +1,39 @@
+// A schedule as messages without data: what simulators of networks replay. A rank starts what it sends in a
+// step, and goes on to its next step when this, and all that it receives in the step, has arrived
+// (cost/program_time.h times the same).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ir/schedule.h"
+#include "ir/verified.h"
+
+namespace chorale {
+
+struct ScheduleMessage {
+  int step = 0;
+  LinkId link = 0;
+  std::int64_t bytes = 0;
+  bool operator==(const ScheduleMessage&) const = default;
+};
+
+// A step in which a rank does anything; numbers of messages.
+struct RankStep {
+  int step = 0;
+  std::vector<int> sends = {}, receives = {};
+};
+
+struct Messages {
+  std::vector<ScheduleMessage> all = {};            // by step, then by link
+  std::vector<std::vector<RankStep>> by_rank = {};  // by step
+};
+
+// Of blocks of that size, cut evenly into chunks; bytes are rounded. One message per link and step.
+Messages messages_of(const Verified<Schedule>&, std::int64_t block_bytes);
+
+// The same, where links under a shared limit have several messages, so that their shares of it are those of
+// their chunks: a simulator grants each message the same. None is longer than 1 GB, which MPI can count.
+Messages messages_by_shares(const Verified<Schedule>&, std::int64_t block_bytes);
+
+}  // namespace chorale
