@@ -168,7 +168,8 @@ def predicted(chorale, folder, result, number):
     """What `show --bytes` states of a result that has this point alone."""
     alone = dict(result, points=[result["points"][number]], openings=[], complete=False)
     (folder / "alone.json").write_text(json.dumps(alone))
-    run(chorale, "show", folder / "alone.json", "--bytes", ",".join(map(str, SIZES)),
+    blocks = 1 if result["collective"]["collective"] in ("allreduce", "broadcast", "reduce") else result["topology"]["ranks"]
+    run(chorale, "show", folder / "alone.json", "--bytes", ",".join(str(size * blocks) for size in SIZES),
         "--json", folder / "sizes.json")
     return [row["us"] for row in json.loads((folder / "sizes.json").read_text())["rows"]]
 
