@@ -45,7 +45,8 @@ std::string commands_for(Target target, const std::string& path, int ranks) {
     case Target::Nccl:
       return fmt::format("nvcc -O2 -std=c++17 {} -lnccl -o x && ./x", path);
     case Target::Cuda:
-      return fmt::format("make -C {}", path);
+      return fmt::format(
+          "cd {0} && make -f all_sizes.mk cpu && ./all_sizes_cpu    # or gpu: virtual ranks on a GPU", path);
     default:
       return "";
   }
@@ -135,7 +136,7 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
     made.files.push_back({"README.md", readme_of(answer, programs, target)});
     return made;
   }
-  if (target == Target::Mpi || target == Target::Nccl) {
+  if (target == Target::Mpi || target == Target::Nccl || target == Target::Cuda) {
     std::vector<SizedPoint> points;
     for (const SizeRun& run : runs)
       points.push_back(

@@ -122,6 +122,18 @@ std::string log_line(const Optimized& answer, double seconds) {
   return text;
 }
 
+// Of the algorithms in the table. Once interrupted, programs are written for up to so many: a minute is the most.
+constexpr long long kMostSendsInHaste = 300'000;
+
+long long sends_of(const Optimized& answer) {
+  std::set<int> points;
+  for (const OptimizedRow& row : answer.rows) points.insert(row.point);
+  long long sends = 0;
+  for (const int i : points)
+    for (const Step& step : answer.result.points[i].schedule.steps) sends += std::ssize(step.sends);
+  return sends;
+}
+
 class Work {
  public:
   Work(const OptimizeCommand& command, Supervisor& supervisor)
@@ -203,10 +215,10 @@ class Work {
     if (!command_.svg.empty() && !answers.empty() && !answers.front().rows.empty())
       deliver(command_.svg, to_svg(answers.front()), outcome);
     if (command_.directory.empty()) return outcome;
-    // Ctrl-C does not wait for the time that programs take; a second one ends that, too.
+    // After Ctrl-C, too, what was found is written; a second one ends that.
     const bool found = std::ranges::any_of(answers, [](const Optimized& each) { return !each.rows.empty(); });
     if (whole || (stopped == Stopped::Interrupted && found))
-      write(answers, outcome);
+      write(answers, whole, outcome);
     else
       outcome.errors.push_back("-o: not written (" + name_of(stopped) + ")");
     return outcome;
@@ -220,7 +232,7 @@ class Work {
   }
 
   // One directory per collective if there are several.
-  void write(const std::vector<Optimized>& answers, Outcome& outcome) const {
+  void write(const std::vector<Optimized>& answers, bool whole, Outcome& outcome) const {
     std::vector<NamedText> all;
     std::vector<std::string> results;  // for the preload library
     std::vector<Collective> collectives;
@@ -228,7 +240,11 @@ class Work {
       if (answer.rows.empty()) continue;
       const std::string folder =
           command_.directory + (answers.size() > 1 ? "/" + name_of(answer.result.collective) : "");
-      OptimizedFiles made = files_of(answer, command_.target);
+      const bool programs = whole || sends_of(answer) <= kMostSendsInHaste;
+      OptimizedFiles made = files_of(answer, programs ? command_.target : std::nullopt);
+      if (!programs)
+        outcome.notes.push_back("no programs were written in haste; 'chorale emit " + folder +
+                                "/result.json' writes them");
       for (NamedText& file : made.files) all.push_back({folder + "/" + file.path, std::move(file.text)});
       std::ranges::move(made.notes, std::back_inserter(outcome.notes));
       results.push_back((answers.size() > 1 ? name_of(answer.result.collective) + "/" : "") + "result.json");

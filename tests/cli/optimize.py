@@ -146,15 +146,15 @@ mixed = answer("ring:4", "allreduce", "--sizes", "1M,0,1K,1M", "--search-time", 
 assert [row["message_bytes"] for row in mixed["rows"]] == [0, 1024, 1 << 20], mixed
 
 # -- beside what was measured --------------------------------------------------------------------------------
-rows = answer("ring:4", "allreduce", "--sizes", "4K,64K,1M", "--search-time", "1")["rows"]
+rows = answer("ring:4", "allreduce", "--sizes", "4K,64K,1M")["rows"]
 lines = [f"{row['message_bytes']} {row['message_bytes'] // 4} float sum -1 {row['us'] * times:.3f} 1.0 1.0 0"
          for row, times in zip(rows, (0.5, 4, 4))]
 (work / "nccl.log").write_text("# all_reduce_perf -b 4K\n# size count type redop root time algbw busbw #wrong\n" + "\n".join(lines) + "\n")
-table = answer("ring:4", "allreduce", "--log", "nccl.log", "--search-time", "1")
+table = answer("ring:4", "allreduce", "--log", "nccl.log")
 assert [row["message_bytes"] for row in table["rows"]] == [4096, 65536, 1 << 20]
 for row, times in zip(table["rows"], (0.5, 4, 4)):
     assert abs(row["measured_us"] / row["us"] / times - 1) < 1e-3, row
-printed = run("optimize", "ring:4", "allreduce", "--log", "nccl.log", "--search-time", "1").stdout
+printed = run("optimize", "ring:4", "allreduce", "--log", "nccl.log").stdout
 assert "measured" in printed and "0.50x" in printed and "4.00x" in printed and "faster from 64 KiB on" in " ".join(printed.split()), printed
 # The plateau is the largest bandwidth of all sizes, here at 1 MiB: a fourth of the bound.
 words = " ".join(printed.split())
@@ -162,7 +162,7 @@ assert f"a plateau of {rows[2]['busbw_gbs'] / 4:.4g} GB/s of bus bandwidth, at 1
 assert "less than this algorithm gives here (its busiest part, links between ranks, is in use" in words and "a part is slower than described" in words, printed
 (work / "good.log").write_text("# all_reduce_perf\n# size count type redop root time algbw busbw #wrong\n" + "\n".join(
     f"{row['message_bytes']} 1 float sum -1 {row['baseline_us'] * 1.05:.3f} 1 1 0" for row in rows) + "\n")
-printed = " ".join(run("optimize", "ring:4", "allreduce", "--log", "good.log", "--search-time", "1").stdout.split())
+printed = " ".join(run("optimize", "ring:4", "allreduce", "--log", "good.log").stdout.split())
 assert "that is what this algorithm gives here: its busiest part, links between ranks" in printed, printed
 refused("optimize", "ring:4", "--log", "nccl.log", words=["--log", "name it"])
 (work / "pairs.log").write_text("# sendrecv_perf\n# size count type redop root time algbw busbw #wrong\n8 2 float sum -1 9.0 1 1 0\n")
@@ -183,6 +183,33 @@ if shutil.which("mpicxx"):
         said = execute("sh", "-c", f"{command} {elements} 1", cwd=work / "ring")
         assert ", 0 wrong, 0 slots with ranks that differ" in said, said
         assert re.search(rf"^allreduce on ring:4: {row['steps']} steps?, ", said), (row, said)
+
+# For GPUs one directory of all algorithms, of which its program chooses by size; here on threads.
+if shutil.which("g++") and shutil.which("make"):
+    run("optimize", "dgx1", "allgather", "--sizes", "8K:8M:32", "--search-time", "1", "-o", "cuda", "--target", "cuda")
+    (folder,) = (work / "cuda").glob("*.cuda")
+    rows = json.loads((work / "cuda/table.json").read_text())["rows"]
+    points = list(dict.fromkeys(row["point"] for row in rows))
+    assert len(points) > 1, rows
+    assert sorted(each.name for each in folder.glob("algorithm_*")) == [f"algorithm_{k}" for k in range(len(points))], points
+    readme = (work / "cuda/README.md").read_text()
+    assert "make -f all_sizes.mk cpu" in readme and folder.name in readme, readme
+    execute("make", "-f", "all_sizes.mk", "cpu", cwd=folder)
+    # At each of these sizes, and one element below, which belongs to the algorithm of the size before.
+    elements = [row["message_bytes"] // 32 for row in rows]
+    for count in sorted({max(1, each - less) for each in elements for less in (0, 1)}):
+        said = execute(folder / "all_sizes_cpu", "-b", 32 * count, "-e", 32 * count, "-n", 1)
+        row = [row for row in rows if row["message_bytes"] <= max(32 * count, rows[0]["message_bytes"])][-1]
+        assert f"# algorithm_{points.index(row['point'])}\n" in said and f": {row['steps']} step" in said, (row, said)
+        lines = [line.split() for line in said.splitlines() if not line.startswith("#")]
+        assert len(lines) == 1 and lines[0][0] == str(32 * count) and lines[0][-1] == "0", said
+    said = execute(folder / "all_sizes_cpu", "-b", "8K", "-e", "256K", "-f", 2, "-n", 1)
+    assert len([line for line in said.splitlines() if not line.startswith("#")]) == 6, said
+    (folder / "algorithm_0_cpu.so").unlink()
+    assert "algorithm_0_cpu.so" in execute(folder / "all_sizes_cpu", "-b", 32, "-e", 32, code=2)
+    refused("optimize", "dgx1", "allgather", "--target", "cude", words=["cuda"])
+else:
+    print("LEFT OUT: no g++ or make: the program of --target cuda was not run")
 
 # For programs as they are: a script that starts one with the preload library, tried where mpirun is.
 refused("optimize", "ring:4", "allreduce", "--target", "preloda", words=["--target", "preload"])
