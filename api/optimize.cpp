@@ -48,7 +48,13 @@ class Table {
   const Topology& topology() const { return topology_; }
   const std::vector<std::int64_t>& blocks() const { return blocks_; }
 
-  void begin_with(std::vector<TimedBaseline> baselines) { baselines_ = std::move(baselines); }
+  void begin_with(std::vector<TimedBaseline> baselines) {
+    baselines_ = std::move(baselines);
+    for (std::size_t size = 0; size < blocks_.size() && !baselines_.empty(); ++size)
+      busiest_.push_back(busiest_part(topology_, fastest_baseline(size), static_cast<double>(blocks_[size]),
+                                      fastest_algorithm(size).times.us[size], node_names_)
+                             .value_or(MachinePart()));
+  }
   std::vector<Point> baseline_points() const {
     std::vector<Point> points;
     for (const TimedBaseline& each : baselines_)
@@ -116,11 +122,8 @@ class Table {
     const Baseline& baseline = fastest_algorithm(size).times;
     made.baseline = baseline.name;
     made.baseline_us = baseline.us[size];
-    if (const auto part = busiest_part(topology_, fastest_baseline(size), static_cast<double>(blocks_[size]),
-                                       made.baseline_us, node_names_)) {
-      made.baseline_part = part->what;
-      made.baseline_busy = part->share;
-    }
+    made.baseline_part = busiest_[size].what;
+    made.baseline_busy = busiest_[size].share;
     return made;
   }
 
@@ -131,6 +134,7 @@ class Table {
   const MessageShape shape_;
   const std::vector<std::int64_t> blocks_;
   std::vector<TimedBaseline> baselines_ = {};
+  std::vector<MachinePart> busiest_ = {};  // [size] -> of the fastest baseline
 };
 
 bool is_better(const Optimized& now, const Optimized& before) {

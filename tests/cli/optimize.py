@@ -186,7 +186,7 @@ if shutil.which("mpicxx"):
 
 # For GPUs one directory of all algorithms, of which its program chooses by size; here on threads.
 if shutil.which("g++") and shutil.which("make"):
-    run("optimize", "dgx1", "allgather", "--sizes", "8K:8M:32", "--search-time", "1", "-o", "cuda", "--target", "cuda")
+    run("optimize", "dgx1", "allgather", "--sizes", "8K:2M:16", "--search-time", "1", "-o", "cuda", "--target", "cuda")
     (folder,) = (work / "cuda").glob("*.cuda")
     rows = json.loads((work / "cuda/table.json").read_text())["rows"]
     points = list(dict.fromkeys(row["point"] for row in rows))
