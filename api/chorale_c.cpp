@@ -127,11 +127,11 @@ char* chorale_check(const char* result) {
   });
 }
 
-int chorale_best(const char* result, double block_bytes) {
+int chorale_best(const char* result, double message_bytes) {
   return told(-1, [&] {
-    if (!(block_bytes >= 1 && block_bytes <= 1e15))
-      throw InputError("block_bytes", "is out of range", "use 1 to 10^15");
-    const std::vector<SizeRow> rows = best_by_size(sound(result), {static_cast<std::int64_t>(block_bytes)});
+    if (!(message_bytes >= 1 && message_bytes <= 1e15))
+      throw InputError("message_bytes", "is out of range", "use 1 to 10^15");
+    const std::vector<SizeRow> rows = best_by_size(sound(result), {static_cast<std::int64_t>(message_bytes)});
     if (rows.empty()) throw InputError("result", "has no points", "search for longer");
     return rows.front().point;
   });

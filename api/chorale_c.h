@@ -3,7 +3,7 @@
  *
  *   char* const found = chorale_frontier("dgx1", "allgather", &(chorale_question){.max_chunks = 6});
  *   if (!found) fprintf(stderr, "%s\n", chorale_last_error());
- *   printf("for blocks of 1 MiB: point %d\n", chorale_best(found, 1 << 20));
+ *   printf("for messages of 1 MiB: point %d\n", chorale_best(found, 1 << 20));
  *   chorale_free(found);
  *
  * Functions may be called from any thread, several at once. A text that is returned is the caller's, to be
@@ -39,8 +39,9 @@ char* chorale_frontier(const char* machine, const char* collective, const choral
 /* What is wrong with a result, one fault per line, without trust in any of it; "" if nothing is. */
 char* chorale_check(const char* result);
 
-/* The number of the point with the least predicted time for blocks of `block_bytes`. */
-int chorale_best(const char* result, double block_bytes);
+/* The number of the point with the least predicted time for messages of `message_bytes`, as nccl-tests counts
+   them: the largest buffer of a rank. */
+int chorale_best(const char* result, double message_bytes);
 
 /* The HTML report of `chorale show --html`. */
 char* chorale_page(const char* result);

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <optional>
 
+#include "codegen/cuda_sizes.h"
 #include "codegen/cuda_source.h"
 #include "codegen/dot.h"
 #include "codegen/mpi_source.h"
@@ -86,8 +87,7 @@ std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, 
                                             const CompileOptions& options) {
   const std::string name = title(topology, point);
   const std::string& to = entry_of(target).name;
-  const std::int64_t block =
-      block_of_size(point.collective.kind, point.collective.ranks, options.message_bytes);
+  const std::int64_t block = block_of_size(message_shape(point.collective), options.message_bytes);
   Compiled compiled{.path = (options.name.empty() ? file_stem(topology, point.collective) : options.name) +
                             entry_of(target).ending,
                     .note = unused_switches(topology, point, to)};
@@ -103,6 +103,26 @@ std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, 
 }
 
 constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
+
+// A directory with the algorithms of all points.
+std::variant<Compiled, InputError> one_directory(const Topology& topology, std::span<const SizedPoint> points,
+                                                 const CompileOptions& options) {
+  const Collective& collective = points.front().point->collective;
+  Compiled all{.path = (options.name.empty() ? file_stem(topology, collective) : options.name) + ".cuda"};
+  std::vector<SizedCuda> sized;
+  for (const auto& [point, up_to] : points) {
+    auto made = try_compile(topology, *point, Target::Cuda, options);
+    if (auto* const refused = std::get_if<InputError>(&made)) return std::move(*refused);
+    Compiled& one = std::get<Compiled>(made);
+    all.completed_by = std::max(all.completed_by, one.completed_by);
+    if (all.note.empty()) all.note = one.note;
+    for (NamedText& file : one.files) file.path.erase(0, one.path.size() + 1);
+    sized.push_back({std::move(one.files), up_to * static_cast<double>(message_shape(collective).blocks)});
+  }
+  all.files = to_sized_cuda_sources(sized);
+  for (NamedText& file : all.files) file.path = all.path + "/" + file.path;
+  return all;
+}
 
 }  // namespace
 
@@ -278,6 +298,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
 
 std::variant<Compiled, InputError> try_compile(const Topology& topology, std::span<const SizedPoint> points,
                                                Target target, const CompileOptions& options) {
+  if (target == Target::Cuda) return one_directory(topology, points, options);
   const Collective& collective = points.front().point->collective;
   const std::string name = fmt::format("{} on {}, {}", name_of(collective), topology.name,
                                        counted(std::ssize(points), "algorithm")),

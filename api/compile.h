@@ -70,7 +70,7 @@ struct SizedPoint {
   const Point* point = nullptr;
   double up_to = 0;
 };
-// One file that chooses by size, of targets Mpi and Nccl: points of one collective by rising sizes, the last
+// One file that chooses by size, of targets Mpi and Nccl, or one directory, of Cuda: points of one collective by rising sizes, the last
 // for all sizes (HUGE_VAL).
 std::variant<Compiled, InputError> try_compile(const Topology&, std::span<const SizedPoint>, Target,
                                                const CompileOptions& = {});

@@ -24,7 +24,8 @@ Import read(const std::vector<NamedText>& files, const ImportQuestion& question)
 }
 
 ImportedMachine told(const Import& import) {
-  return {.machine = import.machine, .report = describe(import), .json = to_json(import)};
+  return {
+      .machine = import.machine, .names = import.names, .report = describe(import), .json = to_json(import)};
 }
 
 }  // namespace
@@ -72,6 +73,10 @@ std::span<const OptionRow<ImportQuestion>> import_rows() {
 
 ImportedMachine import_machine(const std::vector<NamedText>& files, const ImportQuestion& question) {
   return told(read(files, question));
+}
+
+bool is_foreign_file(const std::string& spec_or_file) {
+  return names_a_file(spec_or_file) && is_foreign(read_file(spec_or_file));
 }
 
 DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,

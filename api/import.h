@@ -25,13 +25,17 @@ struct ImportQuestion {
 std::span<const OptionRow<ImportQuestion>> import_rows();
 
 struct ImportedMachine {
-  Topology machine = {};    // with its switches
-  std::string report = {};  // what was read, assumed and fitted, for people
-  std::string json = {};    // the same for programs: what 'chorale topology import --json' writes
+  Topology machine = {};                // with its switches
+  std::vector<std::string> names = {};  // by node: what it is in the files
+  std::string report = {};              // what was read, assumed and fitted, for people
+  std::string json = {};                // the same for programs: what 'chorale topology import --json' writes
 };
 
 // Several files are nodes that are joined. Throws InputError for what cannot be read or does not go together.
 ImportedMachine import_machine(const std::vector<NamedText>& files, const ImportQuestion& = {});
+
+// A file in another tool's format, which machine() takes, too.
+bool is_foreign_file(const std::string& spec_or_file);
 
 // The machine that this process is on.
 struct DiscoveredMachine {

@@ -30,7 +30,10 @@ const Machines& machines() {
 
 std::vector<PredictedTime> predicted(const Result& result, const std::vector<std::int64_t>& bytes) {
   std::vector<PredictedTime> times;
-  for (const SizeRow& row : best_by_size(result, bytes))
+  const MessageShape message = message_shape(result.collective);
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t block : bytes) sizes.push_back(size_of_block(message, block));
+  for (const SizeRow& row : best_by_size(result, sizes))
     times.push_back({.bytes = row.block_bytes, .point = row.point, .us = row.us, .least_us = row.least_us});
   return times;
 }

@@ -28,22 +28,26 @@ std::string points_of(const Result& result) {
 
 // Predicted anew, for the sizes that have stored times if there are any.
 std::string rows_of(const StoredAnswer& stored, const Result& result) {
+  const MessageShape message = message_shape(result.collective);
   std::vector<std::int64_t> sizes;
   for (const PredictedTime& time : stored.predicted)
-    if (time.bytes > 0) sizes.push_back(time.bytes);
+    if (time.bytes > 0) sizes.push_back(size_of_block(message, time.bytes));
   std::vector<std::string> rows;
   for (const SizeRow& row : best_by_size(result, sizes.empty() ? kSizes : sizes))
-    rows.push_back(fmt::format(R"({{"bytes":{},"point":{},"us":{},"least_us":{}}})", row.block_bytes,
-                               row.point, row.us, row.least_us));
+    rows.push_back(fmt::format(R"({{"bytes":{},"point":{},"us":{},"algbw":{},"busbw":{},"least_us":{}}})",
+                               row.message_bytes, row.point, row.us, row.algbw_gbs, row.busbw_gbs,
+                               row.least_us));
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
 
-std::string measured_of(const StoredAnswer& stored) {
+std::string measured_of(const StoredAnswer& stored, const Result& result) {
+  const MessageShape message = message_shape(result.collective);
   std::vector<std::string> rows;
   for (const MeasuredTime& time : stored.measured)
     rows.push_back(fmt::format(
         R"({{"over":{},"point":{},"bytes":{},"median_us":{},"least_us":{},"most_us":{},"times":{}}})",
-        quoted(time.over), time.point, time.bytes, time.median_us, time.least_us, time.most_us, time.times));
+        quoted(time.over), time.point, size_of_block(message, time.bytes), time.median_us, time.least_us,
+        time.most_us, time.times));
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
 
@@ -58,7 +62,7 @@ std::string to_page(AnswerFile& file, const std::string& name) {
     const std::string shared =
         fmt::format(R"("rooted":{},"complete":{},"stopped":{},"points":{},"rows":{},"measured":{})",
                     is_rooted(result.collective.kind), result.complete, quoted(name_of(result.stopped)),
-                    points_of(result), rows_of(stored, result), measured_of(stored));
+                    points_of(result), rows_of(stored, result), measured_of(stored, result));
     for (const AnswerPlace& place : stored.places)
       places.emplace_back(
           place,

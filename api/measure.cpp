@@ -128,9 +128,11 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
       part = {.takes_part = number >= 0, .session = session.part(number >= 0 ? number : ranks)};
     }
     const Result result = taken_at(answers[i], place, "the library").result;
-    for (const std::int64_t bytes : options.bytes) {
+    const MessageShape message = message_shape(result.collective);
+    for (const std::int64_t size : options.bytes) {
+      const std::int64_t bytes = block_of_size(message, size);
       if (options.progress && session.rank() == 0)
-        options.progress(fmt::format("{} of {} answers, {} bytes", i + 1, answers.size(), bytes));
+        options.progress(fmt::format("{} of {} answers, {} bytes", i + 1, answers.size(), size));
       const auto programs = contestants(result, options.over, static_cast<double>(bytes), options.points);
       if (programs.empty()) break;
       const Collective own = with_chunks(result.collective, 1);
@@ -151,7 +153,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
             throw std::logic_error(fmt::format("{} of {} gives wrong data", place.collective, machine));
           medians[c].push_back(all->most(row.median_us));
         }
-      MeasuredRow row{.place = place, .bytes = bytes};
+      MeasuredRow row{.place = place, .message_bytes = size, .bus_factor = message.bus_factor};
       for (std::size_t c = has_own ? 0 : 1; c < medians.size(); ++c) {
         const MeasuredTime time =
             told(name_of(options.over), c == 0 ? MeasuredTime::kOwn : programs[c - 1].first, bytes,

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/busbw.h"
 #include "library/answers.h"
 
 namespace chorale {
@@ -21,7 +22,7 @@ std::string name_of(MeasuredOver);      // as in MeasuredTime
 
 struct MeasureOptions {
   MeasuredOver over = MeasuredOver::Mpi;
-  std::vector<std::int64_t> bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};  // of blocks
+  std::vector<std::int64_t> bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};  // of messages
   int rounds = 5;                             // in each, all that are compared are run once
   int times = 10;                             // each, in a round
   int points = 3;                             // of an answer: those that should be the fastest at that size
@@ -31,7 +32,8 @@ struct MeasureOptions {
 
 struct MeasuredRow {
   AnswerPlace place = {};
-  std::int64_t bytes = 0;
+  std::int64_t message_bytes = 0;
+  double bus_factor = 1;                 // cost/busbw.h
   std::optional<MeasuredTime> own = {};  // none: the library does not have this collective
   MeasuredTime ours = {};                // the fastest of the points
 };

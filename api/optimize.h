@@ -6,35 +6,19 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "api/collective_options.h"
+#include "api/baselines.h"
+#include "api/binding.h"
 #include "api/compile.h"
+#include "cost/busbw.h"
 #include "ir/fields.h"
 #include "ir/files.h"
 #include "ir/frontier.h"
-#include "ir/named.h"
 #include "ir/search_options.h"
 
 namespace chorale {
-
-// What a message size and bus bandwidth mean: of a group, by what the group does.
-struct MessageShape {
-  CollectiveKind kind =
-      CollectiveKind::Custom;  // Custom: a message is a block, and bus bandwidth size / time
-  int ranks = 1;               // of the largest group
-};
-
-// Of a collective by name, as communication() takes it (api/inputs.h). Custom for files, and with counts.
-MessageShape shape_of(const std::string& name_or_file, const Topology&, const CollectiveOptions&);
-
-// A baseline at its best: of the chunk counts that were tried, the fastest at each size.
-struct Baseline {
-  std::string name = {};        // of known_classics(): "multi_ring_allreduce"
-  std::vector<double> us = {};  // [size] -> microseconds
-};
 
 // A message size, in bytes as nccl-tests counts them (cost/busbw.h): the larger buffer of a rank.
 struct OptimizedRow {
@@ -42,13 +26,16 @@ struct OptimizedRow {
   int point = 0;               // of the result: the fastest
   std::string algorithm = {};  // its construction
   int steps = 0;
-  double us = 0;              // by the links' alpha and beta (point_us, cost/program_time.h)
-  double busbw_gbs = 0;       // bus bandwidth of nccl-tests, GB/s = 1e9 bytes per second
-  double bound_us = 0;        // no schedule is faster
+  double us = 0;                        // by the links' alpha and beta (point_us, cost/program_time.h)
+  double algbw_gbs = 0, busbw_gbs = 0;  // of nccl-tests, GB/s = 1e9 bytes per second
+  double bound_us = 0;                  // no schedule is faster
   bool at_most = false;       // some points were not timed before the limit: one of them may be faster
   std::string baseline = {};  // the fastest of the baselines; "": the machine suits none
   double baseline_us = 0;
   double measured_us = 0;  // 0: not measured
+  // The part that the baseline keeps busiest, and the share of its time: "NIC out", 0.97.
+  std::string baseline_part = {};
+  double baseline_busy = 0;
 };
 template <>
 struct Fields<OptimizedRow> {
@@ -58,12 +45,15 @@ struct Fields<OptimizedRow> {
       Field<OptimizedRow, &OptimizedRow::algorithm>{{.name = "algorithm"}},
       Field<OptimizedRow, &OptimizedRow::steps>{{.name = "steps"}},
       Field<OptimizedRow, &OptimizedRow::us>{{.name = "us"}},
+      Field<OptimizedRow, &OptimizedRow::algbw_gbs>{{.name = "algbw_gbs"}},
       Field<OptimizedRow, &OptimizedRow::busbw_gbs>{{.name = "busbw_gbs"}},
       Field<OptimizedRow, &OptimizedRow::bound_us>{{.name = "bound_us"}},
       Field<OptimizedRow, &OptimizedRow::at_most>{{.name = "at_most"}},
       Field<OptimizedRow, &OptimizedRow::baseline>{{.name = "baseline"}},
       Field<OptimizedRow, &OptimizedRow::baseline_us>{{.name = "baseline_us"}},
-      Field<OptimizedRow, &OptimizedRow::measured_us>{{.name = "measured_us"}}};
+      Field<OptimizedRow, &OptimizedRow::measured_us>{{.name = "measured_us"}},
+      Field<OptimizedRow, &OptimizedRow::baseline_part>{{.name = "baseline_part"}},
+      Field<OptimizedRow, &OptimizedRow::baseline_busy>{{.name = "baseline_busy"}}};
 };
 
 struct Optimized {
@@ -72,17 +62,8 @@ struct Optimized {
   std::vector<std::int64_t> sizes = {};  // of messages, bytes, as asked
   std::vector<Baseline> baselines = {};
   std::vector<OptimizedRow> rows = {};  // by size; one that was not timed is missing
+  std::optional<Binding> binding = {};  // what keeps any algorithm from being faster
 };
-
-// What the baselines are.
-enum class BaselineSet {
-  Auto,  // as NCCL where the machine has the links for one of its algorithms, else as MPI
-  Nccl,  // rings over all links and double binary trees (AllReduce), rings (Allgather, ReduceScatter),
-         // direct messages (Alltoall)
-  Mpi,   // all that are known of the collective
-};
-
-std::span<const Named<BaselineSet>> baseline_sets();  // "auto", "nccl", "mpi"
 
 // Of a search for which nobody sets a time.
 inline constexpr std::chrono::milliseconds kLongestOptimize{30'000};
@@ -97,8 +78,8 @@ MeasuredSizes read_measured(const std::string& file);  // throws InputError
 struct OptimizeQuestion {
   std::vector<std::int64_t> message_bytes = {};  // rising from 0 or more, each once; at least one
   MeasuredSizes measured = {};
-  std::optional<MessageShape> shape = {};  // by the collective if not given
   BaselineSet baselines = BaselineSet::Auto;
+  std::vector<std::string> node_names = {};  // ImportedMachine::names, for what binds
   // Its sizes are those above; baselines are among what it begins with, so that none is faster than the
   // answer. A time limit is also that of timing what was found, which gets a fifth of it.
   FrontierOptions search = {};
@@ -116,7 +97,8 @@ struct OptimizeQuestion {
 // Throws InputError as frontier() does, and for sizes that are none or do not rise.
 Optimized optimize(const Topology&, const Collective&, const OptimizeQuestion&);
 
-// {"chorale_optimize": 1, "topology", "collective", "kind", "ranks", "complete", "stopped", "conclusion",
+// {"chorale_optimize": 1, "topology", "collective", "blocks_per_message", "bus_factor", "complete", "stopped",
+// "conclusion",
 // "rows": [fields of OptimizedRow], "baselines": [{"name", "us"}]}; docs/formats.md.
 std::string to_json(const Optimized&);
 
@@ -130,12 +112,19 @@ struct OptimizedFiles {
   std::vector<NamedText> files = {};
   std::vector<std::string> notes = {};  // points that the target cannot express, and what it loses
 };
-OptimizedFiles files_of(const Optimized&, Target);
+// `target`: what the programs are for; none: programs as they are, whose MPI collectives the preload library
+// replaces.
+OptimizedFiles files_of(const Optimized&, std::optional<Target> target);
+
+// A shell script that starts a program under MPIRUN (mpirun) on so many processes with the preload library:
+// `results` are relative to the script, `library_folder` is that of the library unless CHORALE_LIB names another.
+std::string preload_script(int ranks, const std::vector<std::string>& results,
+                           const std::string& library_folder);
 
 // "1.64x to 3.44x as fast as the baselines; within 0.6 % of the bound at 1 GiB": the answer in a sentence.
 std::string conclusion(const Optimized&);
-// Of what was measured: its share of the baseline and of the bound at its largest size, and from which size on
-// the answer is faster; "" if nothing was.
+// Of what was measured: its plateau (the most bus bandwidth of any size) against the baseline's and the bound, the
+// part that binds it, and from which size on the answer is faster; "" if nothing was.
 std::string measured_in_words(const Optimized&);
 
 }  // namespace chorale

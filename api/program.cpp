@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/run.h"
 #include "codegen/msccl_xml.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "cost/program_time.h"
@@ -76,8 +77,10 @@ class QueuedProgram : public LoweredProgram {
 
   std::vector<RunRow> run(const RunOptions& options, bool in_place, int depth) const override {
     if (!accepted_[in_place]) verdict(in_place);
-    return run_blocks_on_threads(accepted_[in_place].value(), options,
-                                 {.queue_depth = depth, .in_place = in_place, .epilogue = add_index});
+    return with_busbw(
+        run_blocks_on_threads(accepted_[in_place].value(), options,
+                              {.queue_depth = depth, .in_place = in_place, .epilogue = add_index}),
+        file_.collective);
   }
 
  private:
@@ -118,7 +121,8 @@ class SharedMemoryProgram : public LoweredProgram {
 
   std::vector<RunRow> run(const RunOptions& options, bool, int) const override {
     if (!accepted_) verdict(false);
-    return run_peers_on_threads(accepted_.value(), options, {.segment_bytes = 0});
+    return with_busbw(run_peers_on_threads(accepted_.value(), options, {.segment_bytes = 0}),
+                      file_.collective);
   }
 
  private:

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cost/busbw.h"
 #include "ir/collective.h"
 #include "ir/program_time.h"
 #include "ir/run_options.h"

@@ -11,7 +11,6 @@
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
-#include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/format.h"
 #include "cost/program_time.h"
@@ -106,11 +105,13 @@ BestSizes best_sizes(const Result& result, const SizeModel& model, const std::at
                                               : links_alike(result.topology)
                                                   ? by_lines(result, alpha_beta(result.topology))
                                                   : by_simulation(result, stop);
+  const double blocks = static_cast<double>(message_shape(result.collective).blocks);
   BestSizes sizes{.words = std::vector<std::string>(result.points.size()), .timed = ranges.has_value()};
   for (std::size_t i = 0; i < sizes.words.size(); ++i) {
     std::string& words = sizes.words[i];
     if (ranges)
-      for (const SizeRange& range : (*ranges)[i]) words += (words.empty() ? "" : ", ") + format_range(range);
+      for (const SizeRange& range : (*ranges)[i])
+        words += (words.empty() ? "" : ", ") + format_range({range.from * blocks, range.to * blocks});
     if (words.empty() && result.points[i].on_frontier) words = ranges ? "none" : "not timed";
   }
   return sizes;
@@ -156,7 +157,7 @@ std::vector<std::size_t> most_likely(const Result& result, double bytes) {
 
 }  // namespace
 
-std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::int64_t>& block_bytes,
+std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& model, const std::atomic<bool>* stop) {
   std::vector<SizeRow> rows;
   if (result.points.empty()) return rows;
@@ -164,9 +165,12 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
                         rates_of_steps(result));
   const std::optional<AlphaBeta> numbers = asked_for(model, result.topology);
   const bool simulated = !numbers && !links_alike(result.topology);
-  for (const std::int64_t bytes : block_bytes) {
-    const double size = static_cast<double>(bytes);
-    SizeRow row{.block_bytes = bytes, .point = -1, .least_us = numbers ? 0 : least.us(size)};
+  const MessageShape message = message_shape(result.collective);
+  for (const std::int64_t bytes : message_bytes) {
+    const std::int64_t block = block_of_size(message, bytes);
+    const double size = static_cast<double>(block);
+    SizeRow row{
+        .message_bytes = bytes, .block_bytes = block, .point = -1, .least_us = numbers ? 0 : least.us(size)};
     long long sends = 0;
     for (const std::size_t p : most_likely(result, size)) {
       const Point& point = result.points[p];
@@ -175,7 +179,7 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
         us = time_us(point.cost, *numbers, size);
       } else {
         const long long more = simulated ? sends + total_sends(point.schedule) : 0;
-        const bool quick = more * std::ssize(block_bytes) <= kMostSendsOfSizesStopped;
+        const bool quick = more * std::ssize(message_bytes) <= kMostSendsOfSizesStopped;
         if (quick) sends = more;
         us = point_us(result.topology, point, size, quick ? nullptr : stop);
       }
@@ -187,7 +191,10 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
       row.point = static_cast<int>(p);
       row.us = *us;
     }
-    if (row.point >= 0) rows.push_back(row);
+    if (row.point < 0) continue;
+    row.algbw_gbs = algbw_gbs(static_cast<double>(bytes), row.us);
+    row.busbw_gbs = row.algbw_gbs * message.bus_factor;
+    rows.push_back(row);
   }
   return rows;
 }
@@ -197,15 +204,13 @@ namespace {
 // Messages of 1 KiB to 1 GiB: time and bound. In haste, since pages of large results are made, too.
 SizeFigure figure_of(const Result& result) {
   SizeFigure figure{.title = name_of(result.collective) + " on " + result.topology.name,
-                    .bus_factor = busbw_factor(result.collective.kind, result.collective.ranks)};
-  const auto& [kind, ranks] = std::pair(result.collective.kind, result.collective.ranks);
+                    .bus_factor = message_shape(result.collective).bus_factor};
   std::vector<std::int64_t> sizes;
-  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 30; bytes *= 4)
-    sizes.push_back(block_of_size(kind, ranks, bytes));
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 30; bytes *= 4) sizes.push_back(bytes);
   SizeCurve found{.name = "Chorale"}, bound{.kind = SizeCurve::Kind::Bound, .name = "bound"};
   const std::atomic<bool> in_haste = true;
   for (const SizeRow& row : best_by_size(result, sizes, {}, &in_haste)) {
-    figure.message_bytes.push_back(row.block_bytes * blocks_of(kind, ranks));
+    figure.message_bytes.push_back(row.message_bytes);
     found.us.push_back(row.us);
     bound.us.push_back(row.least_us);
   }

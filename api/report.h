@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/busbw.h"
 #include "ir/fields.h"
 #include "ir/frontier.h"
 #include "ir/ranking.h"
@@ -21,7 +22,7 @@ struct SizeModel {
   std::optional<double> beta_us_per_byte = {};  // of a round, for a byte over each unit of bandwidth
 };
 
-// By point, in words, the sizes of a block at which it is the fastest: "from 3 MiB"; "" for a point that is
+// By point, in words, the sizes of messages at which it is the fastest: "from 3 MiB"; "" for a point that is
 // not on the frontier and nowhere the fastest. By the same times as best_by_size. Where links differ points
 // are simulated; once `stop` is true, that takes a fifth of a second at most: of long schedules only at two
 // sizes, with a line through both, and of the longest not at all. Then all on the frontier are "not timed".
@@ -37,10 +38,12 @@ std::string proven_by(const Result&, const Point&);
 
 // What is fastest at a size, whether it is on the frontier or not.
 struct SizeRow {
-  std::int64_t block_bytes = 0;
+  std::int64_t message_bytes = 0;  // as asked (cost/busbw.h)
+  std::int64_t block_bytes = 0;    // of such a message, rounded up
   int point = 0;
   // That it should take, each link by its own numbers (point_us, cost/program_time.h), or by those given.
   double us = 0;
+  double algbw_gbs = 0, busbw_gbs = 0;  // of nccl-tests, GB/s = 1e9 bytes per second
   // That no schedule is faster than: the larger of a bound on latency and one on the rate; 0 where numbers
   // are given.
   double least_us = 0;
@@ -49,16 +52,19 @@ struct SizeRow {
 };
 template <>
 struct Fields<SizeRow> {
-  static constexpr std::tuple all = {Field<SizeRow, &SizeRow::block_bytes>{{.name = "block_bytes"}},
+  static constexpr std::tuple all = {Field<SizeRow, &SizeRow::message_bytes>{{.name = "message_bytes"}},
+                                     Field<SizeRow, &SizeRow::block_bytes>{{.name = "block_bytes"}},
                                      Field<SizeRow, &SizeRow::point>{{.name = "point"}},
                                      Field<SizeRow, &SizeRow::us>{{.name = "us"}},
+                                     Field<SizeRow, &SizeRow::algbw_gbs>{{.name = "algbw_gbs"}},
+                                     Field<SizeRow, &SizeRow::busbw_gbs>{{.name = "busbw_gbs"}},
                                      Field<SizeRow, &SizeRow::least_us>{{.name = "least_us"}},
                                      Field<SizeRow, &SizeRow::at_most>{{.name = "at_most"}}};
 };
 
 // One row per size; empty for a result without points. Once `stop` is true, of the points that are timed by
 // then or within a fifth of a second; a size without such a point has no row.
-std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& block_bytes,
+std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
 
 // One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the

@@ -160,13 +160,18 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
   return run_on_threads(program, options);
 }
 
-// Executors do not know links.
-std::vector<RunRow> with_busbw(std::vector<RunRow> rows, const Collective& does) {
-  for (RunRow& row : rows) row.busbw = row.algbw * busbw_factor(does.kind, does.ranks);
-  return rows;
+}  // namespace
+
+RunOptions by_messages(RunOptions options, const Collective& collective) {
+  options.bytes = blocks_of_sizes(collective, options.bytes);
+  return options;
 }
 
-}  // namespace
+std::vector<RunRow> with_busbw(std::vector<RunRow> rows, const Collective& does) {
+  const double factor = message_shape(does).bus_factor;
+  for (RunRow& row : rows) row.busbw = row.algbw * factor;
+  return rows;
+}
 
 std::vector<RunRow> run(const Topology& topology, const Point& point, const RunWhere& where,
                         const RunOptions& options) {

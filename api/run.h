@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cost/busbw.h"
 #include "ir/epilogue.h"
 #include "ir/frontier.h"
 #include "ir/run_options.h"
@@ -46,6 +47,12 @@ int ranks_of(const MpiSession&);
 // something is missing (processes, a library, memory) and for options out of range; Hang where a rank does
 // not come in time.
 std::vector<RunRow> run(const Topology&, const Point&, const RunWhere& = {}, const RunOptions& = {});
+
+// Options whose sizes are of messages of a collective (cost/busbw.h), as run() takes them: of blocks.
+RunOptions by_messages(RunOptions, const Collective&);
+
+// With bus bandwidths, of a collective: executors do not know links.
+std::vector<RunRow> with_busbw(std::vector<RunRow>, const Collective&);
 
 // The data of all ranks, by rank: what each has before, and what each has after.
 using RankData = std::vector<std::vector<std::byte>>;

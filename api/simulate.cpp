@@ -65,8 +65,8 @@ class PointReplay {
         folder_("simulate", where) {}
 
   std::optional<SimulatedRow> row(int number, std::int64_t bytes, const std::atomic<bool>* stop) {
-    const Collective& does = point_.collective;
-    const std::int64_t block = block_of_size(does.kind, does.ranks, bytes);
+    const MessageShape message = message_shape(point_.collective);
+    const std::int64_t block = block_of_size(message, bytes);
     write(folder_,
           written_ ? to_simgrid_traces(schedule_, block) : to_simgrid(schedule_, block, plain_.name));
     written_ = true;
@@ -79,8 +79,7 @@ class PointReplay {
         .predicted_us =
             schedule_time(point_.schedule, plain_, point_.cost.chunks, static_cast<double>(block)).us,
         .simulated_us = *us,
-        .busbw_gbs =
-            *us > 0 ? static_cast<double>(bytes) / *us / 1e3 * busbw_factor(does.kind, does.ranks) : 0};
+        .busbw_gbs = algbw_gbs(static_cast<double>(bytes), *us) * message.bus_factor};
   }
 
  private:

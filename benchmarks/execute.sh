@@ -4,7 +4,7 @@
 # anything was wrong.
 set -uo pipefail
 directory=${1:?usage: benchmarks/execute.sh DIRECTORY [BYTES]}
-bytes=${2:-1K,65537}
+bytes=${2:-8K,1048571}
 chorale=$(dirname "$0")/../build/release/bin/chorale
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_mpi_yield_when_idle=1
 
@@ -24,5 +24,5 @@ for file in "$directory"/*.json; do
   done
   files=$((files + 1))
 done
-echo "mpirun: $schedules schedules of $files results executed with every byte right, $failed failed (blocks of $bytes bytes)"
+echo "mpirun: $schedules schedules of $files results executed with every byte right, $failed failed (messages of $bytes bytes)"
 [ "$failed" -eq 0 ]

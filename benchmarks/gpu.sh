@@ -75,7 +75,7 @@ kernels() {
       sanitize "$directory/virtual_ranks_gpu" -b 4 -e 64K -f 128 -n 2 -s 2 -p 120
       if do_it "$directory/virtual_ranks_gpu" -b 1K -e 64M -f 8; then right=$((right + 1)); else failure "$name, $ranks"; fi
       counted "chorale run --transport gpu of $name, $ranks" "$chorale" run "$work/${name}_$ranks.json" --transport gpu \
-        --bytes 1,13,127,65537 --type all --op all --iterations 3
+        --bytes 8,104,1016,524296 --type all --op all --iterations 3
     done
   done
   for defines in -DIN_PLACE "-DELEMENT=chorale::Float16 -DWIDEN" -DELEMENT=chorale::Bfloat16; do

@@ -123,7 +123,7 @@ def compared(name, program):
 (work / "program.py").write_text(PROGRAM)
 (work / "spec.json").write_text(SPEC)
 run(chorale, "library", "build", "spec.json", "-o", "four.db")
-print(run("mpirun", "--oversubscribe", "-n", "4", chorale, "library", "measure", "four.db", "full:4", "--bytes", "8,64,1K,4K,32K,256K")[0], end="",
+print(run("mpirun", "--oversubscribe", "-n", "4", chorale, "library", "measure", "four.db", "full:4", "--bytes", "8,64,1K,4K,32K,256K,1M")[0], end="",
       flush=True)
 good = True
 if shutil.which("hpcc"):

@@ -128,7 +128,10 @@ def sweep(key, path, what, collective, ranks, blocks_in_memory, transport, folde
             return 0, 0, [made.stderr]
     runs, wrong, failed = 0, 0, []
     for arguments in sizes_and_types(key, collective, ranks, blocks_in_memory, transport):
-        command = [options.chorale, "run", path, "--point", "all", "--iterations", "1", "--warmup", "0", *arguments]
+        # Sizes above are of blocks.
+        at = arguments.index("--bytes") + 1
+        messages = ",".join(str(int(size) * BLOCKS.get(collective, ranks)) for size in arguments[at].split(","))
+        command = [options.chorale, "run", path, "--point", "all", "--iterations", "1", "--warmup", "0", *arguments[:at], messages, *arguments[at + 1:]]
         if transport != "threads":
             command += ["--transport", transport]
         if transport == "mpi":

@@ -17,13 +17,15 @@
 namespace chorale {
 namespace {
 
-FrontierOptions options_of(const FrontierCommand& command, const std::atomic<bool>* stop) {
+FrontierOptions options_of(const FrontierCommand& command, const Collective& collective,
+                           const std::atomic<bool>* stop) {
   FrontierOptions options = command.search.options;
   // The rest is for times of what was found.
   if (!command.bytes.empty() && options.time_limit.count() >= 0)
     options.time_limit = options.time_limit * 9 / 10;
   options.memory_bytes = asked_memory(command.search.limits);
-  options.sizes = {command.bytes.begin(), command.bytes.end()};
+  const std::vector<std::int64_t> blocks = blocks_of_sizes(collective, command.bytes);
+  options.sizes = {blocks.begin(), blocks.end()};
   options.synthesis.limits.stop = stop;
   return options;
 }
@@ -90,14 +92,15 @@ Outcome told(const FrontierCommand& command, Result result, const Supervisor& su
              const std::optional<RepairNews>& news) {
   if (!result.complete && stopped != Stopped::No) result.stopped = stopped;
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
+  std::vector<SizeRow> timed;
+  if (!listed.empty() && !command.bytes.empty())
+    timed = best_by_size(result, command.bytes, command.model, supervisor.stop());
   std::string text = heading(result);
   if (!listed.empty())
-    text += points_table(result, listed, best_sizes(result, command.model, supervisor.stop()));
+    text += points_table(result, listed, best_sizes(result, command.model, supervisor.stop()), timed);
   if (news) text += in_words(*news, result);
   text += bound_line(result);
-  if (!listed.empty() && !command.bytes.empty())
-    text += sizes_table(result, best_by_size(result, command.bytes, command.model, supervisor.stop()),
-                        command.bytes.size());
+  if (!listed.empty() && !command.bytes.empty()) text += sizes_table(result, timed, command.bytes.size());
   Outcome outcome{.exit_code = exit_code(result)};
   if (!command.search.json.empty()) deliver(command.search.json, to_json(result), outcome);
   outcome.text = text + completeness(result, supervisor.seconds());
@@ -140,7 +143,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(search.progress);
   const Topology topology = machine(search.question.topology, search.question.changes);
   const Collective collective = communication(search.question, topology);
-  FrontierOptions options = options_of(command, stop);
+  FrontierOptions options = options_of(command, collective, stop);
   std::optional<RepairNews> news;
   if (!command.repair.empty()) {
     const Result old = read_sound_result(command.repair);

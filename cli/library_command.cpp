@@ -61,11 +61,12 @@ std::vector<std::string> microseconds(const MeasuredTime* time) {
 }
 
 // Measurements of an entry, a row per size: the fastest of its points, and the library's own collective.
-void add_measured(const StoredAnswer& stored, const AnswerPlace& place, bool rooted,
+void add_measured(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
                   std::vector<std::vector<std::string>>& rows) {
+  const MessageShape message = message_shape(collective);
   std::map<std::pair<std::string, std::int64_t>, std::pair<const MeasuredTime*, const MeasuredTime*>> sizes;
   for (const MeasuredTime& time : stored.measured) {
-    auto& [best, own] = sizes[{time.over, time.bytes}];
+    auto& [best, own] = sizes[{time.over, size_of_block(message, time.bytes)}];
     if (time.point == MeasuredTime::kOwn)
       own = &time;
     else if (best == nullptr || time.median_us < best->median_us)
@@ -74,10 +75,14 @@ void add_measured(const StoredAnswer& stored, const AnswerPlace& place, bool roo
   for (const auto& [size, times] : sizes) {
     const auto& [best, own] = times;
     std::vector<std::string>& row = rows.emplace_back(std::vector{
-        place.machine, group_of(place), place.collective, rooted ? std::to_string(place.root) : "-",
+        place.machine, group_of(place), place.collective,
+        is_rooted(collective.kind) ? std::to_string(place.root) : "-",
         format_bytes(static_cast<double>(size.second)), best != nullptr ? std::to_string(best->point) : "-"});
-    for (const MeasuredTime* time : {best, own})
-      for (const std::string& cell : microseconds(time)) row.push_back(cell);
+    const double rate = best != nullptr ? algbw_gbs(static_cast<double>(size.second), best->median_us) : 0;
+    for (const std::string& cell : microseconds(best)) row.push_back(cell);
+    for (const double gbs : {rate, rate * message.bus_factor})
+      row.push_back(best != nullptr ? fmt::format("{:.3g}", gbs) : "-");
+    for (const std::string& cell : microseconds(own)) row.push_back(cell);
     row.push_back(size.first);
   }
 }
@@ -86,8 +91,9 @@ Outcome show(const LibraryCommand& command) {
   require_writable_file("--html", command.html);
   std::vector<std::vector<std::string>> rows = {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
-  std::vector<std::vector<std::string>> measured = {{"machine", "group", "collective", "root", "block",
-                                                     "point", "us", "least", "its own", "least", "over"}};
+  std::vector<std::vector<std::string>> measured = {{"machine", "group", "collective", "root", "message",
+                                                     "point", "us", "least", "GB/s", "busbw", "its own",
+                                                     "least", "over"}};
   long long answers = 0, unchecked = 0;
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     const TakenAnswer taken_answer = taken(stored, command.file);
@@ -100,7 +106,7 @@ Outcome show(const LibraryCommand& command) {
     const Cost few = points > 0 ? result.points.front().cost : Cost{};
     const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
     for (const AnswerPlace& place : stored.places) {
-      add_measured(stored, place, is_rooted(result.collective.kind), measured);
+      add_measured(stored, place, result.collective, measured);
       const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
       rows.push_back({place.machine, group_of(place), place.collective + (fixed ? ", fixed order" : ""),
                       is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
@@ -120,7 +126,7 @@ Outcome show(const LibraryCommand& command) {
       return std::ranges::lexicographical_compare(a.begin(), a.begin() + 4, b.begin(), b.begin() + 4);
     });
     outcome.text += "measured, median and least: our fastest point, and the own of what carried it\n" +
-                    table(measured, "lllrrrrrrrl");
+                    table(measured, "lllrrrrrrrrrl");
   }
   if (!command.html.empty())
     deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
@@ -181,9 +187,9 @@ void keep_times_over(std::optional<MeasuredOver> over, std::vector<std::vector<M
 }
 
 // Where a time is from, and whether the library's own is faster.
-std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measured, double bytes) {
+std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measured, double block) {
   if (!choice.measured) return "predicted";
-  const auto own = measured_us(measured, MeasuredTime::kOwn, bytes);
+  const auto own = measured_us(measured, MeasuredTime::kOwn, block);
   if (!own || choice.us <= *own) return "measured";
   const bool mpi = measured.front().over == name_of(MeasuredOver::Mpi);
   return fmt::format("measured; {} own took {}", mpi ? "MPI's" : "NCCL's", format_us(*own));
@@ -202,19 +208,23 @@ Outcome choose(const LibraryCommand& command) {
   }
   keep_times_over(command.over, measured);
   std::vector<std::vector<std::string>> rows = {
-      {"block", "steps", "rounds/chunk", "construction", "time", ""}};
+      {"message", "time", "", "GB/s", "busbw", "steps", "rounds/chunk", "construction"}};
+  const Collective& asked = results.front().collective;
+  const MessageShape message = message_shape(asked);
   std::optional<Choice> first;
   for (const std::int64_t bytes : command.bytes) {
-    const auto best =
-        select(results, call_of(results.front().collective, static_cast<double>(bytes)), {}, measured);
+    const auto block = static_cast<double>(block_of_size(message, bytes));
+    const auto best = select(results, call_of(asked, block), {}, measured);
     if (!best) throw InputError(command.file, "has no schedule for that", "build it with other limits");
     if (!first) first = best;
     const Point& point = results[best->result].points[best->point];
-    rows.push_back({format_bytes(static_cast<double>(bytes)), std::to_string(point.cost.steps),
-                    fraction(point.cost.rounds, point.cost.chunks), origin(point), format_us(best->us),
-                    origin(*best, measured[best->result], static_cast<double>(bytes))});
+    const double rate = algbw_gbs(static_cast<double>(bytes), best->us);
+    rows.push_back({format_bytes(static_cast<double>(bytes)), format_us(best->us),
+                    origin(*best, measured[best->result], block), fmt::format("{:.4g}", rate),
+                    fmt::format("{:.4g}", rate * message.bus_factor), std::to_string(point.cost.steps),
+                    fraction(point.cost.rounds, point.cost.chunks), origin(point)});
   }
-  Outcome outcome{.text = table(rows, "rrrlrl")};
+  Outcome outcome{.text = table(rows, "rrlRrrLl")};
   note_unchecked(unchecked, command.file, outcome.notes);
   if (!command.json.empty()) deliver(command.json, to_json(results[first->result]), outcome);
   return outcome;

@@ -19,14 +19,20 @@ std::string spread(const MeasuredTime& time) {
 
 std::string in_words(const std::vector<MeasuredRow>& rows, MeasuredOver over) {
   const std::string theirs = over == MeasuredOver::Mpi ? "MPI's" : "NCCL's";
-  std::vector<std::vector<std::string>> cells = {
-      {"group", "collective", "block", theirs + " own", "spread", "Chorale", "spread", "point", "taken"}};
-  for (const MeasuredRow& row : rows)
-    cells.push_back({row.place.group, row.place.collective, format_bytes(static_cast<double>(row.bytes)),
+  std::vector<std::vector<std::string>> cells = {{"group", "collective", "message", theirs + " own", "spread",
+                                                  "Chorale", "spread", "GB/s", "busbw", "point", "taken"}};
+  for (const MeasuredRow& row : rows) {
+    const bool own_is_faster = row.own && row.own->median_us < row.ours.median_us;
+    const double rate = algbw_gbs(static_cast<double>(row.message_bytes),
+                                  own_is_faster ? row.own->median_us : row.ours.median_us);
+    cells.push_back({row.place.group, row.place.collective,
+                     format_bytes(static_cast<double>(row.message_bytes)),
                      row.own ? format_us(row.own->median_us) : "none", row.own ? spread(*row.own) : "",
-                     format_us(row.ours.median_us), spread(row.ours), std::to_string(row.ours.point),
-                     row.own && row.own->median_us < row.ours.median_us ? theirs : "Chorale"});
-  return table(cells, "llrrrrrrl");
+                     format_us(row.ours.median_us), spread(row.ours), fmt::format("{:.3g}", rate),
+                     fmt::format("{:.3g}", rate * row.bus_factor), std::to_string(row.ours.point),
+                     own_is_faster ? theirs : "Chorale"});
+  }
+  return table(cells, "llrrrrrrrrl");
 }
 
 }  // namespace

@@ -105,7 +105,7 @@ void export_options(CLI::App* app, Command& parsed) {
   order_option(sub, options->order);
   options->bytes = {};
   for (std::int64_t size = 1 << 10; size <= 1 << 30; size *= 2) options->bytes.push_back(size);
-  sizes(sub, "--bytes", options->bytes, "Block sizes to compare at (1K:1G:2)");
+  sizes(sub, "--bytes", options->bytes, "Message sizes to compare at (1K:1G:2)");
   limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] {
     if (options->output.empty()) throw InputError("-o", "is missing", "name the directory to write to");
@@ -161,7 +161,7 @@ void library_options(CLI::App& app, Command& parsed) {
   place_options(select, selected->place);
   order_option(select, selected->order);
   sizes(select, "--bytes", selected->bytes,
-        "For blocks of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
+        "For messages of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
   carrier(select, selected->over, "Which measured times decide, if there are both");
   text(select, "--json", selected->json, "FILE",
        "Write the result of the first size's algorithm there, for emit, run and show; - is standard output");
@@ -180,7 +180,7 @@ void library_options(CLI::App& app, Command& parsed) {
       ->required()
       ->option_text("MACHINE");
   sizes(measure, "--bytes", measured->bytes,
-        "Blocks of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
+        "Messages of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
   carrier(measure, measured->over,
           "What carries the messages; with nccl each process has a GPU of its host, round-robin (mpi)");
   integer(measure, "--rounds", measured->rounds, 1, 10'000, "N",

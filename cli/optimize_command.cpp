@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
+#include "cli/optimize_trial.h"
 #include "cli/parse.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
@@ -26,16 +27,19 @@ namespace {
 const std::vector<std::string> kUsual = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast"};
 
 // By name or from a file; with options of an import from a file of another tool.
-Topology machine_of(const OptimizeCommand& command, std::vector<std::string>& notes) {
+Topology machine_of(const OptimizeCommand& command, std::vector<std::string>& notes,
+                    std::vector<std::string>& node_names) {
   const std::string& spec = command.question.topology;
-  if (command.import == ImportQuestion()) return machine(spec, command.question.changes);
-  if (!names_a_file(spec))
+  const bool foreign = is_foreign_file(spec);
+  if (command.import == ImportQuestion() && !foreign) return machine(spec, command.question.changes);
+  if (!foreign && !names_a_file(spec))
     throw InputError(
         command.import.nodes > 1 ? "--nodes" : "machine " + spec,
         command.import.nodes > 1 ? "is for a file that describes a node" : "is not a file that is imported",
         "use a named machine of several nodes ('chorale topology list')");
   const ImportedMachine imported = import_machine({{spec, read_file(spec)}}, command.import);
   notes.push_back("'chorale topology import' lists what was read and assumed");
+  if (command.question.changes.without_ranks.empty()) node_names = imported.names;  // they keep their numbers
   return machine(imported.machine, command.question.changes);
 }
 
@@ -54,15 +58,15 @@ std::string table_of(const Optimized& answer) {
   const bool measured =
       std::ranges::any_of(answer.rows, [](const OptimizedRow& row) { return row.measured_us > 0; });
   std::vector<std::vector<std::string>> rows = {
-      {"message", "time", "busbw GB/s", "of bound", "baseline", "its time", "speedup", "#"}};
+      {"message", "time", "GB/s", "busbw", "of bound", "baseline", "its time", "speedup", "#"}};
   if (measured)
-    rows = {{"message", "time", "busbw GB/s", "of bound", "baseline", "measured", "its speedup", "#"}};
+    rows = {{"message", "time", "GB/s", "busbw", "of bound", "baseline", "measured", "its speedup", "#"}};
   for (const OptimizedRow& row : answer.rows) {
     const auto speedup = [&](double us) { return us > 0 ? fmt::format("{:.2f}x", us / row.us) : "-"; };
     const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
     rows.push_back({format_bytes(static_cast<double>(row.message_bytes)),
-                    (row.at_most ? "<= " : "") + format_us(row.us), fmt::format("{:.4g}", row.busbw_gbs),
-                    percent_of_bound(row)});
+                    (row.at_most ? "<= " : "") + format_us(row.us), fmt::format("{:.4g}", row.algbw_gbs),
+                    fmt::format("{:.4g}", row.busbw_gbs), percent_of_bound(row)});
     std::vector<std::string>& cells = rows.back();
     if (measured)
       cells.insert(cells.end(), {time(row.baseline_us), time(row.measured_us), speedup(row.measured_us)});
@@ -72,7 +76,7 @@ std::string table_of(const Optimized& answer) {
                     time(row.baseline_us), speedup(row.baseline_us)});
     cells.push_back(std::to_string(row.point));
   }
-  return table(rows, measured ? "rrrrrrrr" : "rrrrlrrr");
+  return table(rows, measured ? "rrrrrrrrr" : "rrrrrlrrr");
 }
 
 // The algorithms of the table.
@@ -101,6 +105,7 @@ std::string text_of(const Optimized& answer, double seconds) {
   if (answer.rows.empty()) return heading(answer.result) + "no schedule was found\n";
   const std::string measured = measured_in_words(answer);
   return heading(answer.result) + table_of(answer) + chosen(answer) + conclusion(answer) + "\n" +
+         (answer.binding ? in_words(*answer.binding) + "\n" : "") +
          (measured.empty() ? "" : measured + "\n") + search_in_words(answer.result, seconds);
 }
 
@@ -117,12 +122,24 @@ std::string log_line(const Optimized& answer, double seconds) {
   return text;
 }
 
+// Of the algorithms in the table. Once interrupted, programs are written for up to so many: a minute is the most.
+constexpr long long kMostSendsInHaste = 300'000;
+
+long long sends_of(const Optimized& answer) {
+  std::set<int> points;
+  for (const OptimizedRow& row : answer.rows) points.insert(row.point);
+  long long sends = 0;
+  for (const int i : points)
+    for (const Step& step : answer.result.points[i].schedule.steps) sends += std::ssize(step.sends);
+  return sends;
+}
+
 class Work {
  public:
   Work(const OptimizeCommand& command, Supervisor& supervisor)
       : command_(command),
         supervisor_(supervisor),
-        machine_(machine_of(command, notes_)),
+        machine_(machine_of(command, notes_, node_names_)),
         measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
         sizes_(!command.sizes.empty() ? command.sizes
                : command.log.empty()  ? parse_sizes("--sizes", "1K:1G:4")
@@ -147,13 +164,10 @@ class Work {
     QuestionSettings question = command_.question;
     question.collective = name;
     const Collective collective = communication(question, machine_);
-    CollectiveOptions options = question.options;
-    options.machine = question.topology;
-    options.changes = question.changes;
     OptimizeQuestion asked{.message_bytes = sizes_,
                            .measured = measured_,
-                           .shape = shape_of(name, machine_, options),
-                           .baselines = command_.baselines};
+                           .baselines = command_.baselines,
+                           .node_names = node_names_};
     asked.search.time_limit = budget(left);
     asked.uses_all_time = command_.search_time.count() >= 0;
     asked.search.jobs = command_.jobs;
@@ -189,9 +203,10 @@ class Work {
   }
 
   // `whole`: the work has come to its end, and there is time to write programs.
-  Outcome outcome_of(const std::vector<Optimized>& answers, Stopped stopped, bool whole) const {
+  Outcome outcome_of(std::vector<Optimized> answers, Stopped stopped, bool whole) const {
     Outcome outcome{.notes = notes_};
-    for (const Optimized& answer : answers) {
+    for (Optimized& answer : answers) {
+      if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
       outcome.text += (outcome.text.empty() ? "" : "\n") + text_of(answer, answer.result.seconds);
       if (answer.rows.empty()) outcome.exit_code = answer.result.complete ? kImpossible : kUndecided;
     }
@@ -200,8 +215,10 @@ class Work {
     if (!command_.svg.empty() && !answers.empty() && !answers.front().rows.empty())
       deliver(command_.svg, to_svg(answers.front()), outcome);
     if (command_.directory.empty()) return outcome;
-    if (whole)
-      write(answers, outcome);
+    // After Ctrl-C, too, what was found is written; a second one ends that.
+    const bool found = std::ranges::any_of(answers, [](const Optimized& each) { return !each.rows.empty(); });
+    if (whole || (stopped == Stopped::Interrupted && found))
+      write(answers, whole, outcome);
     else
       outcome.errors.push_back("-o: not written (" + name_of(stopped) + ")");
     return outcome;
@@ -215,23 +232,38 @@ class Work {
   }
 
   // One directory per collective if there are several.
-  void write(const std::vector<Optimized>& answers, Outcome& outcome) const {
+  void write(const std::vector<Optimized>& answers, bool whole, Outcome& outcome) const {
     std::vector<NamedText> all;
+    std::vector<std::string> results;  // for the preload library
+    std::vector<Collective> collectives;
     for (const Optimized& answer : answers) {
       if (answer.rows.empty()) continue;
       const std::string folder =
           command_.directory + (answers.size() > 1 ? "/" + name_of(answer.result.collective) : "");
-      OptimizedFiles made = files_of(answer, command_.target);
+      const bool programs = whole || sends_of(answer) <= kMostSendsInHaste;
+      OptimizedFiles made = files_of(answer, programs ? command_.target : std::nullopt);
+      if (!programs)
+        outcome.notes.push_back("no programs were written in haste; 'chorale emit " + folder +
+                                "/result.json' writes them");
       for (NamedText& file : made.files) all.push_back({folder + "/" + file.path, std::move(file.text)});
       std::ranges::move(made.notes, std::back_inserter(outcome.notes));
+      results.push_back((answers.size() > 1 ? name_of(answer.result.collective) + "/" : "") + "result.json");
+      collectives.push_back(answer.result.collective);
       outcome.text += "wrote " + shown(folder) + "/: README.md has the commands to build and run it\n";
     }
+    const std::string script = command_.directory + "/run.sh";
+    const bool preload = !command_.target && !results.empty();
+    if (preload) all.push_back({script, preload_script(machine_.ranks, results, preload_folder())});
     write_files(all);
+    if (!preload) return;
+    outcome.text += "run with: sh " + shown(script) + " YOUR_PROGRAM\n";
+    if (supervisor_.stopped() == Stopped::No)
+      outcome.text += tried(script, machine_.ranks, collectives) + "\n";
   }
 
   const OptimizeCommand& command_;
   Supervisor& supervisor_;
-  std::vector<std::string> notes_ = {};
+  std::vector<std::string> notes_ = {}, node_names_ = {};
   const Topology machine_;
   const MeasuredSizes measured_;
   const std::vector<std::int64_t> sizes_;

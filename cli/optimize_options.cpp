@@ -11,11 +11,14 @@ namespace {
 void destination(CLI::App* sub, OptimizeCommand& options) {
   text(sub, "-o,--output", options.directory, "DIR",
        "Write there the result, a page with the figure, and a program for all sizes, with a README");
-  std::vector<std::pair<Text, Target>> targets;
+  std::vector<std::pair<Text, std::optional<Target>>> targets;
   for (const TargetEntry& entry : known_targets())
     if (entry.target != Target::Json && entry.target != Target::Dot && !entry.replayed)
       targets.emplace_back(entry.name, entry.target);
-  choice<Target>(sub, "--target", options.target, targets, "What the program is for (mpi)");
+  targets.emplace_back("preload", std::nullopt);
+  choice<std::optional<Target>>(sub, "--target", options.target, targets,
+                                "What the program is for, or preload: programs as they are, whose MPI "
+                                "collectives are replaced; tried where mpirun is (mpi)");
 }
 
 }  // namespace

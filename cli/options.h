@@ -107,7 +107,7 @@ struct FrontierCommand {
   std::string library = {};  // where the answer is searched, and stored
   std::string repair = {};   // a result for the machine before its failures, to begin with
   SizeModel model = {};
-  std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is reported
+  std::vector<std::int64_t> bytes = {};  // of messages, for which the fastest point is reported
   bool all = false;                      // list points that others dominate, too
 };
 
@@ -121,7 +121,7 @@ struct OptimizeCommand {
   std::chrono::milliseconds search_time{-1};
   int jobs = 1;
   std::string directory = {};  // where to write the result, the page and a program, if anywhere
-  Target target = Target::Mpi;
+  std::optional<Target> target = Target::Mpi;  // none: the preload library
   std::string json = {}, svg = {};
   Limits limits = {};
   ShowProgress progress = ShowProgress::OnTerminal;
@@ -309,7 +309,7 @@ struct LibraryCommand {
   int jobs = 1;
   AnswerPlace place = {.group = "all"};         // of Select; of Measure its machine
   std::optional<SumOrder::Kind> order = {};     // of Select and Export
-  std::vector<std::int64_t> bytes = {1 << 20};  // of blocks
+  std::vector<std::int64_t> bytes = {1 << 20};  // of messages
   std::string json = {};
   std::string html = {};                      // of Show
   std::vector<std::string> files = {};        // of Merge

@@ -33,30 +33,36 @@ std::string summary(const ProgramShape& shape) {
 // Rows as text, and what they came to.
 std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool combining) {
   std::vector<std::vector<std::string>> rows = {
-      {"block bytes", "buffer bytes", "type", "op", "time (us)", "algbw (GB/s)", "wrong"}};
+      {"message bytes", "type", "op", "time (us)", "GB/s", "busbw", "wrong"}};
   Tally tally;
   for (const RunRow& row : results) {
-    rows.push_back({std::to_string(row.bytes), std::to_string(row.buffer_bytes), to_string(row.type),
+    rows.push_back({std::to_string(row.buffer_bytes), to_string(row.type),
                     combining ? to_string(row.op) : "-", fmt::format("{:.1f}", row.median_us),
-                    fmt::format("{:.3f}", row.algbw), std::to_string(row.wrong)});
+                    fmt::format("{:.3f}", row.algbw), fmt::format("{:.3f}", row.busbw),
+                    std::to_string(row.wrong)});
     tally.add(row);
   }
-  return {table(rows, "rrllrrr"), tally};
+  return {table(rows, "rllrrrr"), tally};
 }
 
 // The predicted time of the program on the requested machine.
 std::string estimate(const ProgramCommand& command, const LoweredProgram& program) {
   const Topology topology = machine(command.topology, command.changes);
-  std::vector<std::vector<std::string>> rows = {{"block bytes", "estimate (us)", "busiest", "in use (us)"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"message bytes", "estimate (us)", "GB/s", "busbw", "busiest", "in use (us)"}};
+  const MessageShape message = message_shape(program.shape().collective);
   bool links_chosen = false;
   for (std::int64_t bytes :
        command.options.bytes.empty() ? std::vector<std::int64_t>{1 << 20} : command.options.bytes) {
-    const ProgramTime time = program.time(topology, static_cast<double>(bytes), command.queue_depth);
-    rows.push_back({std::to_string(bytes), fmt::format("{:.2f}", time.us), time.busiest,
+    const ProgramTime time =
+        program.time(topology, static_cast<double>(block_of_size(message, bytes)), command.queue_depth);
+    const double rate = algbw_gbs(static_cast<double>(bytes), time.us);
+    rows.push_back({std::to_string(bytes), fmt::format("{:.2f}", time.us), fmt::format("{:.4g}", rate),
+                    fmt::format("{:.4g}", rate * message.bus_factor), time.busiest,
                     fmt::format("{:.2f}", time.busiest_us)});
     links_chosen = links_chosen || time.links_chosen;
   }
-  return table(rows, "rrlr") +
+  return table(rows, "rrrrlr") +
          (links_chosen
               ? "links: the file names none; of parallel links each message takes the one on which it "
                 "arrives first\n"
@@ -78,6 +84,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   const ProgramShape& shape = program->shape();
   const bool queues = !shape.shared_memory;
   if (queues || !command.options.bytes.empty()) require_sums_of_halves(command.options, shape.collective);
+  const RunOptions options = by_messages(command.options, shape.collective);
   std::string text = summary(shape);
   publish(supervisor, text);
   for (bool in_place : {false, true}) {
@@ -104,7 +111,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     publish(supervisor, text);
     try {
       const auto [rows, tally] =
-          rows_of(program->run(command.options, in_place, command.queue_depth), shape.collective.combining);
+          rows_of(program->run(options, in_place, command.queue_depth), shape.collective.combining);
       text += rows;
       if (!tally.is_good(shape.collective)) return {.exit_code = kWrongData, .text = text + tally.faults()};
     } catch (const Hang& hang) {

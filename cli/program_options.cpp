@@ -45,7 +45,8 @@ void run_options(CLI::App& app, Command& parsed) {
   auto options = std::make_shared<RunCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   sizes(sub, "--bytes", options->options.bytes,
-        "Sizes of a block: 64K, a list 1K,3000,1M, or a range from:to:factor (1K:1M:32)");
+        "Sizes of messages, as nccl-tests counts them: 64K, a list 1K,3000,1M, or a range from:to:factor "
+        "(1K:1M:32)");
   choice<Executor>(sub, "--transport", options->transport,
                    {{"threads", Executor::Threads},
                     {"mpi", Executor::Mpi},
@@ -169,7 +170,7 @@ void judge_options(CLI::App& app, Command& parsed) {
   auto options = std::make_shared<ProgramCommand>();
   sub->add_option("file", options->file, "A program")->required()->option_text("FILE");
   sizes(sub, "--bytes", options->options.bytes,
-        "Run it on threads with blocks of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
+        "Run it on threads with messages of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
   text(sub, "--topology", options->topology, "MACHINE",
        "Estimate its time there instead of running it, link by link; 1M if there is no --bytes");
   machine_changes(sub, options->changes);

@@ -52,11 +52,14 @@ std::string heading(const Result& result) {
                      under_abilities(topology));
 }
 
-std::string points_table(const Result& result, const std::vector<int>& chosen, const BestSizes& best) {
+std::string points_table(const Result& result, std::vector<int> chosen, const BestSizes& best,
+                         const std::vector<SizeRow>& timed) {
+  for (const SizeRow& row : timed) chosen.push_back(row.point);
   const std::vector<std::string>& sizes = best.words;
   // The last are folded first where the line is too short.
   std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk",
-                                                 "best for blocks", "seconds", "construction", "proven by"}};
+                                                 "best for messages", "seconds", "construction",
+                                                 "proven by"}};
   const auto is_chosen = [&](int i) { return std::ranges::find(chosen, i) != chosen.end(); };
   bool whole_frontier = true;
   for (int i = 0; i < std::ssize(result.points); ++i)
@@ -89,16 +92,17 @@ std::string bound_line(const Result& result) {
 
 std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed, std::size_t asked) {
   std::vector<std::vector<std::string>> rows = {
-      {"block", "#", "steps", "rounds/chunk", "construction", "time", "bound", "x lower bound"}};
+      {"message", "time", "GB/s", "busbw", "x lower bound", "#", "steps", "rounds/chunk"}};
   for (const SizeRow& each : timed) {
     const Point& point = result.points[each.point];
-    rows.push_back({format_bytes(static_cast<double>(each.block_bytes)), std::to_string(each.point),
-                    std::to_string(point.cost.steps), fraction(point.cost.rounds, point.cost.chunks),
-                    origin(point), (each.at_most ? "<= " : "") + format_us(each.us),
-                    each.least_us > 0 ? format_us(each.least_us) : "-",
-                    each.least_us > 0 ? fmt::format("{:.3f}", each.us / each.least_us) : "-"});
+    rows.push_back({format_bytes(static_cast<double>(each.message_bytes)),
+                    (each.at_most ? "<= " : "") + format_us(each.us), fmt::format("{:.4g}", each.algbw_gbs),
+                    fmt::format("{:.4g}", each.busbw_gbs),
+                    each.least_us > 0 ? fmt::format("{:.3f}", each.us / each.least_us) : "-",
+                    std::to_string(each.point), std::to_string(point.cost.steps),
+                    fraction(point.cost.rounds, point.cost.chunks)});
   }
-  std::string text = table(rows, "rrrrlrrr");
+  std::string text = table(rows, "rrrrrrrl");
   if (timed.size() < asked)
     text += counted(static_cast<long long>(asked - timed.size()), "more size") + " not timed\n";
   return text;

@@ -19,18 +19,19 @@
 namespace chorale {
 namespace {
 
-constexpr const char* kAlignment = "rrRllrRRrr";
+constexpr const char* kAlignment = "rrllrRRrrr";
 
-// Which point runs which sizes.
+// Which point runs which sizes, of blocks.
 std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const Result& result) {
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   if (chosen.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
   std::map<int, std::vector<std::int64_t>> sizes;
+  const std::vector<std::int64_t> blocks = by_messages(command.options, result.collective).bytes;
   if (command.point || command.all_points) {
-    for (int i : chosen) sizes[i] = command.options.bytes;
+    for (int i : chosen) sizes[i] = blocks;
     return sizes;
   }
-  for (std::int64_t bytes : command.options.bytes)
+  for (const std::int64_t bytes : blocks)
     sizes[select({&result, 1}, call_of(result.collective, static_cast<double>(bytes))).value().point]
         .push_back(bytes);
   return sizes;
@@ -66,7 +67,7 @@ std::string heading(const RunCommand& command, const Result& result) {
 Outcome run_all(const RunCommand& command, const Result& result, MpiSession* session,
                 Supervisor& supervisor) {
   std::vector<std::vector<std::string>> table_rows = {
-      {"point", "block bytes", "buffer bytes", "type", "op", "time (us)", "min", "max", "GB/s", "wrong"}};
+      {"point", "message bytes", "type", "op", "time (us)", "min", "max", "GB/s", "busbw", "wrong"}};
   const Epilogue epilogue = command.epilogue.empty()
                                 ? Epilogue()
                                 : epilogue_from_json(read_file(command.epilogue), command.epilogue);
@@ -81,11 +82,11 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
                                           .epilogue = epilogue},
                                          options);
     for (const RunRow& row : rows) {
-      table_rows.push_back({std::to_string(i), std::to_string(row.bytes), std::to_string(row.buffer_bytes),
-                            to_string(row.type), result.collective.combining ? to_string(row.op) : "-",
+      table_rows.push_back({std::to_string(i), std::to_string(row.buffer_bytes), to_string(row.type),
+                            result.collective.combining ? to_string(row.op) : "-",
                             fmt::format("{:.1f}", row.median_us), fmt::format("{:.1f}", row.min_us),
                             fmt::format("{:.1f}", row.max_us), fmt::format("{:.3f}", row.algbw),
-                            std::to_string(row.wrong)});
+                            fmt::format("{:.3f}", row.busbw), std::to_string(row.wrong)});
       tally.add(row);
     }
     supervisor.publish(

@@ -72,11 +72,12 @@ void frontier_options(CLI::App& app, Command& parsed) {
       "and the old, patched and new rates are printed; a block is cut into as many chunks as it was, or "
       "more");
   size_model(sub, options->model);
-  sizes(sub, "--bytes", options->bytes,
-        "Search for the fastest points for blocks of these sizes, and print for each its time, each link by "
-        "its "
-        "own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
-        "(1K:1G:32)");
+  sizes(
+      sub, "--bytes", options->bytes,
+      "Search for the fastest points for messages of these sizes, and print for each its time, each link by "
+      "its "
+      "own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
+      "(1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
     settle(options->search);
@@ -165,7 +166,7 @@ void show_options(CLI::App& app, Command& parsed) {
   integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
   size_model(sub, options->model);
   sizes(sub, "--bytes", options->bytes,
-        "Print the fastest point for blocks of these sizes instead, as 'frontier --bytes'");
+        "Print the fastest point for messages of these sizes instead, as 'frontier --bytes'");
   text(sub, "--json", options->json, "FILE", "Write that there, too");
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {

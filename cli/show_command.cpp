@@ -25,10 +25,12 @@ Shown shown(const ShowCommand& command, const Result& result, const Supervisor& 
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   const BestSizes sizes = best_sizes(result, command.model, supervisor.stop());
   bool whole = sizes.timed;
-  Shown made{.outcome = {.text = heading(result) + points_table(result, chosen, sizes) + bound_line(result)}};
+  std::vector<SizeRow> rows;
+  if (!command.bytes.empty()) rows = best_by_size(result, command.bytes, command.model, supervisor.stop());
+  Shown made{
+      .outcome = {.text = heading(result) + points_table(result, chosen, sizes, rows) + bound_line(result)}};
   std::string& text = made.outcome.text;
   if (!command.bytes.empty()) {
-    const std::vector<SizeRow> rows = best_by_size(result, command.bytes, command.model, supervisor.stop());
     const std::size_t asked = result.points.empty() ? 0 : command.bytes.size();
     whole = whole && rows.size() == asked;
     text += sizes_table(result, rows, asked);

@@ -1,12 +1,16 @@
-// Bus bandwidth as nccl-tests defines it (its doc/PERFORMANCE.md): algbw = size / time; busbw = algbw times a
-// factor that makes it comparable with the speed of a link, whatever the number of ranks.
+// What the size of a message is, and its bus bandwidth, as nccl-tests defines them (its doc/PERFORMANCE.md):
+// algbw = size / time; busbw = algbw times a factor that makes it comparable with the speed of a link, whatever
+// the number of ranks.
 //
-// `size` is the whole vector of a rank: what it contributes to an AllReduce or ReduceScatter, sends or
-// receives in an Alltoall, receives from an Allgather; the root's whole buffer in Gather and Scatter.
+// The size is that of the largest buffer of a rank: the whole vector of an AllReduce, what a rank contributes to
+// a ReduceScatter, sends or receives in an Alltoall, receives from an Allgather; the root's whole buffer in
+// Gather and Scatter. Algorithms count blocks (ir/collective_kind.h); what people read and write are sizes.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "ir/collective.h"
 #include "ir/collective_kind.h"
 
 namespace chorale {
@@ -15,7 +19,21 @@ namespace chorale {
 // and Reduce, and for collectives that nccl-tests does not know.
 double busbw_factor(CollectiveKind, int ranks);
 
-// The block of a collective of that size, in bytes, rounded up: a part of the vector where each rank has one.
-std::int64_t block_of_size(CollectiveKind, int ranks, std::int64_t size);
+// The messages of a collective.
+struct MessageShape {
+  std::int64_t blocks = 1;  // of the largest buffer of a rank
+  // By the kind; of groups, of counts and of collectives from files what the busiest rank has to receive or send,
+  // over the size, where a sum for several of k contributors counts 2(k-1)/k: of a group the factor of its kind.
+  double bus_factor = 1;
+};
+MessageShape message_shape(const Collective&);
+
+// The block of messages of that size, in bytes, rounded up; and the size of messages of a block.
+std::int64_t block_of_size(const MessageShape&, std::int64_t size);
+std::vector<std::int64_t> blocks_of_sizes(const Collective&, const std::vector<std::int64_t>& sizes);
+std::int64_t size_of_block(const MessageShape&, std::int64_t block);
+
+// GB/s = 1e9 bytes per second; 0 in no time.
+double algbw_gbs(double size, double us);
 
 }  // namespace chorale

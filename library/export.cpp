@@ -9,6 +9,7 @@
 #include <map>
 #include <optional>
 
+#include "cost/busbw.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
@@ -23,22 +24,20 @@ struct SizedChoice {
   std::int64_t from = 0, to = 0;  // bytes of the larger buffer; 0: however large
 };
 
-std::int64_t message_bytes(const Collective& collective, std::int64_t block) {
-  return block * blocks_of(collective.kind, collective.ranks);
-}
-
 // Adjacent ranges with the same choice are merged.
 std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes,
                                  const std::function<bool(const Choice&)>& usable) {
   const Collective& collective = results.front().collective;
+  const MessageShape message = message_shape(collective);
   std::vector<SizedChoice> ranges;
   for (const std::int64_t size : bytes) {
-    const auto best = select(results, call_of(collective, static_cast<double>(size)), usable);
+    const auto block = static_cast<double>(block_of_size(message, size));
+    const auto best = select(results, call_of(collective, block), usable);
     if (!best) return {};
     if (!ranges.empty() && ranges.back().choice.result == best->result &&
         ranges.back().choice.point == best->point)
       continue;
-    const std::int64_t from = ranges.empty() ? 0 : message_bytes(collective, size);
+    const std::int64_t from = ranges.empty() ? 0 : size;
     if (!ranges.empty()) ranges.back().to = from - 1;
     ranges.push_back({.choice = *best, .from = from});
   }
@@ -133,14 +132,14 @@ void add_tuner_rows(const std::vector<Result>& results, const ExportQuestion& qu
   };
   std::vector<Row> found;
   for (std::size_t i = 0; i < question.bytes.size(); ++i) {
-    const auto block = static_cast<double>(question.bytes[i]);
-    const auto ring = shape_us(topology, rings, block), tree = shape_us(topology, trees, block);
+    const auto size = static_cast<double>(question.bytes[i]);  // of an AllReduce the block, too
+    const auto ring = shape_us(topology, rings, size), tree = shape_us(topology, trees, size);
     if (!ring || !tree) {
       exported.notes.push_back(name + ": no rows; this machine has not the links for both a ring and a tree");
       return;
     }
-    const auto ours = select(results, call_of(collective, block));
-    rows += fmt::format("# {} of {}: ring {}, tree {}", name, format_bytes(block), format_us(*ring),
+    const auto ours = select(results, call_of(collective, size));
+    rows += fmt::format("# {} of {}: ring {}, tree {}", name, format_bytes(size), format_us(*ring),
                         format_us(*tree));
     if (ours) rows += fmt::format(", the library's {}", format_us(ours->us));
     const bool is_tree = *tree < *ring;
@@ -148,7 +147,7 @@ void add_tuner_rows(const std::vector<Result>& results, const ExportQuestion& qu
     const bool is_known = std::min(*ring, *tree) >= 2 * *latency;
     rows += is_known ? "\n" : "; latency counts more: NCCL's choice\n";
     if (!is_known) continue;
-    const std::int64_t from = message_bytes(collective, question.bytes[i]);
+    const std::int64_t from = question.bytes[i];
     if (!found.empty()) found.back().to = from - 1;
     if (found.empty() || found.back().tree != is_tree) found.push_back({.from = from, .tree = is_tree});
   }

@@ -32,7 +32,7 @@ std::span<const Named<ExportForm>> export_forms();
 struct ExportQuestion {
   AnswerPlace place = {.group = "all"};       // without its collective
   std::vector<std::string> collectives = {};  // at least one
-  std::vector<std::int64_t> bytes = {};       // of blocks, rising: where choices are made
+  std::vector<std::int64_t> bytes = {};       // of messages, rising: where choices are made
   std::optional<SumOrder::Kind> order = {};   // of sums: of all answers, those in that order
   ExportForm form = ExportForm::Mscclpp;
 };

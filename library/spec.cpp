@@ -116,7 +116,7 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
                                       is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt,
                                       is_combining(known_kind(name)) ? order : ""),
                   options);
-              alike->second.bytes = bytes;
+              alike->second.bytes = blocks_of_sizes(alike->second.collective, bytes);
             }
             const auto [at, is_new] = known.emplace(alike->second.text, questions.size());
             if (is_new) questions.push_back(alike->second);

@@ -40,6 +40,9 @@ function disagreement(p, row) {
   return words;
 }
 
+// GB/s, three digits.
+const rate_of = gbs => gbs ? Number(gbs.toPrecision(3)) : '';
+
 function show_grid() {
   const head = element('tr');
   head.append(element('th', 'machine'), element('th', 'ranks'), element('th', 'collective'), ...sizes.map(n => element('th', bytes(n), 'n')));
@@ -121,6 +124,7 @@ function show() {
   $('times').replaceChildren(...p.rows.map(row => {
     const line = element('tr', undefined, row.bytes === sizes[size] ? 'chosen' : ''), same = of_points(p, row.bytes).find(m => m.point === row.point);
     line.append(element('td', bytes(row.bytes), 'n'), element('td', row.point, 'n'), element('td', p.points[row.point].origin), element('td', time(row.us), 'n'),
+                element('td', rate_of(row.algbw), 'n'), element('td', rate_of(row.busbw), 'n'),
                 element('td', time(row.least_us), 'n'), element('td', same ? time(same.median_us) : '', 'n'),
                 element('td', time((least(own(p, row.bytes)) || {}).median_us), 'n'));
     line.onclick = () => choose(place, sizes.indexOf(row.bytes));

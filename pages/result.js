@@ -68,7 +68,7 @@ function list_links(step, s) {
 
 function list_points() {
   const names = [['point', 'n'], ['steps', 'n'], ['rounds', 'n'], ['chunks', 'n'], ['rounds per chunk', 'n long'], ['construction', 'long'],
-                 ['best for blocks', 'long'], ['proven by', 'long']];
+                 ['best for messages', 'long'], ['proven by', 'long']];
   const body = head($('points'), names);
   data.points.forEach((p, i) => {
     const row = body.insertRow();

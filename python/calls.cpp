@@ -173,8 +173,9 @@ std::vector<py::bytearray> ran(const Result& result, int number, const std::stri
 std::vector<RunRow> measured(const Result& result, int number, const std::vector<std::int64_t>& bytes,
                              const std::string& type, const std::string& op, const py::kwargs& asked) {
   RunOptions options = run_options(asked);
-  options.bytes = bytes, options.types = {element_type(type)}, options.ops = {reduce_op(op)};
   const Point& point = point_of(result, number);
+  options.bytes = bytes, options.types = {element_type(type)}, options.ops = {reduce_op(op)};
+  options = by_messages(std::move(options), point.collective);
   const py::gil_scoped_release others;
   return run(result.topology, point, {}, options);
 }

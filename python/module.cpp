@@ -1,5 +1,6 @@
 // The module, and what becomes of exceptions: the caller's are chorale.InputError, a ValueError.
 #include <chorale/chorale.h>
+#include <chorale/chorale_c.h>
 
 #include "bindings.h"
 
@@ -13,6 +14,7 @@ py::object exception_type(const char* name) {
 
 PYBIND11_MODULE(_chorale, module) {
   using namespace chorale;
+  module.attr("__version__") = chorale_version();
   module.doc() = "Chorale's nouns and calls; use the package 'chorale'.";
   py::register_exception_translator([](std::exception_ptr thrown) {
     try {

@@ -5,6 +5,8 @@
 #include <chorale/ir/fields.h>
 
 #include <cmath>
+#include <iomanip>
+#include <sstream>
 
 #include "bindings.h"
 
@@ -15,6 +17,13 @@ namespace {
 py::object fraction(long long rounds, long long chunks) {
   if (chunks == 0 || rounds == kNoSchedule) return py::none();
   return py::module_::import("fractions").attr("Fraction")(rounds, chunks);
+}
+
+// Three digits.
+std::string rounded(double number) {
+  std::ostringstream text;
+  text << std::setprecision(3) << number;
+  return text.str();
 }
 
 py::object fraction(const Rate& rate) {
@@ -171,6 +180,9 @@ void bind_machines(py::module_& module) {
       .def(
           "to_json", [](const Topology& topology) { return to_json(topology); }, "The text of its file.")
       .def(
+          "to_page", [](const Topology& topology) { return to_page(topology); },
+          "A page with the machine drawn.")
+      .def(
           "with_switches", [](const Topology& topology) { return with_switches(topology); },
           "The machine with its switches, if the links are routes through them; otherwise the machine "
           "itself.")
@@ -325,7 +337,7 @@ void bind_results(py::module_& module) {
           "Lower bound on rounds per chunk, for any number of chunks.")
       .def_property_readonly(
           "best_sizes", [](const Result& result) { return best_sizes_in_words(result); },
-          "By point, the sizes of a block at which it is the best, in words.")
+          "By point, the sizes of messages at which it is the best, in words.")
       .def_property_readonly(
           "proofs",
           [](const Result& result) {
@@ -340,11 +352,23 @@ void bind_results(py::module_& module) {
         return "<Result: " + result.topology.name + ", " + name_of(result.collective) + ", " +
                std::to_string(result.points.size()) + " points" + (result.complete ? ", complete>" : ">");
       });
-  py::class_<SizeRow> size(module, "SizeRow", "What is fastest for a block of that size.");
+  py::class_<SizeRow> size(module, "SizeRow", "What is fastest for messages of that size.");
   bind_fields(size);
   py::class_<SimulatedRow> simulated(module, "SimulatedRow", "A time by SimGrid beside what is predicted.");
   bind_fields(simulated);
+  size.def("__repr__", [](const SizeRow& row) {
+    return "<SizeRow: " + std::to_string(row.message_bytes) + " bytes, point " + std::to_string(row.point) +
+           ", " + rounded(row.us) + " us, busbw " + rounded(row.busbw_gbs) + " GB/s>";
+  });
   py::class_<Bounds>(module, "Bounds", "What no schedule can beat.")
+      .def("__repr__",
+           [](const Bounds& known) {
+             return "<Bounds: " + std::to_string(known.steps) + " steps or more, " +
+                    (known.rate.rounds == 0
+                         ? std::string("no bound on the rate>")
+                         : std::to_string(known.rate.rounds) + "/" + std::to_string(known.rate.chunks) +
+                               " rounds per chunk or more>");
+           })
       .def_readonly("steps", &Bounds::steps)
       .def_readonly("fewest_steps", &Bounds::fewest_steps)
       .def_readonly("rounds", &Bounds::rounds)
@@ -363,6 +387,13 @@ void bind_results(py::module_& module) {
       .def_property_readonly(
           "ok", [](const CheckReport& report) { return report.faults.empty(); },
           "True if there is no fault; 'undecided' has what was left open.")
+      .def("__repr__",
+           [](const CheckReport& report) {
+             return "<CheckReport: " + std::to_string(report.faults.size()) + " faults; " +
+                    std::to_string(report.schedules) + " schedules, " + std::to_string(report.bounds) +
+                    " bounds, " + std::to_string(report.refutations) + " refutations accepted, " +
+                    std::to_string(report.undecided) + " undecided>";
+           })
       .def_readonly("schedules", &CheckReport::schedules)
       .def_readonly("bounds", &CheckReport::bounds)
       .def_readonly("refutations", &CheckReport::refutations)
@@ -370,8 +401,13 @@ void bind_results(py::module_& module) {
       .def_readonly("undecided", &CheckReport::undecided);
   py::class_<RunRow>(module, "RunRow",
                      "Times of a size, type and operation, and how many elements were wrong.")
-      .def_readonly("bytes", &RunRow::bytes)
-      .def_readonly("buffer_bytes", &RunRow::buffer_bytes)
+      .def_readonly("message_bytes", &RunRow::buffer_bytes)
+      .def_readonly("block_bytes", &RunRow::bytes)
+      .def("__repr__",
+           [](const RunRow& row) {
+             return "<RunRow: " + std::to_string(row.buffer_bytes) + " bytes, " + to_string(row.type) + ", " +
+                    rounded(row.median_us) + " us, " + std::to_string(row.wrong) + " wrong>";
+           })
       .def_property_readonly("type", [](const RunRow& row) { return to_string(row.type); })
       .def_property_readonly("op", [](const RunRow& row) { return to_string(row.op); })
       .def_readonly("median_us", &RunRow::median_us)
@@ -392,8 +428,10 @@ void bind_results(py::module_& module) {
       .def_readonly("priced", &Ranking::priced)
       .def_readonly("seconds", &Ranking::seconds)
       .def("__repr__", [](const Ranking& ranking) {
+        std::string best = "none";
+        if (!ranking.best.empty()) best = to_text(ranking.best.front().matrix);
         return "<Ranking: " + ranking.hierarchy.name + ", " + std::to_string(ranking.priced) + " of " +
-               std::to_string(ranking.matrices) + " placements priced>";
+               std::to_string(ranking.matrices) + " placements priced; best " + best + ">";
       });
   py::class_<Progress>(module, "Progress", "What a search is doing.")
       .def_readonly("doing", &Progress::doing)

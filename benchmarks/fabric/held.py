@@ -53,8 +53,7 @@ class Held:
         return done.stdout.strip() if done.returncode in (0, 3) else f"library build: {done.stderr.strip()}"
 
     def measure(self, sizes):
-        blocks = sorted({size for size in sizes} | {size // self.network.machine.ranks for size in sizes})
-        return self.network.mpirun([self.chorale, "library", "measure", "held.db", self.file, "--bytes", ",".join(map(str, blocks)), "--rounds", 3,
+        return self.network.mpirun([self.chorale, "library", "measure", "held.db", self.file, "--bytes", ",".join(map(str, sizes)), "--rounds", 3,
                                     "--times", 1], seconds=1500)
 
     def program(self, sizes, ours):

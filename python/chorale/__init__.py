@@ -25,7 +25,8 @@ except ImportError as error:  # a checkout without the extension still has chora
 else:
     from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result,
                                   RunRow, SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, Space, Step, Topology)
-    from chorale import graphs, library, shown
+    from chorale import graphs, library, plots, shown
+    from chorale._chorale import __version__
     from chorale.calls import (Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
                                discover, frontier, hierarchy, import_topology, verify_program, machine, machines, measure, optimize, place, read_result, run, simulate,
                                synthesize, targets)
@@ -37,5 +38,5 @@ else:
                "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
                "SimulatedRow", "SizeRow", "Space", "Step",
                "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
-               "discover", "frontier", "hierarchy", "import_topology", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "read_result", "run",
+               "discover", "frontier", "hierarchy", "import_topology", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "plots", "read_result", "run",
                "simulate", "synthesize", "targets"]

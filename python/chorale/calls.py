@@ -4,6 +4,7 @@ running."""
 
 from __future__ import annotations
 
+import html
 import inspect
 import json
 import os
@@ -54,20 +55,46 @@ class Imported(NamedTuple):
     report: str
     json: Dict[str, Any]
 
+    def __repr__(self) -> str:
+        return f"<Imported: {self.machine!r}; print(.report) lists what was read and assumed>"
+
+    def _repr_html_(self) -> str:
+        """The machine drawn, and the report."""
+        return f"{self.machine._repr_html_()}<pre>{html.escape(self.report)}</pre>"
+
 
 class Optimized(NamedTuple):
     """The fastest algorithm of each message size, its distance from the bound and its speedup over baselines: the
     result with all algorithms, a row per size (docs/formats.md), microseconds of each baseline by its name, the answer
-    in a sentence, and a figure (SVG), which is what a notebook shows."""
+    in a sentence, a figure (SVG), which is what a notebook shows above it, and what binds (None: not known)."""
 
     result: Result
     rows: List[Dict[str, Any]]
     baselines: Dict[str, List[float]]
     conclusion: str
     svg: str
+    binding: Optional[Dict[str, Any]] = None
+
+    def __repr__(self) -> str:
+        return f"<Optimized: {self.result.topology.name}, {self.result.collective.name}, {len(self.rows)} sizes; {self.conclusion}>"
 
     def _repr_html_(self) -> str:
-        return self.svg
+        return f"{self.svg}<p>{html.escape(self.conclusion)}</p>"
+
+    def plot(self, axes: Any = None) -> List[Any]:
+        """Time and bus bandwidth over message size, by matplotlib: the axes of both."""
+        from chorale import plots
+
+        known = [row for row in self.rows if row["message_bytes"] > 0]
+        factor = max((row["busbw_gbs"] / row["algbw_gbs"] for row in known if row["algbw_gbs"] > 0), default=1.0)
+        curves = {"Chorale": [row["us"] for row in self.rows]}
+        if all(len(times) == len(self.rows) for times in self.baselines.values()):
+            curves.update({f"{name} (baseline)": times for name, times in self.baselines.items()})
+        if any(row["measured_us"] > 0 for row in self.rows):
+            curves["measured"] = [row["measured_us"] for row in self.rows]
+        curves["bound"] = [row["bound_us"] for row in self.rows]
+        return plots.over_sizes(axes, f"{self.result.topology.name}, {self.result.collective.name}",
+                                [row["message_bytes"] for row in self.rows], factor, curves)
 
     def to_dataframe(self) -> Any:
         """A table of pandas, a row per message size."""
@@ -93,6 +120,12 @@ class Synthesis(NamedTuple):
     result: Result
     conflicts: int
 
+    def __repr__(self) -> str:
+        return f"<Synthesis: {self.verdict}, {self.conflicts} conflicts; {self.result!r}>"
+
+    def _repr_html_(self) -> str:
+        return self.result._repr_html_()
+
 
 class Compiled(NamedTuple):
     """Files by relative path, and the path of the one, or of the folder with all of them. Texts; bytes of
@@ -100,6 +133,9 @@ class Compiled(NamedTuple):
 
     path: str
     files: Dict[str, Union[str, bytes]]
+
+    def __repr__(self) -> str:
+        return f"<Compiled: {', '.join(self.files)}>"
 
     def write(self, directory: File) -> List[pathlib.Path]:
         """Writes them below the directory; their paths."""
@@ -208,7 +244,7 @@ def optimize(machine: Machine, collective: Asked, *, sizes: Optional[Sequence[in
         result, table, svg = _chorale.optimize(there, _collective(collective, there, root), listener, wanted, search_time, baselines)
     document = json.loads(table)
     baselines_us = {each["name"]: each["us"] for each in document["baselines"]}
-    return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg)
+    return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg, document["binding"])
 
 
 @_with_options("synthesize")
@@ -269,9 +305,12 @@ def run(result: Result, arrays: Sequence[Any], *, point: int = 0, op: str = "sum
 @_with_options("measure")
 def measure(result: Result, bytes: Iterable[int], *, point: int = 0, type: str = "float32", op: str = "sum",
             **options: Unpack[RunOptions]) -> List[_chorale.RunRow]:
-    """Times of a point on test data, the ranks as threads: a row for each size of a block. Every element is checked
+    """Times of a point on test data, the ranks as threads: a row for each message size (the largest buffer of a rank). Every element is checked
     (`wrong` is 0)."""
-    return _chorale.measure(result, point, list(bytes), type, op, **options)
+    sizes = list(bytes)
+    if any(isinstance(each, int) and each < 0 for each in sizes):
+        raise InputError("bytes: are negative; use 0 or more")
+    return _chorale.measure(result, point, sizes, type, op, **options)
 
 
 @_with_options("compile")

@@ -91,7 +91,7 @@ class Library:
 
     def select(self, machine: str, collective: str, bytes: int, *, group: str = "all", root: int = 0, ranks: Iterable[int] = (),
                order: str = "") -> Chosen:
-        """The algorithm that should be fastest for blocks of `bytes` bytes; `machine` as it was named when
+        """The algorithm that should be fastest for messages of `bytes` bytes; `machine` as it was named when
         the library was built. With `ranks` of these ranks of it, whatever group they are. With `order`
         only what was searched with sums in that order: "agreed", or "fixed", which gives the same bits for
         each size."""

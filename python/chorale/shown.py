@@ -6,8 +6,8 @@ import html
 import json
 from typing import Any, Dict, List, Optional
 
-from chorale import _chorale, calls
-from chorale._chorale import Ranking, Result
+from chorale import _chorale, calls, plots
+from chorale._chorale import Bounds, Ranking, Result, Topology
 from chorale.errors import InputError, needed
 
 
@@ -18,13 +18,14 @@ def _frame(page: str) -> str:
 
 
 def _repr_html_(self: Any) -> str:
-    """The page of `chorale show --html`, or of `chorale place --html`, inside a notebook."""
+    """The page of `chorale show --html`, of `chorale place --html` or of `chorale topology show --html`, inside a
+    notebook."""
     return _frame(self.to_page())
 
 
 def best(self: Result, bytes: int) -> _chorale.SizeRow:
-    """What should be fastest for blocks of that size, each link by its own numbers, and what no schedule is
-    faster than."""
+    """What should be fastest for messages of that size, each link by its own numbers, and what no schedule is
+    faster than. A message is the largest buffer of a rank, as nccl-tests counts it."""
     return self.by_size([bytes])[0]
 
 
@@ -50,31 +51,38 @@ def to_dataframe(self: Result) -> Any:
 
 
 def plot(self: Result, bytes: Optional[List[int]] = None, ax: Any = None) -> Any:
-    """A drawing of matplotlib: the points by steps and rounds per chunk; with sizes in bytes the least time
-    of each, and what no schedule is faster than. The axes that were drawn on."""
-    ax = ax if ax is not None else needed("matplotlib.pyplot", "plot()").subplots()[1]
-    ax.set_title(f"{self.topology.name}, {self.collective.name}")
-    if bytes is not None:
-        rows = self.by_size(list(bytes))
-        ax.plot([row.block_bytes for row in rows], [row.us for row in rows], marker="o", label="fastest")
-        ax.plot([row.block_bytes for row in rows], [row.least_us for row in rows], linestyle="--", label="none is faster")
-        ax.set(xscale="log", yscale="log", xlabel="bytes of a block", ylabel="microseconds")
-    else:
-        for wanted, label, marker in ((True, "proven", "o"), (False, "not proven", "x")):
-            points = [point for point in self.points if point.on_frontier and point.proven == wanted]
-            if points:
-                ax.plot([point.steps for point in points], [float(point.rate) for point in points], marker, label=label)
-        if self.rate_bound is not None:
-            ax.axhline(float(self.rate_bound), linestyle="--", label="none has fewer")
-        ax.set(xlabel="steps", ylabel="rounds per chunk")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-    ax.legend()
-    return ax
+    """A drawing of matplotlib: the points by steps and rounds per chunk; with message sizes in bytes the figure of the
+    page, the least time and its bus bandwidth over message size, beside what no schedule is faster than. The axes that
+    were drawn on: one, or of sizes two."""
+    return plots.frontier(self, ax) if bytes is None else plots.result_over_sizes(self, bytes, ax)
 
 
 def best_placements(self: Ranking) -> List[Dict[str, Any]]:
     """The placements, best first, as `chorale place --json` has them."""
     return json.loads(self.to_json())["best"]
+
+
+def placements_to_dataframe(self: Ranking) -> Any:
+    """A table of pandas, a row per placement, best first: its matrix, its times, and by reduction the strategy."""
+    pandas = needed("pandas", "to_dataframe()")
+    rows = [{"matrix": str(row["matrix"]), "us": row["us"], "allreduce_us": row["allreduce_us"],
+             "speedup": row["allreduce_us"] / row["us"] if row["us"] > 0 else 1.0,
+             "slowdown": row["us"] / self.best[0]["us"] if self.best[0]["us"] > 0 else 1.0} for row in self.best]
+    return pandas.DataFrame(rows, columns=["matrix", "us", "allreduce_us", "speedup", "slowdown"])
+
+
+def plot_placements(self: Ranking, most: int = 20, ax: Any = None) -> Any:
+    """A drawing of matplotlib: times of the best placements, with their best strategies and with single AllReduces."""
+    return plots.placements(self, most, ax)
+
+
+def bounds_html(self: Bounds) -> str:
+    """What no schedule can beat, as a table."""
+    rows = [("steps", f"{self.steps} at least", self.fewest_steps.certificate),
+            ("rounds per chunk, any number of chunks", "-" if self.rate is None else f"{self.rate} at least", self.rounds.certificate),
+            (f"rounds in at most {self.within} steps", f"{self.rounds_within.rounds} at least", self.rounds_within.certificate)]
+    return ("<table><tr><th>of every schedule</th><th>bound</th><th>certificate</th></tr>" +
+            "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows) + "</table>")
 
 
 def files(self: Ranking) -> calls.Compiled:
@@ -87,6 +95,10 @@ for _method in (_repr_html_, best, by_size, to_dataframe, plot):
     setattr(Result, _method.__name__, _method)
 for _name in ("run", "measure", "compile", "simulate", "check"):
     setattr(Result, _name, getattr(calls, _name))
-setattr(Ranking, "_repr_html_", _repr_html_)
+for _noun in (Ranking, Topology):
+    setattr(_noun, "_repr_html_", _repr_html_)
+setattr(Bounds, "_repr_html_", bounds_html)
+setattr(Ranking, "to_dataframe", placements_to_dataframe)
+setattr(Ranking, "plot", plot_placements)
 setattr(Ranking, "best", property(best_placements))
 setattr(Ranking, "files", files)

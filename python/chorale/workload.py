@@ -70,8 +70,10 @@ def exchange_over(group):
 
 
 def program():
-    """The chorale program: $CHORALE, or the one on the path."""
-    found = os.environ.get("CHORALE") or shutil.which("chorale")
+    """The chorale program: $CHORALE, that of the package, or the one on the path."""
+    from chorale.program import program as found_program
+
+    found = found_program()
     if not found:
         raise FileNotFoundError("there is no program 'chorale': install it, or name it in the environment variable CHORALE")
     return found

@@ -148,7 +148,7 @@ assert [line.split()[:5] for line in shown.splitlines()[1:4]] == [["dgx-a100:2",
 # Chosen as the table of the result chooses.
 rows = [line.split() for line in run("library", "select", "whole.db", "torus:2x3", "allgather", "--bytes", "1K:1G:1024", "--json", "t.json").splitlines()[1:4]]
 theirs = [line.split() for line in run("show", "t.json", "--bytes", "1K:1G:1024").splitlines() if line.split()[1:2] in (["KiB"], ["MiB"], ["GiB"])]
-assert [row[:3] for row in rows] == [row[:2] + row[3:4] for row in theirs] and len(rows) == 3, (rows, theirs)
+assert [row[:4] + row[5:8] for row in rows] == [row[:6] + row[8:9] for row in theirs] and len(rows) == 3, (rows, theirs)  # size, time, bandwidths, steps
 assert "verified" in run("check", "t.json")
 
 # Ranks that are numbered otherwise are the same machine: its answer, by the numbers that were asked for.

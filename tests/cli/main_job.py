@@ -26,12 +26,14 @@ frontier = {(p["steps"], p["rounds"], p["chunks"]) for p in result["points"] if 
 assert frontier == {(2, 3, 2), (3, 7, 6)}, frontier
 assert f"{len(result['points'])} schedules verified" in run(chorale, "check", "ag.json")
 
-# At each size the fastest point, and how far from the bound: 7/6 rounds of 1 MiB at 25 GB/s, and three steps.
-text = run(chorale, "show", "ag.json", "--bytes", "1K,1M", "--json", "sizes.json")
+# At each size of the message (eight blocks) the fastest point, and how far from the bound: 7/6 rounds of 1 MiB at
+# 25 GB/s, and three steps. Seven of eight blocks come from others.
+text = run(chorale, "show", "ag.json", "--bytes", "8K,8M", "--json", "sizes.json")
 rows = json.loads((work / "sizes.json").read_text())["rows"]
-assert [row["block_bytes"] for row in rows] == [1024, 1 << 20] and "x lower bound" in text, (rows, text)
+assert [(row["message_bytes"], row["block_bytes"]) for row in rows] == [(8192, 1024), (8 << 20, 1 << 20)] and "x lower bound" in text, (rows, text)
 assert [result["points"][row["point"]]["steps"] for row in rows] == [2, 3] and "step 1" not in text, (rows, text)
 assert all(row["us"] >= row["least_us"] > 0 for row in rows) and abs(rows[1]["least_us"] - (3 * 0.7 + 7 / 6 * 2**20 * 4e-5)) < 1e-6, rows
+assert all(abs(row["algbw_gbs"] * 7 / 8 / row["busbw_gbs"] - 1) < 1e-9 and abs(row["algbw_gbs"] - row["message_bytes"] / row["us"] / 1e3) < 1e-6 for row in rows), rows
 assert "x lower bound" in run(chorale, "frontier", "ring:4", "allgather", "--bytes", "1K:1M:32")
 refused("show", "ag.json", "--json", "x", says="--bytes")
 
@@ -45,10 +47,10 @@ assert len(data["points"]) == len(result["points"]) and data["bound"] == [7, 6]
 # Every schedule by threads and by processes, a size that the chunks do not divide.
 for point in range(len(result["points"])):
     for mode in [[], ["--in-place"]]:
-        text = run(chorale, "run", "ag.json", "--point", str(point), "--bytes", "4,1K,65540", *mode)
+        text = run(chorale, "run", "ag.json", "--point", str(point), "--bytes", "32,8K,524320,99", *mode)
         assert "every element is right" in text and (", in place" in text) == bool(mode), text
 os.environ["ASAN_OPTIONS"] = "detect_leaks=0"  # of Open MPI, in a sanitized build
-text = mpirun(8, chorale, "run", "ag.json", "--point", "all", "--bytes", "1K,65540", "--transport", "mpi", "--iterations", "1")
+text = mpirun(8, chorale, "run", "ag.json", "--point", "all", "--bytes", "8K,524320", "--transport", "mpi", "--iterations", "1")
 assert "every element is right" in text and "as processes" in text, text
 
 # AllReduce in 2 steps is found directly on a DGX-1; sums and maxima of all types.

@@ -49,7 +49,7 @@ assert numbers(run("frontier", "dgx1", "allgather", "--max-chunks", 4, "--all").
 for i, point in enumerate(best):
     shown = run("show", "f.json", "--point", i).stdout
     assert re.search(rf"^{i} +{point['steps']} +{point['rounds']} +{point['chunks']} ", shown, re.M) and f"\npoint {i}: " in shown, shown
-    assert re.search(rf"^ +{i} +64 ", run("run", "f.json", "--point", i, "--bytes", 64).stdout, re.M)
+    assert re.search(rf"^ +{i} +512 ", run("run", "f.json", "--point", i, "--bytes", 512).stdout, re.M)
 emitted = run("emit", "f.json", "-o", "a/b/c").stdout.split()
 assert emitted == [f"a/b/c/dgx1_allgather_{i}.xml" for i in range(len(best))] and all((work / p).is_file() for p in emitted), emitted
 assert f"{len(result['points'])} schedules verified ({len(best)} on the frontier)" in run("check", "f.json").stdout

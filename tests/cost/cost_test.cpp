@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <iostream>
+#include <numeric>
 #include <random>
 
 #include "cost/busbw.h"
 #include "cost/format.h"
+#include "ir/group_collective.h"
 
 namespace chorale {
 namespace {
@@ -142,6 +144,46 @@ TEST(BusBandwidth, HasTheFactorsOfNcclTests) {
   for (const CollectiveKind kind :
        {CollectiveKind::Broadcast, CollectiveKind::Reduce, CollectiveKind::Custom})
     EXPECT_DOUBLE_EQ(busbw_factor(kind, 8), 1.0) << name_of(kind);
+}
+
+// Structure alone gives the factors of the table, and groups have those of their kind: nothing reads names.
+TEST(BusBandwidth, OfGroupsIsThatOfTheirKind) {
+  std::mt19937 dice(7);
+  for (int trial = 0; trial < 60; ++trial) {
+    const int ranks = 2 + static_cast<int>(dice() % 7), chunks = 1 + static_cast<int>(dice() % 3);
+    std::vector<Rank> all(ranks + dice() % 3);
+    std::iota(all.begin(), all.end(), 0);
+    std::shuffle(all.begin(), all.end(), dice);
+    const std::vector<Rank> group(all.begin(), all.begin() + ranks);
+    for (const std::string& name : collective_names()) {
+      const CollectiveKind kind = known_kind(name);
+      Collective custom = make_collective(
+          GroupQuestion{.kind = kind, .groups = {group}, .root = static_cast<int>(dice() % ranks)},
+          static_cast<int>(all.size()));
+      custom.kind = CollectiveKind::Custom;  // of everyone in order, too
+      const MessageShape shape = message_shape(refined(custom, chunks));
+      EXPECT_EQ(shape.blocks, blocks_of(kind, ranks)) << name << " of " << ranks;
+      EXPECT_NEAR(shape.bus_factor, busbw_factor(kind, ranks), 1e-12) << name << " of " << ranks;
+    }
+  }
+}
+
+// The longest buffer of an Allgather of 3, 1, 0 and 2 chunks has six; the rank without any receives all of them.
+TEST(BusBandwidth, OfCountsIsThatOfTheBusiestRank) {
+  const MessageShape shape = message_shape(make_collective(
+      GroupQuestion{.kind = CollectiveKind::Allgather, .groups = {{0, 1, 2, 3}}, .counts = {{3, 1, 0, 2}}},
+      4));
+  EXPECT_EQ(shape.blocks, 6);
+  EXPECT_DOUBLE_EQ(shape.bus_factor, 1);
+}
+
+// Sizes that are no multiple are rounded up, and blocks are multiples.
+TEST(Messages, HaveWholeBlocks) {
+  const MessageShape shape = message_shape(make_collective(CollectiveKind::Allgather, 3, 2));
+  const std::vector<std::pair<std::int64_t, std::int64_t>> blocks = {
+      {0, 0}, {1, 1}, {3, 1}, {4, 2}, {1000, 334}, {INT64_MAX, INT64_MAX / 3 + 1}};
+  for (const auto& [size, block] : blocks) EXPECT_EQ(block_of_size(shape, size), block) << size;
+  EXPECT_EQ(size_of_block(shape, 334), 1002);
 }
 
 // A ring Allgather of 8 blocks of 1 MB takes 7 rounds of 1 MB; over links of 25 GB/s, without alpha, 280 us.

@@ -92,6 +92,7 @@ WRITTEN = [
     ("result", ["compose", "dgx-a100:2", "reducescatter", "--json", "h.json"]),
     ("check", ["check", "b.json", "--json", "i.json"]),
     ("sizes", ["show", "a.json", "--bytes", "1K:1G:1024", "--json", "j.json"]),
+    ("optimize", ["optimize", "ring:4", "allreduce", "--sizes", "0,1K,1M", "--search-time", "1", "--json", "x.json"]),
     ("machine", ["topology", "show", "dgx2", "--json"]),
     ("machine", ["topology", "show", "leaf-spine:2x2x1", "--switches-reduce", "--json"]),
     ("machine", ["topology", "import", source / "examples/node.xml", "-o", "k.json"]),
@@ -138,7 +139,7 @@ READ_BY = {
     "collective": lambda file: ["bounds", "ring:4", file],
     "program": lambda file: ["program", file],
     "epilogue": None, "library-spec": None, "check": None, "ranking": lambda file: ["check", file], "sizes": None, "simulation": None,
-    "import": None, "bench": None, "calibration": None, "tuning": None,
+    "import": None, "bench": None, "calibration": None, "tuning": None, "optimize": None,
     "job": lambda file: ["place", "a100:4", "--job", file],
     "job-template": lambda file: ["place", "a100:4", "--job", file, "--devices", "all"],
 }

@@ -84,7 +84,7 @@ def main():
     assert found.check().ok and there.find("torus:2x3", "allreduce", max_chunks=3, conflicts=200) is None
     chosen = there.select("torus:2x3", "allgather", 1 << 20)
     said = run_chorale("library", "select", "alone.db", "torus:2x3", "allgather", "--bytes", "1M")
-    assert said.splitlines()[1].split()[2] == str(chosen.result.points[chosen.point].steps), (said, chosen)
+    assert said.splitlines()[1].split()[7] == str(chosen.result.points[chosen.point].steps), (said, chosen)
     for wrong in (lambda: library.open("nowhere.db"), lambda: there.select("torus:2x3", "gather", 1), lambda: library.build("nowhere.json", "x.db"),
                   lambda: library.merge(["alone.db"], "alone.db")):
         try:

@@ -17,6 +17,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -103,6 +104,15 @@ class SameAnswers(unittest.TestCase):
         self.assertEqual(answer.conclusion, theirs["conclusion"])
         self.assertIn("multi_ring_allreduce", answer.baselines)
         self.assertTrue(answer._repr_html_().startswith("<svg "))
+        self.assertEqual(answer.binding, theirs["binding"])
+        # Of a group a message is what a rank of it gets: three blocks, of which two come from others.
+        group = chorale.communication("allgather", "dgx1", group=[0, 2, 3])
+        of_group = chorale.optimize("dgx1", group, sizes=[3 << 10, 3 << 20])
+        line = ["optimize", "dgx1", "allgather", "--group", "0,2,3", "--sizes", "3K,3M", "--json", "-"]
+        self.assertEqual([row["us"] for row in of_group.rows], [row["us"] for row in json.loads(says(*line))["rows"]])
+        self.assertEqual(of_group.result.best(3 << 20).block_bytes, 1 << 20)
+        for row in of_group.rows:
+            self.assertAlmostEqual(row["busbw_gbs"], row["message_bytes"] / row["us"] / 1e3 * 2 / 3)
         self.assertEqual(answer.result.points[answer.rows[0]["point"]].steps, answer.rows[0]["steps"])
         for wrong in ({"sizes": []}, {"sizes": [-1]}, {"sizes": [2, 1]}, {"sizes": [1, 1]}, {"baselines": "rings"}, {"search_time": -1}):
             with self.assertRaises(chorale.InputError):
@@ -123,8 +133,9 @@ class SameAnswers(unittest.TestCase):
         self.assertEqual(chorale.read_result(WORK / "f.json"), result)
         times = json.loads(says("show", "f.json", "--bytes", "1K:1G:32", "--json", "-"))
         sizes = [1 << 10, 1 << 15, 1 << 20, 1 << 25, 1 << 30]
-        self.assertEqual([(row.block_bytes, row.point, row.us) for row in result.by_size(sizes)],
-                         [(row["block_bytes"], row["point"], row["us"]) for row in times["rows"]])
+        self.assertEqual([(row.message_bytes, row.block_bytes, row.point, row.us, row.busbw_gbs) for row in result.by_size(sizes)],
+                         [tuple(row[key] for key in ("message_bytes", "block_bytes", "point", "us", "busbw_gbs")) for row in times["rows"]])
+        self.assertEqual([row.block_bytes for row in result.by_size(sizes)], [size // 8 for size in sizes])
         self.assertEqual(result.best(1 << 20).point, 1)
 
     def test_pages(self):
@@ -299,8 +310,9 @@ class OnArrays(unittest.TestCase):
         self.assertTrue(all(each.flags.writeable for each in result.run(inputs)))
 
     def test_measured(self):
-        rows = chorale.frontier("ring:4", "allgather").measure([1, 1000], type="int32", iterations=2)
-        self.assertEqual([(row.bytes, row.type, row.wrong) for row in rows], [(0, "int32", 0), (1000, "int32", 0)])
+        rows = chorale.frontier("ring:4", "allgather").measure([4, 4000], type="int32", iterations=2)
+        self.assertEqual([(row.message_bytes, row.block_bytes, row.type, row.wrong) for row in rows],
+                         [(0, 0, "int32", 0), (4000, 1000, "int32", 0)])
 
 
 class Errors(unittest.TestCase):
@@ -539,12 +551,66 @@ class WithOthers(unittest.TestCase):
         table = chorale.frontier("dgx1", "allgather", max_chunks=6).to_dataframe()
         self.assertEqual(list(table[table.on_frontier].rounds_per_chunk), [1.5, 7 / 6])
         self.assertTrue(table.proven.all())
+        ranking = chorale.place("a100:4", axes={"data": 4, "tensor": 16}, reduce="tensor", bytes=4 << 30)
+        table = ranking.to_dataframe()
+        self.assertEqual((list(table.us), table.slowdown[0]), ([row["us"] for row in ranking.best], 1))
+        self.assertTrue((table.us <= table.allreduce_us * (1 + 1e-9)).all() and (table.slowdown >= 1).all())
+        answer = chorale.optimize("ring:4", "allreduce", sizes=[1 << 10, 1 << 20])
+        self.assertEqual(list(answer.to_dataframe().message_bytes), [1 << 10, 1 << 20])
 
     def test_drawings(self):
         self.installed("matplotlib").use("Agg")
         result = chorale.frontier("dgx1", "allgather", max_chunks=6)
-        self.assertEqual(list(result.plot().lines[0].get_xdata()), [2, 3])
-        self.assertEqual(list(result.plot(bytes=[1024, 1 << 20]).lines[0].get_xdata()), [1024, 1 << 20])
+        ax = result.plot()
+        self.assertEqual(list(ax.lines[1].get_xdata()), [2, 3])
+        self.assertEqual(len({line.get_color() for line in ax.lines}), 2)  # ours, and the bound
+        time, rate = result.plot(bytes=[1024, 1 << 20])
+        self.assertEqual(list(time.lines[0].get_xdata()), [1024, 1 << 20])
+        self.assertEqual([round(gbs, 9) for gbs in rate.lines[0].get_ydata()], [round(result.best(size).busbw_gbs, 9) for size in (1024, 1 << 20)])
+        answer = chorale.optimize("ring:4", "allreduce", sizes=[0, 1 << 10, 1 << 20])  # 0 bytes have no place on the axis
+        time, rate = answer.plot()
+        self.assertEqual([line.get_label() for line in time.lines], ["Chorale", "multi_ring_allreduce (baseline)", "two_tree_allreduce (baseline)", "bound"])
+        for drawn, row in zip(rate.lines[0].get_ydata(), answer.rows[1:]):
+            self.assertAlmostEqual(drawn, row["busbw_gbs"])
+        self.assertIs(answer.plot([time, rate])[0], time)
+        with self.assertRaises(chorale.InputError):
+            answer.plot([time])
+        ranking = chorale.place("a100:4", axes={"data": 4, "tensor": 16}, reduce="tensor", bytes=4 << 30)
+        self.assertEqual(len(ranking.plot(most=2).patches), 4)
+
+
+class Words(unittest.TestCase):
+    def test_versions_are_one(self):
+        version = says("--version").split()[-1]
+        self.assertEqual(chorale.__version__, version)
+        self.assertIn(f'version = "{version}"', (SOURCE / "pyproject.toml").read_text())
+        self.assertIn(f"\nversion: {version}\n", (SOURCE / "CITATION.cff").read_text())
+
+    def test_what_is_shown_is_short(self):
+        result = chorale.frontier("ring:4", "allreduce", max_chunks=2)
+        imported = chorale.import_topology(SOURCE / "examples/node.xml")
+        known = chorale.bounds("ring:4", "allgather", steps=2)
+        for thing in (result, result.points[0], result.best(1 << 20), result.measure([64], iterations=1)[0], result.check(), result.topology,
+                      result.collective, imported, known, chorale.place("a100:4", axes={"data": 4, "tensor": 16}, reduce="tensor", bytes=4 << 30),
+                      chorale.optimize("ring:4", "allgather", sizes=[1024]), chorale.synthesize("ring:4", "allgather"), result.compile("mpi")):
+            self.assertLess(len(repr(thing)), 400, type(thing))
+            self.assertNotRegex(repr(thing), "object at 0x", type(thing))
+        for thing in (result, result.topology, imported, known, chorale.synthesize("ring:4", "allgather")):
+            self.assertRegex(thing._repr_html_(), "<(iframe|table|svg)")
+        self.assertIn("3/2 at least", known._repr_html_())
+
+    def test_the_program_of_the_package(self):
+        with tempfile.TemporaryDirectory() as folder:
+            there = pathlib.Path(folder) / "chorale"
+            there.write_text("#!/bin/sh\necho in the package: \"$@\"\n")
+            there.chmod(0o755)
+            code = f"import pathlib, sys; from chorale import program; program.INSIDE = pathlib.Path({str(there)!r}); sys.argv = ['x', 'a b', 'c']; program.main()"
+            said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            self.assertEqual(said.stdout, "in the package: a b c\n", said)
+            code = f"import pathlib; from chorale import program; program.INSIDE = pathlib.Path({folder!r}) / 'none'; program.main()"
+            said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+            self.assertEqual(said.returncode, 1)
+            self.assertIn("was built without the program", said.stderr)
 
 
 class Stubs(unittest.TestCase):

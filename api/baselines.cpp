@@ -1,0 +1,88 @@
+#include "api/baselines.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "construct/classic.h"
+#include "cost/cost.h"
+#include "cost/program_time.h"
+
+namespace chorale {
+namespace {
+
+// Sends of a baseline beyond which more chunks are not tried; and beyond which machines have none: where links
+// differ each send is simulated, some two microseconds for each size.
+constexpr long long kMostBaselineSends = 20'000, kMostSimulated = 300'000, kMostSends = 5'000'000;
+
+// A baseline by its chunk counts.
+struct BaselineChunks {
+  std::string name = {};
+  std::vector<Point> points = {};  // one per chunk count
+};
+
+// Its own choice of a chunk count comes first, then powers of two: pipelines gain by more chunks.
+BaselineChunks baseline_chunks(Method method, const Topology& topology, Rank root) {
+  BaselineChunks algorithm{.name = name_of(method)};
+  for (const int chunks : {0, 1, 2, 4, 8, 16, 32, 64, 128, 256}) {
+    if (chunks > 1 && !algorithm.points.empty() &&
+        2 * total_sends(algorithm.points.back().schedule) > kMostBaselineSends)
+      break;
+    std::optional<Point> point = classic_if_possible(method, topology, {.chunks = chunks, .root = root});
+    if (point) algorithm.points.push_back(std::move(*point));
+  }
+  return algorithm;
+}
+
+std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collective& collective,
+                                          BaselineSet set) {
+  constexpr long long kMostPerPair = 16;  // sends: two phases over eight rings
+  const long long most = links_alike(topology) ? kMostSends : kMostSimulated;
+  if (kMostPerPair * topology.ranks * topology.ranks > most) return {};
+  std::vector<BaselineChunks> nccl, all;
+  for (const ClassicEntry& entry : classic_catalogue()) {
+    if (entry.collective != collective.kind) continue;
+    BaselineChunks algorithm = baseline_chunks(entry.method, topology, collective.root);
+    if (algorithm.points.empty()) continue;
+    if (entry.of_nccl) nccl.push_back(algorithm);
+    all.push_back(std::move(algorithm));
+  }
+  return set == BaselineSet::Mpi || (set == BaselineSet::Auto && nccl.empty()) ? all : nccl;
+}
+
+// Leaves the points that are the fastest at some size.
+TimedBaseline timed(BaselineChunks algorithm, const Topology& topology,
+                    const std::vector<std::int64_t>& blocks) {
+  TimedBaseline baseline{.times = {.name = algorithm.name}};
+  std::map<std::size_t, std::size_t> kept;  // by number before: after
+  for (const std::int64_t bytes : blocks) {
+    std::vector<double> us;
+    for (const Point& point : algorithm.points)
+      us.push_back(point_us(topology, point, static_cast<double>(bytes)));
+    const auto least = std::ranges::min_element(us);
+    baseline.fastest.push_back(kept.try_emplace(least - us.begin(), kept.size()).first->second);
+    baseline.times.us.push_back(*least);
+  }
+  baseline.points.resize(kept.size());
+  for (const auto& [before, after] : kept) baseline.points[after] = std::move(algorithm.points[before]);
+  return baseline;
+}
+
+}  // namespace
+
+std::span<const Named<BaselineSet>> baseline_sets() {
+  static constexpr Named<BaselineSet> kSets[] = {
+      {BaselineSet::Auto, "auto"}, {BaselineSet::Nccl, "nccl"}, {BaselineSet::Mpi, "mpi"}};
+  return kSets;
+}
+
+std::vector<TimedBaseline> timed_baselines(const Topology& topology, const Collective& collective,
+                                           BaselineSet set, const std::vector<std::int64_t>& blocks) {
+  std::vector<TimedBaseline> baselines;
+  for (BaselineChunks& algorithm : algorithms_of(topology, collective, set))
+    baselines.push_back(timed(std::move(algorithm), topology, blocks));
+  return baselines;
+}
+
+}  // namespace chorale

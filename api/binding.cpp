@@ -1,0 +1,317 @@
+// The dual prices of a certificate are positive only on parts that bind: with more of any other part the bound
+// would be the same. Parts are called by the ends of their links, or, if shared limits were declared, by these.
+#include "api/binding.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <utility>
+
+#include "cost/busbw.h"
+#include "cost/cost.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+constexpr double kLeastShare = 0.05;  // smaller ones are not listed
+constexpr std::size_t kMostGroupsListed = 4;
+
+std::string first_word(const std::string& name) {
+  return name.substr(0, name.find(' '));
+}
+
+// "NVSwitch" of "NVSwitch 0000:f0:00.0", "upper PCI switch" of "upper PCI switch 3", "GPU" of "GPU7".
+std::string without_number(const std::string& name) {
+  std::string kind;
+  std::istringstream words(name);
+  for (std::string word; words >> word && word != "of" && word != "into" && word != "and";) {
+    const std::size_t digit = word.find_first_of("0123456789(");
+    if (digit != 0) kind += (kind.empty() ? "" : " ") + word.substr(0, digit);
+    if (digit != std::string::npos) break;
+  }
+  return kind.empty() ? name : kind;
+}
+
+std::string as_written(const std::string& word) {
+  static const std::map<std::string, std::string> known = {
+      {"nic", "NIC"}, {"nvswitch", "NVSwitch"}, {"gpu", "GPU"}, {"pci", "PCI"}, {"cpu", "CPU"}};
+  const auto at = known.find(word);
+  return at == known.end() ? word : at->second;
+}
+
+// Names of parts on a machine with nodes of these names.
+class PartNames {
+ public:
+  PartNames(int ranks, const std::vector<std::string>& names) : ranks_(ranks), names_(names) {}
+
+  std::string of_link(Node src, Node dst) const {
+    const std::string from = kind(src), to = kind(dst);
+    if (from == "network" || to == "network") return to == "network" ? "NIC out" : "NIC in";
+    if (from == to) return "links between " + from + (from.ends_with("ch") ? "es" : "s");
+    return from + " to " + to;
+  }
+
+  // Of a limit that was made of one link the link; else its name without its number.
+  std::string of_limit(const SharedLimit& limit) const {
+    if (limit.cables.size() == 1 && limit.name.starts_with("link "))
+      return of_link(limit.cables.front().src, limit.cables.front().dst);
+    std::string name = limit.name;
+    while (!name.empty() && (name.back() == ' ' || (name.back() >= '0' && name.back() <= '9')))
+      name.pop_back();
+    const std::string word = first_word(name);
+    return name.empty() ? limit.name : as_written(word) + name.substr(word.size());
+  }
+
+ private:
+  std::string kind(Node node) const {
+    if (node < static_cast<Node>(names_.size())) return as_written(without_number(names_[node]));
+    return node < ranks_ ? "rank" : "switch";
+  }
+
+  const int ranks_;
+  const std::vector<std::string>& names_;
+};
+
+double gbs(const Link& link) {
+  return link.bandwidth / link.beta_us_per_byte / 1e3;
+}
+
+double gbs(const Topology& topology, const SharedLimit& limit) {
+  return limit.links.empty() ? 0
+                             : limit.bandwidth / topology.links[limit.links.front()].beta_us_per_byte / 1e3;
+}
+
+const Claim* strongest(const Result& result) {
+  const Claim* best = nullptr;
+  for (const Claim& claim : result.claims) {
+    if (!claim.any_chunks || claim.collective != result.collective.kind || claim.steps != kAnySteps ||
+        claim.rounds == kNoSchedule || claim.certificate.prices.size() != 1)
+      continue;
+    if (best == nullptr || less({best->rounds, best->chunks}, {claim.rounds, claim.chunks})) best = &claim;
+  }
+  return best;
+}
+
+// Parts with a price, by name and rate, weighted by what the bound counts of them.
+std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& prices,
+                                      const PartNames& names) {
+  std::map<std::pair<std::string, double>, MachinePart> alike;
+  double all = 0;
+  const auto add = [&](const std::string& what, double rate, int price) {
+    if (price == 0 || rate == 0) return;
+    MachinePart& part = alike[{what, rate}];
+    part.what = what;
+    part.gbs = rate;
+    ++part.count;
+    part.share += price * rate;
+    all += price * rate;
+  };
+  for (std::size_t l = 0; l < prices.links.size(); ++l)
+    add(names.of_link(topology.links[l].src, topology.links[l].dst), gbs(topology.links[l]), prices.links[l]);
+  for (std::size_t i = 0; i < prices.limits.size(); ++i)
+    add(names.of_limit(topology.limits[i]), gbs(topology, topology.limits[i]), prices.limits[i]);
+  std::vector<MachinePart> parts;
+  for (auto& [key, part] : alike) {
+    part.share /= all;
+    if (part.share >= kLeastShare) parts.push_back(part);
+  }
+  std::ranges::stable_sort(parts, std::greater(), &MachinePart::share);
+  return parts;
+}
+
+// In the order in which a depth-first search along the arcs leaves them, those that are not in `group` yet; with
+// a number there.
+void leave(const std::vector<std::vector<Node>>& arcs, Node first, int number, std::vector<int>& group,
+           std::vector<Node>& left) {
+  std::vector<std::pair<Node, std::size_t>> path = {{first, 0}};
+  group[first] = number;
+  while (!path.empty()) {
+    auto& [node, next] = path.back();
+    if (next == arcs[node].size()) {
+      left.push_back(node);
+      path.pop_back();
+      continue;
+    }
+    const Node n = arcs[node][next++];
+    if (group[n] >= 0) continue;
+    group[n] = number;
+    path.emplace_back(n, 0);
+  }
+}
+
+// Ranks that reach each other by links without a price: strongly connected components (Kosaraju).
+std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, const Prices& prices) {
+  std::vector<bool> priced(topology.links.size());
+  for (std::size_t l = 0; l < prices.links.size(); ++l) priced[l] = prices.links[l] > 0;
+  for (std::size_t i = 0; i < prices.limits.size(); ++i)
+    if (prices.limits[i] > 0)
+      for (const LinkId l : topology.limits[i].links) priced[l] = true;
+  const Node nodes = topology.ranks + topology.switches;
+  std::vector<std::vector<Node>> forth(nodes), back(nodes);
+  for (std::size_t l = 0; l < topology.links.size(); ++l) {
+    if (priced[l]) continue;
+    forth[topology.links[l].src].push_back(topology.links[l].dst);
+    back[topology.links[l].dst].push_back(topology.links[l].src);
+  }
+  std::vector<int> seen(nodes, -1), component(nodes, -1);
+  std::vector<Node> order, unused;
+  for (Node n = 0; n < nodes; ++n)
+    if (seen[n] < 0) leave(forth, n, 0, seen, order);
+  for (auto n = order.rbegin(); n != order.rend(); ++n)
+    if (component[*n] < 0) leave(back, *n, *n, component, unused);
+  std::map<int, std::vector<Rank>> groups;
+  for (Rank n = 0; n < topology.ranks; ++n) groups[component[n]].push_back(n);
+  std::vector<std::vector<Rank>> all;
+  for (auto& [root, group] : groups) all.push_back(std::move(group));
+  std::ranges::sort(all);
+  return all;
+}
+
+std::vector<std::vector<Rank>> groups_of(const Topology& topology, const Certificate& certificate) {
+  if (certificate.group.empty()) return joined_ranks(topology, certificate.prices.front());
+  std::map<int, std::vector<Rank>> groups;
+  for (Rank n = 0; n < std::ssize(certificate.group); ++n) groups[certificate.group[n]].push_back(n);
+  std::vector<std::vector<Rank>> all;
+  for (auto& [number, group] : groups) all.push_back(std::move(group));
+  return all;
+}
+
+// One more than the most steps that are claimed to be too few.
+int fewest_steps(const Result& result) {
+  int fewest = 0;
+  for (const Claim& claim : result.claims)
+    if (claim.collective == result.collective.kind && claim.rounds == kNoSchedule && claim.steps != kAnySteps)
+      fewest = std::max(fewest, claim.steps + 1);
+  return fewest;
+}
+
+std::string in_words(const std::vector<Rank>& group) {
+  constexpr std::size_t kMostListed = 8;
+  const auto size = static_cast<int>(group.size());
+  if (size > 2 && group.back() - group.front() == size - 1)
+    return fmt::format("{{{}-{}}}", group.front(), group.back());
+  const auto end = group.begin() + static_cast<std::ptrdiff_t>(std::min(group.size(), kMostListed));
+  return fmt::format("{{{}{}}}", fmt::join(group.begin(), end, ", "), end == group.end() ? "" : ", ...");
+}
+
+std::string in_words(const std::vector<std::vector<Rank>>& groups) {
+  if (groups.size() < 2) return "";
+  const auto size = [](const std::vector<Rank>& group) { return group.size(); };
+  const auto [least, most] = std::ranges::minmax(groups, {}, size);
+  if (most.size() == 1) return ", around each rank";
+  if (groups.size() > kMostGroupsListed)
+    return fmt::format(", between {} groups of {}", groups.size(),
+                       least.size() == most.size()
+                           ? counted(std::ssize(most), "rank")
+                           : fmt::format("{} to {} ranks", least.size(), most.size()));
+  std::vector<std::string> each;
+  for (const std::vector<Rank>& group : groups) each.push_back(in_words(group));
+  return ", between " + joined(each, " and ");
+}
+
+// The name of the same part in the other direction.
+std::string reversed_name(const std::string& what) {
+  if (what.ends_with(" out")) return what.substr(0, what.size() - 3) + "in";
+  if (what.ends_with(" in")) return what.substr(0, what.size() - 2) + "out";
+  const std::size_t to = what.find(" to ");
+  return to == std::string::npos ? "" : what.substr(to + 4) + " to " + what.substr(0, to);
+}
+
+// The parts of both directions are one where they are alike.
+std::vector<MachinePart> both_ways(std::vector<MachinePart> parts) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    MachinePart& one = parts[i];
+    const auto twin =
+        std::find_if(parts.begin() + static_cast<std::ptrdiff_t>(i) + 1, parts.end(),
+                     [&, back = reversed_name(one.what)](const MachinePart& other) {
+                       return other.what == back && other.gbs == one.gbs && other.count == one.count;
+                     });
+    if (twin == parts.end()) continue;
+    one.what += ", both directions";
+    one.share += twin->share;
+    parts.erase(twin);
+  }
+  return parts;
+}
+
+}  // namespace
+
+std::optional<Binding> binding(const Result& result, const std::vector<std::string>& names) {
+  const Claim* const claim = strongest(result);
+  if (claim == nullptr || claim->rounds == 0) return std::nullopt;
+  const Topology machine = with_switches(result.topology);  // what prices are of
+  const Prices& prices = claim->certificate.prices.front();
+  if (prices.links.size() != machine.links.size() || prices.limits.size() != machine.limits.size())
+    return std::nullopt;
+  Binding found{.parts = both_ways(priced_parts(machine, prices, PartNames(machine.ranks, names))),
+                .groups = groups_of(machine, claim->certificate),
+                .steps = fewest_steps(result)};
+  const TimeBound bound(result.topology, result.collective,
+                        static_cast<double>(claim->rounds) / static_cast<double>(claim->chunks));
+  constexpr double kLarge = 1e15;
+  found.latency_us = bound.us(0);
+  const double us_per_byte = (bound.us(2 * kLarge) - bound.us(kLarge)) / kLarge;
+  if (us_per_byte > 0)
+    found.from_bytes =
+        found.latency_us / us_per_byte * static_cast<double>(message_shape(result.collective).blocks);
+  return found.parts.empty() ? std::nullopt : std::optional(found);
+}
+
+std::string in_words(const Binding& binding) {
+  std::vector<std::pair<std::string, std::string>> parts;  // by name: counts of each rate
+  for (const MachinePart& part : binding.parts) {
+    const std::string rate = fmt::format("{} x {:.4g} GB/s", part.count, part.gbs);
+    const auto same = std::ranges::find(parts, part.what, &std::pair<std::string, std::string>::first);
+    if (same == parts.end())
+      parts.emplace_back(part.what, rate);
+    else
+      same->second += " and " + rate;
+  }
+  std::vector<std::string> named;
+  for (const auto& [what, rates] : parts) named.push_back(what + " (" + rates + ")");
+  std::string text = fmt::format("what binds: from {} on {}{}", format_bytes(binding.from_bytes),
+                                 joined(named), in_words(binding.groups));
+  if (binding.latency_us > 0)
+    text += fmt::format("; below, the latency of {}{}",
+                        binding.steps > 0 ? counted(binding.steps, "step") + ", " : "",
+                        format_us(binding.latency_us));
+  return text;
+}
+
+std::optional<MachinePart> busiest_part(const Topology& topology, const Point& point, double block_bytes,
+                                        double us, const std::vector<std::string>& names) {
+  if (abilities_of(topology).any() || !(us > 0)) return std::nullopt;
+  std::vector<long long> loads(topology.links.size());
+  for (const Step& step : point.schedule.steps)
+    for (const Send& send : step.sends) ++loads[send.link];
+  const double chunk = block_bytes / point.collective.chunks_per_block;
+  const PartNames called(topology.ranks, names);
+  std::map<std::pair<std::string, double>, int> alike;
+  MachinePart busiest;
+  const auto consider = [&](const std::string& what, double rate, long long load) {
+    if (rate == 0 || load == 0) return;
+    ++alike[{what, rate}];
+    const double share = static_cast<double>(load) * chunk / (rate * 1e3) / us;
+    // Of a path in which all parts are as busy the NIC is named.
+    const bool as_busy = share > busiest.share * (1 - 1e-9);
+    const bool first_nic = what.starts_with("NIC") && !busiest.what.starts_with("NIC");
+    if (share > busiest.share * (1 + 1e-9) || (as_busy && first_nic))
+      busiest = {.what = what, .gbs = rate, .share = share};
+  };
+  // Limits first: they are parts, of which a link is only a path.
+  for (const SharedLimit& limit : topology.limits) {
+    long long load = 0;
+    for (const LinkId l : limit.links) load += loads[l];
+    consider(called.of_limit(limit), gbs(topology, limit), load);
+  }
+  for (std::size_t l = 0; l < loads.size(); ++l)
+    consider(called.of_link(topology.links[l].src, topology.links[l].dst), gbs(topology.links[l]), loads[l]);
+  busiest.count = alike[{busiest.what, busiest.gbs}];
+  return busiest.share > 0 ? std::optional(busiest) : std::nullopt;
+}
+
+}  // namespace chorale

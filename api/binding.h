@@ -1,0 +1,45 @@
+// What binds: which parts of a machine keep a collective from being faster, from the certificate of the bound on
+// its rate; and which part a schedule keeps busiest.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ir/frontier.h"
+
+namespace chorale {
+
+// Alike links, or alike shared limits.
+struct MachinePart {
+  std::string what = {};  // "NIC out"; of files of other tools by what nodes are there
+  int count = 0;
+  double gbs = 0;  // of one: GB/s = 1e9 bytes per second
+  double share =
+      0;  // of the capacity that the bound counts; of a schedule: of its time in which one is in use
+};
+
+struct Binding {
+  std::vector<MachinePart> parts = {};  // the largest share first
+  // Ranks that the rest of the machine joins: what crosses between these groups takes the parts. Fewer than two:
+  // the parts separate nothing.
+  std::vector<std::vector<Rank>> groups = {};
+  int steps = 0;          // the fewest of any schedule, whatever the size; 0: not known
+  double latency_us = 0;  // of these
+  double from_bytes = 0;  // messages of so many bytes and more are bound by the parts, smaller by latency
+};
+
+// By the strongest claim about any number of steps and chunks; nullopt: there is none with a certificate, or
+// nothing has to move. `names`, if any, of the nodes of the machine with its switches (ImportedMachine::names).
+std::optional<Binding> binding(const Result&, const std::vector<std::string>& names = {});
+
+// "what binds: from 213 KiB on NVSwitch out (16 x 300 GB/s) and NIC out, both directions (16 x 25 GB/s), between 4 groups
+// of 4 ranks; below, the latency of 2 steps, 5.7 us".
+std::string in_words(const Binding&);
+
+// The part that the schedule of a point of a result for this machine keeps busiest at that size, if it takes `us`;
+// nullopt where switches compute, since sends do not count by themselves there, or nothing is sent.
+std::optional<MachinePart> busiest_part(const Topology&, const Point&, double block_bytes, double us,
+                                        const std::vector<std::string>& names = {});
+
+}  // namespace chorale

@@ -1,0 +1,173 @@
+// The answer for readers: JSON, the page and its figure, and sentences.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "api/optimize.h"
+#include "api/report.h"
+#include "ir/json_fields.h"
+#include "ir/json_writer.h"
+#include "ir/words.h"
+#include "pages/size_figure.h"
+
+namespace chorale {
+namespace {
+
+std::string percent_of(const OptimizedRow& row) {
+  return fmt::format("{:.1f} %", 100 * row.bound_us / row.us);
+}
+
+SizeFigure figure_of(const Optimized& answer) {
+  SizeFigure figure{.title = name_of(answer.result.collective) + " on " + answer.result.topology.name,
+                    .bus_factor = answer.shape.bus_factor};
+  SizeCurve found{.name = "Chorale"}, bound{.kind = SizeCurve::Kind::Bound, .name = "bound"};
+  for (const OptimizedRow& row : answer.rows) {
+    figure.message_bytes.push_back(row.message_bytes);
+    found.us.push_back(row.us);
+    bound.us.push_back(row.bound_us);
+  }
+  figure.curves = {found};
+  if (answer.rows.size() == answer.sizes.size())
+    for (const Baseline& baseline : answer.baselines)
+      figure.curves.push_back(
+          {.kind = SizeCurve::Kind::Baseline, .name = baseline.name + " (baseline)", .us = baseline.us});
+  SizeCurve measured{.kind = SizeCurve::Kind::Measured, .name = "measured"};
+  for (const OptimizedRow& row : answer.rows) measured.us.push_back(row.measured_us);
+  if (std::ranges::any_of(measured.us, [](double us) { return us > 0; })) figure.curves.push_back(measured);
+  figure.curves.push_back(bound);
+  return figure;
+}
+
+}  // namespace
+
+namespace {
+
+std::string json_of(const std::optional<Binding>& binding) {
+  if (!binding) return "null";
+  std::vector<std::string> parts, groups;
+  for (const MachinePart& part : binding->parts)
+    parts.push_back(fmt::format(R"({{"what":{},"count":{},"gbs":{},"share":{}}})", quoted(part.what),
+                                part.count, part.gbs, part.share));
+  for (const std::vector<Rank>& group : binding->groups)
+    groups.push_back(fmt::format("[{}]", fmt::join(group, ",")));
+  return fmt::format(R"({{"parts":[{}],"groups":[{}],"steps":{},"latency_us":{},"from_bytes":{}}})",
+                     fmt::join(parts, ","), fmt::join(groups, ","), binding->steps, binding->latency_us,
+                     binding->from_bytes);
+}
+
+}  // namespace
+
+std::string to_json(const Optimized& answer) {
+  std::vector<std::string> rows, baselines;
+  for (const OptimizedRow& row : answer.rows) rows.push_back(write_fields(row));
+  for (const Baseline& baseline : answer.baselines)
+    baselines.push_back(
+        fmt::format("{{\"name\":{},\"us\":[{}]}}", quoted(baseline.name), fmt::join(baseline.us, ",")));
+  return fmt::format(
+      "{{\n\"chorale_optimize\": 1,\n\"topology\": {},\n\"collective\": {},\n"
+      "\"blocks_per_message\": {},\n\"bus_factor\": {},\n\"complete\": {},\n"
+      "\"stopped\": {},\n\"conclusion\": {},\n\"binding\": {},\n\"rows\": {},\n\"baselines\": {}\n}}\n",
+      quoted(answer.result.topology.name), quoted(name_of(answer.result.collective)), answer.shape.blocks,
+      answer.shape.bus_factor, answer.result.complete, quoted(name_of(answer.result.stopped)),
+      quoted(conclusion(answer)), json_of(answer.binding), lines(rows, ""), lines(baselines, ""));
+}
+
+std::string to_page(const Optimized& answer) {
+  return to_page(answer.result, best_sizes(answer.result), figure_of(answer));
+}
+
+std::string to_svg(const Optimized& answer) {
+  return size_figure_svg(figure_of(answer));
+}
+
+std::string conclusion(const Optimized& answer) {
+  if (answer.rows.empty()) return "no schedule was found";
+  const auto gain = [](const OptimizedRow& row) { return row.baseline_us / row.us; };
+  std::string text;
+  if (!answer.rows.front().baseline.empty()) {
+    const auto [least, most] = std::ranges::minmax(answer.rows, {}, gain);
+    std::vector<std::string> names;
+    for (const Baseline& baseline : answer.baselines) names.push_back(baseline.name);
+    text = fmt::format("{:.2f}x to {:.2f}x as fast as {}{}; ", gain(least), gain(most),
+                       names.size() > 1 ? "the fastest of " : "", joined(names));
+  }
+  const OptimizedRow& largest = answer.rows.back();
+  const OptimizedRow& worst = *std::ranges::min_element(
+      answer.rows, {}, [](const OptimizedRow& row) { return row.bound_us / row.us; });
+  text += fmt::format("{:.4g} GB/s of bus bandwidth at {}, {} of the bound", largest.busbw_gbs,
+                      format_bytes(static_cast<double>(largest.message_bytes)), percent_of(largest));
+  if (worst.bound_us < 0.9995 * worst.us && &worst != &largest)
+    text += fmt::format("; farthest from it at {}: {}",
+                        format_bytes(static_cast<double>(worst.message_bytes)), percent_of(worst));
+  return text;
+}
+
+namespace {
+
+constexpr double kAsExpected = 0.9;  // of the baseline: what is measured beyond that is as it should be
+
+// The measured row with the most bandwidth: a log's plateau.
+const OptimizedRow* plateau_of(const Optimized& answer) {
+  const OptimizedRow* best = nullptr;
+  const auto rate = [](const OptimizedRow& row) {
+    return algbw_gbs(static_cast<double>(row.message_bytes), row.measured_us);
+  };
+  for (const OptimizedRow& row : answer.rows)
+    if (row.measured_us > 0 && (best == nullptr || rate(row) >= rate(*best))) best = &row;
+  return best;
+}
+
+// The first size from which on all that were measured take longer than the answer.
+const OptimizedRow* first_gain(const Optimized& answer) {
+  const OptimizedRow* first = nullptr;
+  for (const OptimizedRow& row : answer.rows) {
+    if (row.measured_us == 0) continue;
+    if (row.us >= row.measured_us)
+      first = nullptr;
+    else if (first == nullptr)
+      first = &row;
+  }
+  return first;
+}
+
+// Which part binds what runs today.
+std::string diagnosis(const OptimizedRow& row) {
+  if (row.baseline.empty()) return "";
+  const std::string part = row.baseline_part.empty()
+                               ? ""
+                               : fmt::format("its busiest part, {}, is in use for {:.0f} % of the time",
+                                             row.baseline_part, 100 * row.baseline_busy);
+  if (row.baseline_us >= kAsExpected * row.measured_us)
+    return "; that is what this algorithm gives here" + (part.empty() ? "" : ": " + part);
+  return "; that is less than this algorithm gives here" + (part.empty() ? "" : " (" + part + ")") +
+         ": a part is slower than described, or fewer channels, another algorithm or protocol were "
+         "taken";
+}
+
+}  // namespace
+
+std::string measured_in_words(const Optimized& answer) {
+  const OptimizedRow* const plateau = plateau_of(answer);
+  if (plateau == nullptr) return "";
+  const auto busbw = [&](double us) {
+    return algbw_gbs(static_cast<double>(plateau->message_bytes), us) * answer.shape.bus_factor;
+  };
+  const auto percent = [&](double us) { return fmt::format("{:.1f} %", 100 * us / plateau->measured_us); };
+  std::string text =
+      fmt::format("measured: a plateau of {:.4g} GB/s of bus bandwidth, at {}", busbw(plateau->measured_us),
+                  format_bytes(static_cast<double>(plateau->message_bytes)));
+  if (!plateau->baseline.empty())
+    text += fmt::format("; {} of {}, {:.4g} GB/s", percent(plateau->baseline_us), plateau->baseline,
+                        busbw(plateau->baseline_us));
+  if (plateau->bound_us > 0)
+    text +=
+        fmt::format("; {} of the bound, {:.4g} GB/s", percent(plateau->bound_us), busbw(plateau->bound_us));
+  text += diagnosis(*plateau);
+  const OptimizedRow* const faster = first_gain(answer);
+  return text + (faster == nullptr ? "; at the largest size nothing is gained"
+                                   : fmt::format("; Chorale's is faster from {} on",
+                                                 format_bytes(static_cast<double>(faster->message_bytes))));
+}
+
+}  // namespace chorale

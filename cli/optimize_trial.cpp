@@ -1,0 +1,97 @@
+// 'chorale bench COLLECTIVE mpi' calls MPI's collective and checks every element; with the preload library in
+// front it calls Chorale's.
+#include "cli/optimize_trial.h"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <regex>
+
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostTried = 32;  // processes on this host
+
+std::filesystem::path program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+std::string quoted_for_shell(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+// Both streams of a command, and whether it ended with 0.
+std::pair<std::string, bool> output_of(const std::string& command) {
+  std::FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
+  if (pipe == nullptr) return {"", false};
+  std::string text;
+  std::array<char, 4096> some{};
+  for (std::size_t n; (n = std::fread(some.data(), 1, some.size(), pipe)) > 0;) text.append(some.data(), n);
+  return {text, pclose(pipe) == 0};
+}
+
+bool replaces(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::AllReduce:
+    case CollectiveKind::Allgather:
+    case CollectiveKind::ReduceScatter:
+    case CollectiveKind::Alltoall:
+    case CollectiveKind::Broadcast:
+    case CollectiveKind::Reduce:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string why_not(int ranks, const std::vector<Collective>& collectives) {
+  if (preload_folder().empty()) return "libchorale-mpi-preload.so is not beside this program: build all";
+  if (ranks > kMostTried) return fmt::format("{} processes are many for one host", ranks);
+  if (!output_of("command -v mpirun").second) return "there is no mpirun here";
+  for (const Collective& collective : collectives)
+    if (!replaces(collective.kind)) return "the preload library leaves " + name_of(collective) + " to MPI";
+  return "";
+}
+
+}  // namespace
+
+std::string preload_folder() {
+  for (const char* const folder : {"../lib", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu"}) {
+    std::error_code error;
+    const std::filesystem::path path =
+        std::filesystem::weakly_canonical(program().parent_path() / folder, error);
+    if (!error && std::filesystem::exists(path / "libchorale-mpi-preload.so", error)) return path.string();
+  }
+  return "";
+}
+
+std::string tried(const std::string& script, int ranks, const std::vector<Collective>& collectives) {
+  if (const std::string reason = why_not(ranks, collectives); !reason.empty()) return "not tried: " + reason;
+  long long calls = 0;
+  for (const Collective& collective : collectives) {
+    const std::string root = is_rooted(collective.kind) ? fmt::format(" -r {}", collective.root) : "";
+    const auto [text, good] = output_of(fmt::format(
+        "CHORALE_LOG=1 MPIRUN='mpirun --oversubscribe' timeout -s KILL 60 sh {} {} bench {} mpi{} -b 1K -e "
+        "64K -f 8 "
+        "-n 1 -w 0",
+        quoted_for_shell(script), quoted_for_shell(program().string()), name_of(collective), root));
+    std::smatch found;
+    if (!good || !std::regex_search(text, found, std::regex(R"((\d+) collectives by Chorale)")))
+      return fmt::format("not tried: {} did not run under mpirun here: sh {} shows why", name_of(collective),
+                         script);
+    if (found[1] == "0")
+      return fmt::format("tried: {} was passed on to MPI (CHORALE_LOG=1)", name_of(collective));
+    calls += std::stoll(found[1]);
+  }
+  return fmt::format("tried: {}, every element right, {} by Chorale's algorithms",
+                     counted(ranks, "process", "processes"), counted(calls, "call"));
+}
+
+}  // namespace chorale
