@@ -44,7 +44,7 @@ namespace {
 
 // Sends of a baseline beyond which more chunks are not tried; and beyond which machines have none: where links
 // differ each send is simulated, some two microseconds for each size.
-constexpr long long kMostBaselineSends = 20'000, kMostSimulated = 300'000, kMostSends = 5'000'000;
+constexpr long long kMostBaselineSends = 20'000, kMostSimulated = 300'000, kMostAlike = 5'000'000;
 
 // A baseline by its chunk counts.
 struct BaselineChunks {
@@ -71,7 +71,7 @@ BaselineChunks baseline_chunks(Method method, const Topology& topology, Rank roo
 std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collective& collective,
                                           BaselineSet set) {
   constexpr long long kMostPerPair = 16;  // sends: two phases over eight rings
-  const long long most = links_alike(topology) ? kMostSends : kMostSimulated;
+  const long long most = links_alike(topology) ? kMostAlike : kMostSimulated;
   if (kMostPerPair * topology.ranks * topology.ranks > most) return {};
   std::vector<BaselineChunks> nccl, all;
   for (const ClassicEntry& entry : classic_catalogue()) {

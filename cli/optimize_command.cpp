@@ -4,7 +4,6 @@
 #include <iterator>
 #include <set>
 
-#include "api/import.h"
 #include "api/inputs.h"
 #include "api/optimize.h"
 #include "cli/commands.h"
@@ -24,20 +23,6 @@ namespace {
 
 // Asked where no collective is named, in this order.
 const std::vector<std::string> kUsual = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast"};
-
-// By name or from a file; with options of an import from a file of another tool.
-Topology machine_of(const OptimizeCommand& command, std::vector<std::string>& notes) {
-  const std::string& spec = command.question.topology;
-  if (command.import == ImportQuestion()) return machine(spec, command.question.changes);
-  if (!names_a_file(spec))
-    throw InputError(
-        command.import.nodes > 1 ? "--nodes" : "machine " + spec,
-        command.import.nodes > 1 ? "is for a file that describes a node" : "is not a file that is imported",
-        "use a named machine of several nodes ('chorale topology list')");
-  const ImportedMachine imported = import_machine({{spec, read_file(spec)}}, command.import);
-  notes.push_back("'chorale topology import' lists what was read and assumed");
-  return machine(imported.machine, command.question.changes);
-}
 
 std::string percent_of_bound(const OptimizedRow& row) {
   return row.bound_us > 0 ? fmt::format("{:.1f} %", 100 * row.bound_us / row.us) : "-";
@@ -122,7 +107,7 @@ class Work {
   Work(const OptimizeCommand& command, Supervisor& supervisor)
       : command_(command),
         supervisor_(supervisor),
-        machine_(machine_of(command, notes_)),
+        machine_(machine(command.question.topology, command.question.changes)),
         measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
         sizes_(!command.sizes.empty() ? command.sizes
                : command.log.empty()  ? parse_sizes("--sizes", "1K:1G:4")
@@ -190,7 +175,7 @@ class Work {
 
   // `whole`: the work has come to its end, and there is time to write programs.
   Outcome outcome_of(const std::vector<Optimized>& answers, Stopped stopped, bool whole) const {
-    Outcome outcome{.notes = notes_};
+    Outcome outcome;
     for (const Optimized& answer : answers) {
       outcome.text += (outcome.text.empty() ? "" : "\n") + text_of(answer, answer.result.seconds);
       if (answer.rows.empty()) outcome.exit_code = answer.result.complete ? kImpossible : kUndecided;
@@ -231,7 +216,6 @@ class Work {
 
   const OptimizeCommand& command_;
   Supervisor& supervisor_;
-  std::vector<std::string> notes_ = {};
   const Topology machine_;
   const MeasuredSizes measured_;
   const std::vector<std::int64_t> sizes_;

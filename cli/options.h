@@ -58,14 +58,14 @@ struct TopologyCommand {
 
 struct ImportCommand {
   std::vector<std::string> files = {};
-  ImportQuestion question = {};
+  ImportOptions question = {};
   std::string output = {};  // where to write the machine, if anywhere; "-": to standard output
   std::string json = {};    // and what was read, assumed and fitted
   Limits limits = {};
 };
 
 struct DiscoverCommand {
-  ImportQuestion question = {};
+  ImportOptions question = {};
   std::string output = {}, json = {};  // as of an import
   Limits limits = {};
 };
@@ -112,7 +112,6 @@ struct FrontierCommand {
 
 struct OptimizeCommand {
   QuestionSettings question = {};        // without a collective: the usual ones
-  ImportQuestion import = {};            // of a machine whose file describes a node
   std::vector<std::int64_t> sizes = {};  // of messages, bytes
   std::string log = {};                  // what was measured
   BaselineSet baselines = BaselineSet::Auto;
@@ -329,10 +328,10 @@ struct ManualCommand {
 
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
-                 SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
-                 ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
-                 BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
-                 CompletionCommand, ManualCommand>;
+                 SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand,
+                 ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand,
+                 EmitCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand,
+                 LibraryCommand, CompletionCommand, ManualCommand>;
 
 struct Invocation {
   Command command = {};

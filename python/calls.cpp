@@ -21,8 +21,15 @@ void require_between(const char* name, std::optional<Number> value, Number least
 }
 
 MachineChanges changes(const py::kwargs& asked) {
-  const auto list = [&](const char* name) { return keyword<std::vector<std::string>>(asked, name); };
-  return {list("without_links"), list("without_ranks"), list("degraded")};
+  py::dict left = asked.attr("copy")();
+  const auto list = [&](const char* name) {
+    const std::vector<std::string> all = keyword<std::vector<std::string>>(left, name);
+    left.attr("pop")(name);
+    return all;
+  };
+  MachineChanges given{list("without_links"), list("without_ranks"), list("degraded")};
+  given.import = import_question(py::kwargs(left));
+  return given;
 }
 
 // Raises what was raised meanwhile. Of Ctrl-C it is chorale.Interrupted, which has what was found.
@@ -245,13 +252,13 @@ void bind_calls(py::module_& module) {
   });
   module.def("import_machine",
              [](const std::vector<std::pair<std::string, std::string>>& files, const py::kwargs& asked) {
-               const ImportQuestion question = import_question(asked);
+               const ImportOptions question = import_question(asked);
                const py::gil_scoped_release free;
                const ImportedMachine read = import_machine(named(files), question);
                return std::tuple(read.machine, read.report, read.json);
              });
   module.def("discover_machine", [](const std::vector<std::string>& nccl_files, const py::kwargs& asked) {
-    const ImportQuestion question = import_question(asked);
+    const ImportOptions question = import_question(asked);
     const py::gil_scoped_release free;
     const ImportedMachine found = discover_machine(nccl_files, question).machine;
     return std::tuple(found.machine, found.report, found.json);

@@ -111,12 +111,13 @@ class Compiled(NamedTuple):
         return written
 
 
+@_with_options("machine")
 def machine(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
-            degraded: Iterable[str] = ()) -> Topology:
-    """A machine by name (machines() lists them) or from a JSON file, its switches removed: each route through
+            degraded: Iterable[str] = (), **options: Unpack[ImportOptions]) -> Topology:
+    """A machine by name (machines() lists them) or from a file, its switches removed: each route through
     them becomes a link. Changes are as the command line has them: without_links=["0-1"],
-    without_ranks=["5"], degraded=["0-1=0.5"]."""
-    return _chorale.machine(os.fspath(name), **_changes(without_links, without_ranks, degraded))
+    without_ranks=["5"], degraded=["0-1=0.5"]. Options are of files of other tools."""
+    return _chorale.machine(os.fspath(name), **_changes(without_links, without_ranks, degraded), **options)
 
 
 def machines() -> Dict[str, str]:
@@ -281,10 +282,11 @@ def targets() -> Dict[str, str]:
     return dict(_chorale.targets())
 
 
+@_with_options("machine")
 def hierarchy(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
-              degraded: Iterable[str] = ()) -> Hierarchy:
-    """A machine with levels by name or from a JSON file."""
-    return _chorale.hierarchy(os.fspath(name), **_changes(without_links, without_ranks, degraded))
+              degraded: Iterable[str] = (), **options: Unpack[ImportOptions]) -> Hierarchy:
+    """A machine with levels by name or from a file; options are of files of other tools."""
+    return _chorale.hierarchy(os.fspath(name), **_changes(without_links, without_ranks, degraded), **options)
 
 
 @_with_options("place")

@@ -157,7 +157,7 @@ assert going.returncode == 130 and "torus:8x8, allreduce" in out and "of bound" 
 
 # -- wrong input ---------------------------------------------------------------------------------------------
 refused("optimize", "dgx1", "allredcue", words=["allredcue", "did you mean 'allreduce'"])
-refused("optimize", "dgx1", "allreduce", "--nodes", 2, words=["--nodes", "describes a node"])
+refused("optimize", "dgx1", "allreduce", "--nodes", 2, words=["--nodes", "files of other tools"])
 refused("optimize", "nowhere.xml", "allreduce", words=["nowhere.xml"])
 refused("optimize", ".", "allreduce", words=["'.'"])
 refused("optimize", "./", "allreduce", words=["./"])

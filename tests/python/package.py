@@ -107,6 +107,20 @@ class SameAnswers(unittest.TestCase):
             with self.assertRaises(chorale.InputError):
                 chorale.optimize("ring:4", "allreduce", **wrong)
 
+    def test_options_of_imports_are_those_of_machines(self):
+        node = SOURCE / "examples/node.xml"
+        self.assertEqual(chorale.machine(node, nodes=2).to_json(), chorale.machine(node, nodes=2, nic_gbits=200).to_json())
+        self.assertEqual(chorale.machine(node, nodes=3).ranks, 12)
+        levels = chorale.hierarchy(node, nodes=3)
+        self.assertEqual(levels.levels, [("node", 3), ("gpu", 4)])
+        for wrong in ({"nodes": 0}, {"instance": "pdp-11"}, {"nvlink_gbs": -1.0}):
+            with self.assertRaises(chorale.InputError, msg=wrong):
+                chorale.machine(node, **wrong)
+        with self.assertRaises(chorale.InputError):
+            chorale.machine("ring:4", nodes=2)
+        with self.assertRaises(TypeError):
+            chorale.machine(node, nodez=2)
+
     def test_points_say_what_the_file_says(self):
         result = chorale.frontier("dgx1", "allgather", max_chunks=6)
         rows = json.loads(result.to_json())
@@ -566,7 +580,7 @@ class Stubs(unittest.TestCase):
     def test_options_are_said_once(self):
         """Signatures and help are by the rows of the options, as is the stub (docs/described.py)."""
         for call in (chorale.frontier, chorale.synthesize, chorale.place, chorale.measure, chorale.compile, chorale.import_topology,
-                     chorale.discover):
+                     chorale.discover, chorale.machine):
             known = chorale._chorale.options(call.__name__)
             self.assertGreater(len(known), 3)
             for option, default, words in known:
