@@ -239,6 +239,7 @@ struct PlaceCommand {
   std::vector<std::string> inside = {};  // "tensor=node"
   std::vector<std::string> order = {};   // "tensor<data"
   std::vector<std::string> memory = {};  // "node:tensor,pipeline:20G:512G"
+  std::string present = {};              // where the axes are today; "": not asked
   std::string strategy = {};             // "(gpu, InsideGroup, AllReduce); ..."
   bool explain = false;
   Limits limits = {};

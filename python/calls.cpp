@@ -126,7 +126,7 @@ CheckReport checked(const Result& result, const std::string& proofs, std::option
 }
 
 Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dict& conditions,
-               const py::kwargs& further) {
+               const std::string& present, const py::kwargs& further) {
   const std::optional<JobTemplate> open =
       is_job_template(job) ? std::optional(job_template_from_json(job, "job")) : std::nullopt;
   const Job asked = open ? Job() : job_from_json(job, "job");
@@ -139,6 +139,9 @@ Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dic
   for (const auto& [level, axes, bytes, room] : conditions["memory"].cast<std::vector<Memory>>())
     options.conditions.memory.push_back(
         {.level = level, .axes = axes, .shard_bytes = bytes, .capacity_bytes = room});
+  if (!present.empty() && open)
+    throw InputError("present", "is for a job whose sizes are given", "give a job, or leave it out");
+  if (!present.empty()) options.present = present_placement(hierarchy, asked.axes, present, "present");
   std::atomic<bool> stop = false;
   options.progress = [&](int, int) { return !stop.load(); };
   const auto done =

@@ -389,6 +389,7 @@ void bind_results(py::module_& module) {
       .def_readonly("matrices", &Ranking::matrices)
       .def_readonly("priced", &Ranking::priced)
       .def_readonly("seconds", &Ranking::seconds)
+      .def_property_readonly("sentences", [](const Ranking& ranking) { return sentences(ranking); })
       .def("__repr__", [](const Ranking& ranking) {
         return "<Ranking: " + ranking.hierarchy.name + ", " + std::to_string(ranking.priced) + " of " +
                std::to_string(ranking.matrices) + " placements priced>";

@@ -293,20 +293,22 @@ def hierarchy(name: File, *, without_links: Iterable[str] = (), without_ranks: I
 def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File, None] = None, *, axes: Optional[Mapping[str, int]] = None,
           reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4,
           inside: Iterable[Tuple[str, str]] = (), order: Iterable[Tuple[str, str]] = (),
-          memory: Iterable[Tuple[str, Sequence[str], float, float]] = (), **options: Unpack[PlaceOptions]) -> Ranking:
+          memory: Iterable[Tuple[str, Sequence[str], float, float]] = (), present: Union[str, Sequence[int]] = "", **options: Unpack[PlaceOptions]) -> Ranking:
     """Where the parallel axes of a job go, best first, and how to reduce over them.
 
     Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template axes={"tensor": 8} fixes sizes, and
     the others are chosen), or axes={"data": 4, "tensor": 8}, what is reduced over, and
     how many bytes each device contributes. Conditions: inside=[("tensor", "node")], order=[("inner", "outer")],
-    memory=[("node", ["tensor"], bytes of a shard, room)] (docs/placement.md). Ctrl-C raises chorale.Interrupted with what was priced."""
+    memory=[("node", ["tensor"], bytes of a shard, room)] (docs/placement.md). `present`: the placement of today, as the order of
+    the axes ("data,tensor", the first the slowest; Megatron's "tensor-data") or the device of each rank. Ctrl-C raises chorale.Interrupted with what was priced."""
     levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(os.fspath(hierarchy), **_changes((), (), ()))
     asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
     axis = _numbers("axis", [row["name"] for row in asked.get("axes", [])])
     level = _numbers("level", [name for name, _ in levels.levels])
     conditions = {"inside": [(axis(a), level(b)) for a, b in inside], "order": [(axis(a), axis(b)) for a, b in order],
                   "memory": [(level(a), sorted(axis(each) for each in b), float(c), float(d)) for a, b, c, d in memory]}
-    return _chorale.place(levels, json.dumps(asked), conditions, **options)
+    now = present if isinstance(present, str) else ",".join(str(int(device)) for device in present)
+    return _chorale.place(levels, json.dumps(asked), conditions, now, **options)
 
 
 def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:

@@ -113,6 +113,10 @@ class SameAnswers(unittest.TestCase):
         self.assertEqual(chorale.machine(node, nodes=3).ranks, 12)
         levels = chorale.hierarchy(node, nodes=3)
         self.assertEqual(levels.levels, [("node", 3), ("gpu", 4)])
+        ranking = chorale.place(levels, axes={"data": 3, "tensor": 4}, reduce="data", bytes=1 << 20, present="data,tensor")
+        self.assertTrue(ranking.sentences[0].startswith("Best: ") and ranking.sentences[-1].startswith("Present placement: "), ranking.sentences)
+        as_list = chorale.place(levels, axes={"data": 3, "tensor": 4}, reduce="data", bytes=1 << 20, present=list(range(12)))
+        self.assertEqual(as_list.sentences[-1], ranking.sentences[-1])
         for wrong in ({"nodes": 0}, {"instance": "pdp-11"}, {"nvlink_gbs": -1.0}):
             with self.assertRaises(chorale.InputError, msg=wrong):
                 chorale.machine(node, **wrong)
