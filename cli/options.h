@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/calibrate.h"
+#include "api/compare.h"
 #include "api/compile.h"
 #include "api/import.h"
 #include "api/inputs.h"
@@ -108,6 +109,14 @@ struct FrontierCommand {
   SizeModel model = {};
   std::vector<std::int64_t> bytes = {};  // of blocks, for which the fastest point is reported
   bool all = false;                      // list points that others dominate, too
+};
+
+struct CompareCommand {
+  std::string first = {}, second = {};  // machines, or files of results
+  CompareQuestion question = {};
+  std::string json = {}, html = {}, svg = {};
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
 };
 
 struct OptimizeCommand {
@@ -329,7 +338,7 @@ struct ManualCommand {
 
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
-                 SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand,
+                 CompareCommand, SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand,
                  ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand,
                  EmitCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand,
                  LibraryCommand, CompletionCommand, ManualCommand>;

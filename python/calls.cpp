@@ -102,6 +102,26 @@ py::object optimized(const Topology& topology, const Collective& collective, con
   return found;
 }
 
+// As JSON, and the figure as SVG, "" where nothing can be drawn.
+py::object compared(const std::string& first, const std::string& second,
+                    const std::vector<std::string>& collectives, const std::vector<std::int64_t>& sizes,
+                    double search_time, const py::kwargs& asked) {
+  std::atomic<bool> stop = false;
+  CompareQuestion question{.collectives = collectives,
+                           .message_bytes = sizes,
+                           .changes = changes(asked),
+                           .search_time = limits_of({}, search_time, stop).time,
+                           .stop = &stop};
+  const auto done = watched([&] { return compare(first, second, question); }, stop, [] {});
+  raise_again(done, py::none());
+  std::string svg;
+  try {
+    svg = to_svg(done.value);
+  } catch (const InputError&) {
+  }
+  return py::make_tuple(to_json(done.value), svg);
+}
+
 py::object synthesis_of(const Topology& topology, const Collective& collective, const py::object& listener,
                         const py::kwargs& asked) {
   std::atomic<bool> stop = false;
@@ -283,6 +303,7 @@ void bind_calls(py::module_& module) {
   module.def("frontier", &frontier_of);
   module.def("synthesize", &synthesis_of);
   module.def("optimize", &optimized);
+  module.def("compare", &compared);
   module.def(
       "classic",
       [](const std::string& name, const Topology& topology, int chunks, std::optional<Rank> root) {

@@ -26,16 +26,16 @@ else:
     from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result,
                                   RunRow, SearchLimits, Send, SharedLimit, SizeRow, Space, Step, Topology)
     from chorale import graphs, library, shown
-    from chorale.calls import (Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
+    from chorale.calls import (Compared, Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compare, compile,
                                discover, frontier, hierarchy, import_topology, verify_program, machine, machines, measure, optimize, place, read_result, run, synthesize,
                                targets)
     from chorale.errors import Hang, InputError, Interrupted
 
     Topology.from_networkx = staticmethod(graphs.from_networkx)
     Topology.to_networkx = graphs.to_networkx
-    __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
+    __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
                "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
                "SizeRow", "Space", "Step",
-               "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
+               "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compare", "compile",
                "discover", "frontier", "hierarchy", "import_topology", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "read_result", "run",
                "synthesize", "targets"]

@@ -4,6 +4,7 @@ running."""
 
 from __future__ import annotations
 
+import html
 import inspect
 import json
 import os
@@ -206,6 +207,46 @@ def optimize(machine: Machine, collective: Asked, *, sizes: Optional[Sequence[in
     document = json.loads(table)
     baselines_us = {each["name"]: each["us"] for each in document["baselines"]}
     return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg)
+
+
+class Compared(NamedTuple):
+    """Two machines or two results side by side (docs/formats.md): what each is, the bounds of each collective on machines, a row per
+    message size and collective, the answer in sentences, what else differs, and the figure (SVG), which is what a notebook shows."""
+
+    sides: List[Dict[str, Any]]
+    limits: List[List[Dict[str, Any]]]
+    sizes: List[Dict[str, Any]]
+    conclusions: List[str]
+    notes: List[str]
+    svg: str
+
+    def _repr_html_(self) -> str:
+        return self.svg or "<br>".join(html.escape(text) for text in self.conclusions + self.notes) or html.escape(repr(self))
+
+    def to_dataframe(self) -> Any:
+        """A table of pandas: a row per collective and message size, or, without sizes, per collective with its bounds."""
+        rows = [{"collective": each["collective"], "message_bytes": row["message_bytes"], "speedup": row["speedup"],
+                 **{f"{key}_{n + 1}": side[key] for n, side in enumerate(row["sides"]) for key in ("us", "busbw_gbs", "bound_us", "algorithm")}}
+                for each in self.sizes for row in each["rows"]]
+        if not rows:
+            rows = [{"collective": a["collective"], **{f"{key}_{n + 1}": each[key] for n, each in enumerate((a, b)) for key in ("latency_us", "busbw_gbs")}}
+                    for a, b in zip(*self.limits)]
+        return needed("pandas", "to_dataframe()").DataFrame(rows)
+
+
+@_with_options("machine")
+def compare(first: File, second: File, collectives: Union[str, Sequence[str]] = (), *, sizes: Sequence[int] = (), search_time: float = 10.0,
+            **options: Unpack[ImportOptions]) -> Compared:
+    """Two machines, by name or file, or two files of results side by side: what `chorale compare` prints. `collectives` are of machines (the
+    five usual ones by default); with `sizes`, bytes of messages, each is searched for `search_time` seconds on each machine. Results have
+    sizes of 1 KiB to 1 GiB by default. Options are of files of other tools."""
+    names = [collectives] if isinstance(collectives, str) else list(collectives)
+    wanted = sorted({int(each) for each in sizes})
+    if any(not 0 <= each < 2**50 for each in wanted):
+        raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
+    text, svg = _chorale.compare(os.fspath(first), os.fspath(second), names, wanted, search_time, **_changes((), (), ()), **options)
+    read = json.loads(text)
+    return Compared(read["sides"], read["limits"], read["sizes"], read["conclusions"], read["notes"], svg)
 
 
 @_with_options("synthesize")

@@ -107,6 +107,18 @@ class SameAnswers(unittest.TestCase):
             with self.assertRaises(chorale.InputError):
                 chorale.optimize("ring:4", "allreduce", **wrong)
 
+    def test_compare_is_as_the_command(self):
+        answer = chorale.compare("ring:4", "full:4", "allreduce", sizes=[1 << 20, 1 << 10], search_time=2)
+        theirs = json.loads(says("compare", "ring:4", "full:4", "allreduce", "--sizes", "1K,1M", "--search-time", "2", "--json", "-"))
+        self.assertEqual([(answer.sides, answer.limits), [row["message_bytes"] for row in answer.sizes[0]["rows"]]],
+                         [(theirs["sides"], theirs["limits"]), [1 << 10, 1 << 20]])
+        self.assertTrue(answer.svg.startswith("<svg") and answer._repr_html_() == answer.svg and answer.conclusions)
+        bounds = chorale.compare("ring:4", "full:4", ["allgather"])
+        self.assertEqual((bounds.svg, bounds.sizes, [each[0]["collective"] for each in bounds.limits]), ("", [], ["allgather"] * 2))
+        for wrong in ({"sizes": [-1]}, {"collectives": ["nonsense"]}, {"nodes": 2}, {"search_time": 0}):
+            with self.assertRaises(chorale.InputError, msg=wrong):
+                chorale.compare("ring:4", "full:4", **wrong)
+
     def test_options_of_imports_are_those_of_machines(self):
         node = SOURCE / "examples/node.xml"
         self.assertEqual(chorale.machine(node, nodes=2).to_json(), chorale.machine(node, nodes=2, nic_gbits=200).to_json())
