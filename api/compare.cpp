@@ -48,11 +48,32 @@ std::string levels_in_words(const Levels& levels) {
   return joined(parts, " x ");
 }
 
-// The slowest rank's.
+// The slowest rank's. Limits over links out of one rank hold, one for each link: the narrowest first.
 double least_out_gbs(const Topology& described) {
+  const auto gbs_of = [&](LinkId l, int bandwidth) {
+    return bandwidth * 1e-3 / described.links[l].beta_us_per_byte;
+  };
   std::vector<double> gbs(described.ranks, 0);
-  for (const Link& link : described.links)
-    if (link.src < described.ranks) gbs[link.src] += link.bandwidth * 1e-3 / link.beta_us_per_byte;
+  std::vector<bool> counted(described.links.size(), false);
+  std::vector<const SharedLimit*> limits;
+  for (const SharedLimit& limit : described.limits) limits.push_back(&limit);
+  std::ranges::stable_sort(limits, {}, [](const SharedLimit* limit) { return limit->bandwidth; });
+  for (const SharedLimit* limit : limits) {
+    const Node src = limit->links.empty() ? described.ranks : described.links[limit->links.front()].src;
+    const bool usable = src < described.ranks && std::ranges::all_of(limit->links, [&](LinkId l) {
+                          return described.links[l].src == src && !counted[l];
+                        });
+    if (!usable) continue;
+    double links = 0;
+    for (const LinkId l : limit->links) {
+      links += gbs_of(l, described.links[l].bandwidth);
+      counted[l] = true;
+    }
+    gbs[src] += std::min(links, gbs_of(limit->links.front(), limit->bandwidth));
+  }
+  for (LinkId l = 0; l < std::ssize(described.links); ++l)
+    if (const Link& link = described.links[l]; link.src < described.ranks && !counted[l])
+      gbs[link.src] += gbs_of(l, link.bandwidth);
   return gbs.empty() ? 0 : *std::ranges::min_element(gbs);
 }
 

@@ -33,7 +33,7 @@ std::string gbs(double value) {
 ComparisonTable sides_table(const Comparison& comparison) {
   const auto& [a, b] = comparison.sides;
   ComparisonTable table{.title = comparison.of_results ? "Results" : "Machines",
-                        .rows = {{"", a.name, b.name}},
+                        .rows = {{"", "A", "B"}, {"name", a.name, b.name}},
                         .kinds = "lrr"};
   const auto add = [&](const std::string& what, const std::string& of_a, const std::string& of_b) {
     if (!of_a.empty() || !of_b.empty())
@@ -56,11 +56,11 @@ ComparisonTable sides_table(const Comparison& comparison) {
   return table;
 }
 
+// In narrow columns the sides are A and B, which the first table names.
 ComparisonTable limits_table(const Comparison& comparison) {
   const auto& [a, b] = comparison.sides;
   ComparisonTable table{.title = "Bounds that no schedule can beat",
-                        .rows = {{"collective", "latency of " + a.name, "of " + b.name,
-                                  "busbw GB/s of " + a.name, "of " + b.name, "ratio"}},
+                        .rows = {{"collective", "latency A", "B", "busbw GB/s A", "B", "B/A"}},
                         .kinds = "lrrrrr"};
   for (std::size_t i = 0; i < a.limits.size(); ++i) {
     const CollectiveLimits& of_a = a.limits[i];
@@ -73,12 +73,11 @@ ComparisonTable limits_table(const Comparison& comparison) {
   return table;
 }
 
-ComparisonTable sizes_table(const Comparison& comparison, const ComparedSizes& sizes) {
-  const auto& [a, b] = comparison.sides;
-  ComparisonTable table{.title = sizes.collective + " by message size",
-                        .rows = {{"message", "time of " + a.name, "of " + b.name, "busbw GB/s of " + a.name,
-                                  "of " + b.name, "of bound", "of bound", "speedup"}},
-                        .kinds = "rrrrrrrr"};
+ComparisonTable sizes_table(const ComparedSizes& sizes) {
+  ComparisonTable table{
+      .title = sizes.collective + " by message size",
+      .rows = {{"message", "time A", "B", "busbw GB/s A", "B", "of bound A", "B", "speedup"}},
+      .kinds = "rrrrrrrr"};
   const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
   const auto share = [](const SideAtSize& side) {
     return side.us > 0 && side.bound_us > 0 ? fmt::format("{:.1f} %", 100 * side.bound_us / side.us) : "-";
@@ -125,7 +124,7 @@ bool can_be_drawn(const ComparedSizes& sizes) {
 std::vector<ComparisonTable> tables(const Comparison& comparison) {
   std::vector<ComparisonTable> all = {sides_table(comparison)};
   if (!comparison.sides[0].limits.empty()) all.push_back(limits_table(comparison));
-  for (const ComparedSizes& sizes : comparison.sizes) all.push_back(sizes_table(comparison, sizes));
+  for (const ComparedSizes& sizes : comparison.sizes) all.push_back(sizes_table(sizes));
   return all;
 }
 

@@ -42,7 +42,10 @@ def bus_bound(machine, collective):
 
 
 # -- machines by their bounds --------------------------------------------------------------------------------
+text, both = compared("dgx-a100:2", "dgx-h100:2", "allgather")
+assert [side["out_gbs"] for side in both["sides"]] == [325, 500], both["sides"]  # NVLinks, and a NIC of 25 or 50
 text, both = compared("ring:8", "full:8")
+assert [side["out_gbs"] for side in both["sides"]] == [50, 175], both["sides"]
 assert both["of"] == "machines" and not both["sizes"], both
 assert [side["name"] for side in both["sides"]] == ["ring:8", "full:8"] and [side["ranks"] for side in both["sides"]] == [8, 8]
 assert [each["collective"] for each in both["limits"][0]] == list(FACTOR)
@@ -52,7 +55,7 @@ for machine, limits in zip(("ring:8", "full:8"), both["limits"]):
         assert abs(each["busbw_gbs"] - busbw) < 1e-3 * busbw, (machine, each, busbw)
         # Alphas of the farthest pair: half way round the ring, one hop where all are linked; a sum has to come and to go.
         assert each["latency_us"] > 0 and each["steps"] >= (4 if machine == "ring:8" else 1), each
-for words in ("Machines", "Bounds that no schedule can beat", "allreduce", "broadcast", "busbw GB/s of"):
+for words in ("Machines", "Bounds that no schedule can beat", "allreduce", "broadcast", "busbw GB/s A"):
     assert words in text, text
 
 # -- at message sizes: what optimize finds on each ------------------------------------------------------------
