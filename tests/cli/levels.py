@@ -97,7 +97,6 @@ def node(sockets, switches, gpus, nvlinks, nics, gbits, missing=None):
 
 
 def levels_of(machine, *more):
-    run("hierarchy", "show", machine, *more, "--json")
     return json.loads(run("hierarchy", "show", machine, *more, "--json").stdout)
 
 
