@@ -12,6 +12,7 @@
 #pragma once
 
 #include "api/binding.h"
+#include "api/compare.h"
 #include "api/compile.h"
 #include "api/compose.h"
 #include "api/import.h"

@@ -7,6 +7,7 @@
 #include "placement/axis_sizes.h"
 #include "placement/check_ranking.h"
 #include "placement/place.h"
+#include "placement/present.h"
 #include "placement/synthesis_hierarchy.h"
 #include "topology/machines.h"
 
@@ -34,6 +35,11 @@ Ranking place(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& op
 
 Ranking place(const Hierarchy& hierarchy, const JobTemplate& job, const PlaceOptions& options) {
   return with_a_strategy(rank_sizes(hierarchy, job, options));
+}
+
+ParallelismMatrix present_placement(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
+                                    const std::string& text, const std::string& where) {
+  return read_present(hierarchy, axes, text, where);
 }
 
 Hierarchy part_of(const Hierarchy& hierarchy, long long wanted) {

@@ -9,6 +9,7 @@
 #include "ir/job_template.h"
 #include "ir/machine_changes.h"
 #include "ir/place_options.h"
+#include "ir/ranking_sentences.h"
 
 namespace chorale {
 
@@ -25,6 +26,11 @@ Ranking place(const Hierarchy&, const Job&, const PlaceOptions& = {});
 // The same, with the sizes of the axes chosen, too: those whose iteration takes the least time of all that a
 // device has room for (placement/axis_sizes.h).
 Ranking place(const Hierarchy&, const JobTemplate&, const PlaceOptions& = {});
+
+// The placement that a job has today: the order of its axes ("data,tensor", or Megatron's "tensor-data"), or
+// the device of each rank (placement/present.h). For PlaceOptions::present.
+ParallelismMatrix present_placement(const Hierarchy&, const std::vector<Axis>&, const std::string& text,
+                                    const std::string& where = "present");
 
 // The first `wanted` devices of a machine with levels, as a machine: the first of its outermost units. Throws
 // InputError if they do not fill whole units, or are a part of a ring.

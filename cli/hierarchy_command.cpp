@@ -11,8 +11,8 @@ namespace {
 
 std::string in_words(const std::optional<SharedPath>& path) {
   if (!path) return "-";
-  return path->children == 1 ? fmt::format("{}", path->bandwidth_gbs)
-                             : fmt::format("{} for {}", path->bandwidth_gbs, path->children);
+  return path->children == 1 ? fmt::format("{:.6g}", path->bandwidth_gbs)
+                             : fmt::format("{:.6g} for {}", path->bandwidth_gbs, path->children);
 }
 
 std::string in_words(const Hierarchy& hierarchy) {
@@ -25,7 +25,7 @@ std::string in_words(const Hierarchy& hierarchy) {
     const LinkModel& link = level.link;
     rows.push_back({level.name, fmt::format("{}", level.fan_out),
                     link.shape == LinkModel::Shape::Ring ? "ring" : "switch", fmt::format("{}", link.ports),
-                    fmt::format("{}", link.bandwidth_gbs), fmt::format("{}", link.latency_us),
+                    fmt::format("{:.6g}", link.bandwidth_gbs), fmt::format("{:.6g}", link.latency_us),
                     link.stream_gbs > 0 ? fmt::format("{}", link.stream_gbs) : "-", in_words(link.exit),
                     in_words(link.detour)});
     if (link.host)

@@ -26,21 +26,11 @@ namespace {
 // Asked where no collective is named, in this order.
 const std::vector<std::string> kUsual = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast"};
 
-// By name or from a file; with options of an import from a file of another tool.
-Topology machine_of(const OptimizeCommand& command, std::vector<std::string>& notes,
-                    std::vector<std::string>& node_names) {
-  const std::string& spec = command.question.topology;
-  const bool foreign = is_foreign_file(spec);
-  if (command.import == ImportQuestion() && !foreign) return machine(spec, command.question.changes);
-  if (!foreign && !names_a_file(spec))
-    throw InputError(
-        command.import.nodes > 1 ? "--nodes" : "machine " + spec,
-        command.import.nodes > 1 ? "is for a file that describes a node" : "is not a file that is imported",
-        "use a named machine of several nodes ('chorale topology list')");
-  const ImportedMachine imported = import_machine({{spec, read_file(spec)}}, command.import);
-  notes.push_back("'chorale topology import' lists what was read and assumed");
-  if (command.question.changes.without_ranks.empty()) node_names = imported.names;  // they keep their numbers
-  return machine(imported.machine, command.question.changes);
+// What nodes are in a file of another tool; none where ranks were taken out, since they have other numbers.
+std::vector<std::string> node_names(const QuestionSettings& question) {
+  const MachineChanges& changes = question.changes;
+  if (!is_foreign_file(question.topology) || !changes.without_ranks.empty()) return {};
+  return import_machine({{question.topology, read_file(question.topology)}}, changes.import).names;
 }
 
 std::string percent_of_bound(const OptimizedRow& row) {
@@ -139,7 +129,7 @@ class Work {
   Work(const OptimizeCommand& command, Supervisor& supervisor)
       : command_(command),
         supervisor_(supervisor),
-        machine_(machine_of(command, notes_, node_names_)),
+        machine_(machine(command.question.topology, command.question.changes)),
         measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
         sizes_(!command.sizes.empty() ? command.sizes
                : command.log.empty()  ? parse_sizes("--sizes", "1K:1G:4")
@@ -204,7 +194,7 @@ class Work {
 
   // `whole`: the work has come to its end, and there is time to write programs.
   Outcome outcome_of(std::vector<Optimized> answers, Stopped stopped, bool whole) const {
-    Outcome outcome{.notes = notes_};
+    Outcome outcome;
     for (Optimized& answer : answers) {
       if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
       outcome.text += (outcome.text.empty() ? "" : "\n") + text_of(answer, answer.result.seconds);
@@ -263,7 +253,7 @@ class Work {
 
   const OptimizeCommand& command_;
   Supervisor& supervisor_;
-  std::vector<std::string> notes_ = {}, node_names_ = {};
+  const std::vector<std::string> node_names_ = node_names(command_.question);
   const Topology machine_;
   const MeasuredSizes measured_;
   const std::vector<std::int64_t> sizes_;

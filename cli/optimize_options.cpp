@@ -35,7 +35,6 @@ void optimize_options(CLI::App& app, Command& parsed) {
               "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
   auto options = std::make_shared<OptimizeCommand>();
   machine_and_collective(sub, options->question, false);
-  by_rows(sub, import_rows(), options->import);
   sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
   text(sub, "--log", options->log, "FILE",
        "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "

@@ -144,6 +144,7 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
   app->add_flag_callback(
       "--switches-reduce", [&changes] { changes.switches.reduce = true; },
       "Its switches add up: of values for one rank, their sum goes out");
+  by_rows(app, import_rows(), changes.import);
 }
 
 void machine_and_collective(CLI::App* app, QuestionSettings& question, bool collective_required) {

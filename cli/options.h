@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/calibrate.h"
+#include "api/compare.h"
 #include "api/compile.h"
 #include "api/import.h"
 #include "api/inputs.h"
@@ -59,14 +60,14 @@ struct TopologyCommand {
 
 struct ImportCommand {
   std::vector<std::string> files = {};
-  ImportQuestion question = {};
+  ImportOptions question = {};
   std::string output = {};  // where to write the machine, if anywhere; "-": to standard output
   std::string json = {};    // and what was read, assumed and fitted
   Limits limits = {};
 };
 
 struct DiscoverCommand {
-  ImportQuestion question = {};
+  ImportOptions question = {};
   std::string output = {}, json = {};  // as of an import
   Limits limits = {};
 };
@@ -111,9 +112,16 @@ struct FrontierCommand {
   bool all = false;                      // list points that others dominate, too
 };
 
+struct CompareCommand {
+  std::string first = {}, second = {};  // machines, or files of results
+  CompareQuestion question = {};
+  std::string json = {}, html = {}, svg = {};
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
+};
+
 struct OptimizeCommand {
   QuestionSettings question = {};        // without a collective: the usual ones
-  ImportQuestion import = {};            // of a machine whose file describes a node
   std::vector<std::int64_t> sizes = {};  // of messages, bytes
   std::string log = {};                  // what was measured
   BaselineSet baselines = BaselineSet::Auto;
@@ -250,6 +258,7 @@ struct PlaceCommand {
   std::vector<std::string> inside = {};  // "tensor=node"
   std::vector<std::string> order = {};   // "tensor<data"
   std::vector<std::string> memory = {};  // "node:tensor,pipeline:20G:512G"
+  std::string present = {};              // where the axes are today; "": not asked
   std::string strategy = {};             // "(gpu, InsideGroup, AllReduce); ..."
   bool explain = false;
   Limits limits = {};
@@ -339,7 +348,7 @@ struct ManualCommand {
 
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
-                 SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
+                 CompareCommand, SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
                  ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, SimulateCommand,
                  ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
                  CompletionCommand, ManualCommand>;

@@ -213,6 +213,11 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   PlaceOptions options = command.options;
   options.conditions = conditions_of(command, machine, job.axes);
   if (!command.strategy.empty()) options.own = parse_strategy(command.strategy, "--strategy");
+  if (!command.present.empty()) {
+    if (open)
+      throw InputError("--present", "is for a job whose sizes are given", "give a job, or leave it out");
+    options.present = present_placement(machine, job.axes, command.present, "--present");
+  }
   options.progress = [&](int done, int of) {
     progress.show(fmt::format(
         "{} of {} priced", done,

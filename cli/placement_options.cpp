@@ -72,6 +72,18 @@ void place_options(CLI::App& app, Command& parsed) {
   text(sub, "--strategy", options->strategy, "TEXT",
        "Compare this strategy, written as strategies are printed: is it valid, and how much slower than the "
        "best?");
+  sub->add_option_function<Text>(
+         "--present",
+         [options](const Text& t) {
+           if (t.empty())
+             throw InputError("--present", "is empty", "give the order of the axes: data,tensor");
+           options->present = t;
+         },
+         "How far off is the placement of today? The order of the axes in the mesh over the devices, the "
+         "first "
+         "the slowest (data,tensor), or as Megatron's --order (tensor-data), or the device of each rank "
+         "(0,2,1,3)")
+      ->option_text("ORDER");
   sub->add_flag("--explain", options->explain, "Print for every step its time and the link that binds");
   limits(sub, options->limits, " and rank what was priced");
   progress(sub, options->progress);

@@ -6,6 +6,7 @@
 
 #include "api/report.h"
 #include "cli/layout.h"
+#include "ir/ranking_sentences.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -168,6 +169,7 @@ std::string in_words(const Ranking& ranking, bool explain) {
                     reduction.times == 1 ? "" : fmt::format(", {} times", reduction.times),
                     overlaps(job) ? after_in_words(job, reduction) : "");
   }
+  for (const std::string& sentence : sentences(ranking)) text += sentence + "\n";
   const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),
                                 [](const Reduction& each) { return each.goal == Goal::AllReduce; });
   std::vector<std::vector<std::string>> rows = {

@@ -447,14 +447,33 @@ Simulator::Choice Simulator::best_choice(Operation operation, const std::vector<
   return by_tree.time.us < by_ring.time.us ? by_tree : by_ring;
 }
 
+StepTime Simulator::named(Choice choice, bool shift) {
+  switch (choice.pattern.shape) {
+    case Shape::Cycle:
+      choice.time.pattern = "ring";
+      break;
+    case Shape::Chain:
+    case Shape::ChainBack:
+      choice.time.pattern = shift ? "shift" : "chain";
+      break;
+    case Shape::Tree:
+      choice.time.pattern = "tree";
+      break;
+    case Shape::AllToAll:
+      choice.time.pattern = "all to all";
+      break;
+  }
+  return std::move(choice.time);
+}
+
 StepTime Simulator::time(Goal goal, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups) const {
-  return best_choice(goal, joined, groups).time;
+  return named(best_choice(goal, joined, groups), goal == Goal::Shift);
 }
 
 StepTime Simulator::time(Operation operation, const std::vector<bool>& joined,
                          const std::vector<GroupLoad>& groups, Algorithm algorithm) const {
-  return best_choice(operation, joined, groups, algorithm).time;
+  return named(best_choice(operation, joined, groups, algorithm), false);
 }
 
 StepLoad Simulator::load(const Choice& way, const std::vector<bool>& joined,

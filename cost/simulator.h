@@ -63,6 +63,7 @@ struct StepTime {
   double latency_us = 0;     // contained in us
   std::string binding = {};  // what is busiest: "node port out"
   int rings = 1;             // chains, or trees, side by side
+  std::string pattern = {};  // "ring", "tree", "chain", "all to all", "shift"
 };
 
 class Simulator {
@@ -107,6 +108,7 @@ class Simulator {
     Pattern pattern = {};
     double share = 1;  // of a device's bytes, on an edge of weight 1
   };
+  static StepTime named(Choice, bool shift);  // its time, with the name of its pattern
   void take_faster(Choice& so_far, const Pattern&, double share, int rings, const std::vector<bool>& joined,
                    const std::vector<GroupLoad>&) const;
   const GroupTraffic& traffic(const std::vector<bool>& joined, const Pattern&) const;

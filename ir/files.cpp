@@ -206,7 +206,7 @@ constexpr std::size_t kMostFileBytes = std::size_t{1} << 30;
 
 bool names_a_file(std::string_view argument) {
   if (argument.find('/') != argument.npos) return true;
-  for (const std::string_view ending : {".json", ".xml", ".txt", ".yml", ".yaml"})
+  for (const std::string_view ending : {".json", ".xml", ".txt", ".yml", ".yaml", ".conf"})
     if (argument.ends_with(ending)) return true;
   return false;
 }

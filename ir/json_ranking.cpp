@@ -6,6 +6,7 @@
 
 #include "ir/json_writer.h"
 #include "ir/ranking.h"
+#include "ir/ranking_sentences.h"
 
 namespace chorale {
 namespace {
@@ -43,9 +44,9 @@ std::string write(const RankedStrategy& strategy, const ReductionRanking& rankin
                                    form(instruction));
     if (instruction.form != StrategyInstruction::Form::InsideGroup)
       text += fmt::format(R"(,"ancestor":{})", quoted(ranking.levels[instruction.ancestor]));
-    text += fmt::format(R"(,"operation":"{}","us":{},"latency_us":{},"binding":{},"rings":{})",
+    text += fmt::format(R"(,"operation":"{}","us":{},"latency_us":{},"binding":{},"rings":{},"pattern":{})",
                         name(instruction.operation), priced.us, priced.latency_us, quoted(priced.binding),
-                        priced.rings);
+                        priced.rings, quoted(priced.pattern));
     if (i < strategy.lowered.size())
       text += fmt::format(R"(,"groups":{})", lists(strategy.lowered[i].groups));
     instructions.push_back(text + "}");
@@ -72,9 +73,10 @@ std::string write(const ReductionRanking& reduction, const Job& job) {
       overlaps(job) ? fmt::format(R"(,"from_us":{},"to_us":{})", reduction.from_us, reduction.to_us) : "";
   if (reduction.exchange)
     return fmt::format(
-        R"({{"reduction":{},"levels":["root"],"sizes":[1],"allreduce_us":{},"programs":0,"faster":0,"strategies":[],"exchange":{{"us":{},"latency_us":{},"binding":{}}}{}}})",
+        R"({{"reduction":{},"levels":["root"],"sizes":[1],"allreduce_us":{},"programs":0,"faster":0,"strategies":[],"exchange":{{"us":{},"latency_us":{},"binding":{},"pattern":{}}}{}}})",
         quoted(job.reductions[reduction.reduction].name), reduction.allreduce_us, reduction.exchange->us,
-        reduction.exchange->latency_us, quoted(reduction.exchange->binding), span);
+        reduction.exchange->latency_us, quoted(reduction.exchange->binding),
+        quoted(reduction.exchange->pattern), span);
   std::string own;
   if (reduction.own && !reduction.own->fault.empty())
     own = fmt::format(R"(,"own":{{"fault":{}}})", quoted(reduction.own->fault));
@@ -139,10 +141,13 @@ std::string to_json(const Ranking& ranking) {
   return fmt::format(
       "{{\n\"chorale_ranking\": {},\n\"hierarchy\": {},\"job\": {},\"algorithm\": {},\n\"rules\": {},\n"
       "\"synthesis\": {},\n{}\"matrices\": {},\n\"priced\": {},\n\"without_strategy\": {},\n\"seconds\": "
-      "{},\n{}\"best\": {}\n}}\n",
+      "{},\n{}\"sentences\": {},\n{}\"best\": {}\n}}\n",
       kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
       quoted(ranking.rules), quoted(ranking.synthesis), write_conditions(ranking), ranking.matrices,
-      ranking.priced, ranking.without_strategy, ranking.seconds, write_sizes(ranking), lines(best, "  "));
+      ranking.priced, ranking.without_strategy, ranking.seconds, write_sizes(ranking),
+      names(sentences(ranking)),
+      ranking.present ? "\"present\": " + write(*ranking.present, ranking.job) + ",\n" : "",
+      lines(best, "  "));
 }
 
 }  // namespace chorale

@@ -131,12 +131,13 @@ RankedStrategy read_strategy(const JsonReader& json, const std::vector<std::stri
   const JsonReader instructions = json["instructions"];
   for (std::size_t i = 0; i < instructions.size(kMostRankedSteps); ++i) {
     const JsonReader each = instructions.at(i);
-    each.require_object(
-        {"slice", "form", "ancestor", "operation", "us", "latency_us", "binding", "rings", "groups"});
+    each.require_object({"slice", "form", "ancestor", "operation", "us", "latency_us", "binding", "rings",
+                         "pattern", "groups"});
     PricedInstruction priced{.us = microseconds(each["us"]),
                              .latency_us = microseconds(each["latency_us"]),
                              .binding = each["binding"].text(),
-                             .rings = each["rings"].integer(0, 1 << 30)};
+                             .rings = each["rings"].integer(0, 1 << 30),
+                             .pattern = each.has("pattern") ? each["pattern"].text() : ""};
     StrategyInstruction& instruction = priced.instruction;
     instruction.slice = number_of(each["slice"], levels, "level of the strategy");
     const std::string form = one_of(each["form"], std::array{"InsideGroup", "Parallel", "Master"});
@@ -210,10 +211,12 @@ ReductionRanking read_reduction(const JsonReader& json, const Ranking& ranking, 
   }
   if (json.has("exchange")) {
     const JsonReader exchange = json["exchange"];
-    exchange.require_object({"us", "latency_us", "binding"});
-    reduction.exchange = PricedInstruction{.us = microseconds(exchange["us"]),
-                                           .latency_us = microseconds(exchange["latency_us"]),
-                                           .binding = exchange["binding"].text()};
+    exchange.require_object({"us", "latency_us", "binding", "pattern"});
+    reduction.exchange =
+        PricedInstruction{.us = microseconds(exchange["us"]),
+                          .latency_us = microseconds(exchange["latency_us"]),
+                          .binding = exchange["binding"].text(),
+                          .pattern = exchange.has("pattern") ? exchange["pattern"].text() : ""};
   }
   if (json.has("own")) {
     const JsonReader own = json["own"];
@@ -276,7 +279,7 @@ Ranking ranking_from_json(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   json.require_object({"chorale_ranking", "hierarchy", "job", "algorithm", "rules", "synthesis", "conditions",
                        "matrices", "priced", "without_strategy", "seconds", "choices", "fitting", "placed",
-                       "sizes", "best"});
+                       "sizes", "sentences", "present", "best"});
   if (json["chorale_ranking"].integer(1, 1 << 30) != kRankingVersion)
     json["chorale_ranking"].fail("is of another version", "make the ranking again");
   Ranking ranking{.hierarchy = read_hierarchy(json["hierarchy"]),
@@ -294,6 +297,7 @@ Ranking ranking_from_json(std::string_view text, const std::string& file) {
   read_sizes(json, ranking);
   for (std::size_t m = 0; m < json["best"].size(kMostRanked); ++m)
     ranking.best.push_back(read_ranked(json["best"].at(m), ranking));
+  if (json.has("present")) ranking.present = read_ranked(json["present"], ranking);
   return ranking;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <span>
 
 #include "ir/option.h"
@@ -25,12 +26,16 @@ std::span<const Named<Rules>> strategy_rules();
 inline constexpr int kMostReducedLevels = 4;  // a reduction is split over, of those that are priced
 
 struct PlaceOptions {
-  Algorithm algorithm = Algorithm::Auto;                // what instructions are priced by
-  Rules rules = Rules::Full;                            // which strategies count
-  SynthesisKind synthesis = SynthesisKind::Collapsed;   // over which hierarchy they are written
-  int top = 10;                                         // matrices to return
-  int strategies = 1;                                   // for each reduction of each
-  Conditions conditions = {};                           // that matrices must obey
+  Algorithm algorithm = Algorithm::Auto;               // what instructions are priced by
+  Rules rules = Rules::Full;                           // which strategies count
+  SynthesisKind synthesis = SynthesisKind::Collapsed;  // over which hierarchy they are written
+  int top = 10;                                        // matrices to return
+  int strategies = 1;                                  // for each reduction of each
+  Conditions conditions = {};                          // that matrices must obey
+  // Of axes inside of a level only that in which they are given, the first slowest; else all where that
+  // matters.
+  bool given_order = false;
+  std::optional<ParallelismMatrix> present = {};        // priced beside the best
   NamedStrategy own = {};                               // verified and priced beside the best; none: nothing
   bool matrices_by_sat = false;                         // list them by the SAT encoding: the same, slower
   std::function<bool(int done, int of)> progress = {};  // false: stop; what was seen so far is ranked

@@ -22,6 +22,7 @@ struct PricedInstruction {
   double latency_us = 0;     // contained in us
   std::string binding = {};  // the port, link or path that is busiest
   int rings = 1;             // side by side, or chains, or trees
+  std::string pattern = {};  // "ring", "tree", "chain", "all to all", "shift"; "": an older file
   bool operator==(const PricedInstruction&) const = default;
 };
 
@@ -103,6 +104,9 @@ struct Ranking {
   // of these: a reduction has no strategy over that hierarchy, so they are not ranked
   int without_strategy = 0;
   std::vector<RankedMatrix> best = {};
+  // The placement that the job has today: not among the best unless it is one of them, and whether it obeys
+  // the conditions or not.
+  std::optional<RankedMatrix> present = {};
   double seconds = 0;
   // Where sizes were chosen (placement/axis_sizes.h), best first: the job is that with the first ones. Else
   // none.

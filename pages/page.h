@@ -1,6 +1,7 @@
-// The pages that html.cpp, place_html.cpp, tune_html.cpp and library_html.cpp fill: page.html,
-// place_page.html, tune_page.html and library_page.html in this folder with their styles and scripts in them,
-// as strings (made by CMake). Each has the marks @TITLE@ and then @DATA@ once, where these go.
+// The pages that html.cpp, place_html.cpp, tune_html.cpp, library_html.cpp and compare_html.cpp fill:
+// page.html, place_page.html, tune_page.html, library_page.html and compare_page.html in this folder with
+// their styles and scripts in them, as strings (made by CMake). Each has the marks @TITLE@ and then @DATA@
+// once, where these go.
 #pragma once
 
 #include <string>
@@ -11,6 +12,7 @@ std::string page_template();
 std::string place_page_template();
 std::string tune_page_template();
 std::string library_page_template();
+std::string compare_page_template();
 
 // A text for people as markup (ir/shown.h): nothing in it is an element or an entity.
 std::string as_markup(const std::string&);

@@ -38,6 +38,11 @@ function ordersText(matrix) {
     : `, ${data.hierarchy.levels[j].name} by ${axes.map(axis => data.job.axes[axis].name).join(' then ')}`).join('');
 }
 
+function showSentences() {
+  $('sentences').replaceChildren(...(data.sentences || []).map(text => element('p', text)));
+  $('sentences').hidden = !(data.sentences || []).length;
+}
+
 function showMatrices() {
   $('head').replaceChildren(element('tr'));
   for (const [text, n] of [['#', 1], [data.job.axes.map(a => a.name).join(', ')], ['best', 1], ['AllReduce', 1], ['speedup', 1]])
@@ -183,6 +188,7 @@ if (data.best.length === 0) {
   const {strategies} = data.best[chosen.matrix].reductions[chosen.reduction];
   inside('strategy', Math.max(1, strategies.length));
   inside('step', Math.max(1, stepsShown()));
+  showSentences();
   listen([[['ArrowLeft'], 'to the step before', () => move('step', -1, stepsShown())],
           [['ArrowRight'], 'to the next step', () => move('step', 1, stepsShown())],
           [['Home'], 'to the first step', () => move('step', -chosen.step, stepsShown())],

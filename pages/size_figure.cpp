@@ -31,12 +31,19 @@ Stroke stroke_of(const SizeCurve& curve, int baseline) {
       return {"var(--mark,#1a5fd0)", ""};
     case SizeCurve::Kind::Bound:
       return {"var(--bound,#b3261e)", "9 4 2 4"};
+    case SizeCurve::Kind::SecondBound:
+      return {"var(--open,#9a4a00)", "2 4"};
     case SizeCurve::Kind::Measured:
+    case SizeCurve::Kind::Second:
       return {"var(--good,#17713f)", ""};
     case SizeCurve::Kind::Baseline:
       break;
   }
   return {baseline % 2 == 0 ? "var(--open,#9a4a00)" : kSoft, baseline % 2 == 0 ? "6 3" : "2 3"};
+}
+
+bool is_bound(const SizeCurve& curve) {
+  return curve.kind == SizeCurve::Kind::Bound || curve.kind == SizeCurve::Kind::SecondBound;
 }
 
 std::string text_at(double x, double y, const std::string& anchor, const std::string& colour,
@@ -65,8 +72,9 @@ Axis axis_of_times(const SizeFigure& figure) {
   return axis;
 }
 
-double busbw(const SizeFigure& figure, std::size_t size, double us) {
-  return static_cast<double>(figure.message_bytes[size]) / us / 1e3 * figure.bus_factor;
+double busbw(const SizeFigure& figure, const SizeCurve& curve, std::size_t size, double us) {
+  const double factor = curve.bus_factor > 0 ? curve.bus_factor : figure.bus_factor;
+  return static_cast<double>(figure.message_bytes[size]) / us / 1e3 * factor;
 }
 
 // A step of 1, 2 or 5 times a power of ten that divides the span into at most six parts.
@@ -81,7 +89,7 @@ Axis axis_of_rates(const SizeFigure& figure) {
   double most = 0;
   for (const SizeCurve& curve : figure.curves)
     for (std::size_t i = 0; i < curve.us.size(); ++i)
-      if (curve.us[i] > 0) most = std::max(most, busbw(figure, i, curve.us[i]));
+      if (curve.us[i] > 0) most = std::max(most, busbw(figure, curve, i, curve.us[i]));
   if (most == 0) return {};
   const double tick = tick_of(most);
   Axis axis{.high = tick * std::ceil(most / tick)};
@@ -128,14 +136,14 @@ class Panel {
       }
       const double bytes = static_cast<double>(figure_.message_bytes[i]);
       const double across = x(std::log2(std::max(bytes, 1.0)));
-      const double up = y(rates_ ? busbw(figure_, i, us) : std::log10(us));
+      const double up = y(rates_ ? busbw(figure_, curve, i, us) : std::log10(us));
       path += fmt::format("{}{:.1f} {:.1f}", on ? "L" : "M", across, up);
       on = true;
       marks +=
           fmt::format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{}" style="fill:{}"><title>{}</title></circle>)",
-                      across, up, curve.kind == SizeCurve::Kind::Bound ? 2 : 3, stroke.colour,
+                      across, up, is_bound(curve) ? 2 : 3, stroke.colour,
                       as_markup(fmt::format("{}, {}: {}, {:.4g} GB/s", curve.name, format_bytes(bytes),
-                                            format_us(us), busbw(figure_, i, us)))) +
+                                            format_us(us), busbw(figure_, curve, i, us)))) +
           "\n";
     }
     return fmt::format(

@@ -9,10 +9,11 @@
 namespace chorale {
 
 struct SizeCurve {
-  enum class Kind { Found, Baseline, Bound, Measured };
+  enum class Kind { Found, Baseline, Bound, Measured, Second, SecondBound };  // of a second machine or result
   Kind kind = Kind::Found;
   std::string name = {};
   std::vector<double> us = {};  // [size] -> microseconds; 0: not known at this size
+  double bus_factor = 0;        // 0: that of the figure
 };
 
 struct SizeFigure {

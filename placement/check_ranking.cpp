@@ -31,7 +31,8 @@ bool same(double a, double b) {
 }
 
 bool same(const PricedInstruction& a, const StepTime& b) {
-  return same(a.us, b.us) && same(a.latency_us, b.latency_us) && a.binding == b.binding && a.rings == b.rings;
+  return same(a.us, b.us) && same(a.latency_us, b.latency_us) && a.binding == b.binding &&
+         a.rings == b.rings && (a.pattern.empty() || a.pattern == b.pattern);
 }
 
 PlaceOptions options_of(const Ranking& ranking) {
@@ -46,10 +47,13 @@ PlaceOptions options_of(const Ranking& ranking) {
 // Of one placement.
 class Placement {
  public:
-  Placement(const Ranking& ranking, std::size_t number, RankingReport& report)
+  // `conditioned`: it has to obey the conditions of the ranking.
+  Placement(const Ranking& ranking, const RankedMatrix& ranked, std::string name, bool conditioned,
+            RankingReport& report)
       : ranking_(ranking),
-        ranked_(ranking.best[number]),
-        number_(number),
+        ranked_(ranked),
+        name_(std::move(name)),
+        conditioned_(conditioned),
         report_(report),
         options_(options_of(ranking)) {}
 
@@ -88,7 +92,7 @@ class Placement {
   void refuse(fmt::format_string<Arguments...> text, Arguments&&... arguments) {
     report_.faults.push_back(
         {.kind = Fault::Kind::Claim,
-         .words = fmt::format("placement {}{}{}: {}", number_ + 1, place_.empty() ? "" : ", ", place_,
+         .words = fmt::format("placement {}{}{}: {}", name_, place_.empty() ? "" : ", ", place_,
                               fmt::format(text, std::forward<Arguments>(arguments)...))});
   }
 
@@ -109,7 +113,8 @@ class Placement {
       if (product != level.fan_out)
         return refuse("its factors at {} multiply to {}, not {}", level.name, product, level.fan_out), false;
     }
-    if (!obeys(ranked_.matrix, ranking_.conditions)) return refuse("does not obey the conditions"), false;
+    if (conditioned_ && !obeys(ranked_.matrix, ranking_.conditions))
+      return refuse("does not obey the conditions"), false;
     return true;
   }
 
@@ -156,8 +161,9 @@ class Placement {
     if (!same(reduction.allreduce_us, truth.allreduce_us))
       return refuse("a single instruction takes {} us, not {}", truth.allreduce_us, reduction.allreduce_us);
     if (reduction.exchange.has_value() != truth.exchange.has_value() ||
-        (truth.exchange && !same(*reduction.exchange, {truth.exchange->us, truth.exchange->latency_us,
-                                                       truth.exchange->binding, reduction.exchange->rings})))
+        (truth.exchange &&
+         !same(*reduction.exchange, {truth.exchange->us, truth.exchange->latency_us, truth.exchange->binding,
+                                     reduction.exchange->rings, truth.exchange->pattern})))
       return refuse("is not the one step that it states");
     if (truth.strategies.empty() != reduction.strategies.empty())
       return refuse("{}",
@@ -261,7 +267,8 @@ class Placement {
                                         options_.algorithm, named);
     if (!truth.fault.empty()) return refuse("the user's strategy is none: {}", truth.fault);
     const auto alike = [](const PricedInstruction& a, const PricedInstruction& b) {
-      return a.instruction == b.instruction && same(a, StepTime{b.us, b.latency_us, b.binding, b.rings});
+      return a.instruction == b.instruction &&
+             same(a, StepTime{b.us, b.latency_us, b.binding, b.rings, b.pattern});
     };
     if (own.levels != truth.levels || !same(own.priced.us, truth.priced.us) ||
         !std::ranges::equal(own.priced.instructions, truth.priced.instructions, alike))
@@ -270,7 +277,8 @@ class Placement {
 
   const Ranking& ranking_;
   const RankedMatrix& ranked_;
-  const std::size_t number_;
+  const std::string name_;
+  const bool conditioned_;
   RankingReport& report_;
   const PlaceOptions options_;
   std::string place_ = {};
@@ -351,7 +359,9 @@ void check_against_all(const Ranking& ranking, const std::function<bool(int, int
 RankingReport check_ranking(const Ranking& ranking, const std::function<bool(int done, int of)>& progress) {
   RankingReport report;
   require_fitting_axes(ranking.hierarchy, ranking.job.axes);
-  for (std::size_t m = 0; m < ranking.best.size(); ++m) Placement(ranking, m, report).check();
+  for (std::size_t m = 0; m < ranking.best.size(); ++m)
+    Placement(ranking, ranking.best[m], fmt::format("{}", m + 1), true, report).check();
+  if (ranking.present) Placement(ranking, *ranking.present, "present", false, report).check();
   check_order(ranking, report);
   if (ranking.size_choices.all > 0) check_sizes(ranking, report);
   if (report.faults.empty() && !ranking.job.reductions.empty()) check_against_all(ranking, progress, report);

@@ -68,7 +68,8 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
         return {.fault = fmt::format("instruction {} does nothing, or what cannot be completed", i + 1)};
       const StepTime time = price.time(steps[i].charge);
       if (!std::isfinite(time.us)) return {.fault = fmt::format("instruction {} cuts an element", i + 1)};
-      own.priced.instructions.push_back({(*strategy)[i], time.us, time.latency_us, time.binding, time.rings});
+      own.priced.instructions.push_back(
+          {(*strategy)[i], time.us, time.latency_us, time.binding, time.rings, time.pattern});
       own.priced.us += time.us;
     }
     own.levels = levels.names();

@@ -189,7 +189,8 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   if (is_exchange(wanted.goal)) {
     const StepTime time = exchange(hierarchy, matrix, wanted);
     ranking.allreduce_us = time.us;
-    ranking.exchange = PricedInstruction{{}, time.us, time.latency_us, time.binding, time.rings};
+    ranking.exchange =
+        PricedInstruction{{}, time.us, time.latency_us, time.binding, time.rings, time.pattern};
     return ranking;
   }
   const Cheapest found = cheapest(hierarchy, matrix, wanted, options, std::max(options.strategies, 1));
@@ -219,7 +220,8 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
     const std::vector<ChargedInstruction> shown = wanted.goal == Goal::AllGather ? backwards(steps) : steps;
     for (const ChargedInstruction& step : shown) {
       const StepTime time = pricing.time(step.charge);
-      ranked.instructions.push_back({step.instruction, time.us, time.latency_us, time.binding, time.rings});
+      ranked.instructions.push_back(
+          {step.instruction, time.us, time.latency_us, time.binding, time.rings, time.pattern});
     }
     if (devices(hierarchy) <= kMostListedDevices) ranked.lowered = lower(levels, strategy_of(shown), matrix);
     // A strategy that scatters is valid if all of it can be gathered again. It is verified twice: as a
@@ -236,6 +238,29 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   }
   return ranking;
 }
+
+namespace {
+
+// With its strategies, and what it takes in all.
+RankedMatrix in_full(const Hierarchy& hierarchy, const Job& job, const ParallelismMatrix& matrix,
+                     const PlaceOptions& options) {
+  RankedMatrix ranked{.matrix = matrix};
+  for (int r = 0; r < static_cast<int>(job.reductions.size()); ++r) {
+    ranked.reductions.push_back(rank_strategies(hierarchy, job, r, matrix, options));
+    const ReductionRanking& reduction = ranked.reductions.back();
+    ranked.allreduce_us += job.reductions[r].times * reduction.allreduce_us;
+    ranked.us += job.reductions[r].times * (reduction.exchange             ? reduction.exchange->us
+                                            : reduction.strategies.empty() ? 0
+                                                                           : reduction.strategies.front().us);
+    if (!options.own.empty() && job.reductions[r].goal == Goal::AllReduce &&
+        !reduced_levels(matrix, job.reductions[r].axes).empty())
+      ranked.reductions.back().own = evaluated(hierarchy, job, r, matrix, options.algorithm, options.own);
+  }
+  if (overlaps(job)) lay_side_by_side(hierarchy, job, options, ranked);
+  return ranked;
+}
+
+}  // namespace
 
 Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options) {
   const auto started = std::chrono::steady_clock::now();
@@ -263,7 +288,8 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
     if (options.progress && !options.progress(m, ranking.matrices)) break;
     ++ranking.priced;
     Candidate best{std::numeric_limits<double>::infinity(), m, {}};
-    for (ParallelismMatrix& ordered : in_all_orders(hierarchy, matrices[m]))
+    for (ParallelismMatrix& ordered :
+         options.given_order ? std::vector{matrices[m]} : in_all_orders(hierarchy, matrices[m]))
       if (const double us = least_us(hierarchy, job, ordered, options);
           rounded_price(us) < rounded_price(best.us))
         best = {us, m, std::move(ordered)};
@@ -277,17 +303,10 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
     return std::pair(rounded_price(a.us), a.matrix) < std::pair(rounded_price(b.us), b.matrix);
   });
   order.resize(std::min<std::size_t>(order.size(), static_cast<std::size_t>(std::max(options.top, 1))));
-  for (const auto& [us, m, matrix] : order) {
-    RankedMatrix ranked{.matrix = matrix, .us = us};
-    for (int r = 0; r < static_cast<int>(job.reductions.size()); ++r) {
-      ranked.reductions.push_back(rank_strategies(hierarchy, job, r, matrix, options));
-      ranked.allreduce_us += job.reductions[r].times * ranked.reductions.back().allreduce_us;
-      if (!options.own.empty() && job.reductions[r].goal == Goal::AllReduce &&
-          !reduced_levels(matrix, job.reductions[r].axes).empty())
-        ranked.reductions.back().own = evaluated(hierarchy, job, r, matrix, options.algorithm, options.own);
-    }
-    if (overlaps(job)) lay_side_by_side(hierarchy, job, options, ranked);
-    ranking.best.push_back(std::move(ranked));
+  if (options.present) ranking.present = in_full(hierarchy, job, *options.present, options);
+  for (const Candidate& each : order) {
+    ranking.best.push_back(in_full(hierarchy, job, each.ordered, options));
+    ranking.best.back().us = overlaps(job) ? ranking.best.back().us : each.us;
     if (options.ranked) options.ranked(ranking);
   }
   ranking.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();

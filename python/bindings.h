@@ -69,7 +69,7 @@ void bind_options(py::module_&);
 PlaceOptions place_options(const py::kwargs&);
 RunOptions run_options(const py::kwargs&);
 CompileOptions compile_options(const py::kwargs&);
-ImportQuestion import_question(const py::kwargs&);
+ImportOptions import_question(const py::kwargs&);
 FrontierOptions frontier_options(const py::kwargs&, const std::atomic<bool>& stop);
 std::pair<SynthesisQuestion, FrontierOptions> synthesis_options(const py::kwargs&,
                                                                 const std::atomic<bool>& stop);

@@ -21,8 +21,15 @@ void require_between(const char* name, std::optional<Number> value, Number least
 }
 
 MachineChanges changes(const py::kwargs& asked) {
-  const auto list = [&](const char* name) { return keyword<std::vector<std::string>>(asked, name); };
-  return {list("without_links"), list("without_ranks"), list("degraded")};
+  py::dict left = asked.attr("copy")();
+  const auto list = [&](const char* name) {
+    const std::vector<std::string> all = keyword<std::vector<std::string>>(left, name);
+    left.attr("pop")(name);
+    return all;
+  };
+  MachineChanges given{list("without_links"), list("without_ranks"), list("degraded")};
+  given.import = import_question(py::kwargs(left));
+  return given;
 }
 
 // Raises what was raised meanwhile. Of Ctrl-C it is chorale.Interrupted, which has what was found.
@@ -95,6 +102,26 @@ py::object optimized(const Topology& topology, const Collective& collective, con
   return found;
 }
 
+// As JSON, and the figure as SVG, "" where nothing can be drawn.
+py::object compared(const std::string& first, const std::string& second,
+                    const std::vector<std::string>& collectives, const std::vector<std::int64_t>& sizes,
+                    double search_time, const py::kwargs& asked) {
+  std::atomic<bool> stop = false;
+  CompareQuestion question{.collectives = collectives,
+                           .message_bytes = sizes,
+                           .changes = changes(asked),
+                           .search_time = limits_of({}, search_time, stop).time,
+                           .stop = &stop};
+  const auto done = watched([&] { return compare(first, second, question); }, stop, [] {});
+  raise_again(done, py::none());
+  std::string svg;
+  try {
+    svg = to_svg(done.value);
+  } catch (const InputError&) {
+  }
+  return py::make_tuple(to_json(done.value), svg);
+}
+
 py::object synthesis_of(const Topology& topology, const Collective& collective, const py::object& listener,
                         const py::kwargs& asked) {
   std::atomic<bool> stop = false;
@@ -119,7 +146,7 @@ CheckReport checked(const Result& result, const std::string& proofs, std::option
 }
 
 Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dict& conditions,
-               const py::kwargs& further) {
+               const std::string& present, const py::kwargs& further) {
   const std::optional<JobTemplate> open =
       is_job_template(job) ? std::optional(job_template_from_json(job, "job")) : std::nullopt;
   const Job asked = open ? Job() : job_from_json(job, "job");
@@ -132,6 +159,9 @@ Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dic
   for (const auto& [level, axes, bytes, room] : conditions["memory"].cast<std::vector<Memory>>())
     options.conditions.memory.push_back(
         {.level = level, .axes = axes, .shard_bytes = bytes, .capacity_bytes = room});
+  if (!present.empty() && open)
+    throw InputError("present", "is for a job whose sizes are given", "give a job, or leave it out");
+  if (!present.empty()) options.present = present_placement(hierarchy, asked.axes, present, "present");
   std::atomic<bool> stop = false;
   options.progress = [&](int, int) { return !stop.load(); };
   const auto done =
@@ -261,13 +291,13 @@ void bind_calls(py::module_& module) {
   });
   module.def("import_machine",
              [](const std::vector<std::pair<std::string, std::string>>& files, const py::kwargs& asked) {
-               const ImportQuestion question = import_question(asked);
+               const ImportOptions question = import_question(asked);
                const py::gil_scoped_release free;
                const ImportedMachine read = import_machine(named(files), question);
                return std::tuple(read.machine, read.report, read.json);
              });
   module.def("discover_machine", [](const std::vector<std::string>& nccl_files, const py::kwargs& asked) {
-    const ImportQuestion question = import_question(asked);
+    const ImportOptions question = import_question(asked);
     const py::gil_scoped_release free;
     const ImportedMachine found = discover_machine(nccl_files, question).machine;
     return std::tuple(found.machine, found.report, found.json);
@@ -289,6 +319,7 @@ void bind_calls(py::module_& module) {
   module.def("frontier", &frontier_of);
   module.def("synthesize", &synthesis_of);
   module.def("optimize", &optimized);
+  module.def("compare", &compared);
   module.def(
       "classic",
       [](const std::string& name, const Topology& topology, int chunks, std::optional<Rank> root) {

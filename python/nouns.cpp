@@ -427,6 +427,7 @@ void bind_results(py::module_& module) {
       .def_readonly("matrices", &Ranking::matrices)
       .def_readonly("priced", &Ranking::priced)
       .def_readonly("seconds", &Ranking::seconds)
+      .def_property_readonly("sentences", [](const Ranking& ranking) { return sentences(ranking); })
       .def("__repr__", [](const Ranking& ranking) {
         std::string best = "none";
         if (!ranking.best.empty()) best = to_text(ranking.best.front().matrix);

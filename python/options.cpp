@@ -119,7 +119,7 @@ RunOptions run_options(const py::kwargs& asked) {
 CompileOptions compile_options(const py::kwargs& asked) {
   return options_in(asked, compile_rows());
 }
-ImportQuestion import_question(const py::kwargs& asked) {
+ImportOptions import_question(const py::kwargs& asked) {
   return options_in(asked, import_rows());
 }
 
@@ -139,7 +139,7 @@ void bind_options(py::module_& module) {
     if (call == "place") add(told, place_rows());
     if (call == "measure") add(told, run_rows());
     if (call == "compile") add(told, compile_rows());
-    if (call == "import_topology" || call == "discover") add(told, import_rows());
+    if (call == "import_topology" || call == "discover" || call == "machine") add(told, import_rows());
     if (call == "synthesize") add(told, synthesis_rows());
     if (call == "frontier") add(told, frontier_rows());
     if (call == "synthesize" || call == "frontier") add(told, search_rows());

@@ -27,10 +27,6 @@ using Shape = LinkModel::Shape;
 
 constexpr int kMostLevels = 8;
 constexpr int kMostPorts = 1024;
-// Links examined, once for each level. A guess costs a few times the number of links, and an even machine is
-// found by one of the first; for 1,000 ranks that are all linked but for one limit, guesses could go on for
-// hours.
-constexpr long long kMostLookedAt = 20'000'000;
 
 bool same(double a, double b) {
   return std::abs(a - b) <= kSameRate * std::max(std::abs(a), std::abs(b));
@@ -287,11 +283,6 @@ class RateReader {
   std::map<LevelPart, double> known_ = {};
 };
 
-std::string level_name(std::size_t from_inside) {
-  static const std::vector<std::string> names = {"rank", "node", "rack", "pod"};
-  return from_inside < names.size() ? names[from_inside] : fmt::format("level{}", from_inside);
-}
-
 // The first rank whose total rate differs from that of rank 0. Children of levels are equal in that, too,
 // except behind a host (LevelSearch::may_differ).
 std::optional<std::string> slower(const Rates& rates) {
@@ -305,8 +296,8 @@ std::optional<std::string> slower(const Rates& rates) {
 
 class LevelSearch {
  public:
-  explicit LevelSearch(const Topology& graph)
-      : graph_(graph), rates_(graph), differ_(slower(rates_).has_value()) {}
+  LevelSearch(const Topology& graph, long long work)
+      : graph_(graph), rates_(graph), differ_(slower(rates_).has_value()), effort_(work) {}
   const Rates& rates() const { return rates_; }
   bool gave_up() const { return effort_ < 0; }
 
@@ -386,7 +377,7 @@ class LevelSearch {
   const Topology& graph_;
   const Rates rates_;
   const bool differ_;  // ranks, in what they send in all
-  long long effort_ = kMostLookedAt;
+  long long effort_;
   std::vector<int> fan_outs_ = {};
   std::vector<Level> chosen_ = {};
   Hierarchy found_ = {};
@@ -405,10 +396,15 @@ std::optional<std::string> unlike(const Rates& rates) {
 
 }  // namespace
 
-Levels levels_of(const Topology& graph) {
+std::string level_name(std::size_t from_inside) {
+  static const std::vector<std::string> names = {"rank", "node", "rack", "pod"};
+  return from_inside < names.size() ? names[from_inside] : fmt::format("level{}", from_inside);
+}
+
+Levels levels_of(const Topology& graph, long long work) {
   if (graph.ranks == 1)
     return {.hierarchy = Hierarchy{.name = graph.name, .levels = {{.name = level_name(0)}}}};
-  LevelSearch search(graph);
+  LevelSearch search(graph, work);
   if (search.rates().parallel) return {.why_none = "has several links between the same two ranks"};
   if (const auto why = unlike(search.rates())) return {.why_none = *why};
   if (std::optional<Hierarchy> found = search.find()) return {.hierarchy = std::move(found)};

@@ -104,6 +104,28 @@ Hierarchy pods(const std::string& spec, const std::string& size) {
           .node_level = 3};
 }
 
+// Scalable units of N nodes on one leaf switch per rail, which spines join without a bottleneck: within its
+// unit a GPU reaches those of its own rail, and others over NVLink; between units over the spines, any
+// (NVIDIA DGX SuperPOD reference architecture, DGX H100).
+Hierarchy rail(const std::string& spec, const std::string& size) {
+  const std::vector<int> sizes = spec_sizes("hierarchy " + spec, size);
+  if (sizes.empty() || sizes.size() > 2 || product(sizes) > 1 << 16)
+    throw InputError("hierarchy " + spec, "needs nodes, or units x nodes, at most 65,536 in all",
+                     "use rail:8 or rail:4x32");
+  const auto tier = [](const char* name, int fan_out, int ports, double latency) {
+    return Level{
+        .name = name,
+        .fan_out = fan_out,
+        .link = {.bandwidth_gbs = kNicH100, .ports = ports, .latency_us = latency, .stream_gbs = kNicH100}};
+  };
+  Hierarchy h{.levels = {tier("node", sizes.back(), 8, kNicLatency), h100_gpus()}, .node_level = 1};
+  h.levels.front().link.rails = true;
+  if (sizes.size() == 1) return h;
+  h.levels.insert(h.levels.begin(), tier("unit", sizes[0], 8 * sizes[1], 2 * kNicLatency));
+  h.node_level = 2;
+  return h;
+}
+
 // The running example of P^2: everything goes through the switch of each level.
 Hierarchy rack(const std::string& spec, const std::string& size) {
   const std::vector<int> sizes = spec_sizes("hierarchy " + spec, size);
@@ -128,6 +150,8 @@ const std::vector<CatalogueEntry>& hierarchy_catalogue() {
       {"v100:nodes", "8 V100 in a ring of NVLinks and one NIC a node (Xie et al. 2022, figure 9b)", "v100:4"},
       {"h100:nodes", "8 H100 on an NVSwitch and eight NICs a node", "h100:16"},
       {"pods:PxRxN", "pods of racks of H100 nodes, pods with half the uplinks", "pods:4x8x4"},
+      {"rail:UxN", "rail-optimized units of N nodes of 8 H100: a leaf switch per rail, spines between units",
+       "rail:2x2"},
       {"rack:RxSxCxG", "racks of servers of CPUs of GPUs, a switch each", "rack:1x2x2x4"},
   };
   return entries;
@@ -150,12 +174,15 @@ Hierarchy named_hierarchy(const std::string& spec) {
     h = h100(spec_size(where, size, 1, 1 << 16));
   else if (kind == "pods")
     h = pods(spec, size);
+  else if (kind == "rail")
+    h = rail(spec, size);
   else if (kind == "rack")
     h = rack(spec, size);
   else
-    throw InputError("hierarchy", "unknown name '" + spec.substr(0, 60) + "'",
-                     did_you_mean(kind, kinds(hierarchy_catalogue()),
-                                  "use a100:4, v100:4, h100:16, pods:4x8x4, rack:1x2x2x4, or a JSON file"));
+    throw InputError(
+        "hierarchy", "unknown name '" + spec.substr(0, 60) + "'",
+        did_you_mean(kind, kinds(hierarchy_catalogue()),
+                     "use a100:4, v100:4, h100:16, pods:4x8x4, rail:4x32, rack:1x2x2x4, or a JSON file"));
   h.name = spec;
   return h;
 }

@@ -5,6 +5,7 @@
 #include <compare>
 #include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "ir/hierarchy.h"
@@ -87,6 +88,9 @@ struct LevelGraph {
   std::map<LevelPart, double> binding = {};  // parts that others do not make superfluous, with their rates
 };
 LevelGraph level_graph(const Hierarchy&);
+
+// By what the children of a level are: rank, node, rack, pod, level4.
+std::string level_name(std::size_t from_inside);
 
 inline constexpr double kSameRate = 1e-6;  // relative: rates have come through text and sums
 

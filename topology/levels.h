@@ -29,12 +29,17 @@ Topology graph_of(const Hierarchy&);
 
 struct Levels {
   std::optional<Hierarchy> hierarchy = {};
+  bool by_cuts = false;       // of a machine whose graph is not exactly theirs (topology/cuts_to_levels.h)
   std::string why_none = {};  // in a sentence that begins with the machine: "has ..."
 };
 
 // The fewest levels of which this is the graph: fan-outs are 2 or more (but for a single rank's), and what
 // nothing can be slowed down by is as fast as what it carries. Of an outer level only, `exit` is absent.
-// Levels are named by what their children are: rank, node, rack, pod. Requires no switches.
-Levels levels_of(const Topology&);
+// Levels are named by what their children are: rank, node, rack, pod. Requires no switches. `work`: links
+// examined, once for each level, until the search gives up: a guess takes a few times the number of links,
+// and an even machine is found by one of the first, but for 1,000 ranks that are all linked except for one
+// limit, guesses could go on for hours.
+inline constexpr long long kMostLevelWork = 20'000'000, kQuickLevelWork = 1'000'000;
+Levels levels_of(const Topology&, long long work = kMostLevelWork);
 
 }  // namespace chorale

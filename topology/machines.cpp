@@ -10,6 +10,7 @@
 #include "ir/json_reader.h"
 #include "ir/words.h"
 #include "topology/changes.h"
+#include "topology/cuts_to_levels.h"
 #include "topology/hierarchies.h"
 #include "topology/import/import.h"
 #include "topology/spec.h"
@@ -27,18 +28,46 @@ bool is_kind(const std::string& spec, const std::vector<CatalogueEntry>& catalog
 struct Described {
   std::optional<Topology> graph = {};
   std::optional<Hierarchy> levels = {};
+  MachineParts parts = {};  // of a graph from a file of another tool
 };
 
-Described described(const std::string& spec_or_file) {
+void require_no_import(const std::string& spec, const ImportOptions& options) {
+  if (options == ImportOptions()) return;
+  for (const OptionRow<ImportOptions>& row : import_rows())
+    if (!is_default(row, options))
+      throw InputError(std::string(row.words.option),
+                       "is for files of other tools, and " + spec.substr(0, 60) + " is none",
+                       "leave it out ('chorale topology list' has machines of several nodes by name)");
+}
+
+Described described(const std::string& spec_or_file, const ImportOptions& options) {
   if (names_a_file(spec_or_file)) {
     const std::string text = read_file(spec_or_file);
-    if (is_foreign(text)) return {.graph = imported({{spec_or_file, text}}).machine};
+    if (is_foreign(text)) {
+      Import import = imported({{spec_or_file, text}}, options);
+      return {.graph = std::move(import.machine),
+              .parts = {.nodes = import.nodes, .names = std::move(import.names)}};
+    }
+    require_no_import(spec_or_file, options);
     if (parse_json(text, spec_or_file).has("hierarchy"))
       return {.levels = hierarchy_from_json(text, spec_or_file)};
     return {.graph = topology_from_json(text, spec_or_file)};
   }
+  require_no_import(spec_or_file, options);
   if (is_kind(spec_or_file, hierarchy_catalogue())) return {.levels = named_hierarchy(spec_or_file)};
   return {.graph = named_topology(spec_or_file)};
+}
+
+// By cuts where the machine has switches; exact ones are better, but need not be searched for long then.
+Levels levels_of_either(const Topology& graph) {
+  constexpr int kMostExactRanks = 256;
+  Levels levels = graph.switches > 0 ? levels_by_cuts(graph) : Levels();
+  if (levels.hierarchy && graph.ranks > kMostExactRanks) return levels;
+  const bool unexplained = !levels.hierarchy && levels.why_none.empty();
+  if (graph.switches > 0 && routes_of(graph).choice != RouteChoice::All)
+    return unexplained ? Levels{.why_none = "has too many routes through its switches to decide"} : levels;
+  Levels exact = levels_of(flatten(graph), levels.hierarchy ? kQuickLevelWork : kMostLevelWork);
+  return exact.hierarchy || unexplained ? exact : levels;
 }
 
 }  // namespace
@@ -57,21 +86,22 @@ bool is_machine(const std::string& spec_or_file) {
 }
 
 Topology load_topology(const std::string& spec_or_file, const MachineChanges& changes) {
-  const Described machine = described(spec_or_file);
+  const Described machine = described(spec_or_file, changes.import);
   return changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
 }
 
 Levels load_levels(const std::string& spec_or_file, const MachineChanges& changes) {
-  Described machine = described(spec_or_file);
+  Described machine = described(spec_or_file, changes.import);
   if (machine.levels && !changes.any()) return {.hierarchy = std::move(machine.levels)};
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
-  if (graph.switches > 0 && routes_of(graph).choice != RouteChoice::All)
-    return {.why_none = "has too many routes through its switches to decide"};
-  return levels_of(flatten(graph));
+  Levels levels = levels_of_either(graph);
+  if (levels.hierarchy && machine.parts.nodes > 0 && !changes.any())
+    name_levels(*levels.hierarchy, graph, machine.parts);
+  return levels;
 }
 
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
-  const Described machine = described(spec_or_file);
+  const Described machine = described(spec_or_file, changes.import);
   if (changes.switches.any() || (machine.graph && abilities_of(*machine.graph).any()))
     throw InputError("machine " + spec_or_file, "has switches that compute, of which placements know nothing",
                      "ask 'chorale frontier' for its algorithms, or place it without these abilities");

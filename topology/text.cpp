@@ -35,7 +35,8 @@ std::string also(const char* before, const Abilities& abilities) {
 
 std::string describe(const Levels& levels) {
   if (!levels.hierarchy) return "no levels: it " + levels.why_none + "\n";
-  std::string text = "levels, from the outermost in:\n";
+  std::string text = levels.by_cuts ? "levels, by the cuts between equal units, from the outermost in:\n"
+                                    : "levels, from the outermost in:\n";
   for (const Level& level : levels.hierarchy->levels)
     text += fmt::format("  {:>8}: {} {}\n", level.name, level.fan_out, in_words(level));
   return text;

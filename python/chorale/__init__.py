@@ -27,16 +27,16 @@ else:
                                   RunRow, SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, Space, Step, Topology)
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
-    from chorale.calls import (Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
+    from chorale.calls import (Compared, Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compare, compile,
                                discover, frontier, hierarchy, import_topology, verify_program, machine, machines, measure, optimize, place, read_result, run, simulate,
                                synthesize, targets)
     from chorale.errors import Hang, InputError, Interrupted
 
     Topology.from_networkx = staticmethod(graphs.from_networkx)
     Topology.to_networkx = graphs.to_networkx
-    __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
+    __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
                "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
                "SimulatedRow", "SizeRow", "Space", "Step",
-               "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
+               "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compare", "compile",
                "discover", "frontier", "hierarchy", "import_topology", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "plots", "read_result", "run",
                "simulate", "synthesize", "targets"]

@@ -151,12 +151,13 @@ class Compiled(NamedTuple):
         return written
 
 
+@_with_options("machine")
 def machine(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
-            degraded: Iterable[str] = ()) -> Topology:
-    """A machine by name (machines() lists them) or from a JSON file, its switches removed: each route through
+            degraded: Iterable[str] = (), **options: Unpack[ImportOptions]) -> Topology:
+    """A machine by name (machines() lists them) or from a file, its switches removed: each route through
     them becomes a link. Changes are as the command line has them: without_links=["0-1"],
-    without_ranks=["5"], degraded=["0-1=0.5"]."""
-    return _chorale.machine(os.fspath(name), **_changes(without_links, without_ranks, degraded))
+    without_ranks=["5"], degraded=["0-1=0.5"]. Options are of files of other tools."""
+    return _chorale.machine(os.fspath(name), **_changes(without_links, without_ranks, degraded), **options)
 
 
 def machines() -> Dict[str, str]:
@@ -247,6 +248,46 @@ def optimize(machine: Machine, collective: Asked, *, sizes: Optional[Sequence[in
     return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg, document["binding"])
 
 
+class Compared(NamedTuple):
+    """Two machines or two results side by side (docs/formats.md): what each is, the bounds of each collective on machines, a row per
+    message size and collective, the answer in sentences, what else differs, and the figure (SVG), which is what a notebook shows."""
+
+    sides: List[Dict[str, Any]]
+    limits: List[List[Dict[str, Any]]]
+    sizes: List[Dict[str, Any]]
+    conclusions: List[str]
+    notes: List[str]
+    svg: str
+
+    def _repr_html_(self) -> str:
+        return self.svg or "<br>".join(html.escape(text) for text in self.conclusions + self.notes) or html.escape(repr(self))
+
+    def to_dataframe(self) -> Any:
+        """A table of pandas: a row per collective and message size, or, without sizes, per collective with its bounds."""
+        rows = [{"collective": each["collective"], "message_bytes": row["message_bytes"], "speedup": row["speedup"],
+                 **{f"{key}_{n + 1}": side[key] for n, side in enumerate(row["sides"]) for key in ("us", "busbw_gbs", "bound_us", "algorithm")}}
+                for each in self.sizes for row in each["rows"]]
+        if not rows:
+            rows = [{"collective": a["collective"], **{f"{key}_{n + 1}": each[key] for n, each in enumerate((a, b)) for key in ("latency_us", "busbw_gbs")}}
+                    for a, b in zip(*self.limits)]
+        return needed("pandas", "to_dataframe()").DataFrame(rows)
+
+
+@_with_options("machine")
+def compare(first: File, second: File, collectives: Union[str, Sequence[str]] = (), *, sizes: Sequence[int] = (), search_time: float = 10.0,
+            **options: Unpack[ImportOptions]) -> Compared:
+    """Two machines, by name or file, or two files of results side by side: what `chorale compare` prints. `collectives` are of machines (the
+    five usual ones by default); with `sizes`, bytes of messages, each is searched for `search_time` seconds on each machine. Results have
+    sizes of 1 KiB to 1 GiB by default. Options are of files of other tools."""
+    names = [collectives] if isinstance(collectives, str) else list(collectives)
+    wanted = sorted({int(each) for each in sizes})
+    if any(not 0 <= each < 2**50 for each in wanted):
+        raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
+    text, svg = _chorale.compare(os.fspath(first), os.fspath(second), names, wanted, search_time, **_changes((), (), ()), **options)
+    read = json.loads(text)
+    return Compared(read["sides"], read["limits"], read["sizes"], read["conclusions"], read["notes"], svg)
+
+
 @_with_options("synthesize")
 def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = None, progress: Listener = None,
                **options: Unpack[SynthesisOptions]) -> Synthesis:
@@ -331,30 +372,33 @@ def targets() -> Dict[str, str]:
     return dict(_chorale.targets())
 
 
+@_with_options("machine")
 def hierarchy(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
-              degraded: Iterable[str] = ()) -> Hierarchy:
-    """A machine with levels by name or from a JSON file."""
-    return _chorale.hierarchy(os.fspath(name), **_changes(without_links, without_ranks, degraded))
+              degraded: Iterable[str] = (), **options: Unpack[ImportOptions]) -> Hierarchy:
+    """A machine with levels by name or from a file; options are of files of other tools."""
+    return _chorale.hierarchy(os.fspath(name), **_changes(without_links, without_ranks, degraded), **options)
 
 
 @_with_options("place")
 def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File, None] = None, *, axes: Optional[Mapping[str, int]] = None,
           reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4,
           inside: Iterable[Tuple[str, str]] = (), order: Iterable[Tuple[str, str]] = (),
-          memory: Iterable[Tuple[str, Sequence[str], float, float]] = (), **options: Unpack[PlaceOptions]) -> Ranking:
+          memory: Iterable[Tuple[str, Sequence[str], float, float]] = (), present: Union[str, Sequence[int]] = "", **options: Unpack[PlaceOptions]) -> Ranking:
     """Where the parallel axes of a job go, best first, and how to reduce over them.
 
     Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template axes={"tensor": 8} fixes sizes, and
     the others are chosen), or axes={"data": 4, "tensor": 8}, what is reduced over, and
     how many bytes each device contributes. Conditions: inside=[("tensor", "node")], order=[("inner", "outer")],
-    memory=[("node", ["tensor"], bytes of a shard, room)] (docs/placement.md). Ctrl-C raises chorale.Interrupted with what was priced."""
+    memory=[("node", ["tensor"], bytes of a shard, room)] (docs/placement.md). `present`: the placement of today, as the order of
+    the axes ("data,tensor", the first the slowest; Megatron's "tensor-data") or the device of each rank. Ctrl-C raises chorale.Interrupted with what was priced."""
     levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(os.fspath(hierarchy), **_changes((), (), ()))
     asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
     axis = _numbers("axis", [row["name"] for row in asked.get("axes", [])])
     level = _numbers("level", [name for name, _ in levels.levels])
     conditions = {"inside": [(axis(a), level(b)) for a, b in inside], "order": [(axis(a), axis(b)) for a, b in order],
                   "memory": [(level(a), sorted(axis(each) for each in b), float(c), float(d)) for a, b, c, d in memory]}
-    return _chorale.place(levels, json.dumps(asked), conditions, **options)
+    now = present if isinstance(present, str) else ",".join(str(int(device)) for device in present)
+    return _chorale.place(levels, json.dumps(asked), conditions, now, **options)
 
 
 def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:

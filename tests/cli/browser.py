@@ -45,6 +45,9 @@ run("topology", "show", "dgx-a100:2", "--html", "topology.html")
 run("library", "build", examples / "library.json", "-o", "mine.db")
 run("library", "show", "mine.db", "--html", "library.html")
 
+run("frontier", "dgx1", "allgather", "--max-chunks", "1", "--json", "one.json")
+run("compare", "./one.json", "./show.json", "--html", "compare.html")
+
 LOOK = """
 const found = [], seen = node => node.getClientRects().length > 0, root = document.documentElement;
 const texts = [...document.querySelectorAll('svg text, svg ~ .label, .device, button')].filter(seen).filter(t => t.textContent.trim());
@@ -300,8 +303,15 @@ def use_library():
     expect("down: the next one", text("#chosen") == chosen)
 
 
+def use_compare():
+    expect("a figure and both tables", len(every("#content svg")) == 1 and len(every("#content table")) == 2)
+    expect("the answer is on top", "as fast as" in text("#sentences"))
+    mark = every("#content svg circle")[-1]  # no other lies on it
+    expect("hovering over a mark says its size and GB/s", hover(mark) and "GB/s" in mark.find_element(By.CSS_SELECTOR, "title").get_attribute("textContent"))
+
+
 try:
-    for name, use in [("show", use_result), ("place", use_place), ("tune", use_tune), ("topology", use_topology), ("library", use_library)]:
+    for name, use in [("compare", use_compare), ("show", use_result), ("place", use_place), ("tune", use_tune), ("topology", use_topology), ("library", use_library)]:
         for width, dark in [(400, False), (1000, True), (2000, False), (400, True), (1000, False), (700, False)]:
             open_page(name, width, dark)
             expect("its script ran", text("#title") != "")
@@ -323,4 +333,4 @@ print("\n".join(failed))
 if failed:
     print(f"pictures: {screens}")
     sys.exit(1)
-print(f"5 kinds of pages: {acts} acts and {looks} looks in one browser, nothing amiss")
+print(f"6 kinds of pages: {acts} acts and {looks} looks in one browser, nothing amiss")

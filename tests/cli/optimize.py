@@ -258,7 +258,7 @@ for found in work.glob("stopped/**/result.json"):
 
 # -- wrong input ---------------------------------------------------------------------------------------------
 refused("optimize", "dgx1", "allredcue", words=["allredcue", "did you mean 'allreduce'"])
-refused("optimize", "dgx1", "allreduce", "--nodes", 2, words=["--nodes", "describes a node"])
+refused("optimize", "dgx1", "allreduce", "--nodes", 2, words=["--nodes", "files of other tools"])
 refused("optimize", "nowhere.xml", "allreduce", words=["nowhere.xml"])
 refused("optimize", ".", "allreduce", words=["'.'"])
 refused("optimize", "./", "allreduce", words=["./"])

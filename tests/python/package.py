@@ -118,6 +118,36 @@ class SameAnswers(unittest.TestCase):
             with self.assertRaises(chorale.InputError):
                 chorale.optimize("ring:4", "allreduce", **wrong)
 
+    def test_compare_is_as_the_command(self):
+        answer = chorale.compare("ring:4", "full:4", "allreduce", sizes=[1 << 20, 1 << 10], search_time=2)
+        theirs = json.loads(says("compare", "ring:4", "full:4", "allreduce", "--sizes", "1K,1M", "--search-time", "2", "--json", "-"))
+        self.assertEqual([(answer.sides, answer.limits), [row["message_bytes"] for row in answer.sizes[0]["rows"]]],
+                         [(theirs["sides"], theirs["limits"]), [1 << 10, 1 << 20]])
+        self.assertTrue(answer.svg.startswith("<svg") and answer._repr_html_() == answer.svg and answer.conclusions)
+        bounds = chorale.compare("ring:4", "full:4", ["allgather"])
+        self.assertEqual((bounds.svg, bounds.sizes, [each[0]["collective"] for each in bounds.limits]), ("", [], ["allgather"] * 2))
+        for wrong in ({"sizes": [-1]}, {"collectives": ["nonsense"]}, {"nodes": 2}, {"search_time": 0}):
+            with self.assertRaises(chorale.InputError, msg=wrong):
+                chorale.compare("ring:4", "full:4", **wrong)
+
+    def test_options_of_imports_are_those_of_machines(self):
+        node = SOURCE / "examples/node.xml"
+        self.assertEqual(chorale.machine(node, nodes=2).to_json(), chorale.machine(node, nodes=2, nic_gbits=200).to_json())
+        self.assertEqual(chorale.machine(node, nodes=3).ranks, 12)
+        levels = chorale.hierarchy(node, nodes=3)
+        self.assertEqual(levels.levels, [("node", 3), ("gpu", 4)])
+        ranking = chorale.place(levels, axes={"data": 3, "tensor": 4}, reduce="data", bytes=1 << 20, present="data,tensor")
+        self.assertTrue(ranking.sentences[0].startswith("Best: ") and ranking.sentences[-1].startswith("Present placement: "), ranking.sentences)
+        as_list = chorale.place(levels, axes={"data": 3, "tensor": 4}, reduce="data", bytes=1 << 20, present=list(range(12)))
+        self.assertEqual(as_list.sentences[-1], ranking.sentences[-1])
+        for wrong in ({"nodes": 0}, {"instance": "pdp-11"}, {"nvlink_gbs": -1.0}):
+            with self.assertRaises(chorale.InputError, msg=wrong):
+                chorale.machine(node, **wrong)
+        with self.assertRaises(chorale.InputError):
+            chorale.machine("ring:4", nodes=2)
+        with self.assertRaises(TypeError):
+            chorale.machine(node, nodez=2)
+
     def test_points_say_what_the_file_says(self):
         result = chorale.frontier("dgx1", "allgather", max_chunks=6)
         rows = json.loads(result.to_json())
@@ -652,7 +682,7 @@ class Stubs(unittest.TestCase):
     def test_options_are_said_once(self):
         """Signatures and help are by the rows of the options, as is the stub (docs/described.py)."""
         for call in (chorale.frontier, chorale.synthesize, chorale.place, chorale.measure, chorale.compile, chorale.import_topology,
-                     chorale.discover):
+                     chorale.discover, chorale.machine):
             known = chorale._chorale.options(call.__name__)
             self.assertGreater(len(known), 3)
             for option, default, words in known:

@@ -202,8 +202,8 @@ TEST(Instances, CompleteASkeleton) {
     gpus += "<pci busid=\"" + std::to_string(i) +
             "\" class=\"0x030200\" link_speed=\"16 GT/s\" link_width=\"16\"/>";
   EXPECT_THAT(refusal(nccl(gpus)), HasSubstr("use --instance TYPE"));
-  EXPECT_THAT(refusal(nccl(gpus), {.choices = {.instance = "pdp-11"}}), HasSubstr("'pdp-11' is not known"));
-  const Import named = import_of(nccl(gpus), {.choices = {.instance = "azure-ndv5"}});
+  EXPECT_THAT(refusal(nccl(gpus), {.instance = "pdp-11"}), HasSubstr("'pdp-11' is not known"));
+  const Import named = import_of(nccl(gpus), {.instance = "azure-ndv5"});
   EXPECT_DOUBLE_EQ(named.unit_gbs, 18 * 20.6);
   EXPECT_THAT(named.assumed, Contains(HasSubstr("taken for azure-ndv5 (as specified)")));
   EXPECT_DOUBLE_EQ(imported({{"ndv4-topo.xml", nccl(gpus)}}).unit_gbs, 240);

@@ -209,7 +209,7 @@ double pci_gbs(double gigatransfers, int width) {
   return megabytes_a_lane * width / 1000;
 }
 
-Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes) {
+Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes, const SwitchTree* tree) {
   Wiring wiring;
   int gpus = 0, nics = 0;
   for (const Host& host : hosts) {
@@ -218,8 +218,9 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes) {
     if (gpus > kMostRanks)
       throw InputError(host.file, fmt::format("makes more than {} GPUs", kMostRanks), "import fewer nodes");
     if (hosts.size() > 1 && count_of(host, PartKind::Nic) == 0)
-      throw InputError(host.file, "has no NIC, so nothing joins its GPUs with other nodes",
-                       "import a single node, or use a file with its NICs");
+      throw InputError(
+          host.file, "has no NIC, so nothing joins its GPUs with other nodes",
+          "import a single node, name its cloud type (--instance aws-p5), or use a file with its NICs");
   }
   if (gpus == 0) throw InputError(hosts.front().file, "has no GPU", "use a file of a machine that has some");
   // What all nodes have in common is reported once.
@@ -254,7 +255,9 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes) {
   // other nodes.
   const bool keeps_pci =
       !std::ranges::all_of(parts, [](const HostWiring& part) { return part.joined_without_pci(); });
-  if (networked)
+  if (tree != nullptr)
+    join_network(wiring, ports, *tree);
+  else if (networked)
     join_network(wiring, ports, static_cast<int>(hosts.size()), within_nodes || keeps_pci);
   else if (nics > 0)
     wiring.assumed.push_back(

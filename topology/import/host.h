@@ -14,7 +14,7 @@ struct HostPart {
   enum class Kind { Cpu, PciSwitch, Gpu, Nic, NvSwitch };
   Kind kind = Kind::Cpu;
   std::string name = {};  // "gpu 3 (0000:89:00.0)"
-  int parent = -1;        // in Host::parts, before this; none of CPUs and NVSwitches
+  int parent = -1;        // in Host::parts; none of CPUs and NVSwitches
   int number = 0;         // of a GPU: they become ranks in this order, and where it is equal in that of parts
   double up_gbs = 0;      // of PCI to the parent, in each direction
   double net_gbs = 0;     // of a NIC, into the network
@@ -48,6 +48,7 @@ double pci_gbs(double gigatransfers, int width);
 // that no path leads through it from GPU to GPU.
 //
 // Throws InputError if there are no GPUs, or more than 4,096, or if nothing joins several nodes.
-Wiring wiring_of(const std::vector<Host>&, bool within_nodes = false);
+// With a tree, its switches are the network of the nodes, which are its hosts.
+Wiring wiring_of(const std::vector<Host>&, bool within_nodes = false, const SwitchTree* tree = nullptr);
 
 }  // namespace chorale

@@ -36,7 +36,7 @@ std::vector<std::string> words_in(const std::string& text) {
 
 class HwlocReader {
  public:
-  HwlocReader(std::string_view text, const std::string& file, const ImportChoices& choices)
+  HwlocReader(std::string_view text, const std::string& file, const ImportOptions& choices)
       : root_(parse_xml(text, file)), choices_(choices) {
     host_.file = file;
   }
@@ -252,7 +252,7 @@ class HwlocReader {
   }
 
   const XmlElement root_;
-  const ImportChoices& choices_;
+  const ImportOptions& choices_;
   Host host_ = {};
   std::map<std::string, int> at_ = {};  // parts, by the names that matrices have for them
   std::string vendor_ = {};
@@ -263,7 +263,7 @@ class HwlocReader {
 
 }  // namespace
 
-Host read_hwloc_xml(std::string_view text, const std::string& file, const ImportChoices& choices) {
+Host read_hwloc_xml(std::string_view text, const std::string& file, const ImportOptions& choices) {
   return HwlocReader(text, file, choices).read();
 }
 

@@ -29,13 +29,15 @@ constexpr std::size_t kMostLinks = 1'000'000;
 constexpr const char* kBlank = " \t\r\n\xef\xbb\xbf";
 // Keys of JSON that is another tool's; Chorale's own machines have "ranks" or "hierarchy".
 constexpr std::array kForeignKeys = {"\"msccl_type\"",    "\"TopologyParams\"",   "\"npus_count\"",
-                                     "\"gpus_per_node\"", "\"intranode_sketch\"", "\"7-Flows\""};
+                                     "\"gpus_per_node\"", "\"intranode_sketch\"", "\"7-Flows\"",
+                                     "\"(Topology) "};
 
-enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, Msccl, Taccl, Teccl, Astra, Ns3 };
+enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, RocmSmi, Slurm, Msccl, Taccl, Teccl, Astra, Ns3 };
 
 Format json_format(const JsonReader& json) {
   const auto is_not_one = [&](const char* what, const char* remedy) { json.fail(what, remedy); };
   if (!json.is_object()) is_not_one("is not a machine", "give an object");
+  if (json.has("system") && json.has("card0")) return Format::RocmSmi;
   if (json.has("msccl_type")) return Format::Msccl;
   if (json.has("TopologyParams")) return Format::Teccl;
   if (json.has("npus_count")) return Format::Astra;
@@ -64,17 +66,21 @@ Format format_of(const NamedText& file) {
   }
   if (file.text[begin] == '{') return json_format(parse_json(file.text, file.path));
   if (file.text.find("npus_count") != std::string::npos) return Format::Astra;
+  if (file.text.find("between two GPUs") != std::string::npos) return Format::RocmSmi;
+  if (is_slurm_topology(file.text)) return Format::Slurm;
   if (file.text.find("GPU0") != std::string::npos) return Format::NvidiaSmi;
   if (file.text[begin] >= '0' && file.text[begin] <= '9') return Format::Ns3;
   throw InputError(file.path, "is of no known format", "known are " + known_formats());
 }
 
 bool is_of_a_node(Format format) {
-  return format == Format::Nccl || format == Format::Hwloc || format == Format::NvidiaSmi;
+  return format == Format::Nccl || format == Format::Hwloc || format == Format::NvidiaSmi ||
+         format == Format::RocmSmi;
 }
 
-Host read_host(const NamedText& file, Format format, const ImportChoices& choices) {
+Host read_host(const NamedText& file, Format format, const ImportOptions& choices) {
   if (format == Format::Nccl) return read_nccl_xml(file.text, file.path, choices);
+  if (format == Format::RocmSmi) return read_rocm_smi(file.text, file.path, choices);
   return format == Format::Hwloc ? read_hwloc_xml(file.text, file.path, choices)
                                  : read_nvidia_smi(file.text, file.path, choices);
 }
@@ -188,7 +194,8 @@ void require_readable(const Topology& machine, const std::string& file) {
 }  // namespace
 
 std::string known_formats() {
-  return "NCCL's and RCCL's XML, nvidia-smi topo -m, hwloc's XML, JSON of msccl-tools, TACCL and TE-CCL, and "
+  return "NCCL's and RCCL's XML, nvidia-smi topo -m, rocm-smi --showtopo, hwloc's XML, Slurm's "
+         "topology.conf, JSON of msccl-tools, TACCL and TE-CCL, and "
          "ASTRA-sim's "
          "networks";
 }
@@ -202,6 +209,10 @@ bool is_foreign(std::string_view text) {
 }
 
 Import imported(const std::vector<NamedText>& files, const ImportOptions& options) {
+  if (options.nodes < 1 || !(options.error > 0 && options.error <= 0.5) || !(options.nic_gbits >= 0) ||
+      !(options.nvlink_gbs >= 0))
+    throw InputError("import", "a number is out of range",
+                     "nodes are 1 or more, the error is above 0 and at most 0.5, rates are not negative");
   std::vector<std::pair<const NamedText*, Format>> machines;
   std::vector<std::string> passed_over;
   for (const NamedText& file : files) {
@@ -216,8 +227,24 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
     throw InputError(files.empty() ? "import" : files.front().path,
                      "has no machine in it, only graphs that NCCL chose",
                      "give the file that NCCL_TOPO_DUMP_FILE names");
+  const auto slurm = std::ranges::find(machines, Format::Slurm, [](const auto& each) { return each.second; });
+  std::optional<SwitchTree> tree;
+  if (slurm != machines.end()) {
+    tree = read_slurm_topology(slurm->first->text, slurm->first->path);
+    if (machines.size() == 1) {
+      const NamedText& file = *slurm->first;
+      if (options.nodes > 1)
+        throw InputError("--nodes", file.path + " lists its hosts itself", "leave it out");
+      Import import = from_wiring(wiring_of(*tree, file.path, options), options);
+      import.nodes = import.machine.ranks;
+      import.machine.name = name_of_file(file.path);
+      require_readable(import.machine, file.path);
+      return import;
+    }
+    machines.erase(slurm);
+  }
   const auto& [first, format] = machines.front();
-  if (machines.size() > 1) {
+  if (machines.size() > 1 || tree) {
     for (const auto& [file, its] : machines)
       if (!is_of_a_node(its))
         throw InputError(file->path, "describes a whole machine, and cannot be one of several nodes",
@@ -229,15 +256,29 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
   Import import;
   if (is_of_a_node(format)) {
     std::vector<Host> hosts;
-    for (const auto& [file, its] : machines) hosts.push_back(read_host(*file, its, options.choices));
+    for (const auto& [file, its] : machines) hosts.push_back(read_host(*file, its, options));
     if (options.nodes > kMostRanks)
       throw InputError("--nodes", fmt::format("{} is too many", options.nodes),
                        fmt::format("use at most {}", kMostRanks));
-    hosts.resize(std::max(hosts.size(), static_cast<std::size_t>(options.nodes)), hosts.front());
-    import = from_wiring(wiring_of(hosts, options.network_within_nodes), options);
+    if (tree && hosts.size() > 1 && hosts.size() != tree->hosts.size())
+      throw InputError(first->path,
+                       fmt::format("is one of {} nodes, and the switches have {}", hosts.size(),
+                                   counted(std::ssize(tree->hosts), "host")),
+                       "give one file for all nodes, or one for each");
+    const std::size_t nodes = tree ? tree->hosts.size() : static_cast<std::size_t>(options.nodes);
+    hosts.resize(std::max(hosts.size(), nodes), hosts.front());
+    import = from_wiring(wiring_of(hosts, options.network_within_nodes, tree ? &*tree : nullptr), options);
+    const bool equal = std::ranges::all_of(hosts, [&](const Host& host) {
+      const auto gpus = [](const Host& of) {
+        return std::ranges::count(of.parts, HostPart::Kind::Gpu, &HostPart::kind);
+      };
+      return gpus(host) == gpus(hosts.front());
+    });
+    import.nodes = equal ? static_cast<int>(hosts.size()) : 0;
   } else if (format == Format::Taccl) {
     import = from_wiring(
         read_taccl_json(first->text, first->path, options.nodes, options.network_within_nodes), options);
+    import.nodes = options.nodes;
   } else {
     if (options.nodes > 1)
       throw InputError("--nodes", first->path + " describes a whole machine itself", "leave it out");

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ir/files.h"
+#include "ir/import_options.h"
 #include "ir/topology.h"
-#include "topology/import/options.h"
 
 namespace chorale {
 
@@ -22,6 +22,7 @@ struct FittedRate {
 
 struct Import {
   Topology machine = {};                  // with its switches
+  int nodes = 0;                          // equal in number of ranks; 0: not known, or not equal
   std::vector<std::string> names = {};    // by node: what it is in the files
   std::vector<std::string> read = {};     // what was read in the files, in sentences,
   std::vector<std::string> assumed = {};  // and what was taken for granted

@@ -38,7 +38,7 @@ class NcclReader {
   };
 
  public:
-  NcclReader(std::string_view text, const std::string& file, const ImportChoices& choices)
+  NcclReader(std::string_view text, const std::string& file, const ImportOptions& choices)
       : root_(parse_xml(text, file)), choices_(choices) {
     host_.file = file;
   }
@@ -58,9 +58,9 @@ class NcclReader {
     const bool skeleton = gpus_described_ == 0 && gpus_ > 0;
     for (const ListedLink& link : links_) read_link(link);
     say_what_was_left_out();
-    if (!skeleton) return std::move(host_);
+    if (!skeleton) return with_nics_of(std::move(host_), choices_);
     const std::string id = gpu_ids_.size() == 1 ? *gpu_ids_.begin() : "";
-    return completed({.host = std::move(host_), .gpu_id = id}, choices_.instance);
+    return completed({.host = std::move(host_), .gpu_id = id}, choices_);
   }
 
  private:
@@ -153,8 +153,9 @@ class NcclReader {
     gpu_at_[bus] = at;
     ++gpus_;
     ++gpus_described_;
-    const double per_link =
-        gpu.has("gcn") ? xgmi_gbs(gpu.text("gcn")) : nvlink_gbs(gpu.integer("sm", 1, 10'000));
+    const double per_link = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs
+                            : gpu.has("gcn")        ? xgmi_gbs(gpu.text("gcn"))
+                                                    : nvlink_gbs(gpu.integer("sm", 1, 10'000));
     if (gpu.has("gcn")) host_.cable_name = "xGMI";
     for (const XmlElement& link : gpu.children()) {
       const std::string name = link.name();
@@ -259,7 +260,7 @@ class NcclReader {
   }
 
   const XmlElement root_;
-  const ImportChoices& choices_;
+  const ImportOptions& choices_;
   Host host_ = {};
   std::map<std::string, int> gpu_at_ = {}, switch_at_ = {};  // by bus
   std::vector<ListedLink> links_ = {};
@@ -271,7 +272,7 @@ class NcclReader {
 
 }  // namespace
 
-Host read_nccl_xml(std::string_view text, const std::string& file, const ImportChoices& choices) {
+Host read_nccl_xml(std::string_view text, const std::string& file, const ImportOptions& choices) {
   return NcclReader(text, file, choices).read();
 }
 

@@ -18,6 +18,7 @@
 
 #include "ir/error.h"
 #include "ir/words.h"
+#include "topology/import/instances.h"
 #include "topology/import/nccl_rates.h"
 #include "topology/import/readers.h"
 
@@ -74,7 +75,7 @@ std::string without_escapes(std::string_view text) {
 
 class SmiReader {
  public:
-  SmiReader(std::string_view text, const std::string& file, const ImportChoices& choices)
+  SmiReader(std::string_view text, const std::string& file, const ImportOptions& choices)
       : file_(file), choices_(choices) {
     host_.file = file;
     std::string line;
@@ -98,7 +99,7 @@ class SmiReader {
     require_symmetry();
     read_nic_legend(header);
     build();
-    return std::move(host_);
+    return with_nics_of(std::move(host_), choices_);
   }
 
  private:
@@ -304,12 +305,14 @@ class SmiReader {
              .net_gbs = net});
       }
     }
-    join_gpus(gpu_parts, nvlink_gbs(gpus.sm));
+    const double nvlink = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : nvlink_gbs(gpus.sm);
+    join_gpus(gpu_parts, nvlink);
     host_.socket_gbs = socket_gbs("", "", 0, 0) + 4;
-    host_.assumed.push_back(
-        fmt::format("the text has no rates: GPUs are taken for {}, with NVLinks of {} GB/s and PCI of {} "
-                    "GB/s; {} GB/s between CPUs",
-                    gpus.name, nvlink_gbs(gpus.sm), up, host_.socket_gbs));
+    host_.assumed.push_back(fmt::format(
+        "the text has no rates: GPUs are taken for {}, with NVLinks of {} GB/s{} and PCI of {} "
+        "GB/s; {} GB/s between CPUs",
+        gpus.name, nvlink, choices_.nvlink_gbs > 0 ? ", as specified," : " (--nvlink-gbs sets another)", up,
+        host_.socket_gbs));
     if (gpu_parts.size() < devices_.size())
       host_.assumed.push_back(
           fmt::format("NICs are taken for {} Gb/s each{}", net * 8,
@@ -350,7 +353,7 @@ class SmiReader {
   }
 
   const std::string file_;
-  const ImportChoices& choices_;
+  const ImportOptions& choices_;
   std::vector<std::string> lines_ = {};
   std::vector<std::string> names_ = {};
   std::vector<Device> devices_ = {};
@@ -360,7 +363,7 @@ class SmiReader {
 
 }  // namespace
 
-Host read_nvidia_smi(std::string_view text, const std::string& file, const ImportChoices& choices) {
+Host read_nvidia_smi(std::string_view text, const std::string& file, const ImportOptions& choices) {
   return SmiReader(text, file, choices).read();
 }
 

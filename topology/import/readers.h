@@ -6,18 +6,27 @@
 #include <string>
 #include <string_view>
 
+#include "ir/import_options.h"
 #include "ir/topology.h"
 #include "topology/import/host.h"
-#include "topology/import/options.h"
 #include "topology/import/wiring.h"
 
 namespace chorale {
 
 Host read_nccl_xml(std::string_view text, const std::string& file,
-                   const ImportChoices&);  // NCCL's and RCCL's dumps
-Host read_hwloc_xml(std::string_view text, const std::string& file, const ImportChoices&);
+                   const ImportOptions&);  // NCCL's and RCCL's dumps
+Host read_hwloc_xml(std::string_view text, const std::string& file, const ImportOptions&);
 Host read_nvidia_smi(std::string_view text, const std::string& file,
-                     const ImportChoices&);  // nvidia-smi topo -m
+                     const ImportOptions&);  // nvidia-smi topo -m
+Host read_rocm_smi(std::string_view text, const std::string& file,
+                   const ImportOptions&);  // rocm-smi --showtopo, with or without --json
+
+// Has the text a line with "SwitchName="?
+bool is_slurm_topology(std::string_view text);
+// The switches of Slurm's topology.conf (the tree plugin) over its hosts.
+SwitchTree read_slurm_topology(std::string_view text, const std::string& file);
+// A machine of such a tree alone: a host is a rank.
+Wiring wiring_of(const SwitchTree&, const std::string& file, const ImportOptions&);
 
 // A node, and how many of them are joined; it contains what the file has about the network.
 Wiring read_taccl_json(std::string_view text, const std::string& file, int nodes, bool within_nodes);

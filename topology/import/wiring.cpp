@@ -250,6 +250,26 @@ void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nod
   }
 }
 
+void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, const SwitchTree& tree) {
+  std::vector<int> node;
+  std::vector<double> below(tree.switches.size(), 0), alpha(tree.switches.size(), 0);
+  for (const std::string& name : tree.switches)
+    node.push_back(wiring.add(NodeKind::Network, "network switch " + name));
+  for (const NetworkPort& port : ports) {
+    const int leaf = tree.leaf[port.node];
+    wiring.lines.push_back({port.out, node[leaf], port.gbs, port.alpha_us});
+    wiring.lines.push_back({node[leaf], port.in, port.gbs, port.alpha_us});
+    for (int each = leaf; each >= 0; each = tree.above[each]) {
+      below[each] += port.gbs;
+      alpha[each] = std::max(alpha[each], port.alpha_us / 2);
+    }
+  }
+  for (std::size_t each = 0; each < node.size(); ++each)
+    if (tree.above[each] >= 0 && below[each] > 0)
+      wiring.join(node[each], node[tree.above[each]], below[each], alpha[each]);
+  wiring.assumed.push_back("a link up from a switch carries what all hosts below it do: it never blocks");
+}
+
 Wiring simplified(Wiring wiring) {
   return Simplifier(std::move(wiring)).result();
 }

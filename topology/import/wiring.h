@@ -38,6 +38,18 @@ struct NetworkPort {
   double alpha_us = 0;
 };
 
+// Switches over the nodes of a cluster, with switches over them.
+struct SwitchTree {
+  std::vector<std::string> hosts = {};     // nodes, in the order in which the switches have them
+  std::vector<std::string> switches = {};  // by name
+  std::vector<int> leaf = {};              // by host: the switch that it hangs on
+  std::vector<int> above = {};             // by switch: the one that it hangs on; -1: none
+};
+
+// Joins the nodes by these switches: node n is host n. A link up carries what all ports below it do. Paths
+// within a node lead through its switch, too.
+void join_network(Wiring&, const std::vector<NetworkPort>&, const SwitchTree&);
+
 // Joins the nodes by a non-blocking network, and records that. Within a node no path leads through it, as
 // long as it is described in 100,000 lines; if it is not, or on request, the network is one switch.
 void join_network(Wiring&, const std::vector<NetworkPort>&, int nodes, bool within_nodes);

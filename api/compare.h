@@ -1,0 +1,137 @@
+// Two machines, or two results, side by side: what each can do at best, what was found on it, and how many
+// times as fast the second is.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ir/fields.h"
+#include "ir/frontier.h"
+#include "ir/machine_changes.h"
+
+namespace chorale {
+
+// What no schedule of a collective can beat on a machine: microseconds however small a message is, and bus
+// bandwidth (GB/s = 1e9, as nccl-tests counts it) however large.
+struct CollectiveLimits {
+  std::string collective = {};
+  int steps = 0;          // the fewest of any schedule
+  double latency_us = 0;  // the alphas of the longest path
+  double busbw_gbs = 0;
+};
+template <>
+struct Fields<CollectiveLimits> {
+  static constexpr std::tuple all = {
+      Field<CollectiveLimits, &CollectiveLimits::collective>{{.name = "collective"}},
+      Field<CollectiveLimits, &CollectiveLimits::steps>{{.name = "steps"}},
+      Field<CollectiveLimits, &CollectiveLimits::latency_us>{{.name = "latency_us"}},
+      Field<CollectiveLimits, &CollectiveLimits::busbw_gbs>{{.name = "busbw_gbs"}}};
+};
+
+struct ComparedSide {
+  std::string name = {};  // of the machine; of a result its file
+  std::string machine = {};
+  std::string collective = {};  // of a result
+  int ranks = 0, switches = 0, links = 0;
+  double out_gbs = 0;                         // out of a rank, all its links together; of the slowest rank
+  std::string levels = {};                    // "node 2 x gpu 8"; "": none
+  std::vector<CollectiveLimits> limits = {};  // of machines, by collective
+  int points = 0, proven = 0;                 // of results
+  std::string search = {};                    // of results: "complete", or why it is not
+};
+template <>
+struct Fields<ComparedSide> {
+  static constexpr std::tuple all = {Field<ComparedSide, &ComparedSide::name>{{.name = "name"}},
+                                     Field<ComparedSide, &ComparedSide::machine>{{.name = "machine"}},
+                                     Field<ComparedSide, &ComparedSide::collective>{{.name = "collective"}},
+                                     Field<ComparedSide, &ComparedSide::ranks>{{.name = "ranks"}},
+                                     Field<ComparedSide, &ComparedSide::switches>{{.name = "switches"}},
+                                     Field<ComparedSide, &ComparedSide::links>{{.name = "links"}},
+                                     Field<ComparedSide, &ComparedSide::out_gbs>{{.name = "out_gbs"}},
+                                     Field<ComparedSide, &ComparedSide::levels>{{.name = "levels"}},
+                                     Field<ComparedSide, &ComparedSide::points>{{.name = "points"}},
+                                     Field<ComparedSide, &ComparedSide::proven>{{.name = "proven"}},
+                                     Field<ComparedSide, &ComparedSide::search>{{.name = "search"}}};
+};
+
+// The fastest of one side at a message size.
+struct SideAtSize {
+  double us = 0;  // 0: not found, or not timed in time
+  double busbw_gbs = 0;
+  double bound_us = 0;  // no schedule is faster
+  std::string algorithm = {};
+};
+template <>
+struct Fields<SideAtSize> {
+  static constexpr std::tuple all = {Field<SideAtSize, &SideAtSize::us>{{.name = "us"}},
+                                     Field<SideAtSize, &SideAtSize::busbw_gbs>{{.name = "busbw_gbs"}},
+                                     Field<SideAtSize, &SideAtSize::bound_us>{{.name = "bound_us"}},
+                                     Field<SideAtSize, &SideAtSize::algorithm>{{.name = "algorithm"}}};
+};
+
+struct ComparedSize {
+  std::int64_t message_bytes = 0;
+  std::array<SideAtSize, 2> sides = {};
+  // How many times as fast the second is; 0: not known.
+  double speedup() const { return sides[0].us > 0 && sides[1].us > 0 ? sides[0].us / sides[1].us : 0; }
+};
+
+// A collective at message sizes on both.
+struct ComparedSizes {
+  std::string collective = {};
+  std::array<double, 2> bus_factors = {1, 1};  // cost/busbw.h
+  std::vector<ComparedSize> rows = {};
+};
+
+struct Comparison {
+  bool of_results = false;
+  std::array<ComparedSide, 2> sides = {};
+  std::vector<ComparedSizes> sizes = {};
+  std::vector<std::string> notes = {};  // what differs besides: numbers of ranks
+};
+
+struct CompareQuestion {
+  std::vector<std::string> collectives = {};     // by name; none: the five usual ones
+  std::vector<std::int64_t> message_bytes = {};  // rising; none: machines by their bounds alone
+  // Of both machines; ImportOptions of those that are files of other tools.
+  MachineChanges changes = {};
+  std::chrono::milliseconds search_time{10'000};  // at most, of each collective on each machine
+  const std::atomic<bool>* stop = nullptr;
+  std::function<void(const Comparison&)> publish = {};  // called whenever more is known
+  std::function<void(const std::string&)> doing = {};
+};
+
+// By name or from files of machines. Bounds are of each collective alone, and hold for every schedule.
+Comparison compare_machines(const std::string& first, const std::string& second, const CompareQuestion&);
+
+// Of one collective kind, on any machines. Points are timed by the links' alpha and beta.
+Comparison compare_results(const Result& first, const Result& second, const std::array<std::string, 2>& names,
+                           const std::vector<std::int64_t>& message_bytes,
+                           const std::atomic<bool>* stop = nullptr);
+
+// Two machines, or two files of results. Throws InputError for one of each.
+Comparison compare(const std::string& first, const std::string& second, const CompareQuestion&);
+
+// The tables of a comparison as people read them: text, the page and Python show these.
+struct ComparisonTable {
+  std::string title = {};
+  std::vector<std::vector<std::string>> rows = {};  // the first is the head
+  std::string kinds = {};                           // by column: l or r
+};
+std::vector<ComparisonTable> tables(const Comparison&);
+// "dgx-h100:2 is 1.21x to 1.83x as fast as dgx-a100:2 in allreduce of 1 KiB to 1 GiB": the answer.
+std::vector<std::string> conclusions(const Comparison&);
+
+// {"chorale_compare": 1, "of": "machines" or "results", "sides": [...], "limits": [...], "sizes": [...],
+// "conclusions": [...], "notes": [...]}; docs/formats.md.
+std::string to_json(const Comparison&);
+std::string to_page(const Comparison&);
+// Time and bus bandwidth of both over message size, of the first collective that has sizes; requires one.
+std::string to_svg(const Comparison&);
+
+}  // namespace chorale

@@ -1,0 +1,194 @@
+// A comparison as tables, sentences, JSON, a page and a figure.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "api/compare.h"
+#include "ir/error.h"
+#include "ir/json_fields.h"
+#include "ir/json_writer.h"
+#include "ir/words.h"
+#include "pages/compare_html.h"
+#include "pages/size_figure.h"
+
+namespace chorale {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+std::string bytes_in_words(std::int64_t bytes) {
+  return format_bytes(static_cast<double>(bytes));
+}
+
+std::string times_as_fast(double speedup) {
+  return speedup > 0 ? fmt::format("{:.2f}x", speedup) : "-";
+}
+
+std::string gbs(double value) {
+  return value > 0 ? fmt::format("{:.4g}", value) : "-";
+}
+
+// What each side is, a row for each property.
+ComparisonTable sides_table(const Comparison& comparison) {
+  const auto& [a, b] = comparison.sides;
+  ComparisonTable table{.title = comparison.of_results ? "Results" : "Machines",
+                        .rows = {{"", "A", "B"}, {"name", a.name, b.name}},
+                        .kinds = "lrr"};
+  const auto add = [&](const std::string& what, const std::string& of_a, const std::string& of_b) {
+    if (!of_a.empty() || !of_b.empty())
+      table.rows.push_back({what, of_a.empty() ? "-" : of_a, of_b.empty() ? "-" : of_b});
+  };
+  const auto number = [](int value) { return std::to_string(value); };
+  if (comparison.of_results) {
+    add("machine", a.machine, b.machine);
+    add("collective", a.collective, b.collective);
+  }
+  add("ranks", number(a.ranks), number(b.ranks));
+  add("switches", number(a.switches), number(b.switches));
+  add("links", number(a.links), number(b.links));
+  add("GB/s out of a rank", gbs(a.out_gbs), gbs(b.out_gbs));
+  add("levels", a.levels, b.levels);
+  if (!comparison.of_results) return table;
+  add("points", number(a.points), number(b.points));
+  add("proven", number(a.proven), number(b.proven));
+  add("search", a.search, b.search);
+  return table;
+}
+
+// In narrow columns the sides are A and B, which the first table names.
+ComparisonTable limits_table(const Comparison& comparison) {
+  const auto& [a, b] = comparison.sides;
+  ComparisonTable table{.title = "Bounds that no schedule can beat",
+                        .rows = {{"collective", "latency A", "B", "busbw GB/s A", "B", "B/A"}},
+                        .kinds = "lrrrrr"};
+  for (std::size_t i = 0; i < a.limits.size(); ++i) {
+    const CollectiveLimits& of_a = a.limits[i];
+    const CollectiveLimits of_b = i < b.limits.size() ? b.limits[i] : CollectiveLimits();
+    table.rows.push_back({of_a.collective, format_us(of_a.latency_us),
+                          i < b.limits.size() ? format_us(of_b.latency_us) : "-", gbs(of_a.busbw_gbs),
+                          gbs(of_b.busbw_gbs),
+                          times_as_fast(of_a.busbw_gbs > 0 ? of_b.busbw_gbs / of_a.busbw_gbs : 0)});
+  }
+  return table;
+}
+
+ComparisonTable sizes_table(const ComparedSizes& sizes) {
+  ComparisonTable table{
+      .title = sizes.collective + " by message size",
+      .rows = {{"message", "time A", "B", "busbw GB/s A", "B", "of bound A", "B", "speedup"}},
+      .kinds = "rrrrrrrr"};
+  const auto time = [](double us) { return us > 0 ? format_us(us) : "-"; };
+  const auto share = [](const SideAtSize& side) {
+    return side.us > 0 && side.bound_us > 0 ? fmt::format("{:.1f} %", 100 * side.bound_us / side.us) : "-";
+  };
+  for (const ComparedSize& row : sizes.rows) {
+    const auto& [x, y] = row.sides;
+    table.rows.push_back({bytes_in_words(row.message_bytes), time(x.us), time(y.us), gbs(x.busbw_gbs),
+                          gbs(y.busbw_gbs), share(x), share(y), times_as_fast(row.speedup())});
+  }
+  return table;
+}
+
+SizeFigure figure_of(const Comparison& comparison, const ComparedSizes& sizes) {
+  // One factor for the axis; that of the other side is in its times' ratio only where ranks are as many.
+  SizeFigure figure{.title = fmt::format("{}: {} and {}", sizes.collective, comparison.sides[0].name,
+                                         comparison.sides[1].name),
+                    .bus_factor = sizes.bus_factors[0]};
+  for (const ComparedSize& row : sizes.rows) figure.message_bytes.push_back(row.message_bytes);
+  for (const int side : {0, 1}) {
+    SizeCurve found{.kind = side == 0 ? SizeCurve::Kind::Found : SizeCurve::Kind::Second,
+                    .name = comparison.sides[side].name,
+                    .bus_factor = sizes.bus_factors[side]};
+    SizeCurve bound{.kind = side == 0 ? SizeCurve::Kind::Bound : SizeCurve::Kind::SecondBound,
+                    .name = "bound of " + comparison.sides[side].name,
+                    .bus_factor = sizes.bus_factors[side]};
+    for (const ComparedSize& row : sizes.rows) {
+      found.us.push_back(row.sides[side].us);
+      bound.us.push_back(row.sides[side].bound_us);
+    }
+    figure.curves.push_back(std::move(found));
+    figure.curves.push_back(std::move(bound));
+  }
+  return figure;
+}
+
+// Message sizes of 0 have no place on a logarithmic axis.
+bool can_be_drawn(const ComparedSizes& sizes) {
+  return !sizes.rows.empty() && sizes.rows.front().message_bytes > 0 &&
+         std::ranges::any_of(sizes.rows, [](const ComparedSize& row) { return row.speedup() > 0; });
+}
+
+}  // namespace
+
+std::vector<ComparisonTable> tables(const Comparison& comparison) {
+  std::vector<ComparisonTable> all = {sides_table(comparison)};
+  if (!comparison.sides[0].limits.empty()) all.push_back(limits_table(comparison));
+  for (const ComparedSizes& sizes : comparison.sizes) all.push_back(sizes_table(sizes));
+  return all;
+}
+
+std::vector<std::string> conclusions(const Comparison& comparison) {
+  std::vector<std::string> all;
+  for (const ComparedSizes& sizes : comparison.sizes) {
+    std::vector<double> speedups;
+    for (const ComparedSize& row : sizes.rows)
+      if (row.speedup() > 0) speedups.push_back(row.speedup());
+    if (speedups.empty()) continue;
+    const auto [least, most] = std::ranges::minmax(speedups);
+    all.push_back(fmt::format("{}: {} is {}{} as fast as {}, from {} to {}", sizes.collective,
+                              comparison.sides[1].name, times_as_fast(least),
+                              most > least * 1.005 ? " to " + times_as_fast(most) : "",
+                              comparison.sides[0].name, bytes_in_words(sizes.rows.front().message_bytes),
+                              bytes_in_words(sizes.rows.back().message_bytes)));
+  }
+  return all;
+}
+
+std::string to_json(const Comparison& comparison) {
+  const auto strings = [](const std::vector<std::string>& all) {
+    std::vector<std::string> texts;
+    for (const std::string& each : all) texts.push_back(quoted(each));
+    return fmt::format("[{}]", fmt::join(texts, ","));
+  };
+  std::vector<std::string> sides, limits, sizes;
+  for (const ComparedSide& side : comparison.sides) sides.push_back(write_fields(side));
+  for (const ComparedSide& side : comparison.sides) {
+    std::vector<std::string> all;
+    for (const CollectiveLimits& each : side.limits) all.push_back(write_fields(each));
+    limits.push_back(fmt::format("[{}]", fmt::join(all, ",")));
+  }
+  for (const ComparedSizes& each : comparison.sizes) {
+    std::vector<std::string> rows;
+    for (const ComparedSize& row : each.rows)
+      rows.push_back(fmt::format(R"({{"message_bytes":{},"sides":[{},{}],"speedup":{}}})", row.message_bytes,
+                                 write_fields(row.sides[0]), write_fields(row.sides[1]), row.speedup()));
+    sizes.push_back(
+        fmt::format("{{\"collective\": {}, \"rows\": {}}}", quoted(each.collective), lines(rows, "  ")));
+  }
+  return fmt::format(
+      "{{\n\"chorale_compare\": 1,\n\"of\": {},\n\"sides\": {},\n\"limits\": {},\n\"sizes\": {},\n"
+      "\"conclusions\": {},\n\"notes\": {}\n}}\n",
+      quoted(comparison.of_results ? "results" : "machines"), lines(sides, ""), lines(limits, ""),
+      lines(sizes, ""), strings(conclusions(comparison)), strings(comparison.notes));
+}
+
+std::string to_page(const Comparison& comparison) {
+  ComparePage page{.title = fmt::format("{} and {}", comparison.sides[0].name, comparison.sides[1].name),
+                   .sentences = conclusions(comparison)};
+  page.sentences.insert(page.sentences.end(), comparison.notes.begin(), comparison.notes.end());
+  for (const ComparedSizes& sizes : comparison.sizes)
+    if (can_be_drawn(sizes)) page.figures.push_back(size_figure_svg(figure_of(comparison, sizes)));
+  for (ComparisonTable& table : tables(comparison))
+    page.tables.push_back({std::move(table.title), std::move(table.rows), std::move(table.kinds)});
+  return to_html(page);
+}
+
+std::string to_svg(const Comparison& comparison) {
+  for (const ComparedSizes& sizes : comparison.sizes)
+    if (can_be_drawn(sizes)) return size_figure_svg(figure_of(comparison, sizes));
+  throw InputError("--svg", "needs message sizes above 0 at which both have a schedule",
+                   "give --sizes, such as 1K:1G:4");
+}
+
+}  // namespace chorale

@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+
+#include "api/compare.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/supervisor.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+std::string text_of(const Comparison& comparison) {
+  std::string text;
+  for (const ComparisonTable& each : tables(comparison))
+    text += (text.empty() ? "" : "\n") + each.title + "\n" + table(each.rows, each.kinds);
+  for (const std::string& sentence : conclusions(comparison)) text += sentence + "\n";
+  return text;
+}
+
+Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, Stopped stopped) {
+  Outcome outcome{.text = text_of(comparison), .notes = comparison.notes};
+  if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
+  if (!command.json.empty()) deliver(command.json, to_json(comparison), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(comparison), outcome);
+  if (command.svg.empty()) return outcome;
+  try {
+    deliver(command.svg, to_svg(comparison), outcome);
+  } catch (const InputError&) {
+    if (stopped == Stopped::No) throw;
+    outcome.errors.push_back("--svg: not written (" + name_of(stopped) + ")");
+  }
+  return outcome;
+}
+
+}  // namespace
+
+Outcome perform(const CompareCommand& command, Supervisor& supervisor) {
+  require_writable_file("--json", command.json);
+  require_writable_file("--html", command.html);
+  require_writable_file("--svg", command.svg);
+  supervisor.want_progress(command.progress);
+  CompareQuestion question = command.question;
+  question.stop = supervisor.stop();
+  question.doing = [&](const std::string& doing) { supervisor.progress().show(doing); };
+  question.publish = [&](const Comparison& known) {
+    supervisor.publish([&command, known](Stopped stopped) { return outcome_of(command, known, stopped); });
+  };
+  const Comparison comparison = compare(command.first, command.second, question);
+  supervisor.take_floor();
+  return outcome_of(command, comparison, supervisor.stopped());
+}
+
+}  // namespace chorale

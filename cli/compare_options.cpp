@@ -1,0 +1,54 @@
+#include <algorithm>
+#include <memory>
+
+#include "cli/option_kinds.h"
+#include "cli/outcome.h"
+#include "ir/words.h"
+
+namespace chorale {
+
+void compare_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "compare", "Two machines or two results side by side: bounds, times and bus bandwidth by size",
+      "Of machines: what no schedule can beat, for each collective; with --sizes also the fastest\n"
+      "algorithms that a search finds at these message sizes. Of results: the times of their\n"
+      "points. The speedup is how many times as fast the second is.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale compare dgx-a100:2 dgx-h100:2\n"
+          "  chorale compare ring:8 full:8 allreduce --sizes 1K:1M:32\n"
+          "  chorale compare examples/node.xml dgx-a100:2 --nodes 4 alltoall");
+  auto options = std::make_shared<CompareCommand>();
+  const auto side = [&](const Text& name, Text& target) {
+    sub->add_option(name, target, "A machine ('chorale topology list'), a file of one, or a result")
+        ->required()
+        ->option_text("MACHINE|RESULT");
+  };
+  side("first", options->first);
+  side("second", options->second);
+  sub->add_option("collectives", options->question.collectives,
+                  "Of machines: some of " + joined(collective_names()) + " (the five usual ones)")
+      ->option_text("COLLECTIVE ...");
+  machine_changes(sub, options->question.changes);
+  sizes(sub, "--sizes", options->question.message_bytes,
+        "Bytes of messages: 64K, 1K,3000, or from:to:factor (of machines none, of results 1K:1G:4)");
+  duration(sub, "--search-time", options->question.search_time,
+           "Search each collective on each machine for at most T (10s)");
+  text(sub, "--json", options->json, "FILE", "Write the comparison there; - is standard output");
+  text(sub, "--html", options->html, "FILE",
+       "Write one self-contained page with both curves and the tables; - is standard output");
+  text(sub, "--svg", options->svg, "FILE", "Draw both curves over message size there; - is standard output");
+  limits(sub, options->limits, " and keep what was found");
+  progress(sub, options->progress);
+  sub->final_callback([options, &parsed] {
+    const auto on_output = [](const Text& file) { return file == kStandardOutput ? 1 : 0; };
+    if (on_output(options->json) + on_output(options->html) + on_output(options->svg) > 1)
+      throw InputError("compare", "standard output cannot hold two files", "give all but one a name");
+    std::vector<std::int64_t>& sizes = options->question.message_bytes;
+    std::ranges::sort(sizes);
+    const auto same = std::ranges::unique(sizes);
+    sizes.erase(same.begin(), same.end());
+    parsed = *options;
+  });
+}
+
+}  // namespace chorale

@@ -1,0 +1,54 @@
+#include "ir/import_options.h"
+
+namespace chorale {
+
+std::span<const OptionRow<ImportOptions>> import_rows() {
+  using O = ImportOptions;
+  static constexpr OptionRow<O> kRows[] = {
+      {{.name = "nodes",
+        .option = "--nodes",
+        .value = "N",
+        .help = "Copies of one file that describes a node, joined by their NICs ({})",
+        .least = 1,
+        .most = 4096},
+       member<O, &O::nodes>()},
+      {{.name = "error",
+        .option = "--error",
+        .value = "PART",
+        .help = "How far a rate may be off as whole chunks per round ({})",
+        .kind = OptionKind::Number,
+        .lowest = 1e-9,
+        .highest = 0.5},
+       member<O, &O::error>()},
+      {{.name = "network_within_nodes",
+        .option = "--network-within-nodes",
+        .help = "Paths through the network between GPUs of one node, too, beside NVLink or xGMI",
+        .kind = OptionKind::Switch},
+       member<O, &O::network_within_nodes>()},
+      {{.name = "instance",
+        .option = "--instance",
+        .value = "TYPE",
+        .help = "Type of a cloud machine, which has what its file lacks, such as aws-p5 (by the file)",
+        .kind = OptionKind::Text},
+       member<O, &O::instance>()},
+      {{.name = "nic_gbits",
+        .option = "--nic-gbits",
+        .value = "G",
+        .help = "Gb/s of NICs whose speed the file lacks (by their kind)",
+        .kind = OptionKind::Number,
+        .lowest = 1e-3,
+        .highest = 1e6},
+       member<O, &O::nic_gbits>()},
+      {{.name = "nvlink_gbs",
+        .option = "--nvlink-gbs",
+        .value = "GB",
+        .help = "GB/s of one NVLink or xGMI link, each direction (by the kind of GPU)",
+        .kind = OptionKind::Number,
+        .lowest = 1e-3,
+        .highest = 1e6},
+       member<O, &O::nvlink_gbs>()},
+  };
+  return kRows;
+}
+
+}  // namespace chorale

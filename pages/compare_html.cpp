@@ -1,0 +1,22 @@
+#include "pages/compare_html.h"
+
+#include <nlohmann/json.hpp>
+
+#include "pages/page.h"
+
+namespace chorale {
+
+std::string to_html(const ComparePage& page) {
+  using nlohmann::json;
+  json tables = json::array();
+  for (const ComparePage::Table& table : page.tables)
+    tables.push_back({{"title", table.title}, {"rows", table.rows}, {"kinds", table.kinds}});
+  const json data = {{"title", page.title},
+                     {"sentences", page.sentences},
+                     {"figures", page.figures},
+                     {"tables", std::move(tables)}};
+  return filled_page(compare_page_template(), page.title + " - Chorale",
+                     data.dump(-1, ' ', true, json::error_handler_t::replace));
+}
+
+}  // namespace chorale

@@ -1,0 +1,221 @@
+// What 'rocm-smi --showtopo' prints, as text or with --json: for each two GPUs a weight, the hops and the
+// type of the link between them (XGMI or PCIE), and the NUMA node of each GPU. One hop of XGMI is a direct
+// link; more lead over other GPUs and are no links. The output has no rates and no NICs.
+//
+// As text: tables with a title line ("==== Hops between two GPUs ===="), a header of GPUs and a row for each.
+// As JSON: "system": {"(Topology) Link type between DRM devices 0 and 1": "XGMI", ...}, "card0": {...}.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "ir/error.h"
+#include "ir/json_reader.h"
+#include "ir/words.h"
+#include "topology/import/instances.h"
+#include "topology/import/nccl_rates.h"
+#include "topology/import/readers.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostRocmGpus = 64;
+constexpr double kRocmGigatransfers = 32;  // PCI of MI300; of MI200 it is 16
+
+// What both forms have.
+struct RocmTopology {
+  int gpus = 0;
+  std::map<std::pair<int, int>, std::string> type = {};  // "XGMI", "PCIE"
+  std::map<std::pair<int, int>, int> hops = {};
+  std::map<int, int> numa = {};  // by GPU
+};
+
+std::string remedy() {
+  return "give all that 'rocm-smi --showtopo' prints, as text or with --json";
+}
+
+class RocmText {
+ public:
+  RocmText(std::string_view text, const std::string& file) : file_(file) {
+    std::istringstream lines{std::string(text)};
+    for (std::string line; std::getline(lines, line);) read_line(line);
+    if (read_.gpus == 0) fail("has no table of GPUs");
+  }
+  RocmTopology read() && { return std::move(read_); }
+
+ private:
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw InputError(fmt::format("{}:{}", file_, number_), problem, remedy());
+  }
+
+  static std::vector<std::string> words_in(const std::string& line) {
+    std::istringstream stream(line);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+  }
+
+  // "GPU3" -> 3
+  int gpu_in(const std::string& word) const {
+    int number = -1;
+    const auto [end, error] = std::from_chars(word.data() + 3, word.data() + word.size(), number);
+    if (error != std::errc() || end != word.data() + word.size() || number < 0 || number >= kMostRocmGpus)
+      fail("'" + word.substr(0, 40) + "' is not a GPU");
+    return number;
+  }
+
+  void read_line(const std::string& line) {
+    ++number_;
+    if (line.starts_with("=")) {
+      columns_.clear();
+      table_ = line.find("Hops between two GPUs") != line.npos        ? Table::Hops
+               : line.find("Link Type between two GPUs") != line.npos ? Table::Type
+                                                                      : Table::Other;
+      return;
+    }
+    const std::vector<std::string> words = words_in(line);
+    if (line.starts_with("GPU[") && line.find("Numa Node:") != line.npos)
+      return read_numa(line, words.back());
+    if (table_ == Table::Other || words.empty() || !words.front().starts_with("GPU")) return;
+    if (columns_.empty()) {
+      for (const std::string& word : words) {
+        columns_.push_back(gpu_in(word));
+        if (columns_.back() != std::ssize(columns_) - 1) fail("does not list all GPUs from GPU0 on");
+      }
+      if (read_.gpus != 0 && read_.gpus != std::ssize(columns_))
+        fail("has another number of GPUs than before");
+      read_.gpus = static_cast<int>(columns_.size());
+      return;
+    }
+    const int row = gpu_in(words.front());
+    if (row >= read_.gpus || std::ssize(words) != read_.gpus + 1)
+      fail(fmt::format("has {} of {} cells", std::ssize(words) - 1, read_.gpus));
+    for (int column = 0; column < read_.gpus; ++column)
+      if (column != row) read_cell(row, column, words[column + 1]);
+  }
+
+  void read_cell(int row, int column, const std::string& word) {
+    if (table_ == Table::Type) {
+      read_.type[{row, column}] = word;
+      return;
+    }
+    int hops = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), hops);
+    if (error != std::errc() || end != word.data() + word.size() || hops < 0 || hops > 1000)
+      fail("'" + word.substr(0, 40) + "' is not a number of hops");
+    read_.hops[{row, column}] = hops;
+  }
+
+  // "GPU[3]		: (Topology) Numa Node: 1"
+  void read_numa(const std::string& line, const std::string& last) {
+    int gpu = -1, node = -1;
+    std::from_chars(line.data() + 4, line.data() + line.size(), gpu);
+    std::from_chars(last.data(), last.data() + last.size(), node);
+    if (gpu < 0 || gpu >= kMostRocmGpus) fail("is not about a GPU");
+    read_.numa[gpu] = std::max(node, 0);
+  }
+
+  enum class Table { Other, Hops, Type };
+  const std::string file_;
+  RocmTopology read_ = {};
+  Table table_ = Table::Other;
+  std::vector<int> columns_ = {};
+  int number_ = 0;
+};
+
+RocmTopology read_rocm_json(std::string_view text, const std::string& file) {
+  const JsonReader json = parse_json(text, file);
+  if (!json.has("system")) json.fail("has no \"system\"", remedy());
+  const JsonReader system = json["system"];
+  RocmTopology read;
+  while (read.gpus < kMostRocmGpus && json.has(fmt::format("card{}", read.gpus).c_str())) {
+    const JsonReader card = json[fmt::format("card{}", read.gpus).c_str()];
+    if (card.has("(Topology) Numa Node")) {
+      const std::string node = card["(Topology) Numa Node"].text();
+      int number = 0;
+      std::from_chars(node.data(), node.data() + node.size(), number);
+      read.numa[read.gpus] = std::max(number, 0);
+    }
+    ++read.gpus;
+  }
+  if (read.gpus == 0) json.fail("has no \"card0\"", remedy());
+  for (int a = 0; a < read.gpus; ++a)
+    for (int b = 0; b < read.gpus; ++b) {
+      // Each pair is there once.
+      const int low = std::min(a, b), high = std::max(a, b);
+      const std::string pair = fmt::format("between DRM devices {} and {}", low, high);
+      if (a == b) continue;
+      read.type[{a, b}] = system[("(Topology) Link type " + pair).c_str()].text();
+      const JsonReader hops = system[("(Topology) Hops " + pair).c_str()];
+      const std::string word = hops.text();
+      int number = -1;
+      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+      if (error != std::errc() || end != word.data() + word.size() || number < 0)
+        hops.fail("is not a number", remedy());
+      read.hops[{a, b}] = number;
+    }
+  return read;
+}
+
+void require_whole(const RocmTopology& read, const std::string& file) {
+  for (int a = 0; a < read.gpus; ++a)
+    for (int b = 0; b < read.gpus; ++b) {
+      if (a == b) continue;
+      if (!read.type.contains({a, b}) || !read.hops.contains({a, b}))
+        throw InputError(file, fmt::format("lacks the hops or the link type between GPU{} and GPU{}", a, b),
+                         remedy());
+      if (const std::string& type = read.type.at({a, b}); type != "XGMI" && type != "PCIE")
+        throw InputError(file, "has an unknown link type '" + type.substr(0, 40) + "'",
+                         "known are XGMI and PCIE");
+    }
+  for (int a = 0; a < read.gpus; ++a)
+    for (int b = 0; b < a; ++b)
+      if (read.type.at({a, b}) != read.type.at({b, a}) || read.hops.at({a, b}) != read.hops.at({b, a}))
+        throw InputError(file, fmt::format("lists another link from GPU{} to GPU{} than back", a, b),
+                         remedy());
+}
+
+}  // namespace
+
+Host read_rocm_smi(std::string_view text, const std::string& file, const ImportOptions& options) {
+  const bool json = text[text.find_first_not_of(" \t\r\n\xef\xbb\xbf")] == '{';
+  const RocmTopology read = json ? read_rocm_json(text, file) : RocmText(text, file).read();
+  require_whole(read, file);
+  Host host{.file = file, .socket_gbs = socket_gbs("x86_64", "AuthenticAMD", 0, 0), .cable_name = "xGMI"};
+  const auto linked = [&](int a, int b) {
+    return read.type.at({a, b}) == "XGMI" && read.hops.at({a, b}) == 1;
+  };
+  int most = 0;  // links of a GPU
+  for (int a = 0; a < read.gpus; ++a) {
+    int links = 0;
+    for (int b = 0; b < read.gpus; ++b) links += a != b && linked(a, b) ? 1 : 0;
+    most = std::max(most, links);
+  }
+  // Each of eight linked with all others by one link: MI300 and later. Others are MI200 and before.
+  const bool recent = read.gpus == 8 && most == 7;
+  const double link = options.nvlink_gbs > 0 ? options.nvlink_gbs : xgmi_gbs(recent ? "gfx942" : "gfx90a");
+  const double up = pci_gbs(recent ? kRocmGigatransfers : kRocmGigatransfers / 2, 16);
+  std::map<int, int> cpus;
+  std::vector<int> gpus;
+  for (int a = 0; a < read.gpus; ++a) {
+    const int numa = read.numa.contains(a) ? read.numa.at(a) : 0;
+    const auto [cpu, added] = cpus.try_emplace(numa, static_cast<int>(host.parts.size()));
+    if (added) host.parts.push_back({.kind = HostPart::Kind::Cpu, .name = fmt::format("cpu {}", numa)});
+    gpus.push_back(static_cast<int>(host.parts.size()));
+    host.parts.push_back({HostPart::Kind::Gpu, fmt::format("GPU{}", a), cpu->second, a, up});
+  }
+  for (int a = 0; a < read.gpus; ++a)
+    for (int b = 0; b < read.gpus; ++b)
+      if (a != b && linked(a, b)) host.cables.push_back({gpus[a], gpus[b], link});
+  host.assumed.push_back(fmt::format(
+      "the output has no rates: GPUs are taken for {}, one xGMI link of {} GB/s between two at one "
+      "hop{}, PCI of {} GB/s, {} GB/s between CPUs",
+      recent ? "MI300" : "MI200", link,
+      options.nvlink_gbs > 0 ? ", as specified" : " (--nvlink-gbs sets another)", up, host.socket_gbs));
+  return with_nics_of(std::move(host), options);
+}
+
+}  // namespace chorale

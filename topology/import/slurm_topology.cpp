@@ -1,0 +1,239 @@
+// Slurm's topology.conf of the tree plugin: a line for each switch with the hosts or the switches that hang
+// on it ("SwitchName=s2 Switches=s[0-1]"), names as host lists ("tux[0-3,12,18-20]"). Keys are
+// case-insensitive; what follows a # is a comment. LinkSpeed has no unit and is ignored.
+// https://slurm.schedmd.com/topology.conf.html
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <map>
+#include <sstream>
+
+#include "ir/error.h"
+#include "ir/sizes.h"
+#include "ir/words.h"
+#include "topology/import/readers.h"
+
+namespace chorale {
+namespace {
+
+constexpr double kSlurmNicGbits = 200, kSlurmNicAlpha = 2;  // of hosts of which nothing else is known
+constexpr std::size_t kMostSlurmSwitches = 10'000;
+
+std::string lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
+
+class SlurmReader {
+ public:
+  SlurmReader(std::string_view text, const std::string& file) : file_(file) {
+    std::istringstream lines{std::string(text)};
+    std::string whole;
+    for (std::string line; std::getline(lines, line);) {
+      ++number_;
+      line = line.substr(0, line.find('#'));
+      while (!line.empty() && std::isspace(static_cast<unsigned char>(line.back())) != 0) line.pop_back();
+      // A line that ends in a backslash goes on in the next.
+      if (!line.empty() && line.back() == '\\') {
+        whole += line.substr(0, line.size() - 1) + " ";
+        continue;
+      }
+      read_line(whole + line);
+      whole.clear();
+    }
+    if (!whole.empty()) read_line(whole);
+  }
+
+  SwitchTree tree() {
+    for (const auto& [child, parent] : parents_) {
+      const auto at = switch_at_.find(child);
+      if (at == switch_at_.end())
+        throw InputError(file_,
+                         "lists the switch '" + child.substr(0, 60) + "', which has no line of its own",
+                         "give a line 'SwitchName=" + child.substr(0, 60) + " ...'");
+      tree_.above[at->second] = parent;
+    }
+    int roots = 0;
+    for (int s = 0; s < std::ssize(tree_.switches); ++s) {
+      roots += tree_.above[s] < 0 ? 1 : 0;
+      int hops = 0;
+      for (int each = s; each >= 0; each = tree_.above[each])
+        if (++hops > std::ssize(tree_.switches))
+          throw InputError(file_, "has switches in a circle: " + tree_.switches[s], "give a tree");
+    }
+    if (tree_.hosts.empty())
+      throw InputError(file_, "has no hosts", "give a line such as 'SwitchName=s0 Nodes=n[0-3]'");
+    if (roots > 1)
+      throw InputError(
+          file_, fmt::format("is not connected: {} hang on no other", counted(roots, "switch", "switches")),
+          "give the switch that joins them, or a file of one part");
+    in_order_of_switches();
+    return std::move(tree_);
+  }
+
+ private:
+  [[noreturn]] void fail(const std::string& problem, const std::string& remedy) const {
+    throw InputError(fmt::format("{}:{}", file_, number_), problem, remedy);
+  }
+
+  void read_line(const std::string& line) {
+    std::map<std::string, std::string> values;
+    std::istringstream words(line);
+    for (std::string word; words >> word;) {
+      const std::size_t equals = word.find('=');
+      if (equals == std::string::npos)
+        fail("'" + word.substr(0, 60) + "' is not key=value", "use SwitchName=, Nodes=, Switches=");
+      const std::string key = lower_case(word.substr(0, equals));
+      if (key == "blockname" || key == "blocksizes")
+        fail("is of the block plugin", "only the tree plugin's files (SwitchName=) are read");
+      if (key != "switchname" && key != "nodes" && key != "switches" && key != "linkspeed")
+        fail("'" + word.substr(0, equals).substr(0, 60) + "' is not known",
+             "known are SwitchName, Nodes, Switches, LinkSpeed");
+      if (!values.emplace(key, word.substr(equals + 1)).second) fail("has a key twice", "give each once");
+    }
+    if (values.empty()) return;
+    const std::string name = values["switchname"];
+    if (name.empty()) fail("names no switch", "begin with SwitchName=");
+    if (values["nodes"].empty() == values["switches"].empty())
+      fail("has neither hosts nor switches, or both", "give either Nodes= or Switches=");
+    if (tree_.switches.size() >= kMostSlurmSwitches)
+      fail(fmt::format("is one of over {} switches", kMostSlurmSwitches), "give a part of the cluster");
+    const int number = static_cast<int>(tree_.switches.size());
+    if (!switch_at_.emplace(name, number).second)
+      fail("names the switch " + name + " again", "give each once");
+    tree_.switches.push_back(name);
+    tree_.above.push_back(-1);
+    for (const std::string& host : listed(values["nodes"])) {
+      if (std::ranges::find(tree_.hosts, host) != tree_.hosts.end())
+        fail("has the host " + host.substr(0, 60) + " a second time", "a host hangs on one switch");
+      if (std::ssize(tree_.hosts) >= kMostRanks)
+        fail(fmt::format("makes more than {} hosts", kMostRanks), "give fewer");
+      tree_.hosts.push_back(host);
+      tree_.leaf.push_back(number);
+    }
+    for (const std::string& child : listed(values["switches"]))
+      if (!parents_.emplace(child, number).second)
+        fail("has the switch " + child.substr(0, 60) + " a second time", "a switch hangs on one other");
+  }
+
+  // "tux[0-3,12],gpu7": names, ranges with as many digits as they are written with.
+  std::vector<std::string> listed(const std::string& text) const {
+    std::vector<std::string> all = {};
+    for (std::size_t begin = 0; begin < text.size();) {
+      int depth = 0;
+      std::size_t end = begin;
+      for (; end < text.size() && (depth > 0 || text[end] != ','); ++end)
+        depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
+      if (depth != 0)
+        fail("'" + text.substr(begin, 60) + "' has a bracket without its other", "use n[0-3,7]");
+      for (std::string& name : expanded(text.substr(begin, end - begin))) all.push_back(std::move(name));
+      begin = end + 1;
+    }
+    return all;
+  }
+
+  std::vector<std::string> expanded(const std::string& word) const {
+    const std::size_t open = word.find('[');
+    if (open == std::string::npos) {
+      if (word.empty()) fail("has an empty name", "use n[0-3,7]");
+      return {word};
+    }
+    const std::size_t close = word.find(']', open);
+    if (close == std::string::npos) fail("'" + word.substr(0, 60) + "' has no ]", "use n[0-3,7]");
+    const std::vector<std::string> rest =
+        close + 1 < word.size() ? expanded(word.substr(close + 1)) : std::vector<std::string>{""};
+    std::vector<std::string> all;
+    std::istringstream ranges(word.substr(open + 1, close - open - 1));
+    for (std::string range; std::getline(ranges, range, ',');) {
+      const std::size_t dash = range.find('-');
+      const std::string from = range.substr(0, dash),
+                        to = dash == std::string::npos ? from : range.substr(dash + 1);
+      const int first = number_in(from, word), last = number_in(to, word);
+      if (last < first || last - first >= kMostRanks)
+        fail("'" + word.substr(0, 60) + "' has a range that is none", "use n[0-3,7]");
+      for (int n = first; n <= last; ++n)
+        for (const std::string& tail : rest)
+          all.push_back(fmt::format("{}{:0{}}{}", word.substr(0, open), n, from.size(), tail));
+      if (std::ssize(all) > kMostRanks)
+        fail(fmt::format("makes more than {} names", kMostRanks), "give fewer");
+    }
+    if (all.empty()) fail("'" + word.substr(0, 60) + "' names nothing", "use n[0-3,7]");
+    return all;
+  }
+
+  int number_in(const std::string& digits, const std::string& word) const {
+    int number = -1;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (digits.empty() || digits.size() > 9 || error != std::errc() || end != digits.data() + digits.size() ||
+        number < 0)
+      fail("'" + word.substr(0, 60) + "' has a range that is none", "use n[0-3,7]");
+    return number;
+  }
+
+  // Hosts below one switch are neighbours, whatever the order of lines is: the tree is walked from its root.
+  void in_order_of_switches() {
+    std::vector<std::vector<int>> below(tree_.switches.size()), hosts(tree_.switches.size());
+    int root = -1;
+    for (int s = 0; s < std::ssize(tree_.switches); ++s)
+      if (tree_.above[s] < 0)
+        root = s;
+      else
+        below[tree_.above[s]].push_back(s);
+    for (int h = 0; h < std::ssize(tree_.hosts); ++h) hosts[tree_.leaf[h]].push_back(h);
+    std::vector<std::string> names;
+    std::vector<int> leaf, stack = {root};
+    while (!stack.empty()) {
+      const int s = stack.back();
+      stack.pop_back();
+      for (const int h : hosts[s]) {
+        names.push_back(tree_.hosts[h]);
+        leaf.push_back(s);
+      }
+      for (auto child = below[s].rbegin(); child != below[s].rend(); ++child) stack.push_back(*child);
+    }
+    tree_.hosts = std::move(names);
+    tree_.leaf = std::move(leaf);
+  }
+
+  const std::string file_;
+  int number_ = 0;
+  SwitchTree tree_ = {};
+  std::map<std::string, int> switch_at_ = {}, parents_ = {};  // by name; the parent of a switch
+};
+
+}  // namespace
+
+bool is_slurm_topology(std::string_view text) {
+  const std::string lower = lower_case(std::string(text.substr(0, 1 << 20)));
+  return lower.find("switchname=") != std::string::npos || lower.find("blockname=") != std::string::npos;
+}
+
+SwitchTree read_slurm_topology(std::string_view text, const std::string& file) {
+  return SlurmReader(text, file).tree();
+}
+
+Wiring wiring_of(const SwitchTree& tree, const std::string& file, const ImportOptions& options) {
+  Wiring wiring;
+  const double gbits = options.nic_gbits > 0 ? options.nic_gbits : kSlurmNicGbits;
+  std::vector<NetworkPort> ports;
+  for (int h = 0; h < std::ssize(tree.hosts); ++h) {
+    const int node = wiring.add(WiringNode::Kind::Gpu, tree.hosts[h]);
+    ports.push_back({h, node, node, gbits / 8, kSlurmNicAlpha});
+  }
+  wiring.read.push_back(fmt::format("{}: {}, {}", file.substr(file.rfind('/') + 1),
+                                    counted(std::ssize(tree.hosts), "host"),
+                                    counted(std::ssize(tree.switches), "switch", "switches")));
+  join_network(wiring, ports, tree);
+  wiring.assumed.push_back(fmt::format(
+      "a host is a rank with a NIC of {} Gb/s{}; with the file of a node beside this one, its GPUs "
+      "are the ranks",
+      gbits, options.nic_gbits > 0 ? ", as specified" : " (--nic-gbits sets another)"));
+  wiring.assumed.push_back(
+      "latencies (alpha) are of the usual order: a port of the network 2 us, a link "
+      "between switches 1");
+  return wiring;
+}
+
+}  // namespace chorale

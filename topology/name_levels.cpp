@@ -1,0 +1,55 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "topology/cuts_to_levels.h"
+#include "topology/route_graph.h"
+
+namespace chorale {
+namespace {
+
+std::string unique_name(const std::string& name, std::set<std::string>& used) {
+  for (int number = 1;; ++number)
+    if (const std::string each = number == 1 ? name : fmt::format("{}{}", name, number);
+        used.insert(each).second)
+      return each;
+}
+
+}  // namespace
+
+// A unit inside of a node is what the first switches on the route between two of its children are.
+void name_levels(Hierarchy& hierarchy, const Topology& machine, const MachineParts& parts) {
+  if (parts.nodes < 1 || machine.ranks % parts.nodes != 0) return;
+  const int per_node = machine.ranks / parts.nodes;
+  const RouteGraph graph(machine);
+  std::set<std::string> used;
+  int below = 1, outside = 0;  // units of several nodes so far
+  std::vector<std::string> names(hierarchy.levels.size());
+  hierarchy.node_level = 0;
+  for (std::size_t j = hierarchy.levels.size(); j-- > 0;) {
+    // The children of this level have `below` ranks.
+    std::string name = below > per_node                       ? outside++ == 0 ? "rack" : "pod"
+                       : below == per_node && parts.nodes > 1 ? "node"
+                       : below == 1                           ? "gpu"
+                                                              : "";
+    if (name.empty()) {
+      int half = 1;
+      for (std::size_t k = hierarchy.levels.size() - 1; k > j + 1; --k) half *= hierarchy.levels[k].fan_out;
+      bool cpu = false, pci = false;
+      for (const Node n : graph.route(0, half)) {
+        const std::string& its = parts.names[n];
+        cpu = cpu || its.starts_with("cpu");
+        pci = pci || its.starts_with("pci") || its.starts_with("PCI") || its.starts_with("host bridge") ||
+              its.starts_with("upper PCI");
+      }
+      name = cpu ? "socket" : pci ? "pci" : "island";
+    }
+    names[j] = unique_name(name, used);
+    below *= hierarchy.levels[j].fan_out;
+    if (below > per_node) hierarchy.node_level = std::max(hierarchy.node_level, static_cast<int>(j) + 1);
+  }
+  for (std::size_t j = 0; j < names.size(); ++j) hierarchy.levels[j].name = names[j];
+}
+
+}  // namespace chorale

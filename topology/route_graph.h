@@ -1,0 +1,172 @@
+// A machine with switches as a graph: routes between two ranks, which lead through switches only, minimum cuts,
+// and symmetries. For levels (topology/cuts_to_levels.h).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <map>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "bounds/max_flow.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+inline constexpr double kNoRoute = std::numeric_limits<double>::infinity();
+inline constexpr double kFlowUnits = 1e6;  // of flow in a GB/s
+
+inline bool nearly(double a, double b) {
+  return a == b || std::abs(a - b) <= 1e-5 * std::max(std::abs(a), std::abs(b));
+}
+
+inline double gbs_of(const Link& link) {
+  return link.bandwidth * 1e-3 / link.beta_us_per_byte;
+}
+
+// Of two ranks: the least latency of a route, and the rate of the widest.
+struct RoutePair {
+  double alpha_us = kNoRoute, gbs = 0;
+};
+
+// Routes between two ranks lead through switches only.
+class RouteGraph {
+ public:
+  explicit RouteGraph(const Topology& machine) : machine_(machine), out_(machine.ranks + machine.switches) {
+    for (std::size_t l = 0; l < machine.links.size(); ++l)
+      out_[machine.links[l].src].push_back(static_cast<LinkId>(l));
+  }
+
+  // [rank] -> the least latency of a route to it, and the rate of the widest route.
+  std::vector<RoutePair> from(Rank source) const {
+    std::vector<RoutePair> pairs(out_.size());
+    search(
+        source, [&](Node n, double alpha_us) { pairs[n].alpha_us = alpha_us; },
+        [](double so_far, const Link& link) { return so_far + link.alpha_us; }, 0.0, std::greater<>());
+    search(
+        source, [&](Node n, double gbs) { pairs[n].gbs = gbs; },
+        [](double so_far, const Link& link) { return std::min(so_far, gbs_of(link)); }, kNoRoute, std::less<>());
+    pairs.resize(machine_.ranks);
+    return pairs;
+  }
+
+  // Does the machine look the same to each rank r as to image(r)? Then cuts between ranks equal those between
+  // their images. Switches get the colours of what they are joined with, from distinct colours of all ranks,
+  // until nothing changes (colour refinement); two colourings that agree are fractionally isomorphic, which
+  // preserves the values of linear programs such as flows (Grohe, Kersting, Mladenov, Selman 2014).
+  template <typename Image>
+  bool is_symmetry(Image image) const {
+    std::vector<int> here(out_.size(), machine_.ranks), there = here;
+    for (Rank r = 0; r < machine_.ranks; ++r) {
+      here[r] = r;
+      there[r] = image(r);
+    }
+    for (std::size_t known = 0;;) {
+      std::map<std::vector<Edge>, int> colours;
+      const auto refined = [&](const std::vector<int>& colour) {
+        std::vector<std::vector<Edge>> around(out_.size());
+        for (Node n = machine_.ranks; n < std::ssize(out_); ++n)
+          around[n].push_back({static_cast<double>(colour[n]), 0, 0, 0});
+        for (const Link& link : machine_.links) {
+          if (link.src >= machine_.ranks) around[link.src].push_back(edge(1, colour[link.dst], link));
+          if (link.dst >= machine_.ranks) around[link.dst].push_back(edge(2, colour[link.src], link));
+        }
+        std::vector<int> result = colour;
+        for (Node n = machine_.ranks; n < std::ssize(out_); ++n) {
+          std::sort(around[n].begin() + 1, around[n].end());
+          result[n] =
+              colours.try_emplace(std::move(around[n]), machine_.ranks + static_cast<int>(colours.size()))
+                  .first->second;
+        }
+        return result;
+      };
+      here = refined(here);
+      there = refined(there);
+      if (colours.size() == known) break;
+      known = colours.size();
+    }
+    const auto coloured = [&](const std::vector<int>& colour) {
+      std::vector<Edge> all;
+      for (const Link& link : machine_.links) all.push_back(edge(colour[link.src], colour[link.dst], link));
+      std::ranges::sort(all);
+      return all;
+    };
+    return coloured(here) == coloured(there);
+  }
+
+  // Switches on a route of least latency, in its order.
+  std::vector<Node> route(Rank source, Rank to) const {
+    std::vector<double> alpha(out_.size(), kNoRoute);
+    search(
+        source, [&](Node n, double us) { alpha[n] = us; },
+        [](double so_far, const Link& link) { return so_far + link.alpha_us; }, 0.0, std::greater<>());
+    std::vector<Node> nodes;
+    for (Node at = to; at != source;) {
+      const auto before = std::ranges::find_if(machine_.links, [&](const Link& link) {
+        return link.dst == at && (link.src == source || link.src >= machine_.ranks) &&
+               nearly(alpha[link.src] + link.alpha_us, alpha[at]);
+      });
+      if (before == machine_.links.end() || nodes.size() > out_.size()) return {};
+      at = before->src;
+      if (at != source) nodes.push_back(at);
+    }
+    std::ranges::reverse(nodes);
+    return nodes;
+  }
+
+  // The minimum cut in GB/s from the `n` ranks from a on to all sinks; of the opposite direction.
+  double cut(Rank a, int n, const std::function<bool(Rank)>& is_sink, bool backwards) const {
+    MaxFlow flow(static_cast<int>(out_.size()) + 2);
+    const int source = static_cast<int>(out_.size()), sink = source + 1;
+    const auto is_source = [&](Rank r) { return r >= a && r < a + n; };
+    for (const Link& link : machine_.links) {
+      const Node from = backwards ? link.dst : link.src, to = backwards ? link.src : link.dst;
+      if (from < machine_.ranks && !is_source(from)) continue;
+      if (to < machine_.ranks && !is_sink(to)) continue;
+      flow.add_arc(from, to, std::llround(gbs_of(link) * kFlowUnits));
+    }
+    constexpr std::int64_t kAll = std::int64_t{1} << 50;
+    for (Rank r = 0; r < machine_.ranks; ++r) {
+      if (is_source(r)) flow.add_arc(source, r, kAll / n);
+      if (is_sink(r)) flow.add_arc(r, sink, kAll);
+    }
+    return static_cast<double>(flow.run(source, sink)) / kFlowUnits;
+  }
+
+ private:
+  using Edge = std::array<double, 4>;
+  static Edge edge(int a, int b, const Link& link) {
+    return {static_cast<double>(a), static_cast<double>(b), gbs_of(link), link.alpha_us};
+  }
+
+  // Calls `reached` once for each node, with its best value.
+  template <typename Reached, typename Further, typename Worse>
+  void search(Rank source, Reached reached, Further further, double start, Worse worse) const {
+    std::vector<bool> done(out_.size(), false);
+    using Entry = std::pair<double, Node>;
+    const auto later = [&](const Entry& x, const Entry& y) { return worse(x.first, y.first); };
+    std::priority_queue<Entry, std::vector<Entry>, decltype(later)> queue(later);
+    queue.push({start, source});
+    while (!queue.empty()) {
+      const auto [value, n] = queue.top();
+      queue.pop();
+      if (done[n]) continue;
+      done[n] = true;
+      reached(n, value);
+      if (n < machine_.ranks && n != source) continue;
+      for (const LinkId l : out_[n])
+        if (!done[machine_.links[l].dst])
+          queue.push({further(value, machine_.links[l]), machine_.links[l].dst});
+    }
+  }
+
+  const Topology& machine_;
+  std::vector<std::vector<LinkId>> out_;
+};
+
+}  // namespace chorale
