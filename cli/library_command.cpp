@@ -82,12 +82,28 @@ void add_measured(const StoredAnswer& stored, const AnswerPlace& place, bool roo
   }
 }
 
+// Of MPI's own algorithms, a row per size: the fastest, and how many were measured.
+void add_own(const StoredAnswer& stored, const AnswerPlace& place,
+             std::vector<std::vector<std::string>>& rows) {
+  std::map<std::pair<std::string, std::int64_t>, std::vector<const OwnTime*>> sizes;
+  for (const OwnTime& own : stored.own) sizes[{own.library, own.time.bytes}].push_back(&own);
+  for (const auto& [size, times] : sizes) {
+    const OwnTime& best =
+        **std::ranges::min_element(times, {}, [](const OwnTime* own) { return own->time.median_us; });
+    rows.push_back({place.machine, group_of(place), place.collective,
+                    format_bytes(static_cast<double>(size.second)), size.first, best.algorithm,
+                    fmt::format("{:.1f}", best.time.median_us), std::to_string(times.size())});
+  }
+}
+
 Outcome show(const LibraryCommand& command) {
   require_writable_file("--html", command.html);
   std::vector<std::vector<std::string>> rows = {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
   std::vector<std::vector<std::string>> measured = {{"machine", "group", "collective", "root", "block",
                                                      "point", "us", "least", "its own", "least", "over"}};
+  std::vector<std::vector<std::string>> own = {
+      {"machine", "group", "collective", "block", "of", "fastest", "us", "measured"}};
   long long answers = 0, unchecked = 0;
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     const TakenAnswer taken_answer = taken(stored, command.file);
@@ -101,6 +117,7 @@ Outcome show(const LibraryCommand& command) {
     const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
     for (const AnswerPlace& place : stored.places) {
       add_measured(stored, place, is_rooted(result.collective.kind), measured);
+      add_own(stored, place, own);
       const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
       rows.push_back({place.machine, group_of(place), place.collective + (fixed ? ", fixed order" : ""),
                       is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
@@ -122,6 +139,7 @@ Outcome show(const LibraryCommand& command) {
     outcome.text += "measured, median and least: our fastest point, and the own of what carried it\n" +
                     table(measured, "lllrrrrrrrl");
   }
+  if (own.size() > 1) outcome.text += "MPI's own algorithms, each forced\n" + table(own, "lllrllrr");
   if (!command.html.empty())
     deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
   return outcome;

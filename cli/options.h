@@ -308,6 +308,7 @@ struct LibraryCommand {
   ExportForm form = ExportForm::Mscclpp;
   std::int64_t conflicts = -1;  // of Verify
   int rounds = 5, times = 10;   // of Measure
+  bool all_own = false;         // of Measure: each of MPI's own algorithms
   // Of Measure (none: MPI) and Select (none: of what it was measured over).
   std::optional<MeasuredOver> over = {};
   std::chrono::milliseconds patience{60'000};
