@@ -126,6 +126,18 @@ struct OptimizeCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
+struct JobCommand {
+  std::vector<std::string> traces = {};
+  std::string machine = {};  // on which it is compared; empty: the job is only listed
+  std::string library = {};  // whose algorithms it would take; empty: those of short searches
+  BaselineSet baselines = BaselineSet::Auto;
+  std::chrono::milliseconds search_time{2'000};  // of each collective and level
+  std::string spec = {};                         // where to write the specification of a library
+  std::string json = {};
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
+};
+
 struct ComposeCommand {
   QuestionSettings question = {};
   std::string outline = {};  // "allgather node, allgather gpu"; empty: all that are known
@@ -330,9 +342,9 @@ struct ManualCommand {
 
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
-                 SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
-                 ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, ProgramCommand,
-                 BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
+                 JobCommand, SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand,
+                 RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand,
+                 ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
                  CompletionCommand, ManualCommand>;
 
 struct Invocation {

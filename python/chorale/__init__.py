@@ -27,7 +27,7 @@ else:
                                   RunRow, SearchLimits, Send, SharedLimit, SizeRow, Space, Step, Topology)
     from chorale import graphs, library, shown
     from chorale.calls import (Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compile,
-                               discover, frontier, hierarchy, import_topology, verify_program, machine, machines, measure, optimize, place, read_result, run, synthesize,
+                               discover, frontier, hierarchy, import_topology, job, verify_program, machine, machines, measure, optimize, place, read_result, run, synthesize,
                                targets)
     from chorale.errors import Hang, InputError, Interrupted
 
@@ -37,5 +37,5 @@ else:
                "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
                "SizeRow", "Space", "Step",
                "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compile",
-               "discover", "frontier", "hierarchy", "import_topology", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "read_result", "run",
+               "discover", "frontier", "hierarchy", "import_topology", "job", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "read_result", "run",
                "synthesize", "targets"]
