@@ -31,7 +31,7 @@ constexpr long long kMostExaminedSends = 50'000;  // of more, two times are foun
 // simulation of a send takes some 20 microseconds (dgx1:8, composed AllReduces: 1.3 CPU s for what 50,000
 // would admit).
 constexpr long long kMostSendsStopped = 200;
-constexpr long long kMostExaminedSendsOfTwoStopped = 5'000;
+constexpr long long kMostSendsOfTwoStopped = 5'000;
 constexpr double kLargeBlock = 1 << 30;
 
 std::vector<std::size_t> on_frontier(const Result& result) {
@@ -86,7 +86,7 @@ std::optional<RangesByPoint> by_simulation(const Result& result, const std::atom
   for (const Point& point : result.points) sends += total_sends(point.schedule);
   std::optional<RangesByPoint> ranges =
       sends <= kMostExaminedSends ? by_all_sizes(result, stop) : by_two_sizes(result, stop);
-  if (!ranges && sends <= kMostExaminedSendsOfTwoStopped)
+  if (!ranges && sends <= kMostSendsOfTwoStopped)
     ranges = sends <= kMostSendsStopped ? by_all_sizes(result, nullptr) : by_two_sizes(result, nullptr);
   return ranges;
 }
@@ -143,7 +143,7 @@ std::vector<StepRate> rates_of_steps(const Result& result) {
 }
 
 // Once stopped: sends that are simulated for all sizes together, a fifth of a second.
-constexpr long long kMostExaminedSendsOfSizesStopped = 10'000;
+constexpr long long kMostSendsOfSizesStopped = 10'000;
 
 // Those that the formula has for the fastest come first.
 std::vector<std::size_t> most_likely(const Result& result, double bytes) {
@@ -175,7 +175,7 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
         us = time_us(point.cost, *numbers, size);
       } else {
         const long long more = simulated ? sends + total_sends(point.schedule) : 0;
-        const bool quick = more * std::ssize(block_bytes) <= kMostExaminedSendsOfSizesStopped;
+        const bool quick = more * std::ssize(block_bytes) <= kMostSendsOfSizesStopped;
         if (quick) sends = more;
         us = point_us(result.topology, point, size, quick ? nullptr : stop);
       }

@@ -32,7 +32,7 @@ std::string in_words(const std::vector<MeasuredRow>& rows, MeasuredOver over) {
 // MPI's own algorithms, a row each; those that failed are listed below.
 std::string forced_in_words(const std::vector<MeasuredRow>& rows) {
   std::vector<std::vector<std::string>> cells = {
-      {"group", "collective", "block", "MPI by", "time", "as it chooses"}};
+      {"group", "collective", "block", "MPI by", "time", "chosen"}};
   std::string failed;
   for (const MeasuredRow& row : rows) {
     for (const OwnTime& own : row.forced)

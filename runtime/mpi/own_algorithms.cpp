@@ -94,18 +94,20 @@ std::vector<OwnAlgorithms::Algorithm> enumerated(MPI_T_enum values) {
   return all;
 }
 
-// MPICH 4.0's have none: its descriptions list the names, one a line before a dash, in the order of the numbers.
-// The first is "auto".
+// MPICH 4.0's have none: its descriptions list the names before dashes, in the order of the numbers, and without
+// the ends of lines: "... algorithm" "auto - internal (... FILE)" "nb - Force nonblocking algorithm" "smp - ...", as
+// one text. The first is "auto".
 std::vector<OwnAlgorithms::Algorithm> described(const std::string& description) {
   std::vector<OwnAlgorithms::Algorithm> all;
-  std::istringstream lines(description);
-  int number = 0;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    std::string name, dash;
-    if (!(words >> name >> dash) || dash != "-") continue;
-    if (name != "auto") all.push_back({.number = number, .name = name});
-    ++number;
+  std::istringstream words(description);
+  std::string before;
+  int number = -1;
+  for (std::string word; words >> word; before = word) {
+    if (word != "-") continue;
+    std::string name = before;
+    for (const std::string_view end : {"algorithm", ")"})
+      if (const std::size_t at = name.rfind(end); at != std::string::npos) name.erase(0, at + end.size());
+    if (++number > 0) all.push_back({.number = number, .name = name});
   }
   return all;
 }
