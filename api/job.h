@@ -1,7 +1,8 @@
-// What a job would gain: its collectives (api/job_calls.h) on a machine, by the algorithms of a library, or by those
-// that a short search finds, beside the baselines.
+// What a job would gain: its collectives (api/job_calls.h) on a machine, by the algorithms of a library, or
+// by those that a short search finds, beside the baselines.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <string>
@@ -39,8 +40,8 @@ struct JobQuestion {
   std::function<void(const std::string& doing)> progress = {};
 };
 
-// Times are predicted, by the links' alpha and beta. A group is taken for a level of the machine with as many ranks,
-// by its members if the trace has them. Throws InputError where the library lacks one of them.
+// Times are predicted, by the links' alpha and beta. A group is taken for a level of the machine with as many
+// ranks, by its members if the trace has them. Throws InputError where the library lacks one of them.
 JobGain job_gain(const TracedJob&, const JobQuestion&);
 
 // "your job would gain 12 %: ..."; which of the numbers are measured.

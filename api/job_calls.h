@@ -45,13 +45,13 @@ struct TraceText {
 };
 
 // Of one job, of one rank or of several. The format of each is recognized:
-//   PyTorch's profiler      export_chrome_trace of a PyTorch with Kineto: kernels of NCCL, or record_param_comms,
-//                           or, with record_shapes, "gloo:all_reduce"
-//   PyTorch's flight recorder   as JSON
-//   NCCL's inspector        JSON objects, one per line or one after the other
-//   NCCL_DEBUG=INFO         lines of subsystem COLL: "AllReduce: opCount ..."; without times
-//   a table                 as a PMPI wrapper writes: comma-separated, with a header: collective, ranks, bytes (of a message), and if there
-//                           are such columns group, calls, us
+//   PyTorch's profiler         export_chrome_trace of a PyTorch with Kineto: kernels of NCCL, or
+//                              record_param_comms, or, with record_shapes, "gloo:all_reduce"
+//   PyTorch's flight recorder  as JSON
+//   NCCL's inspector           JSON objects, one per line or one after the other
+//   NCCL_DEBUG=INFO            lines of subsystem COLL: "AllReduce: opCount ..."; without times
+//   a table                    as a PMPI wrapper writes it: comma-separated, with a header: collective, ranks,
+//                              bytes (of a message), and if there are such columns group, calls, us
 // A call of several ranks counts once: of the ranks whose traces have it the most calls, and the least time,
 // since the others wait for the last. Throws InputError with the file and the place.
 TracedJob read_job(const std::vector<TraceText>&);

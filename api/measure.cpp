@@ -81,8 +81,8 @@ MeasuredTime told(const std::string& over, int point, std::int64_t bytes, std::v
           .times = times};
 }
 
-// One of those that alternate: the library's own collective, by an algorithm that is forced or as it chooses, or
-// a program, which the preload library would run likewise.
+// One of those that alternate: the library's own collective, by an algorithm that is forced or as it chooses,
+// or a program, which the preload library would run likewise.
 struct Contestant {
   const Verified<Program>* program = nullptr;  // null: the library's own
   int forced = 0;                              // 0: as it chooses

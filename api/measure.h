@@ -25,8 +25,8 @@ struct MeasureOptions {
   int rounds = 5;  // in each, all that are compared are run once
   int times = 10;  // each, in a round
   int points = 3;  // of an answer: those that should be the fastest at that size
-  // MPI's own: not only as it chooses, but by each of its algorithms that its settings can force. Over MPI only;
-  // requires join_processes(true).
+  // MPI's own: not only as it chooses, but by each of its algorithms that its settings can force. Over MPI
+  // only; requires join_processes(true).
   bool all_own = false;
   std::chrono::milliseconds timeout{60'000};  // of a rank that waits for another
   std::function<void(const std::string& doing)> progress = {};

@@ -1,5 +1,5 @@
-// Each reader adds calls to a tally, by the rank that made them; what is known of ranks is their file, process or
-// number.
+// Each reader adds calls to a tally, by the rank that made them; what is known of ranks is their file,
+// process or number.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,8 +33,8 @@ std::string members_in_words(const std::vector<int>& members) {
   return fmt::format("{}", fmt::join(members, " "));
 }
 
-// Of groups whose members are known: as many ranks at one distance are one group. Data-parallel groups of a job
-// are many, and all alike.
+// Of groups whose members are known: as many ranks at one distance are one group. A job has many
+// data-parallel groups, of one pattern.
 std::string shape_of(const std::vector<int>& members) {
   if (members.size() < 2) return fmt::format("{} ranks", members.size());
   const int step = members[1] - members[0];

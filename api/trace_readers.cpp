@@ -90,7 +90,8 @@ double elements_in(const JsonReader& dims) {
   return dims.at(0).is_number() ? product : sum;
 }
 
-// With "Collective name" and counts of elements: a kernel of NCCL, or record_param_comms, which only launches it.
+// With "Collective name" and counts of elements: a kernel of NCCL, or record_param_comms, which only launches
+// it.
 TracedCall call_of_args(const JsonReader& args, double us) {
   const double elements = std::max(number_at(args, "In msg nelems"), number_at(args, "Out msg nelems"));
   return {.operation = text_at(args, "Collective name"),

@@ -63,8 +63,8 @@ bool is_nccl_log(std::string_view text) {
   return text.find(" NCCL INFO ") != std::string_view::npos;
 }
 
-// "host:pid:tid [0] NCCL INFO AllReduce: opCount 5 sendbuff 0x.. recvbuff 0x.. count 1024 datatype 7 op 0 root 0
-// comm 0x.. [nranks=8] stream 0x..": the count is of a block where ranks have blocks.
+// "host:pid:tid [0] NCCL INFO AllReduce: opCount 5 sendbuff 0x.. recvbuff 0x.. count 1024 datatype 7 op 0
+// root 0 comm 0x.. [nranks=8] stream 0x..": the count is of a block where ranks have blocks.
 void read_nccl_log(const TraceText& trace, TraceTally& tally) {
   std::istringstream lines(trace.text);
   int number = 0;

@@ -41,8 +41,8 @@ struct MeasuredTime {
   bool operator==(const MeasuredTime&) const = default;
 };
 
-// How long an algorithm of an MPI library took that its settings forced, in place of the one that it chooses by
-// itself. The library and the algorithm are named as in library/tool_algorithms.h.
+// How long an algorithm of an MPI library took that its settings forced, in place of the one that it chooses
+// by itself. The library and the algorithm are named as in library/tool_algorithms.h.
 struct OwnTime {
   std::string library = {};    // "ompi", "mpich"
   std::string algorithm = {};  // "recursive_doubling"

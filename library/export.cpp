@@ -128,8 +128,8 @@ std::vector<NamedText> files_of(ExportForm form, const std::vector<ToolRules>& r
   }
 }
 
-// Of answers for one collective and group the first that was measured, or else the first: they differ in their
-// search, and not in what the program does by itself.
+// Of answers for one collective and group the first that was measured, or else the first: they differ in
+// their search, and not in what the program does by itself.
 void add_rules(const std::vector<TakenAnswer>& answers, const std::string& group,
                const ExportQuestion& question, const Printers& printers, std::vector<ToolRules>& all,
                Exported& exported) {

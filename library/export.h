@@ -21,11 +21,10 @@ namespace chorale {
 //   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is
 //   left out, and the next best takes its sizes.
 // NcclTuner: rows for NCCL's example of a tuner plugin (its ext-tuner/example), in one file: which of NCCL's
-// own algorithms it should take (library/nccl_tuner.h). NcclTunerPlugin: such a plugin itself, in C, that needs
-// no file. NcclxCsv: rows of NCCLX's own tuner.
-// OmpiRules, OmpiJson, MpichJson, UccTune: which of their own algorithms Open MPI, MPICH, UCC should take
-// (library/tool_rules.h).
-// Preload: the answers themselves, files for CHORALE_ALGORITHMS.
+// own algorithms it should take (library/nccl_tuner.h). NcclTunerPlugin: such a plugin itself, in C, that
+// needs no file. NcclxCsv: rows of NCCLX's own tuner. OmpiRules, OmpiJson, MpichJson, UccTune: which of their
+// own algorithms Open MPI, MPICH, UCC should take (library/tool_rules.h). Preload: the answers themselves,
+// files for CHORALE_ALGORITHMS.
 enum class ExportForm {
   Mscclpp,
   MscclXml,

@@ -1,7 +1,8 @@
-// MPICH's selection file replaces its whole decision tree, so that it has to have a branch for each collective
-// and every call of it: a call that no branch takes ends the program. So collectives without rules get the
-// algorithms that MPICH 4.0 documents as its own choice (doc/mpich/tuning_parameters.md), and calls that an
-// algorithm is not for (in place, operators of users, fewer elements than ranks) are guarded.
+// MPICH's selection file replaces its whole decision tree, so that it has to have a branch for each
+// collective and every call of it: a call that no branch takes ends the program. So blocking collectives
+// without rules get what MPICH 4.0 takes by itself, at its sizes; nonblocking ones get one algorithm for all
+// sizes. Calls that an algorithm is not for (in place, operators of users, fewer elements than ranks) are
+// guarded.
 //
 // A key of the tree is a condition, tried in order; below the first that holds, one has to hold again.
 #include <fmt/format.h>

@@ -1,6 +1,7 @@
-// Which of NCCL's own algorithms it should take, for its tuner plugins. What is known of these here is the shape
-// of two, ring and tree, of AllReduce: times are predicted, and nothing is measured. There are rows where moving
-// the data takes longer than all latencies, with protocol Simple; elsewhere NCCL goes on choosing.
+// Which of NCCL's own algorithms it should take, for its tuner plugins. What is known of these here is the
+// shape of two, ring and tree, of AllReduce: times are predicted, and nothing is measured. There are rows
+// where moving the data takes longer than all latencies, with protocol Simple; elsewhere NCCL goes on
+// choosing.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,8 @@ std::optional<NcclChoices> nccl_choices(
     std::vector<std::string>& notes);
 
 std::vector<NamedText> nccl_tuner_csv(const std::vector<NcclChoices>&);
-// A C source without other files: cc -shared -fPIC makes a library that exports ncclTunerPlugin_v4, v5 and v6.
+// A C source without other files: cc -shared -fPIC makes a library that exports ncclTunerPlugin_v4, v5 and
+// v6.
 std::vector<NamedText> nccl_tuner_plugin(const std::vector<NcclChoices>&);
 // collective,bytesPerRank,algorithm,protocol,channels,nNodes,nLocalRanks (NCCLX_TUNER_CONFIG_FILE).
 std::vector<NamedText> ncclx_csv(const std::vector<NcclChoices>&);

@@ -1,6 +1,6 @@
-// Names and numbers are those of the programs' own settings, by their documentation: of Open MPI
-// ompi_info --param coll tuned --level 9, of MPICH mpivars, of UCC ucc_info -A. UCC's k-nomial algorithms have
-// a radix, which the exported file sets to two, as baselines have it.
+// Names and numbers are those of the programs' own settings, by their documentation: of Open MPI ompi_info
+// --param coll tuned --level 9, of MPICH mpivars, of UCC ucc_info -A. UCC's k-nomial algorithms have a radix,
+// which the exported file sets to two, as baselines have it.
 #include "library/tool_algorithms.h"
 
 #include <algorithm>

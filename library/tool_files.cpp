@@ -1,9 +1,9 @@
 // Rules as the files of the programs that obey them.
 //
-// Open MPI's classic file lists, by collective and number of ranks, a rule from each size on. Open MPI 4.1 and 5
-// read the ranks of a set as its least, up to those of the next set; the first set is also for fewer. Open MPI 6
-// reads them as one more than its most. A set is so written twice, between two empty ones: for n ranks
-// (n: none), (n: rules), (n + 1: rules), (n + 1: none) is for n alone in both.
+// Open MPI's classic file lists, by collective and number of ranks, a rule from each size on. Open MPI 4.1
+// and 5 read the ranks of a set as its least, up to those of the next set; the first set is also for fewer.
+// Open MPI 6 reads them as one more than its most. A set is so written twice, between two empty ones: for n
+// ranks (n: none), (n: rules), (n + 1: rules), (n + 1: none) is for n alone in both.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -53,8 +53,8 @@ std::string origin_in_words(const std::vector<ToolRules>& all, const std::string
   return text;
 }
 
-// What an algorithm that is forced has by default (coll_tuned_init_chain_fanout, coll_tuned_init_tree_fanout): it
-// was measured so. Segments it has none.
+// What an algorithm that is forced has by default (coll_tuned_init_chain_fanout,
+// coll_tuned_init_tree_fanout): it was measured so. Segments it has none.
 constexpr int kFanOut = 4;
 
 std::string number_of(const ToolRule& rule) {

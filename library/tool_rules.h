@@ -1,5 +1,5 @@
-// Which of a program's own algorithms it should take, by collective, ranks and message size: as was measured with
-// its settings, or else as baselines of the same shape predict.
+// Which of a program's own algorithms it should take, by collective, ranks and message size: as was measured
+// with its settings, or else as baselines of the same shape predict.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ std::optional<ToolRules> tool_rules(Tool, const TakenAnswer&, const std::string&
 // Bytes as the program counts a call: the larger buffer of a rank, with exceptions.
 std::int64_t tool_bytes(Tool, CollectiveKind, int ranks, std::int64_t block);
 
-// Their files, each with what it was made of: in comments, or beside a JSON that has none. At most one rule set
-// for a collective and number of ranks.
+// Their files, each with what it was made of: in comments, or beside a JSON that has none. At most one rule
+// set for a collective and number of ranks.
 std::vector<NamedText> ompi_rules(
     const std::vector<ToolRules>&);  // coll_tuned_dynamic_rules_filename, 4.1 to 6
 std::vector<NamedText> ompi_json(const std::vector<ToolRules>&);  // the same in JSON, from 6 on

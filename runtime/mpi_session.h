@@ -46,8 +46,9 @@ class MpiSession {
   // Of its ranks, as MPI_Comm_c2f gives it, so that no header of ours needs MPI's.
   virtual int communicator() const = 0;
 
-  // The MPI library's own algorithms for a collective, as its control variables (MPI_T) list them. Numbers are
-  // those of its settings; the choice that it makes by itself is not among them. Empty: none can be forced.
+  // The MPI library's own algorithms for a collective, as its control variables (MPI_T) list them. Numbers
+  // are those of its settings; the choice that it makes by itself is not among them. Empty: none can be
+  // forced.
   virtual OwnAlgorithms own_algorithms(CollectiveKind) = 0;
   // A session of the same ranks in which that algorithm performs every collective of the kind; all ranks call
   // it. An error of MPI is returned to the caller instead of ending the program. One at a time; must not
@@ -55,8 +56,8 @@ class MpiSession {
   virtual std::unique_ptr<MpiSession> forced(CollectiveKind, int number) = 0;
 };
 
-// `can_force`: algorithms of the MPI library are to be forced. Open MPI reads the setting that permits it as it
-// starts.
+// `can_force`: algorithms of the MPI library are to be forced. Open MPI reads the setting that permits it as
+// it starts.
 std::unique_ptr<MpiSession> start_mpi(bool can_force = false);
 
 }  // namespace chorale

@@ -14,8 +14,8 @@
 namespace chorale {
 namespace {
 
-// The tools interface, begun once: to end and begin it again takes Open MPI a second. MPI_Finalize does not need
-// its end.
+// The tools interface, begun once: to end and begin it again takes Open MPI a second. MPI_Finalize does not
+// need its end.
 void need_tools() {
   [[maybe_unused]] static const int begun = [] {
     int provided = 0;
@@ -94,9 +94,9 @@ std::vector<OwnAlgorithms::Algorithm> enumerated(MPI_T_enum values) {
   return all;
 }
 
-// MPICH 4.0's have none: its descriptions list the names before dashes, in the order of the numbers, and without
-// the ends of lines: "... algorithm" "auto - internal (... FILE)" "nb - Force nonblocking algorithm" "smp - ...", as
-// one text. The first is "auto".
+// MPICH 4.0's have none: its descriptions list the names before dashes, in the order of the numbers, and
+// without the ends of lines: "... algorithm" "auto - internal (... FILE)" "nb - Force nonblocking algorithm"
+// "smp - ...", as one text. The first is "auto".
 std::vector<OwnAlgorithms::Algorithm> described(const std::string& description) {
   std::vector<OwnAlgorithms::Algorithm> all;
   std::istringstream words(description);

@@ -50,7 +50,8 @@ class Session final : public MpiSession {
 
   OwnAlgorithms own_algorithms(CollectiveKind kind) override { return listed_algorithms(kind); }
 
-  // Open MPI reads the setting as a communicator is made, MPICH at each call: it holds as long as the session.
+  // Open MPI reads the setting as a communicator is made, MPICH at each call: it holds as long as the
+  // session.
   std::unique_ptr<MpiSession> forced(CollectiveKind kind, int number) override {
     auto forced = std::make_unique<ForcedAlgorithm>(kind, number);
     MPI_Comm comm = MPI_COMM_NULL;
