@@ -17,6 +17,7 @@
 #include "api/compose.h"
 #include "api/import.h"
 #include "api/inputs.h"
+#include "api/job.h"
 #include "api/library.h"
 #include "api/optimize.h"
 #include "api/place.h"

@@ -19,6 +19,7 @@
 #include "cost/port_serialization.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
+#include "library/tool_algorithms.h"
 #include "runtime/nccl_run.h"
 #include "runtime/run.h"
 #include "semantics/verified.h"
@@ -80,15 +81,57 @@ MeasuredTime told(const std::string& over, int point, std::int64_t bytes, std::v
           .times = times};
 }
 
-// One measurement of the round-robin: the library's own collective if there is no program, or that program,
-// which the preload library would run likewise.
-RunRow timed(MpiSession& session, MeasuredOver over, const Collective& own, const Verified<Program>* program,
+// One of those that alternate: the library's own collective, by an algorithm that is forced or as it chooses,
+// or a program, which the preload library would run likewise.
+struct Contestant {
+  const Verified<Program>* program = nullptr;  // null: the library's own
+  int forced = 0;                              // 0: as it chooses
+};
+
+RunRow timed(MpiSession& session, MeasuredOver over, const Collective& own, const Contestant& contestant,
              const RunOptions& options) {
   const bool gpus = over == MeasuredOver::Nccl;
-  if (program == nullptr)
-    return (gpus ? run_nccl_library(session, own, options) : run_mpi_library(session, own, options)).at(0);
-  return (gpus ? run_on_nccl(session, *program, options) : run_copied_on_mpi(session, *program, options))
-      .at(0);
+  if (contestant.program != nullptr)
+    return (gpus ? run_on_nccl(session, *contestant.program, options)
+                 : run_copied_on_mpi(session, *contestant.program, options))
+        .at(0);
+  if (contestant.forced != 0)
+    return run_mpi_library(*session.forced(own.kind, contestant.forced), own, options).at(0);
+  return (gpus ? run_nccl_library(session, own, options) : run_mpi_library(session, own, options)).at(0);
+}
+
+// Those of the MPI library that the exports know, too, and that are for so many ranks.
+OwnAlgorithms known_algorithms(MpiSession& session, CollectiveKind kind, int ranks) {
+  OwnAlgorithms own = session.own_algorithms(kind);
+  const std::optional<Tool> tool = tool_named(own.library);
+  std::erase_if(own.algorithms, [&](const OwnAlgorithms::Algorithm& each) {
+    const ToolAlgorithm* const known = tool ? find_algorithm(*tool, kind, each.name) : nullptr;
+    return known == nullptr || !suits(*known, ranks);
+  });
+  return own;
+}
+
+// What was measured of one contestant. A forced algorithm may fail: MPI refuses it, or its data is wrong.
+struct Taken {
+  std::vector<double> medians = {};
+  bool failed = false;
+};
+
+void take(Taken& taken, MpiSession* session, Transport& all, MeasuredOver over, const Collective& own,
+          const Contestant& contestant, const RunOptions& options, const std::string& name) {
+  if (taken.failed) return;
+  all.barrier();
+  RunRow row;
+  bool refused = false;
+  try {
+    if (session != nullptr) row = timed(*session, over, own, contestant, options);
+  } catch (const InputError&) {
+    if (contestant.forced == 0) throw;
+    refused = true;
+  }
+  taken.failed = all.sum(refused || row.wrong > 0 ? 1 : 0) > 0;
+  if (taken.failed && contestant.forced == 0) throw std::logic_error(name + " gives wrong data");
+  taken.medians.push_back(all.most(row.median_us));
 }
 
 }  // namespace
@@ -136,32 +179,45 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
       const auto programs = contestants(result, options.over, static_cast<double>(bytes), options.points);
       if (programs.empty()) break;
       const Collective own = with_chunks(result.collective, 1);
-      const bool has_own = options.over == MeasuredOver::Mpi || nccl_library_has(own.kind);
-      std::vector<std::vector<double>> medians(programs.size() + 1);  // the first: its own
+      std::vector<Contestant> contestants;
+      if (options.over == MeasuredOver::Mpi || nccl_library_has(own.kind)) contestants.push_back({});
+      const OwnAlgorithms forced =
+          options.all_own ? known_algorithms(session, own.kind, own.ranks) : OwnAlgorithms{};
+      for (const OwnAlgorithms::Algorithm& each : forced.algorithms)
+        contestants.push_back({.forced = each.number});
+      for (const auto& [point, program] : programs) contestants.push_back({.program = &program});
+      std::vector<Taken> taken(contestants.size());
       for (int round = 0; round < options.rounds; ++round)
-        for (std::size_t c = has_own ? 0 : 1; c < medians.size(); ++c) {
-          const RunOptions run{.bytes = {bytes},
-                               .iterations = options.times,
-                               .warm_up = 1,
-                               .timeout = options.timeout,
-                               .check = round == 0};
-          all->barrier();
-          RunRow row;
-          if (part.takes_part)
-            row = timed(*part.session, options.over, own, c == 0 ? nullptr : &programs[c - 1].second, run);
-          if (all->sum(static_cast<double>(row.wrong)) > 0)
-            throw std::logic_error(fmt::format("{} of {} gives wrong data", place.collective, machine));
-          medians[c].push_back(all->most(row.median_us));
-        }
+        for (std::size_t c = 0; c < contestants.size(); ++c)
+          take(taken[c], part.takes_part ? part.session.get() : nullptr, *all, options.over, own,
+               contestants[c],
+               {.bytes = {bytes},
+                .iterations = options.times,
+                .warm_up = 1,
+                .timeout = options.timeout,
+                .check = round == 0},
+               fmt::format("{} of {}", place.collective, machine));
       MeasuredRow row{.place = place, .message_bytes = size, .bus_factor = message.bus_factor};
-      for (std::size_t c = has_own ? 0 : 1; c < medians.size(); ++c) {
+      std::size_t next_forced = 0, next_program = 0;
+      for (std::size_t c = 0; c < contestants.size(); ++c) {
+        const bool is_program = contestants[c].program != nullptr, is_forced = contestants[c].forced != 0;
+        const std::string name = is_forced ? forced.algorithms[next_forced++].name : "";
+        if (taken[c].failed) {
+          row.failed.push_back(name);
+          continue;
+        }
         const MeasuredTime time =
-            told(name_of(options.over), c == 0 ? MeasuredTime::kOwn : programs[c - 1].first, bytes,
-                 medians[c], options.rounds * options.times);
+            told(name_of(options.over), is_program ? programs[next_program++].first : MeasuredTime::kOwn,
+                 bytes, taken[c].medians, options.rounds * options.times);
+        if (is_forced) {
+          row.forced.push_back({.library = forced.library, .algorithm = name, .time = time});
+          if (session.rank() == 0) file.put_own(answers[i].question, row.forced.back());
+          continue;
+        }
         if (session.rank() == 0) file.put_measured(answers[i].question, time);
-        if (c == 0)
+        if (!is_program)
           row.own = time;
-        else if (c == 1 || time.median_us < row.ours.median_us)
+        else if (row.ours.times == 0 || time.median_us < row.ours.median_us)
           row.ours = time;
       }
       rows.push_back(row);

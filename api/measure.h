@@ -23,9 +23,12 @@ std::string name_of(MeasuredOver);      // as in MeasuredTime
 struct MeasureOptions {
   MeasuredOver over = MeasuredOver::Mpi;
   std::vector<std::int64_t> bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};  // of messages
-  int rounds = 5;                             // in each, all that are compared are run once
-  int times = 10;                             // each, in a round
-  int points = 3;                             // of an answer: those that should be the fastest at that size
+  int rounds = 5;  // in each, all that are compared are run once
+  int times = 10;  // each, in a round
+  int points = 3;  // of an answer: those that should be the fastest at that size
+  // MPI's own: not only as it chooses, but by each of its algorithms that its settings can force. Over MPI
+  // only; requires join_processes(true).
+  bool all_own = false;
   std::chrono::milliseconds timeout{60'000};  // of a rank that waits for another
   std::function<void(const std::string& doing)> progress = {};
 };
@@ -36,6 +39,8 @@ struct MeasuredRow {
   double bus_factor = 1;                 // cost/busbw.h
   std::optional<MeasuredTime> own = {};  // none: the library does not have this collective
   MeasuredTime ours = {};                // the fastest of the points
+  std::vector<OwnTime> forced = {};      // its own algorithms, by their numbers; without those that failed
+  std::vector<std::string> failed = {};  // of those: MPI refused them here, or their data was wrong
 };
 
 // Every process calls it, rank n for rank n of the machine, as it is named in the library; all have the file

@@ -25,7 +25,7 @@ namespace chorale {
 
 namespace {
 
-constexpr long long kMostSends = 50'000;  // of more, two times are found out
+constexpr long long kMostExaminedSends = 50'000;  // of more, two times are found out
 // Once stopped: the limit for all sizes, and the limit for two sizes. Where links are contended the
 // simulation of a send takes some 20 microseconds (dgx1:8, composed AllReduces: 1.3 CPU s for what 50,000
 // would admit).
@@ -84,7 +84,7 @@ std::optional<RangesByPoint> by_simulation(const Result& result, const std::atom
   long long sends = 0;
   for (const Point& point : result.points) sends += total_sends(point.schedule);
   std::optional<RangesByPoint> ranges =
-      sends <= kMostSends ? by_all_sizes(result, stop) : by_two_sizes(result, stop);
+      sends <= kMostExaminedSends ? by_all_sizes(result, stop) : by_two_sizes(result, stop);
   if (!ranges && sends <= kMostSendsOfTwoStopped)
     ranges = sends <= kMostSendsStopped ? by_all_sizes(result, nullptr) : by_two_sizes(result, nullptr);
   return ranges;

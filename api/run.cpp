@@ -89,8 +89,8 @@ const std::vector<std::string>& launcher_variables() {
   return mpi_launcher_variables();
 }
 
-std::shared_ptr<MpiSession> join_processes() {
-  return start_mpi();
+std::shared_ptr<MpiSession> join_processes(bool can_force_own) {
+  return start_mpi(can_force_own);
 }
 
 Rank rank_of(const MpiSession& session) {

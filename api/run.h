@@ -38,8 +38,8 @@ struct RunWhere {
 const std::vector<std::string>& launcher_variables();
 
 // This process as a rank of those that mpirun started: MPI is begun here, and ended with the last copy. Once
-// in a process.
-std::shared_ptr<MpiSession> join_processes();
+// in a process. `can_force_own`: measure() is to force MPI's own algorithms.
+std::shared_ptr<MpiSession> join_processes(bool can_force_own = false);
 Rank rank_of(const MpiSession&);
 int ranks_of(const MpiSession&);
 

@@ -19,7 +19,7 @@ Apps commands_of(const CLI::App& app) {
 
 // The overview, in the order in which people come to need them.
 const std::vector<std::pair<Text, std::vector<Text>>> kGroups = {
-    {"Find algorithms", {"optimize", "frontier", "synthesize", "compose", "classic", "bounds"}},
+    {"Find algorithms", {"optimize", "job", "frontier", "synthesize", "compose", "classic", "bounds"}},
     {"See and verify", {"show", "check", "compare"}},
     {"Machines", {"topology", "calibrate"}},
     {"Run and emit", {"run", "bench", "emit", "simulate", "program"}},
@@ -104,6 +104,7 @@ void silence(Command& command) {
   if (auto* const optimize = std::get_if<OptimizeCommand>(&command)) optimize->progress = ShowProgress::Never;
   if (auto* const simulate = std::get_if<SimulateCommand>(&command)) simulate->progress = ShowProgress::Never;
   if (auto* const compare = std::get_if<CompareCommand>(&command)) compare->progress = ShowProgress::Never;
+  if (auto* const job = std::get_if<JobCommand>(&command)) job->progress = ShowProgress::Never;
   if (auto* const compose = std::get_if<ComposeCommand>(&command)) compose->progress = ShowProgress::Never;
   if (auto* const compile = std::get_if<CompileCommand>(&command))
     compile->target.progress = ShowProgress::Never;
@@ -123,6 +124,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
       "examples.");
   app.require_subcommand(1);
   optimize_options(app, parsed.command);
+  job_options(app, parsed.command);
   search_options(app, parsed.command);
   compare_options(app, parsed.command);
   topology_options(app, parsed.command);

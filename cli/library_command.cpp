@@ -87,6 +87,22 @@ void add_measured(const StoredAnswer& stored, const AnswerPlace& place, const Co
   }
 }
 
+// Of MPI's own algorithms, a row per size: the fastest, and how many were measured.
+void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
+             std::vector<std::vector<std::string>>& rows) {
+  const MessageShape message = message_shape(collective);
+  std::map<std::pair<std::string, std::int64_t>, std::vector<const OwnTime*>> sizes;
+  for (const OwnTime& own : stored.own) sizes[{own.library, own.time.bytes}].push_back(&own);
+  for (const auto& [size, times] : sizes) {
+    const OwnTime& best =
+        **std::ranges::min_element(times, {}, [](const OwnTime* own) { return own->time.median_us; });
+    rows.push_back({place.machine, group_of(place), place.collective,
+                    format_bytes(static_cast<double>(size_of_block(message, size.second))), size.first,
+                    best.algorithm, fmt::format("{:.1f}", best.time.median_us),
+                    std::to_string(times.size())});
+  }
+}
+
 Outcome show(const LibraryCommand& command) {
   require_writable_file("--html", command.html);
   std::vector<std::vector<std::string>> rows = {
@@ -94,6 +110,8 @@ Outcome show(const LibraryCommand& command) {
   std::vector<std::vector<std::string>> measured = {{"machine", "group", "collective", "root", "message",
                                                      "point", "us", "least", "GB/s", "busbw", "its own",
                                                      "least", "over"}};
+  std::vector<std::vector<std::string>> own = {
+      {"machine", "group", "collective", "message", "of", "fastest", "us", "measured"}};
   long long answers = 0, unchecked = 0;
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     const TakenAnswer taken_answer = taken(stored, command.file);
@@ -107,6 +125,7 @@ Outcome show(const LibraryCommand& command) {
     const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
     for (const AnswerPlace& place : stored.places) {
       add_measured(stored, place, result.collective, measured);
+      add_own(stored, place, result.collective, own);
       const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
       rows.push_back({place.machine, group_of(place), place.collective + (fixed ? ", fixed order" : ""),
                       is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
@@ -128,6 +147,7 @@ Outcome show(const LibraryCommand& command) {
     outcome.text += "measured, median and least: our fastest point, and the own of what carried it\n" +
                     table(measured, "lllrrrrrrrrrl");
   }
+  if (own.size() > 1) outcome.text += "MPI's own algorithms, each forced\n" + table(own, "lllrllrr");
   if (!command.html.empty())
     deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
   return outcome;

@@ -35,6 +35,25 @@ std::string in_words(const std::vector<MeasuredRow>& rows, MeasuredOver over) {
   return table(cells, "llrrrrrrrrl");
 }
 
+// MPI's own algorithms, a row each; those that failed are listed below.
+std::string forced_in_words(const std::vector<MeasuredRow>& rows) {
+  std::vector<std::vector<std::string>> cells = {
+      {"group", "collective", "message", "MPI by", "time", "chosen"}};
+  std::string failed;
+  for (const MeasuredRow& row : rows) {
+    for (const OwnTime& own : row.forced)
+      cells.push_back({row.place.group, row.place.collective,
+                       format_bytes(static_cast<double>(row.message_bytes)), own.algorithm,
+                       format_us(own.time.median_us), row.own ? format_us(row.own->median_us) : "-"});
+    if (!row.failed.empty())
+      failed += fmt::format("{} of {}, {}: MPI refuses {}, or its data is wrong\n", row.place.collective,
+                            row.place.group, format_bytes(static_cast<double>(row.message_bytes)),
+                            joined(row.failed));
+  }
+  if (cells.size() == 1) return failed + "none of MPI's own algorithms can be forced\n";
+  return "\n" + table(cells, "llrlrr") + failed;
+}
+
 }  // namespace
 
 Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
@@ -43,11 +62,12 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
                      "use mpirun -n 4 chorale library measure ...");
   try {
     const std::unique_ptr<AnswerFile> file = open_answers(command.file, false);
-    const auto session = join_processes();
+    const auto session = join_processes(command.all_own);
     MeasureOptions options{.over = command.over.value_or(MeasuredOver::Mpi),
                            .bytes = command.bytes,
                            .rounds = command.rounds,
                            .times = command.times,
+                           .all_own = command.all_own,
                            .timeout = command.patience};
     supervisor.want_progress(command.progress);
     if (ProgressLine& line = supervisor.progress(); rank_of(*session) == 0 && line.wanted())
@@ -55,7 +75,7 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
     const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
     if (rank_of(*session) != 0) return {};
     supervisor.take_floor();
-    return {.text = in_words(rows, options.over)};
+    return {.text = in_words(rows, options.over) + (command.all_own ? forced_in_words(rows) : "")};
   } catch (const Hang& hang) {
     throw hung("library measure", hang);
   }

@@ -17,7 +17,8 @@ std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Action action) {
 
 // Which ranks of the machine, and which root.
 void place_options(CLI::App* sub, AnswerPlace& place) {
-  text(sub, "--group", place.group, "GROUP", "Of which ranks: a level of the machine, pairs, or all (all)");
+  text(sub, "--group", place.group, "GROUP",
+       "Of which ranks: a level of the machine, pairs, or all; of export also several, as node,all (all)");
   sub->add_option_function<Text>(
          "--ranks",
          [&place](const Text& t) {
@@ -83,13 +84,17 @@ void carrier(CLI::App* app, std::optional<MeasuredOver>& over, const Text& help)
 }
 
 void export_options(CLI::App* app, Command& parsed) {
-  CLI::App* const sub =
-      command(*app, "export", "Write what is in a library for other programs",
-              "mscclpp, msccl-xml: plans, each for the sizes of messages at which it is the fastest.\n"
-              "nccl-tuner: rows for NCCL's example of a tuner plugin, ring or tree.\n"
-              "preload: results for CHORALE_ALGORITHMS.\n" +
-                  kPlainExitCodes +
-                  "example:\n  chorale library export mine.db dgx-a100:2 allgather --as mscclpp -o plans");
+  CLI::App* const sub = command(
+      *app, "export", "Write what is in a library for other programs",
+      "mscclpp, msccl-xml: plans, each for the sizes of messages at which it is the fastest.\n"
+      "nccl-tuner, nccl-tuner-plugin, ncclx-csv: ring or tree of NCCL, as rows for its example of a\n"
+      "tuner plugin, as such a plugin in C, as rows for NCCLX.\n"
+      "ompi-rules, ompi-json, mpich-json, ucc-tune: which of its own algorithms Open MPI (4.1 to 6; 6),\n"
+      "MPICH or UCC takes at each size, by 'library measure --own all' or else by predictions.\n"
+      "preload: results for CHORALE_ALGORITHMS.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale library export mine.db dgx-a100:2 allgather --as mscclpp -o plans\n"
+          "  chorale library export four.db ring:4 allreduce allgather --as ompi-rules -o rules");
   auto options = file_of(sub, Action::Export);
   sub->add_option("machine", options->place.machine, "As it was named when the library was built")
       ->required()
@@ -183,13 +188,19 @@ void library_options(CLI::App& app, Command& parsed) {
         "Messages of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
   carrier(measure, measured->over,
           "What carries the messages; with nccl each process has a GPU of its host, round-robin (mpi)");
+  choice<bool>(measure, "--own", measured->all_own, {{"chosen", false}, {"all", true}},
+               "Of MPI's own: as it chooses, or also each algorithm that its settings can force (chosen)");
   integer(measure, "--rounds", measured->rounds, 1, 10'000, "N",
           "Repetitions; each measures all, round-robin (5)");
   integer(measure, "--times", measured->times, 1, 100'000, "N", "Each, in a round (10)");
   duration(measure, "--wait", measured->patience, "Give up when a rank waits longer than T (60)");
   limits(measure, measured->limits, " and keep what was measured");
   progress(measure, measured->progress);
-  measure->final_callback([measured, &parsed] { parsed = *measured; });
+  measure->final_callback([measured, &parsed] {
+    if (measured->all_own && measured->over == MeasuredOver::Nccl)
+      throw InputError("--own", "NCCL's algorithms cannot be forced one by one", "measure --over mpi");
+    parsed = *measured;
+  });
 }
 
 }  // namespace chorale

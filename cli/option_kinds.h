@@ -101,10 +101,11 @@ void machine_changes(CLI::App*, MachineChanges&);
 void size_model(CLI::App*, SizeModel&);
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: the answer for all sizes, machines, search and display, execution, placement of axes, tensor
+// The commands: the answer for all sizes, jobs, machines, search and display, execution, placement of axes, tensor
 // programs, and libraries; and completion scripts and manual pages of all of them.
 void optimize_options(CLI::App&, Command& parsed);
 void compare_options(CLI::App&, Command& parsed);
+void job_options(CLI::App&, Command& parsed);
 void topology_options(CLI::App&, Command& parsed);
 void search_options(CLI::App&, Command& parsed);
 void program_options(CLI::App&, Command& parsed);

@@ -135,6 +135,18 @@ struct OptimizeCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
+struct JobCommand {
+  std::vector<std::string> traces = {};
+  std::string machine = {};  // on which it is compared; empty: the job is only listed
+  std::string library = {};  // whose algorithms it would take; empty: those of short searches
+  BaselineSet baselines = BaselineSet::Auto;
+  std::chrono::milliseconds search_time{2'000};  // of each collective and level
+  std::string spec = {};                         // where to write the specification of a library
+  std::string json = {};
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
+};
+
 struct ComposeCommand {
   QuestionSettings question = {};
   std::string outline = {};  // "allgather node, allgather gpu"; empty: all that are known
@@ -327,6 +339,7 @@ struct LibraryCommand {
   ExportForm form = ExportForm::Mscclpp;
   std::int64_t conflicts = -1;  // of Verify
   int rounds = 5, times = 10;   // of Measure
+  bool all_own = false;         // of Measure: each of MPI's own algorithms
   // Of Measure (none: MPI) and Select (none: of what it was measured over).
   std::optional<MeasuredOver> over = {};
   std::chrono::milliseconds patience{60'000};
@@ -348,10 +361,10 @@ struct ManualCommand {
 
 using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
-                 CompareCommand, SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
-                 ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand, SimulateCommand,
-                 ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
-                 CompletionCommand, ManualCommand>;
+                 CompareCommand, JobCommand, SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand,
+                 ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand,
+                 EmitCommand, SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
+                 TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
 
 struct Invocation {
   Command command = {};

@@ -41,6 +41,15 @@ struct MeasuredTime {
   bool operator==(const MeasuredTime&) const = default;
 };
 
+// How long an algorithm of an MPI library took that its settings forced, in place of the one that it chooses
+// by itself. The library and the algorithm are named as in library/tool_algorithms.h.
+struct OwnTime {
+  std::string library = {};    // "ompi", "mpich"
+  std::string algorithm = {};  // "recursive_doubling"
+  MeasuredTime time = {};      // over "mpi", of kOwn
+  bool operator==(const OwnTime&) const = default;
+};
+
 // What the fastest point of an answer should take, and what no schedule is faster than.
 struct PredictedTime {
   std::int64_t bytes = 0;  // of a block
@@ -55,6 +64,7 @@ struct StoredAnswer {
   std::string numbering = {};                 // of the answer's machine, as a place has one of its group
   std::vector<AnswerPlace> places = {};       // sorted
   std::vector<MeasuredTime> measured = {};    // by over, point, bytes
+  std::vector<OwnTime> own = {};              // by library, algorithm, bytes
   std::vector<PredictedTime> predicted = {};  // by bytes
 };
 
@@ -73,6 +83,8 @@ class AnswerFile {
   virtual void put_predicted(const std::string& question, const PredictedTime&) = 0;
   // Of a question that has an answer; in the place of an older one of the same point and size.
   virtual void put_measured(const std::string& question, const MeasuredTime&) = 0;
+  // The same, in the place of an older one of the same library, algorithm and size.
+  virtual void put_own(const std::string& question, const OwnTime&) = 0;
   // One after the other, in an order that depends on the questions alone.
   virtual void each(const std::function<void(const StoredAnswer&)>&) = 0;
 };

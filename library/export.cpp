@@ -10,11 +10,11 @@
 #include <optional>
 
 #include "cost/busbw.h"
-#include "cost/program_time.h"
 #include "ir/error.h"
 #include "ir/json.h"
-#include "ir/words.h"
+#include "library/nccl_tuner.h"
 #include "library/select.h"
+#include "library/tool_rules.h"
 
 namespace chorale {
 namespace {
@@ -81,91 +81,89 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
   }
 }
 
-// The fastest of NCCL's two shapes, in pieces that suit the size; nullopt: the machine lacks the links for
-// one of them.
-std::optional<double> shape_us(const Topology& topology, std::span<const Result> of_shape, double block) {
-  std::optional<double> best;
-  for (const Result& result : of_shape)
-    for (const Point& point : result.points) {
-      const double us = point_us(topology, point, block);
-      best = std::min(us, best.value_or(us));
-    }
-  return best;
-}
-
-// Each with the fewest chunks, one per channel, and trees, which are pipelines, also with more; the longest
-// are left out.
-std::vector<Result> of_shapes(const Topology& topology, std::initializer_list<const char*> names,
-                              bool pipelines, const Printers& printers) {
-  constexpr int kMostSends = 200'000;
-  std::vector<Result> results;
-  for (const char* const name : names) {
-    std::optional<Result> fewest = printers.classic(topology, name, 0);
-    if (!fewest) continue;
-    const int channels = fewest->points.front().cost.chunks;
-    results.push_back(std::move(*fewest));
-    for (int pieces = 2; pipelines && pieces <= 64 && pieces * channels <= kMostSends / (2 * topology.ranks);
-         pieces *= 2)
-      if (std::optional<Result> finer = printers.classic(topology, name, pieces * channels))
-        results.push_back(std::move(*finer));
-  }
-  return results;
-}
-
-void add_tuner_rows(const std::vector<Result>& results, const ExportQuestion& question,
-                    const Printers& printers, std::string& rows, Exported& exported) {
-  const Collective& collective = results.front().collective;
-  const std::string name = name_of(collective);
-  if (collective.kind != CollectiveKind::AllReduce) {
-    exported.notes.push_back(
-        name + ": no rows; of NCCL's algorithms only ring and tree of an allreduce are known here");
-    return;
-  }
-  const Topology& topology = results.front().topology;
-  const std::vector<Result> rings = of_shapes(topology, {"ring_allreduce", "multi_ring_allreduce"}, false,
-                                              printers),
-                            trees =
-                                of_shapes(topology, {"tree_allreduce", "two_tree_allreduce"}, true, printers);
-  struct Row {
-    std::int64_t from = 0, to = 0;
-    bool tree = false;
-  };
-  std::vector<Row> found;
-  for (std::size_t i = 0; i < question.bytes.size(); ++i) {
-    const auto size = static_cast<double>(question.bytes[i]);  // of an AllReduce the block, too
-    const auto ring = shape_us(topology, rings, size), tree = shape_us(topology, trees, size);
-    if (!ring || !tree) {
-      exported.notes.push_back(name + ": no rows; this machine has not the links for both a ring and a tree");
-      return;
-    }
-    const auto ours = select(results, call_of(collective, size));
-    rows += fmt::format("# {} of {}: ring {}, tree {}", name, format_bytes(size), format_us(*ring),
-                        format_us(*tree));
-    if (ours) rows += fmt::format(", the library's {}", format_us(ours->us));
-    const bool is_tree = *tree < *ring;
-    const auto latency = shape_us(topology, is_tree ? trees : rings, 0);
-    const bool is_known = std::min(*ring, *tree) >= 2 * *latency;
-    rows += is_known ? "\n" : "; latency counts more: NCCL's choice\n";
-    if (!is_known) continue;
-    const std::int64_t from = question.bytes[i];
-    if (!found.empty()) found.back().to = from - 1;
-    if (found.empty() || found.back().tree != is_tree) found.push_back({.from = from, .tree = is_tree});
-  }
-  for (const Row& row : found)
-    rows +=
-        fmt::format("{},{},{},{},simple,-1,-1,{},-1,-1\n", name, row.from,
-                    &row == &found.back() ? INT64_MAX : row.to, row.tree ? "tree" : "ring", collective.ranks);
-}
-
 }  // namespace
 
 std::span<const Named<ExportForm>> export_forms() {
-  static constexpr std::array<Named<ExportForm>, 4> forms = {{{ExportForm::Mscclpp, "mscclpp"},
-                                                              {ExportForm::MscclXml, "msccl-xml"},
-                                                              {ExportForm::NcclTuner, "nccl-tuner"},
-                                                              {ExportForm::Preload, "preload"}}};
+  static constexpr std::array<Named<ExportForm>, 10> forms = {
+      {{ExportForm::Mscclpp, "mscclpp"},
+       {ExportForm::MscclXml, "msccl-xml"},
+       {ExportForm::NcclTuner, "nccl-tuner"},
+       {ExportForm::NcclTunerPlugin, "nccl-tuner-plugin"},
+       {ExportForm::NcclxCsv, "ncclx-csv"},
+       {ExportForm::OmpiRules, "ompi-rules"},
+       {ExportForm::OmpiJson, "ompi-json"},
+       {ExportForm::MpichJson, "mpich-json"},
+       {ExportForm::UccTune, "ucc-tune"},
+       {ExportForm::Preload, "preload"}}};
   return forms;
 }
+
+namespace {
+
+std::optional<Tool> tool_of(ExportForm form) {
+  switch (form) {
+    case ExportForm::OmpiRules:
+    case ExportForm::OmpiJson:
+      return Tool::Ompi;
+    case ExportForm::MpichJson:
+      return Tool::Mpich;
+    case ExportForm::UccTune:
+      return Tool::Ucc;
+    default:
+      return {};
+  }
+}
+
+std::vector<NamedText> files_of(ExportForm form, const std::vector<ToolRules>& rules) {
+  switch (form) {
+    case ExportForm::OmpiRules:
+      return ompi_rules(rules);
+    case ExportForm::OmpiJson:
+      return ompi_json(rules);
+    case ExportForm::MpichJson:
+      return mpich_json(rules);
+    default:
+      return ucc_tune(rules);
+  }
+}
+
+// Of answers for one collective and group the first that was measured, or else the first: they differ in
+// their search, and not in what the program does by itself.
+void add_rules(const std::vector<TakenAnswer>& answers, const std::string& group,
+               const ExportQuestion& question, const Printers& printers, std::vector<ToolRules>& all,
+               Exported& exported) {
+  const TakenAnswer* answer = &answers.front();
+  for (const TakenAnswer& each : answers)
+    if (answer->own.empty() && !each.own.empty()) answer = &each;
+  const Collective& collective = answer->result.collective;
+  const auto is_same = [&](const ToolRules& each) {
+    return each.kind == collective.kind && each.ranks == collective.ranks;
+  };
+  if (const auto known = std::ranges::find_if(all, is_same); known != all.end()) {
+    exported.notes.push_back(fmt::format(
+        "{} of {}: no rules; those of {} are for as many ranks, and the program sees only their number",
+        name_of(collective), group, known->group));
+    return;
+  }
+  std::string why;
+  const std::vector<std::int64_t> blocks = blocks_of_sizes(collective, question.bytes);
+  if (auto rules = tool_rules(*tool_of(question.form), *answer, group, blocks, printers.classic, why))
+    all.push_back(std::move(*rules));
+  else
+    exported.notes.push_back(why);
+}
+
+std::vector<std::string> names_in(const std::string& list) {
+  std::vector<std::string> names;
+  for (std::size_t from = 0; from <= list.size();) {
+    const std::size_t comma = std::min(list.find(',', from), list.size());
+    names.push_back(list.substr(from, comma - from));
+    from = comma + 1;
+  }
+  return names;
+}
+
+}  // namespace
 
 Exported exported(AnswerFile& file, const std::string& name, const ExportQuestion& question,
                   const Taker& taker, const Printers& printers) {
@@ -173,43 +171,60 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
     throw InputError(name, "the group '" + question.place.group + "' is not a part of the name of a file",
                      "name a level without '/'");
   Exported all;
-  std::string rows =
-      "# What 'chorale library export' predicts of NCCL's own algorithms, for its example of a tuner "
-      "plugin.\n"
-      "# collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks,numPipeOps,regBuff\n";
-  for (const std::string& collective : question.collectives) {
-    AnswerPlace place = question.place;
-    place.collective = collective;
-    if (!is_rooted(known_kind(collective))) place.root = 0;  // which is meant for others
-    std::vector<Result> results;
-    for (TakenAnswer& taken : taker.all_at(
-             file, name, place, is_combining(known_kind(collective)) ? question.order : std::nullopt)) {
-      all.unchecked += taken.unchecked;
-      results.push_back(std::move(taken.result));
+  std::vector<NcclChoices> of_nccl;
+  std::vector<ToolRules> of_tool;
+  for (const std::string& group : names_in(question.place.group))
+    for (const std::string& collective : question.collectives) {
+      ExportQuestion asked = question;
+      asked.place.group = group;
+      AnswerPlace& place = asked.place;
+      place.collective = collective;
+      if (!is_rooted(known_kind(collective))) place.root = 0;  // which is meant for others
+      std::vector<TakenAnswer> answers = taker.all_at(
+          file, name, place, is_combining(known_kind(collective)) ? question.order : std::nullopt);
+      std::vector<Result> results;
+      for (const TakenAnswer& taken : answers) {
+        all.unchecked += taken.unchecked;
+        results.push_back(taken.result);
+      }
+      switch (question.form) {
+        case ExportForm::Mscclpp:
+          add_plans(results, asked, {}, printers, all);
+          add_plans(results, asked, {.in_place = true, .ending = "_in_place"}, printers, all);
+          break;
+        case ExportForm::MscclXml:
+          add_plans(results, asked, {}, printers, all);
+          break;
+        case ExportForm::NcclTuner:
+        case ExportForm::NcclTunerPlugin:
+        case ExportForm::NcclxCsv:
+          if (auto choices =
+                  nccl_choices(results, answers.front().hosts, question.bytes, printers.classic, all.notes))
+            of_nccl.push_back(std::move(*choices));
+          break;
+        case ExportForm::Preload:
+          for (std::size_t i = 0; i < results.size(); ++i)
+            all.files.push_back(
+                {.path =
+                     fmt::format("{}_{}_{}{}.json", printers.stem(results[i].topology, results[i].collective),
+                                 place.members.empty() ? place.group : "ranks", place.root,
+                                 i == 0 ? "" : fmt::format("_{}", i)),
+                 .text = to_json(results[i])});
+          break;
+        case ExportForm::OmpiRules:
+        case ExportForm::OmpiJson:
+        case ExportForm::MpichJson:
+        case ExportForm::UccTune:
+          add_rules(answers, group, asked, printers, of_tool, all);
+          break;
+      }
     }
-    switch (question.form) {
-      case ExportForm::Mscclpp:
-        add_plans(results, question, {}, printers, all);
-        add_plans(results, question, {.in_place = true, .ending = "_in_place"}, printers, all);
-        break;
-      case ExportForm::MscclXml:
-        add_plans(results, question, {}, printers, all);
-        break;
-      case ExportForm::NcclTuner:
-        add_tuner_rows(results, question, printers, rows, all);
-        break;
-      case ExportForm::Preload:
-        for (std::size_t i = 0; i < results.size(); ++i)
-          all.files.push_back({.path = fmt::format("{}_{}_{}{}.json",
-                                                   printers.stem(results[i].topology, results[i].collective),
-                                                   place.members.empty() ? place.group : "ranks", place.root,
-                                                   i == 0 ? "" : fmt::format("_{}", i)),
-                               .text = to_json(results[i])});
-        break;
-    }
+  if (!of_tool.empty()) all.files = files_of(question.form, of_tool);
+  if (std::ranges::any_of(of_nccl, [](const NcclChoices& each) { return !each.rows.empty(); })) {
+    if (question.form == ExportForm::NcclTuner) all.files = nccl_tuner_csv(of_nccl);
+    if (question.form == ExportForm::NcclTunerPlugin) all.files = nccl_tuner_plugin(of_nccl);
+    if (question.form == ExportForm::NcclxCsv) all.files = ncclx_csv(of_nccl);
   }
-  if (question.form == ExportForm::NcclTuner && rows.find(",simple,") != std::string::npos)
-    all.files.push_back({.path = "nccl_tuner.csv", .text = rows});
   if (all.files.empty())
     throw InputError(name, "nothing of that can be written", all.notes.empty() ? "" : all.notes.front());
   return all;

@@ -21,16 +21,26 @@ namespace chorale {
 //   buffer of a rank) for which it is; those of MSCCL++ in place and not. What the target cannot express is
 //   left out, and the next best takes its sizes.
 // NcclTuner: rows for NCCL's example of a tuner plugin (its ext-tuner/example), in one file: which of NCCL's
-// own algorithms it
-//   should take. What is known of these here is the shape of two, ring and tree, of AllReduce; so there are
-//   rows for that, where moving the data takes longer than all latencies, protocol Simple. Elsewhere NCCL
-//   goes on choosing.
-// Preload: the answers themselves, files for CHORALE_ALGORITHMS.
-enum class ExportForm { Mscclpp, MscclXml, NcclTuner, Preload };
+// own algorithms it should take (library/nccl_tuner.h). NcclTunerPlugin: such a plugin itself, in C, that
+// needs no file. NcclxCsv: rows of NCCLX's own tuner. OmpiRules, OmpiJson, MpichJson, UccTune: which of their
+// own algorithms Open MPI, MPICH, UCC should take (library/tool_rules.h). Preload: the answers themselves,
+// files for CHORALE_ALGORITHMS.
+enum class ExportForm {
+  Mscclpp,
+  MscclXml,
+  NcclTuner,
+  NcclTunerPlugin,
+  NcclxCsv,
+  OmpiRules,
+  OmpiJson,
+  MpichJson,
+  UccTune,
+  Preload
+};
 std::span<const Named<ExportForm>> export_forms();
 
 struct ExportQuestion {
-  AnswerPlace place = {.group = "all"};       // without its collective
+  AnswerPlace place = {.group = "all"};       // without its collective; several groups: "node,all"
   std::vector<std::string> collectives = {};  // at least one
   std::vector<std::int64_t> bytes = {};       // of messages, rising: where choices are made
   std::optional<SumOrder::Kind> order = {};   // of sums: of all answers, those in that order

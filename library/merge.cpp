@@ -176,6 +176,7 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
           for (const AnswerPlace& place : each.stored.places)
             into.put_place(stored.question, seen_by(best->stored, of_group(each.stored, place)));
           for (const PredictedTime& time : each.stored.predicted) sizes.push_back(time.bytes);
+          for (const OwnTime& time : each.stored.own) into.put_own(stored.question, time);
           if (all) {
             put_times(into, each, renumbered_as(each, *best, verifiers, files[each.file] + ": an answer"),
                       *all);
@@ -195,6 +196,7 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
         if (all) put_times(into, *best, best->result, *all);
         for (const MeasuredTime& time : best->stored.measured)
           if (!all) into.put_measured(stored.question, time);
+        for (const OwnTime& time : best->stored.own) into.put_own(stored.question, time);
       });
       ++report.answers;
       if (all)

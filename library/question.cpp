@@ -8,6 +8,7 @@
 
 #include "ir/error.h"
 #include "ir/json.h"
+#include "library/tool_algorithms.h"
 #include "symmetry/automorphisms.h"
 
 namespace chorale {
@@ -107,6 +108,9 @@ Result stored_result(const StoredAnswer& stored, const std::string& file) {
   for (const MeasuredTime& time : stored.measured)
     if (const std::string wrong = misfit(time, result); !wrong.empty())
       throw InputError(file, fmt::format("an answer has a measured time {}", wrong), kSeeVerify);
+  for (const OwnTime& time : stored.own)
+    if (const std::string wrong = misfit(time, result); !wrong.empty())
+      throw InputError(file, fmt::format("an answer has a time of MPI's own {}", wrong), kSeeVerify);
   return result;
 }
 
@@ -119,6 +123,15 @@ std::string misfit(const MeasuredTime& time, const Result& result) {
       time.most_us < time.median_us)
     return "whose least, median and most are out of order";
   return "";
+}
+
+std::string misfit(const OwnTime& own, const Result& result) {
+  const std::optional<Tool> tool = tool_named(own.library);
+  if (!tool || own.time.over != "mpi" || own.time.point != MeasuredTime::kOwn)
+    return "over something that is not known";
+  if (find_algorithm(*tool, result.collective.kind, own.algorithm) == nullptr)
+    return "of an algorithm that is not known";
+  return misfit(own.time, result);
 }
 
 AnswerPlace seen_by(const StoredAnswer& stored, AnswerPlace place) {

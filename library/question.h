@@ -43,6 +43,7 @@ bool fits(const Renumbering& by, const Topology&);
 
 // What no measurement comes to: "" if nothing is wrong with it. Whether it was measured so is not to be seen.
 std::string misfit(const MeasuredTime&, const Result&);
+std::string misfit(const OwnTime&, const Result&);
 
 struct LibraryQuestion {
   Topology topology = {};  // of the group, without switches

@@ -169,7 +169,7 @@ std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
 }
 
 TakenAnswer Taker::taken(const StoredAnswer& stored, const std::string& file) const {
-  TakenAnswer answer{.result = stored_result(stored, file), .measured = stored.measured};
+  TakenAnswer answer{.result = stored_result(stored, file), .measured = stored.measured, .own = stored.own};
   answer.unchecked = leave_out_refutations(answer.result, file);
   refuse(verifiers_.check(answer.result, {}).faults, file);
   return answer;
@@ -187,6 +187,7 @@ TakenAnswer Taker::taken_at(const StoredAnswer& stored, const AnswerPlace& place
   answer.result = with_numbers_of(std::move(answer.result), renumbering_from_json(stored.numbering, file),
                                   renumbering_from_json(place.numbering, file), nullptr, file);
   answer.result.topology.name = place.machine;
+  answer.hosts = place.hosts;
   return answer;
 }
 
@@ -217,7 +218,7 @@ void add(LibraryReport& all, const LibraryReport& more) {
 LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& limits) const {
   LibraryReport report{.places = static_cast<int>(stored.places.size()),
                        .predicted = static_cast<int>(stored.predicted.size()),
-                       .measured = static_cast<int>(stored.measured.size())};
+                       .measured = static_cast<int>(stored.measured.size() + stored.own.size())};
   const auto fail = [&](const std::string& words) {
     report.check.faults.push_back({.kind = Fault::Kind::Statement, .words = words});
   };

@@ -20,6 +20,8 @@ struct TakenAnswer {
   Result result = {};
   int unchecked = 0;                        // refutations that were left out
   std::vector<MeasuredTime> measured = {};  // which cannot be verified
+  std::vector<OwnTime> own = {};            // nor can these
+  std::vector<int> hosts = {};              // of the ranks at its place, if it was taken at one that has them
 };
 
 // What `library verify` found of an answer, or of several.

@@ -122,6 +122,29 @@ py::object compared(const std::string& first, const std::string& second,
   return py::make_tuple(to_json(done.value), svg);
 }
 
+// The job as JSON, with its gain if a machine is named; "" for no library.
+std::string traced_job(const std::vector<std::string>& files, const std::string& machine,
+                       const std::string& library, double search_time, const std::string& baselines) {
+  std::vector<TraceText> traces;
+  for (const std::string& file : files) traces.push_back({.file = file, .text = read_file(file)});
+  const TracedJob job = read_job(traces);
+  if (machine.empty()) return to_json(job);
+  const std::unique_ptr<AnswerFile> answers = library.empty() ? nullptr : open_answers(library, false);
+  const std::optional<BaselineSet> set = value_in(baseline_sets(), baselines);
+  if (!set) throw InputError("baselines", "'" + baselines + "' is not one of them", "use auto, nccl or mpi");
+  std::atomic<bool> stop = false;
+  const JobQuestion question{.machine = machine,
+                             .library = answers.get(),
+                             .library_name = library,
+                             .baselines = *set,
+                             .search_time = limits_of({}, search_time, stop).time,
+                             .stop = &stop};
+  const auto done = watched([&] { return job_gain(job, question); }, stop, [] {});
+  const std::string text = to_json(job, &done.value, machine);
+  raise_again(done, py::cast(text));
+  return text;
+}
+
 py::object synthesis_of(const Topology& topology, const Collective& collective, const py::object& listener,
                         const py::kwargs& asked) {
   std::atomic<bool> stop = false;
@@ -320,6 +343,7 @@ void bind_calls(py::module_& module) {
   module.def("synthesize", &synthesis_of);
   module.def("optimize", &optimized);
   module.def("compare", &compared);
+  module.def("job", &traced_job);
   module.def(
       "classic",
       [](const std::string& name, const Topology& topology, int chunks, std::optional<Rank> root) {

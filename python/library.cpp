@@ -203,6 +203,25 @@ py::dict verified(OpenLibrary& library, std::optional<std::int64_t> conflicts) {
   return result;
 }
 
+// [(path, text)] and what is left out.
+py::tuple exported_texts(OpenLibrary& library, const std::string& machine,
+                         const std::vector<std::string>& collectives, const std::string& form,
+                         const std::string& group, const std::vector<std::int64_t>& message_bytes) {
+  const std::optional<ExportForm> known = value_in(export_forms(), form);
+  if (!known)
+    throw InputError("form", "'" + form.substr(0, 40) + "' is not one of them",
+                     "see 'chorale library export --help'");
+  if (collectives.empty()) throw InputError("collectives", "are missing", "name at least one");
+  const Exported all = export_answers(*library.file, library.path,
+                                      {.place = {.machine = machine, .group = group},
+                                       .collectives = collectives,
+                                       .bytes = message_bytes,
+                                       .form = *known});
+  std::vector<std::pair<std::string, std::string>> files;
+  for (const NamedText& file : all.files) files.emplace_back(file.path, file.text);
+  return py::make_tuple(files, all.notes);
+}
+
 }  // namespace
 
 void bind_library(py::module_& module) {
@@ -248,7 +267,8 @@ void bind_library(py::module_& module) {
             return results;
           },
           others)
-      .def("verify", &verified);
+      .def("verify", &verified)
+      .def("export", &exported_texts);
   module.def("library_questions", &library_questions, others);
   module.def("library_question",
              [](const Topology& topology, const Collective& collective, const py::kwargs& asked) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/collective_kind.h"
 #include "ir/topology.h"
 #include "runtime/exchange/transport.h"
 
@@ -15,6 +16,15 @@ namespace chorale {
 // Environment variables that launchers set for each of their processes; without any of them, this process was
 // not started by mpirun.
 const std::vector<std::string>& mpi_launcher_variables();
+
+struct OwnAlgorithms {
+  std::string library = {};  // "ompi" (Open MPI), "mpich"
+  struct Algorithm {
+    int number = 0;
+    std::string name = {};
+  };
+  std::vector<Algorithm> algorithms = {};
+};
 
 class MpiSession {
  public:
@@ -35,8 +45,19 @@ class MpiSession {
 
   // Of its ranks, as MPI_Comm_c2f gives it, so that no header of ours needs MPI's.
   virtual int communicator() const = 0;
+
+  // The MPI library's own algorithms for a collective, as its control variables (MPI_T) list them. Numbers
+  // are those of its settings; the choice that it makes by itself is not among them. Empty: none can be
+  // forced.
+  virtual OwnAlgorithms own_algorithms(CollectiveKind) = 0;
+  // A session of the same ranks in which that algorithm performs every collective of the kind; all ranks call
+  // it. An error of MPI is returned to the caller instead of ending the program. One at a time; must not
+  // outlive this one.
+  virtual std::unique_ptr<MpiSession> forced(CollectiveKind, int number) = 0;
 };
 
-std::unique_ptr<MpiSession> start_mpi();
+// `can_force`: algorithms of the MPI library are to be forced. Open MPI reads the setting that permits it as
+// it starts.
+std::unique_ptr<MpiSession> start_mpi(bool can_force = false);
 
 }  // namespace chorale

@@ -7,6 +7,8 @@
 //                                              hosts: by rank a number, separated by blanks
 //   predicted(key, bytes, point, us, least_us)
 //   measured(key, over, point, bytes, median_us, least_us, most_us, times)
+//                                              over: "mpi", "nccl"; of a forced algorithm of MPI's own
+//                                              "mpi/LIBRARY/ALGORITHM"
 //
 // A text is stored as its length, in eight bytes, the lowest first, and what zlib made of it.
 #include <fmt/format.h>
@@ -176,6 +178,12 @@ class SqliteFile : public AnswerFile {
           fmt::format("{}", time.most_us), std::to_string(time.times)});
   }
 
+  void put_own(const std::string& question, const OwnTime& own) override {
+    MeasuredTime time = own.time;
+    time.over = fmt::format("{}/{}/{}", time.over, own.library, own.algorithm);
+    put_measured(question, time);
+  }
+
   void each(const std::function<void(const StoredAnswer&)>& tell) override {
     for (const char* const table : {"places", "predicted", "measured"})
       if (!rows(fmt::format("SELECT key FROM {} WHERE key NOT IN (SELECT key FROM answers) LIMIT 1", table),
@@ -214,13 +222,13 @@ class SqliteFile : public AnswerFile {
          rows("SELECT over, point, bytes, median_us, least_us, most_us, times FROM measured WHERE key = ? "
               "ORDER BY 1, 2, 3",
               {key}))
-      stored.measured.push_back({.over = row[0],
-                                 .point = number<int>(row[1]),
-                                 .bytes = number<std::int64_t>(row[2]),
-                                 .median_us = number<double>(row[3]),
-                                 .least_us = number<double>(row[4]),
-                                 .most_us = number<double>(row[5]),
-                                 .times = number<int>(row[6])});
+      put_time(stored, {.over = row[0],
+                        .point = number<int>(row[1]),
+                        .bytes = number<std::int64_t>(row[2]),
+                        .median_us = number<double>(row[3]),
+                        .least_us = number<double>(row[4]),
+                        .most_us = number<double>(row[5]),
+                        .times = number<int>(row[6])});
     for (const Row& row :
          rows("SELECT bytes, point, us, least_us FROM predicted WHERE key = ? ORDER BY 1", {key}))
       stored.predicted.push_back({.bytes = number<std::int64_t>(row[0]),
@@ -228,6 +236,20 @@ class SqliteFile : public AnswerFile {
                                   .us = number<double>(row[2]),
                                   .least_us = number<double>(row[3])});
     return stored;
+  }
+
+  // Where it belongs, by what it is over.
+  static void put_time(StoredAnswer& stored, MeasuredTime time) {
+    const std::size_t library = time.over.find('/'), algorithm = time.over.find('/', library + 1);
+    if (library == std::string::npos || algorithm == std::string::npos) {
+      stored.measured.push_back(std::move(time));
+      return;
+    }
+    OwnTime own{.library = time.over.substr(library + 1, algorithm - library - 1),
+                .algorithm = time.over.substr(algorithm + 1)};
+    time.over.resize(library);
+    own.time = std::move(time);
+    stored.own.push_back(std::move(own));
   }
 
   [[noreturn]] void damaged(const std::string& how) const {

@@ -288,6 +288,15 @@ def compare(first: File, second: File, collectives: Union[str, Sequence[str]] = 
     return Compared(read["sides"], read["limits"], read["sizes"], read["conclusions"], read["notes"], svg)
 
 
+def job(*traces: Union[str, "os.PathLike[str]"], machine: Optional[str] = None, library: Optional[Union[str, "os.PathLike[str]"]] = None,
+        search_time: float = 2, baselines: str = "auto") -> Dict[str, Any]:
+    """What `chorale job` prints of traces of PyTorch, NCCL or a PMPI wrapper: "calls", a list of rows with
+    collective, group, ranks, message_bytes, calls and us. With a `machine` also "gain", a sentence, and "rows" with
+    predicted times: by a `library`, or by a search of `search_time` seconds for each collective."""
+    return json.loads(_chorale.job([os.fspath(trace) for trace in traces], machine or "", os.fspath(library) if library else "",
+                                   search_time, baselines))
+
+
 @_with_options("synthesize")
 def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = None, progress: Listener = None,
                **options: Unpack[SynthesisOptions]) -> Synthesis:

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import pathlib
 import threading
+import warnings
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from chorale import _chorale
@@ -104,6 +105,15 @@ class Library:
         if best is None:
             raise InputError(f"{self.path}: has no schedule for that; build it with other limits")
         return best
+
+    def export(self, machine: str, *collectives: str, form: str, group: str = "all",
+               message_bytes: Sequence[int] = tuple(2**k << 10 for k in range(21))) -> Dict[str, str]:
+        """The files of `chorale library export --as FORM`: their texts by name. `message_bytes`, rising, are the sizes at
+        which choices are made that were not measured."""
+        files, notes = self._file.export(machine, list(collectives), form, group, sorted(int(each) for each in message_bytes))
+        for note in notes:
+            warnings.warn(note, stacklevel=2)
+        return dict(files)
 
     def verify(self, *, conflicts: Optional[int] = None) -> Verified:
         """Checks every schedule, certificate and refutation again; nothing in the file is believed."""

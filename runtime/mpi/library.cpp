@@ -110,38 +110,41 @@ void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
   const bool has_both = !buffers_.input.empty() && !buffers_.output.empty();
   const void* const in = in_place_ && has_both ? MPI_IN_PLACE : buffers_.input.data();
   void* const out = buffers_.output.data();
+  int done = MPI_SUCCESS;
   switch (collective_.kind) {
     case CollectiveKind::AllReduce:
-      MPI_Allreduce(in, out, count, type, operation(op), comm_);
+      done = MPI_Allreduce(in, out, count, type, operation(op), comm_);
       break;
     case CollectiveKind::Reduce:
-      MPI_Reduce(in, out, count, type, operation(op), root, comm_);
+      done = MPI_Reduce(in, out, count, type, operation(op), root, comm_);
       break;
     case CollectiveKind::ReduceScatter:
-      MPI_Reduce_scatter_block(in, out, count, type, operation(op), comm_);
+      done = MPI_Reduce_scatter_block(in, out, count, type, operation(op), comm_);
       break;
     case CollectiveKind::Allgather:
-      MPI_Allgather(in, count, type, out, count, type, comm_);
+      done = MPI_Allgather(in, count, type, out, count, type, comm_);
       break;
     case CollectiveKind::Alltoall:
-      MPI_Alltoall(in, count, type, out, count, type, comm_);
+      done = MPI_Alltoall(in, count, type, out, count, type, comm_);
       break;
     case CollectiveKind::Gather:
-      MPI_Gather(in, count, type, out, count, type, root, comm_);
+      done = MPI_Gather(in, count, type, out, count, type, root, comm_);
       break;
     case CollectiveKind::Scatter:
       // Here the receiving side passes MPI_IN_PLACE.
-      MPI_Scatter(buffers_.input.data(), count, type, in_place_ && has_both ? MPI_IN_PLACE : out, count, type,
-                  root, comm_);
+      done = MPI_Scatter(buffers_.input.data(), count, type, in_place_ && has_both ? MPI_IN_PLACE : out,
+                         count, type, root, comm_);
       break;
     case CollectiveKind::Broadcast:
       // Ours goes from input to output; MPI's has one buffer.
       if (rank_ == root && !in_place_ && has_both) std::memcpy(out, in, buffers_.input.size());
-      MPI_Bcast(out, count, type, root, comm_);
+      done = MPI_Bcast(out, count, type, root, comm_);
       break;
     default:
       throw InputError("mpi", "has no collective " + name_of(collective_), "leave 'mpi' out");
   }
+  if (done != MPI_SUCCESS)  // only where errors are returned (MpiSession::forced)
+    throw InputError("mpi", "refuses " + name_of(collective_) + " by this algorithm", "leave it out");
   if (op == ReduceOp::Avg && collective_.combining)
     divide(shape_.type, buffers_.output.data(),
            static_cast<std::int64_t>(buffers_.output.size() / size_of(shape_.type)), collective_.ranks);

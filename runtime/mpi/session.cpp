@@ -1,4 +1,7 @@
 // What MPI_Init begins and MPI_Finalize ends; messages are those of runtime/exchange/mpi.h.
+#include <cstdlib>
+
+#include "runtime/mpi/own_algorithms.h"
 #include "runtime/mpi/transport.h"
 #include "runtime/mpi_session.h"
 
@@ -9,6 +12,8 @@ class Session final : public MpiSession {
  public:
   Session() { MPI_Init(nullptr, nullptr); }
   Session(MPI_Comm comm, bool* hung) : comm_(comm), hung_(hung) {}
+  Session(MPI_Comm comm, bool* hung, std::unique_ptr<ForcedAlgorithm> forced)
+      : forced_(std::move(forced)), comm_(comm), hung_(hung) {}
   ~Session() override {
     if (*hung_) return;
     if (comm_ == MPI_COMM_WORLD)
@@ -43,7 +48,20 @@ class Session final : public MpiSession {
 
   int communicator() const override { return MPI_Comm_c2f(comm_); }
 
+  OwnAlgorithms own_algorithms(CollectiveKind kind) override { return listed_algorithms(kind); }
+
+  // Open MPI reads the setting as a communicator is made, MPICH at each call: it holds as long as the
+  // session.
+  std::unique_ptr<MpiSession> forced(CollectiveKind kind, int number) override {
+    auto forced = std::make_unique<ForcedAlgorithm>(kind, number);
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_split(comm_, 0, rank(), &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    return std::make_unique<Session>(comm, hung_, std::move(forced));
+  }
+
  private:
+  std::unique_ptr<ForcedAlgorithm> forced_ = {};
   MPI_Comm comm_ = MPI_COMM_WORLD;
   bool is_hung_ = false;
   bool* hung_ = &is_hung_;  // of the whole session
@@ -51,7 +69,8 @@ class Session final : public MpiSession {
 
 }  // namespace
 
-std::unique_ptr<MpiSession> start_mpi() {
+std::unique_ptr<MpiSession> start_mpi(bool can_force) {
+  if (can_force) setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
   return std::make_unique<Session>();
 }
 

@@ -35,8 +35,8 @@ const NcclPart& nccl() {
 
 }  // namespace
 
-std::unique_ptr<MpiSession> start_mpi() {
-  return mpi().start();
+std::unique_ptr<MpiSession> start_mpi(bool can_force) {
+  return mpi().start(can_force);
 }
 
 std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& collective,

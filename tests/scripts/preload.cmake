@@ -11,3 +11,6 @@ python_test(preload.trouble LEAKS ${preloaded} ${MPI_CXX_COMPILER} ${folder})
 python_test(preload.rank_mapping LEAKS ${preloaded} ${folder}/rank_mapping.c)
 # Measured times, in libraries.
 python_test(preload.measured LEAKS ${preloaded} ${folder}/program.c)
+# Files with which MPI libraries, UCC and NCCL choose their own algorithms.
+python_test(preload.tuned_files LEAKS $<TARGET_FILE:chorale> ${MPI_C_COMPILER} 28)
+python_test(preload.mpich $<TARGET_FILE:chorale>)

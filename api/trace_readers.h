@@ -1,0 +1,53 @@
+// Readers of traces and logs, each of one format (api/job_calls.h lists them).
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/job_calls.h"
+
+namespace chorale {
+
+struct TracedCall {
+  std::string operation = {};  // as it was logged: "_allgather_base"
+  std::string group = {};
+  std::vector<int> members = {};  // of the group, if known
+  int ranks = 0;                  // of the group; 0: not known
+  std::int64_t message_bytes = 0;
+  std::int64_t calls = 1;
+  double us = 0;  // of all of them; 0: not known
+};
+
+// What ranks did.
+struct TraceTally {
+  struct Key {
+    std::string group = {};
+    CollectiveKind kind = CollectiveKind::Custom;
+    int ranks = 0;
+    std::int64_t message_bytes = 0;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct Sum {
+    std::int64_t calls = 0;
+    double us = 0;
+  };
+  std::map<Key, std::map<std::string, Sum>> sums = {};  // then by rank
+  std::map<std::string, std::string> members = {};      // of the first of each group
+  std::map<std::string, std::int64_t> skipped = {};
+  double duration_us = 0;  // the longest of the ranks
+
+  void add(const std::string& rank, TracedCall);
+};
+
+// By the format that it has. Throws InputError.
+void read_trace(const TraceText&, TraceTally&);
+
+// api/trace_text.cpp: formats that are lines.
+bool is_nccl_log(std::string_view text);
+void read_nccl_log(const TraceText&, TraceTally&);
+void read_table(const TraceText&, TraceTally&);
+
+}  // namespace chorale

@@ -1,0 +1,79 @@
+#include <fmt/format.h>
+
+#include "api/job.h"
+#include "api/library.h"
+#include "cli/commands.h"
+#include "cli/layout.h"
+#include "cli/report.h"
+#include "cli/supervisor.h"
+#include "ir/files.h"
+#include "ir/shown.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+std::string each_us(const JobCalls& calls) {
+  return calls.us > 0 ? format_us(calls.us / static_cast<double>(calls.calls)) : "-";
+}
+
+std::string list(const TracedJob& job) {
+  std::vector<std::vector<std::string>> rows = {
+      {"collective", "group", "ranks", "message", "calls", "time of one", "of all"}};
+  for (const JobCalls& calls : job.calls)
+    rows.push_back({calls.collective, shown(calls.group), calls.ranks > 0 ? std::to_string(calls.ranks) : "-",
+                    format_bytes(static_cast<double>(calls.message_bytes)), std::to_string(calls.calls),
+                    each_us(calls), calls.us > 0 ? format_us(calls.us) : "-"});
+  return table(rows, "llrrrrr");
+}
+
+std::string compared(const JobGain& gain) {
+  std::vector<std::vector<std::string>> rows = {
+      {"collective", "level", "message", "calls", "measured", "baseline", "", "time", "speedup"}};
+  for (const JobGainRow& row : gain.rows) {
+    const bool known = row.us > 0 && row.baseline_us > 0;
+    rows.push_back(
+        {row.calls.collective, row.level.empty() ? "none" : row.level,
+         format_bytes(static_cast<double>(row.calls.message_bytes)), std::to_string(row.calls.calls),
+         each_us(row.calls), row.baseline.empty() ? "-" : row.baseline,
+         row.baseline_us > 0 ? format_us(row.baseline_us) : "-", row.us > 0 ? format_us(row.us) : "-",
+         known ? fmt::format("{:.2f}x", row.baseline_us / row.us) : "-"});
+  }
+  return table(rows, "llrrrlrrr");
+}
+
+}  // namespace
+
+Outcome perform(const JobCommand& command, Supervisor& supervisor) {
+  require_writable_file("--json", command.json);
+  require_writable_file("--spec", command.spec);
+  supervisor.want_progress(command.progress);
+  std::vector<TraceText> traces;
+  for (const std::string& file : command.traces) traces.push_back({.file = file, .text = read_file(file)});
+  const TracedJob job = read_job(traces);
+  Outcome outcome{.text = list(job)};
+  for (const auto& [operation, times] : job.skipped)
+    outcome.notes.push_back(shown(fmt::format("{} of {} left out: no collective of one size for all ranks",
+                                              counted(times, "call"), operation)));
+  if (command.machine.empty()) {
+    if (!command.json.empty()) deliver(command.json, to_json(job), outcome);
+    return outcome;
+  }
+  const std::unique_ptr<AnswerFile> library =
+      command.library.empty() ? nullptr : open_answers(command.library, false);
+  JobQuestion question{.machine = command.machine,
+                       .library = library.get(),
+                       .library_name = command.library,
+                       .baselines = command.baselines,
+                       .search_time = command.search_time,
+                       .stop = supervisor.stop()};
+  if (ProgressLine& line = supervisor.progress(); line.wanted())
+    question.progress = [&line](const std::string& doing) { line.show(doing); };
+  const JobGain gain = job_gain(job, question);
+  outcome.text += "\n" + compared(gain) + in_words(gain, command.machine) + "\n";
+  if (!command.spec.empty()) deliver(command.spec, library_spec(gain, command.machine), outcome);
+  if (!command.json.empty()) deliver(command.json, to_json(job, &gain, command.machine), outcome);
+  return outcome;
+}
+
+}  // namespace chorale

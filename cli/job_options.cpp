@@ -1,0 +1,47 @@
+#include <memory>
+
+#include "cli/option_kinds.h"
+#include "cli/outcome.h"
+
+namespace chorale {
+
+void job_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "job", "The collectives that a job calls, by its traces, and what it would gain on a machine",
+      "Traces are of one job, of one rank or of several: PyTorch's profiler (Kineto) and flight recorder\n"
+      "(JSON), NCCL's inspector, NCCL_DEBUG=INFO lines (subsystem COLL), or a table of a PMPI wrapper:\n"
+      "comma-separated, with a header that has collective, ranks, bytes, and perhaps group, calls, us.\n" +
+          kPlainExitCodes +
+          "examples:\n  chorale job trace_0.json trace_1.json\n"
+          "  chorale job nccl.log --machine dgx-a100:2 --spec job.json\n"
+          "  chorale job calls.csv --machine dgx-a100:2 --library mine.db");
+  auto options = std::make_shared<JobCommand>();
+  sub->add_option("traces", options->traces, "Traces and logs of the job")
+      ->required()
+      ->option_text("TRACE...");
+  text(sub, "--machine", options->machine, "MACHINE",
+       "Compare there, by predicted times: a name of 'chorale topology list', or a file");
+  text(sub, "--library", options->library, "FILE",
+       "Take the algorithms of this library, built for that machine, instead of short searches");
+  std::vector<std::pair<Text, BaselineSet>> sets;
+  for (const Named<BaselineSet>& each : baseline_sets()) sets.emplace_back(each.name, each.value);
+  choice<BaselineSet>(sub, "--baselines", options->baselines, sets,
+                      "Compare with the algorithms of NCCL, or all of 'chorale classic list' (auto: NCCL's "
+                      "where the machine has the links for one)");
+  duration(sub, "--search-time", options->search_time, "Search each collective of each level for T (2s)");
+  text(sub, "--spec", options->spec, "FILE",
+       "Write the specification of a library for this job there, for 'chorale library build'");
+  text(sub, "--json", options->json, "FILE",
+       "Write the calls, and the comparison, there; - is standard output");
+  limits(sub, options->limits, "");
+  progress(sub, options->progress);
+  sub->final_callback([options, &parsed] {
+    if (options->machine.empty() && !options->library.empty())
+      throw InputError("--library", "is of a machine", "name it: --machine MACHINE");
+    if (options->machine.empty() && !options->spec.empty())
+      throw InputError("--spec", "is of a machine", "name it: --machine MACHINE");
+    parsed = *options;
+  });
+}
+
+}  // namespace chorale

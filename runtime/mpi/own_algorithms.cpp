@@ -1,0 +1,160 @@
+#include "runtime/mpi/own_algorithms.h"
+
+#include <fmt/format.h>
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <sstream>
+
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+// The tools interface, begun once: to end and begin it again takes Open MPI a second. MPI_Finalize does not
+// need its end.
+void need_tools() {
+  [[maybe_unused]] static const int begun = [] {
+    int provided = 0;
+    return MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  }();
+}
+
+struct SettingNames {
+  CollectiveKind kind = CollectiveKind::Custom;
+  const char* ompi = "";
+  const char* mpich = "";
+};
+constexpr std::array<SettingNames, 8> kSettings = {{
+    {CollectiveKind::AllReduce, "coll_tuned_allreduce_algorithm", "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"},
+    {CollectiveKind::Allgather, "coll_tuned_allgather_algorithm", "MPIR_CVAR_ALLGATHER_INTRA_ALGORITHM"},
+    {CollectiveKind::Alltoall, "coll_tuned_alltoall_algorithm", "MPIR_CVAR_ALLTOALL_INTRA_ALGORITHM"},
+    {CollectiveKind::Broadcast, "coll_tuned_bcast_algorithm", "MPIR_CVAR_BCAST_INTRA_ALGORITHM"},
+    {CollectiveKind::Gather, "coll_tuned_gather_algorithm", "MPIR_CVAR_GATHER_INTRA_ALGORITHM"},
+    {CollectiveKind::Reduce, "coll_tuned_reduce_algorithm", "MPIR_CVAR_REDUCE_INTRA_ALGORITHM"},
+    {CollectiveKind::ReduceScatter, "coll_tuned_reduce_scatter_block_algorithm",
+     "MPIR_CVAR_REDUCE_SCATTER_BLOCK_INTRA_ALGORITHM"},
+    {CollectiveKind::Scatter, "coll_tuned_scatter_algorithm", "MPIR_CVAR_SCATTER_INTRA_ALGORITHM"},
+}};
+
+struct Setting {
+  int variable = -1;
+  bool is_ompi = false;
+  MPI_T_enum values = MPI_T_ENUM_NULL;
+  std::string description = {};
+};
+
+// Variable -1: the library has neither.
+Setting find_setting(CollectiveKind kind) {
+  need_tools();
+  const auto* const names = std::ranges::find(kSettings, kind, &SettingNames::kind);
+  int variables = 0;
+  if (names == kSettings.end() || MPI_T_cvar_get_num(&variables) != MPI_SUCCESS) return {};
+  for (int v = 0; v < variables; ++v) {
+    std::array<char, 256> name = {};
+    std::array<char, 4096> text = {};
+    int name_size = name.size(), text_size = text.size(), verbosity = 0, binding = 0, scope = 0;
+    MPI_Datatype type = MPI_DATATYPE_NULL;
+    MPI_T_enum values = MPI_T_ENUM_NULL;
+    if (MPI_T_cvar_get_info(v, name.data(), &name_size, &verbosity, &type, &values, text.data(), &text_size,
+                            &binding, &scope) != MPI_SUCCESS)
+      continue;
+    const std::string_view found = name.data();
+    if (found == names->ompi || found == names->mpich)
+      return {.variable = v, .is_ompi = found == names->ompi, .values = values, .description = text.data()};
+  }
+  return {};
+}
+
+// Open MPI has more than a thousand variables: each is searched for once.
+const Setting& setting_of(CollectiveKind kind) {
+  static std::map<CollectiveKind, Setting> known;
+  const auto [at, is_new] = known.try_emplace(kind);
+  if (is_new) at->second = find_setting(kind);
+  return at->second;
+}
+
+// Open MPI's variables have an enumeration; its 0 is "ignore".
+std::vector<OwnAlgorithms::Algorithm> enumerated(MPI_T_enum values) {
+  std::vector<OwnAlgorithms::Algorithm> all;
+  int items = 0;
+  std::array<char, 256> text = {};
+  int size = text.size();
+  if (values == MPI_T_ENUM_NULL || MPI_T_enum_get_info(values, &items, text.data(), &size) != MPI_SUCCESS)
+    return all;
+  for (int i = 0; i < items; ++i) {
+    int number = 0;
+    size = text.size();
+    if (MPI_T_enum_get_item(values, i, &number, text.data(), &size) != MPI_SUCCESS || number == 0) continue;
+    all.push_back({.number = number, .name = text.data()});
+  }
+  return all;
+}
+
+// MPICH 4.0's have none: its descriptions list the names before dashes, in the order of the numbers, and
+// without the ends of lines: "... algorithm" "auto - internal (... FILE)" "nb - Force nonblocking algorithm"
+// "smp - ...", as one text. The first is "auto".
+std::vector<OwnAlgorithms::Algorithm> described(const std::string& description) {
+  std::vector<OwnAlgorithms::Algorithm> all;
+  std::istringstream words(description);
+  std::string before;
+  int number = -1;
+  for (std::string word; words >> word; before = word) {
+    if (word != "-") continue;
+    std::string name = before;
+    for (const std::string_view end : {"algorithm", ")"})
+      if (const std::size_t at = name.rfind(end); at != std::string::npos) name.erase(0, at + end.size());
+    if (++number > 0) all.push_back({.number = number, .name = name});
+  }
+  return all;
+}
+
+class Handle {
+ public:
+  explicit Handle(int variable) {
+    is_open_ = MPI_T_cvar_handle_alloc(variable, nullptr, &handle_, &count_) == MPI_SUCCESS;
+  }
+  ~Handle() {
+    if (is_open_) MPI_T_cvar_handle_free(&handle_);
+  }
+  Handle(const Handle&) = delete;
+  Handle& operator=(const Handle&) = delete;
+
+  bool read(int& value) const {
+    return is_open_ && count_ == 1 && MPI_T_cvar_read(handle_, &value) == MPI_SUCCESS;
+  }
+  bool write(int value) const {
+    return is_open_ && count_ == 1 && MPI_T_cvar_write(handle_, &value) == MPI_SUCCESS;
+  }
+
+ private:
+  MPI_T_cvar_handle handle_ = MPI_T_CVAR_HANDLE_NULL;
+  int count_ = 0;
+  bool is_open_ = false;
+};
+
+}  // namespace
+
+OwnAlgorithms listed_algorithms(CollectiveKind kind) {
+  const Setting& setting = setting_of(kind);
+  if (setting.variable < 0) return {};
+  return {.library = setting.is_ompi ? "ompi" : "mpich",
+          .algorithms = setting.is_ompi ? enumerated(setting.values) : described(setting.description)};
+}
+
+ForcedAlgorithm::ForcedAlgorithm(CollectiveKind kind, int number) {
+  variable_ = setting_of(kind).variable;
+  const Handle handle(variable_);
+  if (!handle.read(before_) || !handle.write(number))
+    throw InputError("mpi", fmt::format("its setting of the {} algorithm cannot be changed", name_of(kind)),
+                     "leave --own all out");
+}
+
+ForcedAlgorithm::~ForcedAlgorithm() {
+  Handle(variable_).write(before_);
+}
+
+}  // namespace chorale
