@@ -82,9 +82,9 @@ CollectiveLimits limits_on(const Topology& flat, const std::string& name) {
   const TimeBound least(flat, collective,
                         static_cast<double>(rate.rounds) / static_cast<double>(rate.chunks));
   limits.latency_us = least.us(0);
-  const double block = static_cast<double>(
-      block_of_size(collective.kind, collective.ranks, static_cast<std::int64_t>(kHugeBytes)));
-  limits.busbw_gbs = kHugeBytes / least.us(block) / 1e3 * busbw_factor(collective.kind, collective.ranks);
+  const MessageShape message = message_shape(collective);
+  const auto block = static_cast<double>(block_of_size(message, static_cast<std::int64_t>(kHugeBytes)));
+  limits.busbw_gbs = algbw_gbs(kHugeBytes, least.us(block)) * message.bus_factor;
   return limits;
 }
 
@@ -132,19 +132,19 @@ ComparedSide result_side(const Result& result, const std::string& name) {
 
 // The fastest point of a result at each size; sizes at which none was timed in time keep 0.
 void time_points(const Result& result, int side, const std::atomic<bool>* stop, ComparedSizes& compared) {
-  const auto& [kind, ranks] = std::pair(result.collective.kind, result.collective.ranks);
-  const double factor = compared.bus_factors[side] = busbw_factor(kind, ranks);
+  const MessageShape message = message_shape(result.collective);
+  compared.bus_factors[side] = message.bus_factor;
   std::vector<std::int64_t> blocks;
-  for (const ComparedSize& row : compared.rows)
-    blocks.push_back(block_of_size(kind, ranks, row.message_bytes));
+  for (const ComparedSize& row : compared.rows) blocks.push_back(block_of_size(message, row.message_bytes));
   std::size_t size = 0;
   for (const SizeRow& best : best_by_size(result, blocks, {}, stop)) {
     while (blocks[size] != best.block_bytes) ++size;
     ComparedSize& row = compared.rows[size++];
-    row.sides[side] = {.us = best.us,
-                       .busbw_gbs = static_cast<double>(row.message_bytes) / best.us / 1e3 * factor,
-                       .bound_us = best.least_us,
-                       .algorithm = origin(result.points[best.point])};
+    row.sides[side] = {
+        .us = best.us,
+        .busbw_gbs = algbw_gbs(static_cast<double>(row.message_bytes), best.us) * message.bus_factor,
+        .bound_us = best.least_us,
+        .algorithm = origin(result.points[best.point])};
   }
 }
 
@@ -196,7 +196,7 @@ Comparison compare_machines(const std::string& first, const std::string& second,
       asked.search.synthesis.limits.stop = question.stop;
       const Collective collective = communication(name, flat[side]);
       compared.collective = name_of(collective);
-      compared.bus_factors[side] = busbw_factor(collective.kind, collective.ranks);
+      compared.bus_factors[side] = message_shape(collective).bus_factor;
       for (const OptimizedRow& row : optimize(flat[side], collective, asked).rows)
         std::ranges::find(compared.rows, row.message_bytes, &ComparedSize::message_bytes)->sides[side] =
             side_of(row);

@@ -3,6 +3,7 @@
 #include "api/job.h"
 #include "api/library.h"
 #include "cli/commands.h"
+#include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
