@@ -132,19 +132,17 @@ ComparedSide result_side(const Result& result, const std::string& name) {
 
 // The fastest point of a result at each size; sizes at which none was timed in time keep 0.
 void time_points(const Result& result, int side, const std::atomic<bool>* stop, ComparedSizes& compared) {
-  const MessageShape message = message_shape(result.collective);
-  compared.bus_factors[side] = message.bus_factor;
-  std::vector<std::int64_t> blocks;
-  for (const ComparedSize& row : compared.rows) blocks.push_back(block_of_size(message, row.message_bytes));
+  compared.bus_factors[side] = message_shape(result.collective).bus_factor;
+  std::vector<std::int64_t> sizes;
+  for (const ComparedSize& row : compared.rows) sizes.push_back(row.message_bytes);
   std::size_t size = 0;
-  for (const SizeRow& best : best_by_size(result, blocks, {}, stop)) {
-    while (blocks[size] != best.block_bytes) ++size;
+  for (const SizeRow& best : best_by_size(result, sizes, {}, stop)) {
+    while (sizes[size] != best.message_bytes) ++size;
     ComparedSize& row = compared.rows[size++];
-    row.sides[side] = {
-        .us = best.us,
-        .busbw_gbs = algbw_gbs(static_cast<double>(row.message_bytes), best.us) * message.bus_factor,
-        .bound_us = best.least_us,
-        .algorithm = origin(result.points[best.point])};
+    row.sides[side] = {.us = best.us,
+                       .busbw_gbs = best.busbw_gbs,
+                       .bound_us = best.least_us,
+                       .algorithm = origin(result.points[best.point])};
   }
 }
 

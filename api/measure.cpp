@@ -172,8 +172,10 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
     }
     const Result result = taken_at(answers[i], place, "the library").result;
     const MessageShape message = message_shape(result.collective);
-    for (const std::int64_t size : options.bytes) {
-      const std::int64_t bytes = block_of_size(message, size);
+    const auto element = static_cast<std::int64_t>(size_of(RunOptions().types.front()));
+    for (const std::int64_t asked : options.bytes) {
+      const std::int64_t bytes = (block_of_size(message, asked) + element - 1) / element * element;
+      const std::int64_t size = size_of_block(message, bytes);
       if (options.progress && session.rank() == 0)
         options.progress(fmt::format("{} of {} answers, {} bytes", i + 1, answers.size(), size));
       const auto programs = contestants(result, options.over, static_cast<double>(bytes), options.points);

@@ -12,9 +12,8 @@ void job_options(CLI::App& app, Command& parsed) {
       "(JSON), NCCL's inspector, NCCL_DEBUG=INFO lines (subsystem COLL), or a table of a PMPI wrapper:\n"
       "comma-separated, with a header that has collective, ranks, bytes, and perhaps group, calls, us.\n" +
           kPlainExitCodes +
-          "examples:\n  chorale job trace_0.json trace_1.json\n"
-          "  chorale job nccl.log --machine dgx-a100:2 --spec job.json\n"
-          "  chorale job calls.csv --machine dgx-a100:2 --library mine.db");
+          "examples:\n  chorale job examples/calls.csv\n"
+          "  chorale job examples/calls.csv --machine dgx-a100:2 --search-time 1");
   auto options = std::make_shared<JobCommand>();
   sub->add_option("traces", options->traces, "Traces and logs of the job")
       ->required()

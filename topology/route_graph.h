@@ -50,7 +50,8 @@ class RouteGraph {
         [](double so_far, const Link& link) { return so_far + link.alpha_us; }, 0.0, std::greater<>());
     search(
         source, [&](Node n, double gbs) { pairs[n].gbs = gbs; },
-        [](double so_far, const Link& link) { return std::min(so_far, gbs_of(link)); }, kNoRoute, std::less<>());
+        [](double so_far, const Link& link) { return std::min(so_far, gbs_of(link)); }, kNoRoute,
+        std::less<>());
     pairs.resize(machine_.ranks);
     return pairs;
   }

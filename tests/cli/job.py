@@ -162,7 +162,7 @@ assert f"{100 * (1 - total / base):.1f} %" in found["gain"] and "predicted for 2
 # Its specification builds a library, and that has the times.
 spec = json.loads((work / "spec.json").read_text())
 assert spec["machines"] == ["dgx-a100:2"] and spec["collectives"] == ["allgather", "allreduce"] and spec["groups"] == ["all"]
-assert spec["bytes"] == [65536], spec  # of blocks: a vector, and a sixteenth of one
+assert spec["bytes"] == [65536, 1 << 20], spec  # of messages
 spec.update(max_chunks=1, conflicts=10, seconds=5)
 (work / "spec.json").write_text(json.dumps(spec))
 run("library", "build", "spec.json", "-o", "job.db")

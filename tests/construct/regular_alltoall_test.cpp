@@ -163,7 +163,7 @@ TEST(ProductAlltoall, LargeMeshes) {
   const Topology t = load_topology("mesh:16x16");
   const Collective c = make_collective("alltoall", 256, 1);
   EXPECT_EQ(bound_of(t, c), 1024);
-  const std::vector<Point> points = grown_incumbents(t, c);
+  const std::vector<Point> points = regular_incumbents(t, c);
   ASSERT_FALSE(points.empty());
   EXPECT_EQ(points.back().cost.rounds, 1024);
   EXPECT_EQ(points.back().cost.steps, 30);

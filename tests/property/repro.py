@@ -76,7 +76,7 @@ x2 = json.loads((repro / "x2.json").read_text())
 beta = max(link["beta_us_per_byte"] for link in x2["topology"]["links"])
 best = min((p["rounds"] / p["chunks"], p["steps"]) for p in x2["points"])
 us = best[0] * 2 ** 30 * beta + best[1] * max(link["alpha_us"] for link in x2["topology"]["links"])
-time = re.search(r"^1 GiB .*? ([0-9.]+) ms", run(chorale, "show", "x2.json", "--bytes", "1G")[1], re.M)
+time = re.search(r"^ *1 GiB +([0-9.]+) ms", run(chorale, "show", "x2.json", "--bytes", "1G")[1], re.M)
 assert time and abs(float(time[1]) / (us / 1000) - 1) < 0.02, (time, us)
 say("x2.json", f"check refuses it; 1 GiB takes {time[1]} ms, as the formula says")
 
@@ -131,7 +131,7 @@ for name in ("h100x2.json", "hand.json"):
     result = made("frontier", name, "allreduce", "--max-chunks", "1", "--time-limit", "5s")
     assert result["points"], name
     ring = made("classic", "multi_ring_allreduce", name)
-    time = re.search(r"^1 GiB .*? ([0-9.]+) ms", run(chorale, "show", "r.json", "--bytes", "1G")[1], re.M)
+    time = re.search(r"^ *1 GiB +([0-9.]+) ms", run(chorale, "show", "r.json", "--bytes", "1G")[1], re.M)
     assert time and abs(float(time[1]) / 5.9 - 1) < 0.05, (name, time)
     say(name, f"a frontier that is true; NCCL's rings take {time[1]} ms for 1 GiB")
 
