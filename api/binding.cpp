@@ -189,7 +189,7 @@ int fewest_steps(const Result& result) {
   return fewest;
 }
 
-std::string in_words(const std::vector<Rank>& group) {
+std::string ranks_in_words(const std::vector<Rank>& group) {
   constexpr std::size_t kMostListed = 8;
   const auto size = static_cast<int>(group.size());
   if (size > 2 && group.back() - group.front() == size - 1)
@@ -198,7 +198,7 @@ std::string in_words(const std::vector<Rank>& group) {
   return fmt::format("{{{}{}}}", fmt::join(group.begin(), end, ", "), end == group.end() ? "" : ", ...");
 }
 
-std::string in_words(const std::vector<std::vector<Rank>>& groups) {
+std::string groups_in_words(const std::vector<std::vector<Rank>>& groups) {
   if (groups.size() < 2) return "";
   const auto size = [](const std::vector<Rank>& group) { return group.size(); };
   const auto [least, most] = std::ranges::minmax(groups, {}, size);
@@ -209,7 +209,7 @@ std::string in_words(const std::vector<std::vector<Rank>>& groups) {
                            ? counted(std::ssize(most), "rank")
                            : fmt::format("{} to {} ranks", least.size(), most.size()));
   std::vector<std::string> each;
-  for (const std::vector<Rank>& group : groups) each.push_back(in_words(group));
+  for (const std::vector<Rank>& group : groups) each.push_back(ranks_in_words(group));
   return ", between " + joined(each, " and ");
 }
 
@@ -274,7 +274,7 @@ std::string in_words(const Binding& binding) {
   std::vector<std::string> named;
   for (const auto& [what, rates] : parts) named.push_back(what + " (" + rates + ")");
   std::string text = fmt::format("what binds: from {} on {}{}", format_bytes(binding.from_bytes),
-                                 joined(named), in_words(binding.groups));
+                                 joined(named), groups_in_words(binding.groups));
   if (binding.latency_us > 0)
     text += fmt::format("; below, the latency of {}{}",
                         binding.steps > 0 ? counted(binding.steps, "step") + ", " : "",

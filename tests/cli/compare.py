@@ -114,8 +114,8 @@ for name, side in zip(("one", "six"), both["sides"]):
     assert (side["search"] == "complete") == result["complete"], side
 assert all(row["speedup"] >= 1 - 1e-9 for row in both["sizes"][0]["rows"]), "more chunks are slower"
 _, at = compared("./one.json", "./six.json", "--sizes", "8K")
-for side, name in zip(at["sizes"][0]["rows"][0]["sides"], ("one", "six")):  # a block is an eighth of a message
-    run("show", f"./{name}.json", "--bytes", "1K", "--json", "s.json")
+for side, name in zip(at["sizes"][0]["rows"][0]["sides"], ("one", "six")):
+    run("show", f"./{name}.json", "--bytes", "8K", "--json", "s.json")
     shown = json.loads((work / "s.json").read_text())["rows"][0]
     assert abs(side["us"] - shown["us"]) < 1e-6 * shown["us"] and abs(side["bound_us"] - shown["least_us"]) < 1e-6, (side, shown)
 

@@ -168,9 +168,9 @@ spec.update(max_chunks=1, conflicts=10, seconds=5)
 run("library", "build", "spec.json", "-o", "job.db")
 by_library = json.loads(run("job", "gain.csv", "--machine", "dgx-a100:2", "--library", "job.db", "--json", "-"))
 for row in by_library["rows"][:2]:
-    chosen = run("library", "select", "job.db", "dgx-a100:2", row["collective"], "--bytes", 65536)
+    chosen = run("library", "select", "job.db", "dgx-a100:2", row["collective"], "--bytes", row["message_bytes"])
     time = {"us": 1, "ms": 1000}
-    number, unit = chosen.splitlines()[1].split()[-3:-1]
+    number, unit = chosen.splitlines()[1].split()[2:4]
     assert abs(float(number) * time[unit] - row["us"]) <= 0.006 * row["us"], (chosen, row)
 
 # A trace with times and a duration: of the whole job.
