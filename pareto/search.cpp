@@ -33,12 +33,14 @@
 #include "construct/engine.h"
 #include "construct/incumbents.h"
 #include "construct/mirror.h"
+#include "construct/slow_links.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
 #include "pareto/cubes.h"
 #include "pareto/findings.h"
 #include "pareto/optimality.h"
 #include "pareto/side_by_side.h"
+#include "semantics/verify.h"
 
 namespace chorale {
 namespace {
@@ -50,6 +52,7 @@ constexpr long long kQuickWork = kEngineWork / 100;
 constexpr long long kMoreWork = kEngineWork / 30;
 // Most chunks of a composition that is made only since it may be fast at some size: a composition of many
 // takes seconds. And most deliveries of a baseline: one that has more is the fastest at no small size.
+constexpr long long kMostRetimed = 200'000;  // sends
 constexpr int kMostFast = 8;
 constexpr double kMostFastSends = 20'000;
 // Chunk counts that a solver searches where all are allowed, and conflicts of a question before each has been
@@ -337,6 +340,7 @@ class FrontierSearch {
   // steps or rounds are known, and the engine does not report them: compositions and baselines, of the chunk
   // counts that are known to be good.
   void take_fast(bool composed) {
+    take_fewer_slow_steps();
     std::set<int> counts = {space_.min_chunks, std::min(space_.min_chunks + 1, space_.max_chunks)};
     const ParetoSet frontier = found_->frontier();
     for (const SharedPoint& point : frontier.points()) counts.insert(point->cost.chunks);
@@ -358,6 +362,27 @@ class FrontierSearch {
       if (sends > kMostFastSends) continue;
       for (const ClassicEntry& entry : classic_catalogue())
         if (entry.collective == asked_.kind) take_classic(entry.method, chunks);
+    }
+  }
+
+  // Variants of what is on the frontier that wait for slow links in fewer steps.
+  void take_fewer_slow_steps() {
+    const ParetoSet frontier = found_->frontier();
+    for (const SharedPoint& point : frontier.points()) {
+      if (clock_.over()) return;
+      if (total_sends(point->schedule) > kMostRetimed) continue;
+      const Collective whole = of_kind(asked_, asked_.kind, point->cost.chunks);
+      std::optional<Schedule> schedule = slow_links_together(topology_, whole, point->schedule);
+      if (!schedule || !violations(topology_, whole, *schedule, 1).empty()) continue;
+      Point faster = *point;
+      faster.method = Method::Direct;
+      faster.construction += ", slow links together";
+      faster.cost = {.steps = static_cast<int>(schedule->steps.size()),
+                     .rounds = total_rounds(*schedule),
+                     .chunks = point->cost.chunks};
+      faster.proven = false;
+      faster.schedule = *std::move(schedule);
+      put_inside(std::move(faster));
     }
   }
 
