@@ -17,6 +17,7 @@
 #include "api/inputs.h"
 #include "api/run.h"
 #include "api/search.h"
+#include "ir/json.h"
 #include "tests/kit/random.h"
 
 namespace chorale {
@@ -41,9 +42,10 @@ Collective custom_sum(int ranks, std::mt19937& random) {
   return c;
 }
 
-void count_differences(const Topology& topology, const Collective& collective, int max_chunks,
-                       Counts& counts) {
-  FrontierOptions options{.max_chunks = max_chunks, .time_limit = std::chrono::seconds(2)};
+void count_differences(const Topology& topology, const Collective& collective, int max_chunks, Counts& counts,
+                       int extra_rounds = kAnyRounds) {
+  FrontierOptions options{
+      .max_chunks = max_chunks, .extra_rounds = extra_rounds, .time_limit = std::chrono::seconds(2)};
   options.synthesis.limits.conflicts = 2000;
   const Result result = frontier(topology, collective, options);
   for (const Point& point : result.points) {
@@ -79,6 +81,14 @@ int main_of(int count, unsigned seed, bool named) {
       ++counts.machines;
       count_differences(topology, communication("allreduce", topology), 2, counts);
     }
+  // Rank 4 gets in one step, apart, what rank 2 gets as a sum: it has to add that up first.
+  const Topology apart = topology_from_json(
+      R"({"topology": "apart", "ranks": 5, "links": [{"src": 4, "dst": 3, "both_ways": true},
+          {"src": 3, "dst": 0}, {"src": 0, "dst": 2, "bandwidth": 2}, {"src": 2, "dst": 1, "both_ways": true},
+          {"src": 1, "dst": 4, "bandwidth": 3, "both_ways": true}]})",
+      "test");
+  ++counts.machines;
+  count_differences(apart, communication("allreduce", apart), 3, counts, 1);
   std::mt19937 random(seed);
   for (int i = 0; i < count; ++i) {
     // Mostly few ranks, which are searched through; up to 16 of all counts.
