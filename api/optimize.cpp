@@ -220,6 +220,7 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
   Result result = frontier(topology, collective, search);
   reporter = {};
   end_of_search.tell_why(result);
+  end.tell_why(result);
   return table.with(std::move(result), stop);
 }
 

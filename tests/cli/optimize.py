@@ -239,6 +239,7 @@ assert "not tried: " in printed, printed
 
 # -- limits --------------------------------------------------------------------------------------------------
 run("optimize", "dgx-a100:2", "allreduce", "--time-limit", "1ms", "-o", "early", code=3)
+assert "search: time limit" in run("optimize", "dgx1", "allreduce", "--sizes", "1M", "--search-time", "1ms").stdout
 assert not (work / "early").exists() or (work / "early/README.md").exists(), "half a directory"
 going = subprocess.Popen([chorale, "optimize", "torus:8x8", "--progress", "-o", "stopped"], cwd=work, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)
