@@ -4,6 +4,14 @@
 namespace chorale {
 namespace {
 
+void only_point(CLI::App* sub, std::optional<int>& point) {
+  sub->add_option_function<Text>(
+         "--point",
+         [&point](const Text& t) { point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX)); },
+         "Only the point of this number (all of the frontier)")
+      ->option_text("N");
+}
+
 void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names = "--type",
                    const Text& op_names = "--op") {
   using Type = ElementType;
@@ -99,13 +107,7 @@ void emit_options(CLI::App& app, Command& parsed) {
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   choice<std::optional<Target>>(sub, "--target", options->target, targets, "What to write (msccl-xml)");
   text(sub, "-o,--output", options->directory, "DIR", "Directory for the files, made if it is not there (.)");
-  sub->add_option_function<Text>(
-         "--point",
-         [options](const Text& t) {
-           options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
-         },
-         "Only the point of this number (all of the frontier)")
-      ->option_text("N");
+  only_point(sub, options->point);
   by_rows(sub, compile_rows(), options->options);
   sub->add_option_function<std::vector<Text>>(
          "--epilogue",
@@ -141,13 +143,7 @@ void simulate_options(CLI::App& app, Command& parsed) {
   auto options = std::make_shared<SimulateCommand>();
   sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
   sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
-  sub->add_option_function<Text>(
-         "--point",
-         [options](const Text& t) {
-           options->point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX));
-         },
-         "Only the point of this number (all of the frontier)")
-      ->option_text("N");
+  only_point(sub, options->point);
   text(sub, "--json", options->json, "FILE", "Write the table there; - is standard output");
   limits(sub, options->limits, " and print what was simulated");
   progress(sub, options->progress);
