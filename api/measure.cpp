@@ -69,8 +69,8 @@ std::vector<std::pair<int, Verified<Program>>> contestants(const Result& result,
   return programs;
 }
 
-MeasuredTime told(const std::string& over, int point, std::int64_t bytes, std::vector<double> medians,
-                  int times) {
+MeasuredTime timed_as(const std::string& over, int point, std::int64_t bytes, std::vector<double> medians,
+                      int times) {
   std::ranges::sort(medians);
   return {.over = over,
           .point = point,
@@ -209,8 +209,8 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
           continue;
         }
         const MeasuredTime time =
-            told(name_of(options.over), is_program ? programs[next_program++].first : MeasuredTime::kOwn,
-                 bytes, taken[c].medians, options.rounds * options.times);
+            timed_as(name_of(options.over), is_program ? programs[next_program++].first : MeasuredTime::kOwn,
+                     bytes, taken[c].medians, options.rounds * options.times);
         if (is_forced) {
           row.forced.push_back({.library = forced.library, .algorithm = name, .time = time});
           if (session.rank() == 0) file.put_own(answers[i].question, row.forced.back());

@@ -77,15 +77,15 @@ std::string WorkFolder::text(const std::string& name) const {
 
 std::string WorkFolder::complaint() const {
   std::istringstream lines(text("err") + text("out"));
-  std::string told;
+  std::string reason;
   for (std::string line; std::getline(lines, line);) {
     if (line.find_first_not_of(' ') == std::string::npos) continue;
-    told = line;
+    reason = line;
     if (line.find("error") != std::string::npos) break;
   }
-  for (char& c : told)
+  for (char& c : reason)
     if (c < ' ' || c > '~') c = ' ';
-  return told.substr(0, 200);
+  return reason.substr(0, 200);
 }
 
 bool has_program(const std::string& name) {
