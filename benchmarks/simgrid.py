@@ -5,6 +5,7 @@ usage: benchmarks/simgrid.py predict [--chorale build/release/bin/chorale] [--se
                                      [--collective NAME] [MACHINE ...]
        benchmarks/simgrid.py compare [--chorale ...] [--seconds 5] [--sizes 1K:64M:8] [--collective NAME]
                                      [MACHINE ...]
+       benchmarks/simgrid.py total LOG ...
 
 predict: every point on a frontier by `chorale simulate`, against what is predicted. Exit code 1 where a
 prediction is off by more than --most percent.
@@ -13,6 +14,8 @@ compare: what `chorale optimize` chooses at each size, replayed, against the bes
 selectors that SMPI has of the collective, on the same platform with the same options, but that their messages
 below 64 KiB are eager. Their times are of a program with one call, all ranks at once; it checks its data, and
 what is wrong, fails, or needs more than 15 s (of this machine) does not compete at that size and is named.
+
+total: how many rows logs of comparisons have, and in how many SMPI is faster.
 
 Machines are names or files; routers:4x4 is a torus of routers with a rank at each, which forward without the
 rank.
@@ -194,6 +197,24 @@ def compare(options, folder):
     return 0
 
 
+def total(options, _):
+    """Of logs of comparisons, those that were ended early included."""
+    row = re.compile(r"(\S+) +(" + "|".join(COLLECTIVES) + r") +\d+ +(\S+) +\d+ +(\S+) +\d+\.\d+ +\S+$")
+    machines, ratios = set(), []
+    for log in options.machines:
+        listed = False  # those in which SMPI is faster, again
+        for line in pathlib.Path(log).read_text().splitlines():
+            listed = not line.startswith("$") and (listed or "rows; in" in line or "row; in" in line)
+            if (found := row.match(line)) and not listed:
+                machines.add(found[1])
+                ratios.append(float(found[4]) / float(found[3]))
+    if not ratios:
+        sys.exit(f"{' '.join(options.machines) or 'total'}: no rows of a comparison; name logs of 'compare'")
+    print(f"{len(ratios)} rows on {len(machines)} machines; {min(ratios):.2f} to {max(ratios):.2f} times as fast as the best of SMPI, "
+          f"which is faster in {sum(ratio < 0.999 for ratio in ratios)}")
+    return 0
+
+
 def predict(options, folder):
     machines = [(machine, machine) for machine in options.machines]
     if not machines:
@@ -226,7 +247,7 @@ def predict(options, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("mode", choices=["predict", "compare"])
+    parser.add_argument("mode", choices=["predict", "compare", "total"])
     parser.add_argument("--chorale", default="build/release/bin/chorale")
     parser.add_argument("--seconds", default=5, type=int, help="of each search (5)")
     parser.add_argument("--sizes", default="1K,16K,64K,256K,1M,16M,64M",
@@ -242,7 +263,7 @@ def main():
         print("SKIPPED: no SimGrid here, so nothing was compared; install libsimgrid-dev")
         return 0
     with tempfile.TemporaryDirectory() as name:
-        return {"predict": predict, "compare": compare}[options.mode](options, pathlib.Path(name))
+        return {"predict": predict, "compare": compare, "total": total}[options.mode](options, pathlib.Path(name))
 
 
 if __name__ == "__main__":
