@@ -50,7 +50,7 @@ std::string to_nccl_source(std::span<const SizedProgram> programs, const std::st
   const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
   std::set<std::string> includes;
   const bool applies = !program.epilogue.expression.empty();
-  const std::string arithmetic = without_includes(self_check_source() + epilogue_runtime_source(), includes),
+  const std::string arithmetic = without_includes(steps_source() + epilogue_runtime_source(), includes),
                     runtime = without_includes(nccl_runtime_source(), includes);
   for (const char* each : {"algorithm", "cmath", "cstdio", "cstdlib", "cstring", "map", "mutex", "thread",
                            "type_traits", "vector"})

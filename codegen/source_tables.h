@@ -29,8 +29,8 @@ std::string printed_promise(const Promise&, const std::string& suffix = "");
 // row per program, from which a file chooses by size (codegen/mpi/tables.h has an example).
 std::string printed_forms(std::span<const SizedProgram>);
 
-// ir/pieces.h, ir/step_table.h and runtime/device/self_check.h (made by CMake).
-std::string self_check_source();
+// ir/pieces.h, ir/step_table.h, runtime/device/own_steps.h and runtime/device/self_check.h (made by CMake).
+std::string steps_source();
 
 // A text of ours without includes of ours; its other includes are taken out and collected.
 std::string without_includes(const std::string& text, std::set<std::string>& includes);

@@ -24,17 +24,13 @@ DataOperation home_first(DataOperation op) {
   return op;
 }
 
-std::vector<StepMessage> message_rows(const Program& program) {
-  std::vector<StepMessage> rows;
-  for (const MessageEnds& m : messages_of(program))
-    rows.push_back({m.step, m.from, static_cast<int>(m.src.buffer), m.src.index, m.to,
-                    static_cast<int>(m.dst.buffer), m.dst.index, 0, m.piece, 0});
-  std::ranges::stable_sort(rows, {}, [&](const StepMessage& m) {
+std::vector<MessageEnds> in_posting_order(const Program& program) {
+  std::vector<MessageEnds> messages = messages_of(program);
+  std::ranges::stable_sort(messages, {}, [&](const MessageEnds& m) {
     return std::pair(m.step, posting_distance(m.from, m.to, static_cast<int>(program.ranks.size())));
   });
-  return rows;
+  return messages;
 }
-
 std::vector<StepWork> work_rows(const Program& program) {
   std::vector<StepWork> rows;
   for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {
@@ -68,8 +64,12 @@ StepRows step_rows(const Program& program) {
                 .pieces = program.chunks_per_block,
                 .own_input = kind == CollectiveKind::Allgather,
                 .own_output = kind == CollectiveKind::ReduceScatter,
-                .messages = message_rows(program),
                 .work = work_rows(program)};
+  for (const MessageEnds& m : in_posting_order(program)) {
+    rows.messages.push_back({m.step, m.from, static_cast<int>(m.src.buffer), m.src.index, m.to,
+                             static_cast<int>(m.dst.buffer), m.dst.index, 0, m.piece, 0});
+    rows.numbers.push_back(m.number);
+  }
   for (const RankProgram& rank : program.ranks) {
     rows.slots.push_back({rank.input_chunks, rank.output_chunks, rank.scratch_chunks});
     rows.slices.push_back(rank.slice);

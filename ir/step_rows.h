@@ -17,6 +17,7 @@ struct StepRows {
   std::vector<int> slices = {};
   std::vector<StepMessage> messages = {};
   std::vector<StepWork> work = {};
+  std::vector<int> numbers = {};  // of messages, in the program
 
   StepTables tables() const;  // as long as this lives
 };

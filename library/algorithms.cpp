@@ -365,8 +365,10 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
         loaded.why_not[best->point] = program.fault->words;
         continue;
       }
-      algorithm = std::make_unique<LoadedAlgorithm>(
-          LoadedAlgorithm{.number = loaded.number + best->point, .name = name, .program = *program.accepted});
+      algorithm = std::make_unique<LoadedAlgorithm>(LoadedAlgorithm{.number = loaded.number + best->point,
+                                                                    .name = name,
+                                                                    .program = *program.accepted,
+                                                                    .steps = step_rows(**program.accepted)});
     }
     if (chosen_.size() >= kMostRemembered) chosen_.clear();
     return chosen_[std::move(key)] = algorithm.get();

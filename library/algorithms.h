@@ -14,6 +14,7 @@
 
 #include "ir/frontier.h"
 #include "ir/program.h"
+#include "ir/step_rows.h"
 #include "ir/verified.h"
 #include "library/answers.h"
 #include "library/rank_mapping.h"
@@ -26,6 +27,7 @@ struct LoadedAlgorithm {
   int number = 0;         // the same in all ranks that loaded the same
   std::string name = {};  // file and point, safe to be shown
   Verified<Program> program;
+  StepRows steps = {};
 };
 
 // A schedule as a program, or why it cannot be lowered. `serialize_ports`: messages are so long

@@ -400,7 +400,8 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
           algorithms_.choose(wanted(call, comm_size(comm)), companion.locations, lowered, plan.why_not);
     }
     if (good && plan.algorithm != nullptr)
-      plan.plan = std::make_unique<RankPlan>(plan.algorithm->program, companion.transport->rank(),
+      plan.plan = std::make_unique<RankPlan>(plan.algorithm->program, plan.algorithm->steps,
+                                             companion.transport->rank(),
                                              BlockShape{.type = call.type, .elements = call.elements});
     if (plan.algorithm != nullptr) number = plan.algorithm->number + 1;
     if (plan.plan) ++companion.buffered;

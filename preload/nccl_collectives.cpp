@@ -226,12 +226,12 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
       // NCCL deals a group's messages out by itself.
       [](const Verified<Schedule>& schedule, bool) { return try_lower(schedule); }, why);
   if (algorithm == nullptr) return nullptr;
-  std::unique_ptr<Lowered>& lowered = lowered_[algorithm];
-  if (!lowered)
-    lowered = std::make_unique<Lowered>(algorithm->program, in_place_shift(call.collective), nccl_.steps);
+  NcclAlgorithm& lowered =
+      lowered_.try_emplace(algorithm, algorithm->steps.tables(), in_place_shift(call.collective), nccl_.steps)
+          .first->second;
   used_ += mine.rank == 0;
   log(call, mine, algorithm->name);
-  return &lowered->algorithm;
+  return &lowered;
 }
 
 // Calls that move nothing are passed to NCCL silently: it may report errors in them.

@@ -84,14 +84,6 @@ class NcclCollectives {
     int rank = 0, ranks = 1, device = 0;
   };
 
-  // An algorithm that was lowered.
-  struct Lowered {
-    Lowered(const Verified<Program>& program, int input_shift, const NcclCalls& nccl)
-        : rows(step_rows(*program)), algorithm(rows.tables(), input_shift, nccl) {}
-    const StepRows rows;
-    NcclAlgorithm algorithm;
-  };
-
   Place place(ncclComm_t) const;
   // The data that a rank sends to the others.
   struct Report {
@@ -115,7 +107,7 @@ class NcclCollectives {
   std::mutex mutex_ = {};  // of all that follows
   // The last ones count; calls may use earlier ones.
   std::vector<std::unique_ptr<Algorithms>> algorithms_ = {};
-  std::map<const LoadedAlgorithm*, std::unique_ptr<Lowered>> lowered_ = {};
+  std::map<const LoadedAlgorithm*, NcclAlgorithm> lowered_ = {};
   std::map<ncclComm_t, Group> groups_ = {};
   std::set<std::string> logged_ = {};
   long used_ = 0, passed_ = 0;

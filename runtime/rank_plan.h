@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "ir/step_rows.h"
 #include "ir/verified.h"
+#include "runtime/device/own_steps.h"
 #include "runtime/elements.h"
 #include "runtime/epilogue.h"
 #include "runtime/exchange/transport.h"
@@ -18,8 +20,8 @@ namespace chorale {
 
 class RankPlan {
  public:
-  RankPlan(const Verified<Program>& program, Rank n, const BlockShape& shape)
-      : RankPlan(*program, n, shape) {}
+  // The rows are those of the program.
+  RankPlan(const Verified<Program>&, const StepRows&, Rank, const BlockShape&);
   RankPlan(const RankPlan&) = delete;  // epochs point into the buffers
   RankPlan& operator=(const RankPlan&) = delete;
 
@@ -35,24 +37,22 @@ class RankPlan {
   const EpilogueRun& epilogue() const { return epilogue_; }
 
  private:
-  struct LocalWork {
+  struct Sum {
+    std::byte* to = nullptr;
     std::vector<const std::byte*> from = {};
-    std::vector<std::byte*> to = {};
     std::int64_t elements = 0;
     std::int64_t index = -1;  // of the first element, where the function is applied; else -1
   };
   struct Epoch {
-    std::vector<Delivery> sends = {}, recvs = {};
-    std::vector<LocalWork> work = {};
+    std::vector<Delivery> sends = {}, receives = {};
+    std::vector<Sum> sums = {};
   };
 
-  RankPlan(const Program&, Rank, const BlockShape&);
-  std::byte* address(const Slot&);
-  void add(const Program&, const Instruction&);
+  std::byte* address(const Span&);
+  Delivery delivery(int peer, int tag, const Span&, int step);
 
   ElementType type_ = ElementType::Float32;       // of the buffers
   ElementType kept_type_ = ElementType::Float32;  // of what is sent, added and kept between operations
-  Pieces pieces_ = {};
   Rank rank_ = 0;
   EpilogueRun epilogue_;
   bool in_place_ = false;

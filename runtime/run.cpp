@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "ir/error.h"
+#include "ir/step_rows.h"
 #include "runtime/exchange/threads.h"
 #include "runtime/rank_plan.h"
 #include "runtime/rows.h"
@@ -14,16 +15,19 @@
 namespace chorale {
 namespace {
 
-std::vector<RunRow> rows(const Verified<Program>& program, const RunOptions& options, Transport& transport) {
-  const auto make_plan = [&](const BlockShape& shape) { return RankPlan(program, transport.rank(), shape); };
+std::vector<RunRow> rows(const Verified<Program>& program, const StepRows& steps, const RunOptions& options,
+                         Transport& transport) {
+  const auto make_plan = [&](const BlockShape& shape) {
+    return RankPlan(program, steps, transport.rank(), shape);
+  };
   return rows(make_plan, !reduces(*program), program.collective(), options, transport);
 }
 
 // A plan with buffers of its caller's.
 class CopiedPlan {
  public:
-  CopiedPlan(const Verified<Program>& program, Rank n, const BlockShape& shape)
-      : plan_(program, n, shape), input_(plan_.input().size()), output_(plan_.output().size()) {}
+  CopiedPlan(const Verified<Program>& program, const StepRows& steps, Rank n, const BlockShape& shape)
+      : plan_(program, steps, n, shape), input_(plan_.input().size()), output_(plan_.output().size()) {}
 
   std::span<std::byte> input() { return input_; }
   std::span<std::byte> output() { return output_; }
@@ -45,10 +49,11 @@ class CopiedPlan {
 std::vector<RunRow> run_on_threads(const Verified<Program>& program, const RunOptions& options) {
   check(options);
   std::vector<RunRow> result;
+  const StepRows steps = step_rows(*program);
   on_thread_ranks(
       static_cast<int>(program->ranks.size()),
       [&](Transport& transport) {
-        std::vector<RunRow> mine = rows(program, options, transport);
+        std::vector<RunRow> mine = rows(program, steps, options, transport);
         if (transport.rank() == 0) result = std::move(mine);
       },
       options.timeout);
@@ -59,7 +64,7 @@ std::vector<RunRow> run_on_mpi(MpiSession& session, const Verified<Program>& pro
                                const RunOptions& options) {
   check(options);
   require_ranks(session, program->name, static_cast<int>(program->ranks.size()));
-  return rows(program, options, *session.transport(options.timeout));
+  return rows(program, step_rows(*program), options, *session.transport(options.timeout));
 }
 
 std::vector<RunRow> run_copied_on_mpi(MpiSession& session, const Verified<Program>& program,
@@ -67,8 +72,9 @@ std::vector<RunRow> run_copied_on_mpi(MpiSession& session, const Verified<Progra
   check(options);
   require_ranks(session, program->name, static_cast<int>(program->ranks.size()));
   const std::unique_ptr<Transport> transport = session.transport(options.timeout);
+  const StepRows steps = step_rows(*program);
   const auto make_plan = [&](const BlockShape& shape) {
-    return CopiedPlan(program, transport->rank(), shape);
+    return CopiedPlan(program, steps, transport->rank(), shape);
   };
   return rows(make_plan, !reduces(*program), program.collective(), options, *transport);
 }
@@ -77,11 +83,12 @@ std::vector<std::vector<std::byte>> outputs_of(const Verified<Program>& program,
                                                ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
                                                std::chrono::milliseconds timeout) {
   std::vector<std::vector<std::byte>> outputs(program->ranks.size());
+  const StepRows steps = step_rows(*program);
   on_thread_ranks(
       static_cast<int>(program->ranks.size()),
       [&](Transport& transport) {
         const Rank n = transport.rank();
-        RankPlan plan(program, n, shape);
+        RankPlan plan(program, steps, n, shape);
         if (plan.input().size() != inputs.at(n).size())
           throw std::invalid_argument(
               fmt::format("rank {}: {} bytes of input, not {}", n, inputs[n].size(), plan.input().size()));

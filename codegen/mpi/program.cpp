@@ -4,7 +4,6 @@
 #include <mpi.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,11 +28,29 @@ class Algorithm {
         pieces_{n, tables_.pieces},
         tensors_{tensors, pieces_.slot_begin(tables_.slices[rank])},
         scratch_(tables_.slots[rank][2] * pieces_.longest()) {
-    const auto address = [&](int buffer, int slot) {
-      return buffer == 2 ? scratch_.data() + slot * pieces_.longest()
-                         : (buffer == 0 ? const_cast<float*>(input) : output) + pieces_.slot_begin(slot);
-    };
-    make(comm, rank, address);
+    float* const buffers[] = {const_cast<float*>(input), output, scratch_.data()};
+    for (const chorale::OwnStep& step : chorale::own_steps(tables_, rank, chorale::EvenLengths{pieces_})) {
+      std::vector<MPI_Request>& requests = requests_.emplace_back();
+      const auto fresh = [&] { return &requests.emplace_back(); };
+      for (const chorale::OwnMessage& m : step.receives)
+        require(MPI_Recv_init(buffers[m.to.buffer] + m.to.begin, static_cast<int>(m.to.count), MPI_FLOAT,
+                              m.peer, m.row, comm, fresh()),
+                "MPI_Recv_init");
+      for (const chorale::OwnMessage& m : step.sends) {
+        const bool waits =
+            chorale::waits_for_arrival(!step.receives.empty(), m.from.count * std::int64_t{sizeof(float)});
+        require((waits ? MPI_Ssend_init : MPI_Send_init)(buffers[m.from.buffer] + m.from.begin,
+                                                         static_cast<int>(m.from.count), MPI_FLOAT, m.peer,
+                                                         m.row, comm, fresh()),
+                "MPI_Send_init");
+      }
+      std::vector<Sum>& sums = sums_.emplace_back();
+      for (const chorale::OwnSum& planned : chorale::fused_sums(step.work)) {
+        sums.push_back({buffers[planned.to.buffer] + planned.to.begin, {}, planned.to.count, planned.index});
+        for (const chorale::Span& from : planned.from)
+          sums.back().from.push_back(buffers[from.buffer] + from.begin);
+      }
+    }
   }
   ~Algorithm() {
     for (auto& step : requests_)
@@ -50,66 +67,30 @@ class Algorithm {
         require(MPI_Startall(count, requests.data()), "MPI_Startall");
         require(MPI_Waitall(count, requests.data(), MPI_STATUSES_IGNORE), "MPI_Waitall");
       }
-      for (const Work& work : work_[step])
-        if (work.index < 0)
-          do_with(work, [](float value, long) { return value; });
+      for (const Sum& sum : sums_[step])
+        if (sum.index < 0)
+          make(sum, [](float value, long) { return value; });
         else
-          do_with(work, [&](float sum, long e) { return applied(sum, work.index + e, tensors_); });
+          make(sum, [&](float value, long e) { return applied(value, sum.index + e, tensors_); });
     }
   }
 
  private:
-  template <typename Address>
-  void make(MPI_Comm comm, int rank, const Address& address) {
-    requests_.resize(tables_.steps);
-    work_.resize(tables_.steps);
-    // Of a step receives, then sends, which are numbered by their rows.
-    for (int i = 0; i < tables_.message_count; ++i) {
-      const chorale::StepMessage& m = tables_.messages[i];
-      if (m.to == rank)
-        require(MPI_Recv_init(address(m.to_buffer, m.to_slot), count(m), MPI_FLOAT, m.from, i, comm,
-                              fresh(m.step)),
-                "MPI_Recv_init");
-    }
-    std::vector<bool> receives;
-    for (const auto& step : requests_) receives.push_back(!step.empty());
-    for (int i = 0; i < tables_.message_count; ++i) {
-      const chorale::StepMessage& m = tables_.messages[i];
-      if (m.from != rank) continue;
-      const bool waits = chorale::waits_for_arrival(receives[m.step], count(m) * std::int64_t{sizeof(float)});
-      require((waits ? MPI_Ssend_init : MPI_Send_init)(address(m.from_buffer, m.from_slot), count(m),
-                                                       MPI_FLOAT, m.to, i, comm, fresh(m.step)),
-              "MPI_Send_init");
-    }
-    for (int i = 0; i < tables_.work_count; ++i) {
-      const chorale::StepWork& w = tables_.work[i];
-      if (w.rank == rank)
-        work_[w.step].push_back(
-            {w.add != 0, address(w.from_buffer, w.from_slot), address(w.to_buffer, w.to_slot),
-             pieces_.length(w.piece),
-             w.completes == 0 ? -1
-                              : static_cast<long>(pieces_.slot_begin(w.block * pieces_.pieces + w.piece))});
-    }
-  }
-  int count(const chorale::StepMessage& message) const {
-    return static_cast<int>(pieces_.length(message.piece));
-  }
-  MPI_Request* fresh(int step) {
-    requests_[step].emplace_back();
-    return &requests_[step].back();
-  }
-
-  struct Work {
-    bool add;
-    const float* from;
+  // The result of the operands, added up one after the other.
+  struct Sum {
     float* to;
+    std::vector<const float*> from;
     long count;
     long index;  // of the first element where the function is applied; else -1
   };
   template <typename Function>
-  static void do_with(const Work& work, Function function) {
-    for (long e = 0; e < work.count; ++e)
-      work.to[e] = function(work.add ? work.to[e] + work.from[e] : work.from[e], e);
+  static void make(const Sum& sum, Function function) {
+    const float* so_far = sum.from[0];
+    for (std::size_t k = 1; k + 1 < sum.from.size(); ++k, so_far = sum.to)
+      for (long e = 0; e < sum.count; ++e) sum.to[e] = so_far[e] + sum.from[k][e];
+    const float* const last = sum.from.size() > 1 ? sum.from.back() : nullptr;
+    for (long e = 0; e < sum.count; ++e)
+      sum.to[e] = function(last == nullptr ? so_far[e] : so_far[e] + last[e], e);
   }
 
   const chorale::StepTables& tables_;
@@ -117,7 +98,7 @@ class Algorithm {
   const Tensors tensors_;
   std::vector<float> scratch_;
   std::vector<std::vector<MPI_Request>> requests_;
-  std::vector<std::vector<Work>> work_;
+  std::vector<std::vector<Sum>> sums_;
 };
 
 int main(int argc, char** argv) {

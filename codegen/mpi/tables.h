@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "ir/step_table.h"
+#include "runtime/device/own_steps.h"
 #include "runtime/device/self_check.h"
 #include "runtime/exchange/arrival.h"
 

@@ -162,12 +162,12 @@ class NcclSteps {
     LocalWork work = no_work();
     for (const Chain& chain : chains) {
       bool open = false;  // has this launch the chain?
-      for (const SpanSum& planned : chain) {
-        const bool cut = work.sources + planned.sources.size() > LocalWork::kMostSources;
-        SpanSum turned;
-        const SpanSum& sum = cut ? (turned = own_first(planned)) : planned;
+      for (const OwnSum& planned : chain) {
+        const bool cut = work.sources + planned.from.size() > LocalWork::kMostSources;
+        OwnSum turned;
+        const OwnSum& sum = cut ? (turned = own_first(planned)) : planned;
         std::size_t next = 0;
-        while (next < sum.sources.size()) {
+        while (next < sum.from.size()) {
           if (work.chains + !open > LocalWork::kMostChains || work.sums == LocalWork::kMostSums ||
               work.sources + 2 > LocalWork::kMostSources) {
             if (const ncclResult_t code = launch(work, divisor); code != ncclSuccess) return code;
@@ -175,16 +175,16 @@ class NcclSteps {
             open = false;
           }
           if (!open) {
-            work.elements[work.chains] = sum.dst.count;
+            work.elements[work.chains] = sum.to.count;
             work.aligned[work.chains++] = 1;
             open = true;
           }
           // What was summed up so far is the first source of the rest.
-          if (next > 0) add_source(work, sum.dst);
-          while (next < sum.sources.size() && work.sources < LocalWork::kMostSources)
-            add_source(work, sum.sources[next++]);
-          work.index[work.sums] = next == sum.sources.size() ? sum.index : -1;
-          work.dst[work.sums] = address(sum.dst);
+          if (next > 0) add_source(work, sum.to);
+          while (next < sum.from.size() && work.sources < LocalWork::kMostSources)
+            add_source(work, sum.from[next++]);
+          work.index[work.sums] = next == sum.from.size() ? sum.index : -1;
+          work.dst[work.sums] = address(sum.to);
           align(work, work.dst[work.sums]);
           work.sources_end[work.sums++] = static_cast<std::uint16_t>(work.sources);
           work.sums_end[work.chains - 1] = static_cast<std::uint16_t>(work.sums);
@@ -195,9 +195,9 @@ class NcclSteps {
   }
 
   // The same sum with what lies under its result as the first source, before a part of it is written there.
-  SpanSum own_first(SpanSum sum) const {
-    std::stable_partition(sum.sources.begin(), sum.sources.end(),
-                          [&](const Span& source) { return address(source) == address(sum.dst); });
+  OwnSum own_first(OwnSum sum) const {
+    std::stable_partition(sum.from.begin(), sum.from.end(),
+                          [&](const Span& source) { return address(source) == address(sum.to); });
     return sum;
   }
 

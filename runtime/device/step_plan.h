@@ -28,26 +28,17 @@
 
 #include "ir/pieces.h"
 #include "ir/step_table.h"
+#include "runtime/device/own_steps.h"
 
 namespace chorale {
 
-// Counted in elements from the beginning of its buffer.
-struct Span {
-  int buffer = 0;
-  std::int64_t begin = 0, count = 0;
-};
 struct PeerSpan {
   int peer = 0;
   Span span = {};
 };
-// dst = the first source (+) the second (+) ...; a source is dst itself or does not touch it.
-struct SpanSum {
-  Span dst = {};
-  std::vector<Span> sources = {};
-  // Of the first element in the inputs, where the function is applied to the sum; else -1.
-  std::int64_t index = -1;
-};
-using Chain = std::vector<SpanSum>;  // one after the other, element by element; spans of one length
+// One after the other, element by element; spans of one length. An operand is the result itself or does not
+// touch it.
+using Chain = std::vector<OwnSum>;
 
 struct PlannedStep {
   std::vector<PeerSpan> sends = {}, recvs = {};  // all at once; those of a peer match in this order
@@ -83,7 +74,12 @@ class StepPlanner {
     plan.slice = tables_.slices == nullptr ? 0 : pieces_.slot_begin(tables_.slices[rank_]);
     plan.sound = true;
     plan.steps.resize(tables_.steps);
-    std::vector<Step> steps = collected(plan);
+    // Over all ranks: one that only copies still has to divide an average.
+    for (const StepWork* w = tables_.work; w != tables_.work + tables_.work_count; ++w) {
+      plan.adds = plan.adds || w->add;
+      plan.applies = plan.applies || w->completes != 0;
+    }
+    std::vector<OwnStep> steps = own_steps(tables_, rank_, EvenLengths{pieces_});
     scratch_ = own_scratch_ = pieces_.longest() * tables_.slots[rank_][2];
     plan.scratch = scratch_;
     for (int s = 0; s < tables_.steps; ++s) {
@@ -96,71 +92,28 @@ class StepPlanner {
   }
 
  private:
-  struct Message {
-    int peer = 0;
-    Span from = {}, to = {};
-  };
   // Messages that lie one after the other at both ends are one.
   struct Merged {
     int peer = 0;
     Span from = {}, to = {};
     std::vector<Span> parts = {};  // of `to`
   };
-  struct Work {
-    bool add = false;
-    Span from = {}, to = {};
-    std::int64_t index = -1;
-  };
-  struct Step {
-    std::vector<Message> sends = {}, recvs = {};
-    std::vector<Work> work = {};
-  };
-
-  Span span(int buffer, int slot, int piece) const {
-    return {buffer, buffer == 2 ? slot * pieces_.longest() : pieces_.slot_begin(slot), pieces_.length(piece)};
-  }
 
   static bool adjoin(const Span& a, const Span& b) {
     return a.buffer == b.buffer && a.begin + a.count == b.begin;
   }
 
-  // What this rank does, by step. Whether a sum occurs is determined over all ranks: a rank that only copies
-  // still has to divide an average. Pieces without elements, where a block has fewer elements than pieces,
-  // are left out.
-  std::vector<Step> collected(StepPlan& plan) const {
-    std::vector<Step> steps(tables_.steps);
-    for (const StepMessage* m = tables_.messages; m != tables_.messages + tables_.message_count; ++m) {
-      if (m->from != rank_ && m->to != rank_) continue;
-      const Span from = span(m->from_buffer, m->from_slot, m->piece),
-                 to = span(m->to_buffer, m->to_slot, m->piece);
-      if (from.count == 0) continue;  // at both ends alike
-      if (m->from == rank_) steps[m->step].sends.push_back({m->to, from, to});
-      if (m->to == rank_) steps[m->step].recvs.push_back({m->from, from, to});
-    }
-    for (const StepWork* w = tables_.work; w != tables_.work + tables_.work_count; ++w) {
-      plan.adds = plan.adds || w->add;
-      plan.applies = plan.applies || w->completes != 0;
-      if (w->rank != rank_) continue;
-      const Span to = span(w->to_buffer, w->to_slot, w->piece);
-      if (to.count > 0)
-        steps[w->step].work.push_back(
-            {w->add != 0, span(w->from_buffer, w->from_slot, w->piece), to,
-             w->completes == 0 ? -1 : pieces_.slot_begin(w->block * pieces_.pieces + w->piece)});
-    }
-    return steps;
-  }
-
   // Both ends of a pair must get the same here, so nothing in it depends on the end: of two messages 0 -> 1,
   // from slots 4 and 5 into slots 7 and 8, either end makes one. The parts are kept, since the data that a
   // message overwrites are determined slot by slot.
-  static std::vector<Merged> merged(std::vector<Message> messages) {
-    const auto where = [](const Message& m) {
+  static std::vector<Merged> merged(std::vector<OwnMessage> messages) {
+    const auto where = [](const OwnMessage& m) {
       return std::tuple(m.peer, m.from.buffer, m.from.begin, m.to.buffer, m.to.begin);
     };
     std::sort(messages.begin(), messages.end(),
-              [&](const Message& a, const Message& b) { return where(a) < where(b); });
+              [&](const OwnMessage& a, const OwnMessage& b) { return where(a) < where(b); });
     std::vector<Merged> result;
-    for (const Message& m : messages) {
+    for (const OwnMessage& m : messages) {
       if (!result.empty() && result.back().peer == m.peer && adjoin(result.back().from, m.from) &&
           adjoin(result.back().to, m.to)) {
         result.back().from.count += m.from.count;
@@ -184,15 +137,15 @@ class StepPlanner {
   // afterwards makes the plan unsound. A copy of an input onto itself loses nothing. What came into a mailbox
   // is copied to where it belongs before all other work, which in the sums that follow becomes their first
   // source: out = mailbox + in, read before out is stored.
-  void finish(Step& step, PlannedStep& result, bool& sound) {
+  void finish(OwnStep& step, PlannedStep& result, bool& sound) {
     std::set<Place> read;  // of the input, in this step
-    for (const Message& send : step.sends)
+    for (const OwnMessage& send : step.sends)
       if (send.from.buffer == 0) read.insert(place(send.from)), sound = sound && !is_lost(send.from);
-    for (const Work& work : step.work)
+    for (const OwnWork& work : step.work)
       if (work.from.buffer == 0) read.insert(place(work.from));
     for (const Merged& m : merged(step.sends)) result.sends.push_back({m.peer, m.from});
-    std::vector<Work> arrived;  // what came into mailboxes
-    for (const Merged& m : merged(step.recvs)) {
+    std::vector<OwnWork> arrived;  // what came into mailboxes
+    for (const Merged& m : merged(step.receives)) {
       const bool wanted = in_place_.shared && m.to.buffer == 1 &&
                           std::any_of(m.parts.begin(), m.parts.end(),
                                       [&](const Span& part) { return read.count(place(part)) > 0; });
@@ -203,16 +156,17 @@ class StepPlanner {
       }
       // The input is still needed where this would land.
       for (const Span& part : m.parts)
-        arrived.push_back({false, {2, scratch_ + part.begin - m.to.begin, part.count}, part});
+        arrived.push_back({false, {2, scratch_ + part.begin - m.to.begin, part.count}, part, 0, -1});
       result.recvs.push_back({m.peer, {2, scratch_, m.to.count}});
       scratch_ += m.to.count;
     }
     step.work.insert(step.work.begin(), arrived.begin(), arrived.end());
-    const std::vector<SpanSum> sums = sums_of(step.work);
-    for (const SpanSum& sum : sums) {
-      const bool stays = sum.sources.size() == 1 && place(sum.sources[0]) == place(sum.dst);
-      for (const Span& source : sum.sources) sound = sound && !(source.buffer == 0 && is_lost(source));
-      if (!stays) lose(sum.dst);
+    const std::vector<OwnSum> sums =
+        fused_sums(step.work, [&](const Span& a, const Span& b) { return place(a) == place(b); });
+    for (const OwnSum& sum : sums) {
+      const bool stays = sum.from.size() == 1 && place(sum.from[0]) == place(sum.to);
+      for (const Span& source : sum.from) sound = sound && !(source.buffer == 0 && is_lost(source));
+      if (!stays) lose(sum.to);
     }
     result.chains = joined(chains_of(sums));
   }
@@ -226,48 +180,18 @@ class StepPlanner {
     return std::any_of(spans.begin(), spans.end(), [&](const Span& s) { return place(s) == place(span); });
   }
 
-  // Consecutive additions to a slot are one sum, which reads each source once and stores once, unless an
-  // operation between them reads it or changes the addend. An addition is moved up to the last sum of its
-  // slot; from the latest back, a sum in between forbids that if it writes what is added or reads the slot.
-  // So after a += b, c = a the addition a += d stays where it is, and begins a sum of its own with a as its
-  // first source.
-  std::vector<SpanSum> sums_of(const std::vector<Work>& all) const {
-    std::vector<SpanSum> sums;
-    for (const Work& work : all) {
-      auto open = sums.rend();
-      if (work.add)
-        for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum) {
-          if (place(sum->dst) == place(work.to)) {
-            // A slot added to itself has its new value; the input that lies there has the old one.
-            if (place(work.from) != place(work.to) || work.from.buffer != work.to.buffer) open = sum;
-            break;
-          }
-          if (place(sum->dst) == place(work.from) || touches(sum->sources, work.to)) break;
-        }
-      if (open != sums.rend()) {
-        open->sources.push_back(work.from);
-        open->index = work.index;
-      } else if (work.add) {
-        sums.push_back({work.to, {work.to, work.from}, work.index});
-      } else {
-        sums.push_back({work.to, {work.from}, work.index});
-      }
-    }
-    return sums;
-  }
-
   // Sums that depend on each other, by a slot that one of them writes, are in one chain, in their order:
   // chains have no order among themselves. In a chain element e of a sum depends on elements e of the others
   // alone, since a slot has one length in a step (scratch is handed on in later steps only), so a thread can
   // do its elements without any barrier. head[j] is the first sum of j's chain; joining two rewrites the
   // heads. At worst cubic in the sums of a step, and done once for a size.
-  std::vector<Chain> chains_of(const std::vector<SpanSum>& sums) const {
+  std::vector<Chain> chains_of(const std::vector<OwnSum>& sums) const {
     std::vector<std::size_t> head(sums.size());
     for (std::size_t j = 0; j < sums.size(); ++j) {
       head[j] = j;
       for (std::size_t i = 0; i < j; ++i) {
-        if (place(sums[i].dst) != place(sums[j].dst) && !touches(sums[j].sources, sums[i].dst) &&
-            !touches(sums[i].sources, sums[j].dst))
+        if (place(sums[i].to) != place(sums[j].to) && !touches(sums[j].from, sums[i].to) &&
+            !touches(sums[i].from, sums[j].to))
           continue;
         const std::size_t a = std::min(head[i], head[j]), b = std::max(head[i], head[j]);
         std::replace(head.begin(), head.begin() + static_cast<std::ptrdiff_t>(j) + 1, b, a);
@@ -289,9 +213,9 @@ class StepPlanner {
     std::vector<Chain> result;
     for (Chain& chain : chains) {
       if (!result.empty() && follows(result.back(), chain)) {
-        SpanSum& before = result.back()[0];
-        before.dst.count += chain[0].dst.count;
-        for (Span& source : before.sources) source.count += chain[0].dst.count;
+        OwnSum& before = result.back()[0];
+        before.to.count += chain[0].to.count;
+        for (Span& source : before.from) source.count += chain[0].to.count;
       } else {
         result.push_back(std::move(chain));
       }
@@ -300,11 +224,11 @@ class StepPlanner {
   }
 
   static bool follows(const Chain& a, const Chain& b) {
-    if (a.size() != 1 || b.size() != 1 || a[0].sources.size() != b[0].sources.size()) return false;
-    if (!adjoin(a[0].dst, b[0].dst)) return false;
-    if (a[0].index < 0 ? b[0].index >= 0 : b[0].index != a[0].index + a[0].dst.count) return false;
-    for (std::size_t i = 0; i < a[0].sources.size(); ++i)
-      if (!adjoin(a[0].sources[i], b[0].sources[i])) return false;
+    if (a.size() != 1 || b.size() != 1 || a[0].from.size() != b[0].from.size()) return false;
+    if (!adjoin(a[0].to, b[0].to)) return false;
+    if (a[0].index < 0 ? b[0].index >= 0 : b[0].index != a[0].index + a[0].to.count) return false;
+    for (std::size_t i = 0; i < a[0].from.size(); ++i)
+      if (!adjoin(a[0].from[i], b[0].from[i])) return false;
     return true;
   }
 

@@ -18,8 +18,8 @@
 #include <utility>
 #include <vector>
 
-#include "ir/step_table.h"
 #include "runtime/device/elements.h"
+#include "runtime/device/own_steps.h"
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/scattered.h"
 #include "runtime/exchange/transport.h"
@@ -56,23 +56,11 @@ CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* 
 // The work of a rank in each step, for given lengths of blocks. A rank outside the tables (-1) does nothing.
 class ExchangePlan {
  public:
-  struct Place {
-    int buffer = 0, slot = 0;
-    std::int64_t begin = 0, count = 0;
-    int receive = -1;  // what this message of the step has brought
-    bool same_slot(const Place& other) const { return buffer == other.buffer && slot == other.slot; }
-  };
-  struct Sum {
-    Place to = {};
-    std::vector<Place> from = {};
-    int completes = 0;
-    std::int64_t index = 0;
-  };
   struct Step {
     std::vector<Delivery> sends = {}, receives = {};  // tags are numbers of messages in the tables
-    std::vector<Place> from = {}, to = {};            // of sends, and of receives
-    std::vector<Sum> sums = {};
-    std::vector<Place> finished = {};  // of the output
+    std::vector<Span> from = {}, to = {};             // of sends, and of receives
+    std::vector<OwnSum> sums = {};
+    std::vector<Span> finished = {};  // of the output
   };
 
   // Elements have `size` bytes. Of rank `rank` of the tables, rank `first` + `rank` of the transport. A tile
@@ -86,8 +74,7 @@ class ExchangePlan {
         tiles_(tiles),
         row_(row),
         size_(size),
-        blocks_(std::move(blocks)),
-        steps_(static_cast<std::size_t>(tables.steps)) {
+        blocks_(std::move(blocks)) {
     plan();
   }
 
@@ -98,26 +85,20 @@ class ExchangePlan {
   std::int64_t scratch_elements() const { return scratch_elements_; }
 
   // Where a message begins, in the memory of its sender.
-  Place source_of(const StepMessage& m) const {
-    return place(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
+  Span source_of(const StepMessage& m) const {
+    return span(m.from, m.from_buffer, m.from_slot, m.block, m.piece);
   }
-
-  // The parts of the input, in the order in which run() needs them: first index, and how many.
-  std::vector<std::pair<std::int64_t, std::int64_t>> needed() const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> parts;
-    for (const Step& step : steps_) {
-      for (const Place& place : step.from)
-        if (place.buffer == 0) parts.emplace_back(place.begin, place.count);
-      for (const Sum& sum : step.sums)
-        for (const Place& place : sum.from)
-          if (place.buffer == 0) parts.emplace_back(place.begin, sum.to.count);
-    }
-    return parts;
+  // For own_steps.
+  Span span(int rank, int buffer, int slot, int block, int piece) const {
+    const std::int64_t count = index(block, piece + 1) - index(block, piece);
+    if (buffer == 2) return {buffer, slot * longest_, count};
+    const bool own = buffer == 0 ? tables_.own_input : tables_.own_output;
+    const int at = own ? rank : slot / tables_.pieces;
+    return {buffer, (own ? 0 : blocks_[static_cast<std::size_t>(at)]) + index(at, slot % tables_.pieces),
+            count};
   }
-
- protected:
   // Of the tile, within the block.
-  std::int64_t piece_begin(int block, int piece) const {
+  std::int64_t index(int block, int piece) const {
     const std::int64_t length = blocks_[block + 1] - blocks_[block];
     const auto tile_begin = [&](int tile) {
       return tile == tiles_ ? length : part_begin(length / row_, tiles_, tile) * row_;
@@ -125,110 +106,71 @@ class ExchangePlan {
     const std::int64_t begin = tile_begin(tile_), end = tile_begin(tile_ + 1);
     return begin + part_begin(end - begin, tables_.pieces, piece);
   }
-  std::int64_t piece_length(int block, int piece) const {
-    return piece_begin(block, piece + 1) - piece_begin(block, piece);
-  }
-  Place place(int rank, int buffer, int slot, int block, int piece) const {
-    Place place{buffer, slot, 0, piece_length(block, piece), -1};
-    if (buffer == 2) {
-      place.begin = slot * longest_;
-    } else {
-      const bool own = buffer == 0 ? tables_.own_input : tables_.own_output;
-      const int at = own ? rank : slot / tables_.pieces;
-      place.begin =
-          (own ? 0 : blocks_[static_cast<std::size_t>(at)]) + piece_begin(at, slot % tables_.pieces);
+
+  // The parts of the input, in the order in which run() needs them: first index, and how many.
+  std::vector<std::pair<std::int64_t, std::int64_t>> needed() const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> parts;
+    for (const Step& step : steps_) {
+      for (const Span& place : step.from)
+        if (place.buffer == 0) parts.emplace_back(place.begin, place.count);
+      for (const OwnSum& sum : step.sums)
+        for (const Span& place : sum.from)
+          if (place.buffer == 0) parts.emplace_back(place.begin, sum.to.count);
     }
-    return place;
+    return parts;
   }
 
+ protected:
   void plan() {
     for (std::size_t b = 0; b + 1 < blocks_.size(); ++b)
-      longest_ = std::max(longest_, piece_length(static_cast<int>(b), 0));
+      longest_ = std::max(longest_, index(static_cast<int>(b), 1) - index(static_cast<int>(b), 0));
     scratch_elements_ = rank_ < 0 ? 0 : longest_ * tables_.slots[rank_][2];
-    for (int i = 0; i < tables_.message_count; ++i) {
-      const StepMessage& m = tables_.messages[i];
-      const std::int64_t count = piece_length(m.block, m.piece);
-      if (count == 0) continue;  // at both ends alike
-      Step& step = steps_[m.step];
-      if (m.from == rank_) {
-        step.sends.push_back(
-            {first_ + m.to, i, nullptr, count * size_, true, false, nullptr, {}, nullptr, m.step});
-        step.from.push_back(place(rank_, m.from_buffer, m.from_slot, m.block, m.piece));
+    for (const OwnStep& planned : own_steps(tables_, rank_, *this)) {
+      const int step_number = static_cast<int>(steps_.size());
+      Step step{{}, {}, {}, {}, fused_sums(planned.work), {}};
+      for (const OwnMessage& m : planned.sends) {
+        const bool stays = std::none_of(step.sums.begin(), step.sums.end(), [&](const OwnSum& sum) {
+          return sum.completes != 1 && sum.to.same_slot(m.from);
+        });
+        step.sends.push_back({first_ + m.peer, m.row, nullptr, m.from.count * size_, step_number, stays});
+        step.from.push_back(m.from);
       }
-      if (m.to == rank_) {
-        step.receives.push_back({first_ + m.from,
-                                 i,
-                                 nullptr,
-                                 count * size_,
-                                 false,
-                                 m.borrows != 0,
-                                 nullptr,
-                                 {},
-                                 nullptr,
-                                 m.step});
-        step.to.push_back(place(rank_, m.to_buffer, m.to_slot, m.block, m.piece));
+      for (const OwnMessage& m : planned.receives) {
+        step.receives.push_back(
+            {first_ + m.peer, m.row, nullptr, m.to.count * size_, step_number, false, m.borrows});
+        step.to.push_back(m.to);
       }
+      find_brought(step);
+      steps_.push_back(std::move(step));
     }
-    for (int i = 0; i < tables_.work_count; ++i) {
-      const StepWork& w = tables_.work[i];
-      if (w.rank != rank_ || piece_length(w.block, w.piece) == 0) continue;
-      add_work(steps_[w.step], w);
-    }
-    for (Step& step : steps_)
-      for (std::size_t i = 0; i < step.sends.size(); ++i)
-        for (const Sum& sum : step.sums)
-          if (sum.completes != 1 && sum.to.same_slot(step.from[i])) step.sends[i].stays = false;
     find_finished();
   }
 
   // The content of a slot that a message of this step has arrived in is in the message's buffer, until the
   // slot is stored over.
-  void add_work(Step& step, const StepWork& w) {
-    Place from = place(rank_, w.from_buffer, w.from_slot, w.block, w.piece),
-          to = place(rank_, w.to_buffer, w.to_slot, w.block, w.piece);
-    const auto brought = [&](Place& place) {
-      for (const Sum& sum : step.sums)
-        if (sum.to.same_slot(place)) return;
-      for (std::size_t i = 0; i < step.to.size(); ++i)
-        if (step.to[i].same_slot(place)) place.receive = static_cast<int>(i), place.buffer = -1;
-    };
-    Place there = to;  // what is added to
-    brought(from);
-    const std::int64_t index = piece_begin(w.block, w.piece);
-    // An addition to the last sum that was stored there is one more operand of it, unless an operation in
-    // between, or the sum itself, reads or writes the addend.
-    if (w.add != 0)
-      for (std::size_t k = step.sums.size(); k-- > 0;) {
-        Sum& sum = step.sums[k];
-        if (sum.to.same_slot(to)) {
-          if (sum.to.same_slot(from) || sum.completes != 0) break;
-          sum.from.push_back(from);
-          sum.completes = w.completes;
-          return;
-        }
-        const bool reads_it = std::any_of(sum.from.begin(), sum.from.end(),
-                                          [&](const Place& place) { return place.same_slot(to); });
-        if (sum.to.same_slot(from) || reads_it) break;
+  static void find_brought(Step& step) {
+    for (auto sum = step.sums.begin(); sum != step.sums.end(); ++sum)
+      for (Span& from : sum->from) {
+        if (std::any_of(step.sums.begin(), sum, [&](const OwnSum& s) { return s.to.same_slot(from); }))
+          continue;
+        const auto to =
+            std::find_if(step.to.begin(), step.to.end(), [&](const Span& s) { return s.same_slot(from); });
+        if (to != step.to.end()) from.receive = static_cast<int>(to - step.to.begin()), from.buffer = -1;
       }
-    brought(there);
-    std::vector<Place> operands = {from};
-    if (w.add != 0) operands.insert(operands.begin(), there);
-    step.sums.push_back({to, operands, w.completes, index});
   }
 
   // A slot of the output is finished with the last step that writes it.
   void find_finished() {
-    std::vector<Place> seen;
+    std::vector<Span> seen;
     for (std::size_t s = steps_.size(); s-- > 0;) {
-      const auto look = [&](const Place& place) {
+      const auto look = [&](const Span& place) {
         if (place.buffer != 1) return;
-        if (std::any_of(seen.begin(), seen.end(), [&](const Place& p) { return p.slot == place.slot; }))
-          return;
+        if (std::any_of(seen.begin(), seen.end(), [&](const Span& p) { return p.same_slot(place); })) return;
         seen.push_back(place);
         steps_[s].finished.push_back(place);
       };
-      for (const Place& place : steps_[s].to) look(place);
-      for (const Sum& sum : steps_[s].sums) look(sum.to);
+      for (const Span& place : steps_[s].to) look(place);
+      for (const OwnSum& sum : steps_[s].sums) look(sum.to);
     }
   }
 
@@ -265,18 +207,18 @@ class Exchange : public ExchangePlan {
       for (std::size_t i = 0; i < step.receives.size(); ++i)
         set_place(step.receives[i], buffers[step.to[i].buffer], step.to[i]);
       transport.exchange(step.sends, step.receives);
-      for (const Sum& sum : step.sums) {
-        for (const Place& place : sum.from)
+      for (const OwnSum& sum : step.sums) {
+        for (const Span& place : sum.from)
           if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
         add_up(step, sum, buffers, function);
       }
       transport.release(step.sends, step.receives);
-      for (const Place& place : step.finished) progress.has(place.begin, place.count);
+      for (const Span& place : step.finished) progress.has(place.begin, place.count);
     }
   }
 
  private:
-  static void set_place(Delivery& delivery, const Lies<T>& buffer, const Place& place) {
+  static void set_place(Delivery& delivery, const Lies<T>& buffer, const Span& place) {
     delivery.pieces.clear();
     if (buffer.is_together()) {
       delivery.data = buffer.at(place.begin);
@@ -310,11 +252,11 @@ class Exchange : public ExchangePlan {
 
   // Range by range, in each of which all operands and the result are contiguous.
   template <typename Function>
-  void add_up(const Step& step, const Sum& sum, const Lies<T>* buffers, Function&& function) {
+  void add_up(const Step& step, const OwnSum& sum, const Lies<T>* buffers, Function&& function) {
     for (std::int64_t e = 0; e < sum.to.count;) {
       std::int64_t count = sum.to.count - e;
       operands_.clear();
-      for (const Place& place : sum.from) {
+      for (const Span& place : sum.from) {
         if (place.receive >= 0) {
           operands_.push_back(brought(step.receives[place.receive], e, count));
         } else {
@@ -407,10 +349,8 @@ void send_tile(Transport& transport, int to, int from, const T* input, std::int6
                      in = begin(output_elements, tile), in_end = begin(output_elements, tile + 1);
   std::vector<Delivery> none, receives;
   if (to >= 0 && out_end > out)
-    transport.post(
-        {to, tag, const_cast<T*>(input) + out, (out_end - out) * size, true, false, nullptr, {}, nullptr, 0});
-  if (from >= 0 && in_end > in)
-    receives.push_back({from, tag, output + in, (in_end - in) * size, false, false, nullptr, {}, nullptr, 0});
+    transport.post({to, tag, const_cast<T*>(input) + out, (out_end - out) * size, 0, true});
+  if (from >= 0 && in_end > in) receives.push_back({from, tag, output + in, (in_end - in) * size});
   transport.exchange(none, receives);
   transport.release(none, receives);
 }
@@ -423,10 +363,8 @@ void send_on(Transport& transport, int to, int from, const T* input, std::int64_
   const int size = static_cast<int>(sizeof(T));
   std::vector<Delivery> sends, receives;
   if (to >= 0 && input_elements > 0)
-    sends.push_back(
-        {to, tag, const_cast<T*>(input), input_elements * size, true, false, nullptr, {}, nullptr, 0});
-  if (from >= 0 && output_elements > 0)
-    receives.push_back({from, tag, output, output_elements * size, false, false, nullptr, {}, nullptr, 0});
+    sends.push_back({to, tag, const_cast<T*>(input), input_elements * size, 0, true});
+  if (from >= 0 && output_elements > 0) receives.push_back({from, tag, output, output_elements * size});
   transport.exchange(sends, receives);
   transport.release(sends, receives);
 }

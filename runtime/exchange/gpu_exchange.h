@@ -42,7 +42,7 @@ class GpuExchange : public ExchangePlan {
       for (int s = from; s < to; ++s) tell_wants(steps()[static_cast<std::size_t>(s)], progress);
       transport.launch(GpuDevice::chain(phase(input, output, loop, from, to)), Progress::kBeside);
       for (int s = from; s < to; ++s)
-        for (const Place& place : steps()[static_cast<std::size_t>(s)].finished)
+        for (const Span& place : steps()[static_cast<std::size_t>(s)].finished)
           progress.has(place.begin, place.count);
       from = to;
     } while (from < all);
@@ -72,10 +72,10 @@ class GpuExchange : public ExchangePlan {
   }
   template <typename Progress>
   static void tell_wants(const Step& step, Progress& progress) {
-    for (const Place& place : step.from)
+    for (const Span& place : step.from)
       if (place.buffer == 0) progress.needs(place.begin, place.count);
-    for (const Sum& sum : step.sums)
-      for (const Place& place : sum.from)
+    for (const OwnSum& sum : step.sums)
+      for (const Span& place : sum.from)
         if (place.buffer == 0) progress.needs(place.begin, sum.to.count);
   }
 
@@ -100,7 +100,7 @@ class GpuExchange : public ExchangePlan {
     const auto stays = [&](const StepMessage& m) {
       return over.count({m.from, m.step, m.from_buffer, m.from_slot}) == 0;
     };
-    const auto own = [](const Place& place) { return FusedPlace{-1, place.buffer, place.begin}; };
+    const auto own = [](const Span& place) { return FusedPlace{-1, place.buffer, place.begin}; };
     std::set<int> readers;  // of data sent in the step before
     for (const Step& step : steps()) {
       FusedStep row = {};
@@ -113,7 +113,7 @@ class GpuExchange : public ExchangePlan {
       std::vector<FusedPlace> brought;
       for (std::size_t i = 0; i < step.receives.size(); ++i) {
         const StepMessage& m = message(step.receives[i]);
-        const Place source = source_of(m);
+        const Span source = source_of(m);
         const FusedPlace there{step.receives[i].peer, source.buffer, source.begin};
         before.insert(there.rank);
         const bool read_there = m.borrows != 0 && stays(m);
@@ -122,9 +122,9 @@ class GpuExchange : public ExchangePlan {
         moves.push_back({there, own(step.to[i]), source.count});
         if (!stays(m)) row.announces = 1;
       }
-      std::vector<const Sum*> since;  // the last barrier
-      for (const Sum& sum : step.sums) {
-        const auto meets = [&](const Sum* other) {
+      std::vector<const OwnSum*> since;  // the last barrier
+      for (const OwnSum& sum : step.sums) {
+        const auto meets = [&](const OwnSum* other) {
           return conflict(step, *other, sum) || conflict(step, sum, *other);
         };
         const bool barrier = std::any_of(since.begin(), since.end(), meets);
@@ -132,7 +132,7 @@ class GpuExchange : public ExchangePlan {
         since.push_back(&sum);
         sums.push_back({static_cast<int>(places.size()), static_cast<int>(sum.from.size()), sum.completes,
                         barrier, own(sum.to), sum.index, sum.to.count});
-        for (const Place& place : sum.from)
+        for (const Span& place : sum.from)
           places.push_back(place.receive >= 0 ? brought[static_cast<std::size_t>(place.receive)]
                                               : own(place));
       }
@@ -171,10 +171,10 @@ class GpuExchange : public ExchangePlan {
   }
   const StepMessage& message(const Delivery& delivery) const { return tables().messages[delivery.tag]; }
   // Whether one stores to memory that the other stores to or reads.
-  static bool conflict(const Step& step, const Sum& a, const Sum& b) {
+  static bool conflict(const Step& step, const OwnSum& a, const OwnSum& b) {
     if (a.completes == 1) return false;
     return (b.completes != 1 && a.to.same_slot(b.to)) ||
-           std::any_of(b.from.begin(), b.from.end(), [&](const Place& place) {
+           std::any_of(b.from.begin(), b.from.end(), [&](const Span& place) {
              return (place.receive < 0 ? place : step.to[static_cast<std::size_t>(place.receive)])
                  .same_slot(a.to);
            });

@@ -96,7 +96,7 @@ class StreamExchange : public ExchangePlan {
     }
     for (Step& step : steps_) {
       T* aside = aside_.get();
-      const auto place = [&](Delivery& delivery, const Place& at) {
+      const auto place = [&](Delivery& delivery, const Span& at) {
         const Lies<T>& lies = buffers[at.buffer];
         if (lies.is_together()) {
           delivery.data = lies.at(at.begin);
@@ -107,7 +107,7 @@ class StreamExchange : public ExchangePlan {
         return true;
       };
       for (std::size_t i = 0; i < step.sends.size(); ++i) {
-        const Place& at = step.from[i];
+        const Span& at = step.from[i];
         if (at.buffer == 0) progress.needs(at.begin, at.count);
         if (place(step.sends[i], at))
           copy(device, buffers[at.buffer], at.begin, Lies<T>(static_cast<T*>(step.sends[i].data)), 0,
@@ -120,16 +120,16 @@ class StreamExchange : public ExchangePlan {
       for (const std::size_t i : scattered)
         copy(device, Lies<T>(static_cast<T*>(step.receives[i].data)), 0, buffers[step.to[i].buffer],
              step.to[i].begin, step.to[i].count);
-      for (const Sum& sum : step.sums) {
+      for (const OwnSum& sum : step.sums) {
         std::vector<Lies<T>> operands;
-        for (const Place& from : sum.from) {
+        for (const Span& from : sum.from) {
           if (from.buffer == 0) progress.needs(from.begin, sum.to.count);
-          const Place& at = from.receive < 0 ? from : step.to[static_cast<std::size_t>(from.receive)];
+          const Span& at = from.receive < 0 ? from : step.to[static_cast<std::size_t>(from.receive)];
           operands.push_back(buffers[at.buffer].from(at.begin));
         }
         add_up(device, sum, operands, buffers, loop, kept);
       }
-      for (const Place& at : step.finished) progress.has(at.begin, at.count);
+      for (const Span& at : step.finished) progress.has(at.begin, at.count);
     }
   }
   template <typename Transport, typename Progress = NoProgress>
@@ -144,18 +144,18 @@ class StreamExchange : public ExchangePlan {
     std::int64_t aside = 0, longest = 0;
     for (const Step& step : steps_) {
       std::int64_t count = 0;
-      for (const Place& at : step.from) count += at.count;
-      for (const Place& at : step.to) count += at.count;
+      for (const Span& at : step.from) count += at.count;
+      for (const Span& at : step.to) count += at.count;
       aside = std::max(aside, count);
-      for (const Sum& sum : step.sums) longest = std::max(longest, sum.to.count);
-      for (const Sum& sum : step.sums) completing_ += sum.completes != 0 ? 1 : 0;
+      for (const OwnSum& sum : step.sums) longest = std::max(longest, sum.to.count);
+      for (const OwnSum& sum : step.sums) completing_ += sum.completes != 0 ? 1 : 0;
     }
     scratch_ = std::shared_ptr<T>(gpu_memory<T>(scratch_elements()).release(), GpuFree());
     aside_ = std::shared_ptr<T>(gpu_memory<T>(aside).release(), GpuFree());
     partial_ = std::shared_ptr<T>(gpu_memory<T>(longest).release(), GpuFree());
   }
   template <typename Loop>
-  void add_up(GpuDevice& device, const Sum& sum, std::vector<Lies<T>> operands, const Lies<T>* buffers,
+  void add_up(GpuDevice& device, const OwnSum& sum, std::vector<Lies<T>> operands, const Lies<T>* buffers,
               const Loop& loop, int& kept) {
     constexpr std::size_t most = SumOperands<T>::kMost;
     const std::int64_t count = sum.to.count;

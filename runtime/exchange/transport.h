@@ -23,6 +23,7 @@ struct Delivery {
   int peer = 0, tag = 0;
   void* data = nullptr;
   std::int64_t bytes = 0;  // may be 0; the message is sent all the same
+  int step = 0;            // for messages of errors
   bool stays = false;      // of a send: the data do not change before release()
   // Of a receive: read before release() and never again, so it need not be put into `data`.
   bool borrows = false;
@@ -30,7 +31,6 @@ struct Delivery {
   // Instead of `data`: pieces of bytes, one after the other. Instead of `at`: those that were borrowed.
   std::vector<Stretch<char>> pieces = {};
   const std::vector<Stretch<char>>* at_pieces = nullptr;
-  int step = 0;  // for messages of errors
 };
 
 class Transport {
@@ -60,17 +60,8 @@ class Transport {
     std::vector<Delivery> sends, receives;
     for (int distance = 1; distance < ranks(); ++distance) {
       const int to = (rank() + distance) % ranks(), from = (rank() - distance + ranks()) % ranks();
-      sends.push_back({to, 0, &mine, sizeof mine, false, false, nullptr, {}, nullptr, 0});
-      receives.push_back({from,
-                          0,
-                          &numbers[static_cast<std::size_t>(from)],
-                          sizeof mine,
-                          false,
-                          false,
-                          nullptr,
-                          {},
-                          nullptr,
-                          0});
+      sends.push_back({to, 0, &mine, sizeof mine});
+      receives.push_back({from, 0, &numbers[static_cast<std::size_t>(from)], sizeof mine});
     }
     exchange(sends, receives);
     return numbers;

@@ -53,7 +53,7 @@ TEST(StepPlan, AStepIsOneLaunch) {
   for (int s = 0; s < 3; ++s) {
     ASSERT_EQ(plan.steps[s].chains.size(), 1u);
     ASSERT_EQ(plan.steps[s].chains[0].size(), 1u);
-    EXPECT_EQ(plan.steps[s].chains[0][0].sources.size(), 2u);
+    EXPECT_EQ(plan.steps[s].chains[0][0].from.size(), 2u);
   }
   for (int s = 3; s < 6; ++s) EXPECT_THAT(plan.steps[s].chains, IsEmpty());
 }
@@ -88,8 +88,8 @@ TEST(NcclSteps, LongSumsAreCut) {
   const DeviceMemory input(sources * 5 * sizeof(int)), output(5 * sizeof(int));
   int* const in = reinterpret_cast<int*>(input.data());
   for (int i = 0; i < sources * 5; ++i) in[i] = i;
-  SpanSum sum{.dst = {1, 0, 5}};
-  for (int i = 0; i < sources; ++i) sum.sources.push_back({0, 5 * i, 5});
+  OwnSum sum{.to = {1, 0, 5}};
+  for (int i = 0; i < sources; ++i) sum.from.push_back({0, 5 * i, 5});
   // And sums that depend on it, more than a launch has.
   StepPlan plan{.input = sources * 5, .output = 5, .steps = {{.chains = {{sum}}}}};
   for (int i = 0; i < 100; ++i) plan.steps[0].chains[0].push_back({{1, 0, 5}, {{1, 0, 5}, {0, 0, 5}}});
@@ -111,8 +111,8 @@ TEST(NcclSteps, WhatLiesUnderALongSumIsAddedFirst) {
   const DeviceMemory memory(sources * 5 * sizeof(int));
   int* const all = reinterpret_cast<int*>(memory.data());
   for (int i = 0; i < sources * 5; ++i) all[i] = i;
-  SpanSum sum{.dst = {1, 0, 5}};
-  for (int i = 0; i < sources; ++i) sum.sources.push_back({0, 5 * i, 5});
+  OwnSum sum{.to = {1, 0, 5}};
+  for (int i = 0; i < sources; ++i) sum.from.push_back({0, 5 * i, 5});
   const StepPlan plan{.input = sources * 5, .output = 5, .steps = {{.chains = {{sum}}}}};
   int* const last = all + 5 * (sources - 1);
   const auto thrown = on_gpus(1, [&](GpuRank& mine) {
