@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "api/import.h"
 #include "api/inputs.h"
 #include "api/optimize.h"
 #include "api/report.h"
@@ -16,7 +17,6 @@
 #include "ir/files.h"
 #include "ir/ranking.h"
 #include "ir/words.h"
-#include "topology/import/import.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -26,10 +26,6 @@ namespace {
 constexpr double kHugeBytes = 1e15;  // a message in which latency is nothing
 const std::vector<std::string> kUsualCollectives = {"allreduce", "allgather", "reducescatter", "alltoall",
                                                     "broadcast"};
-
-bool is_foreign_file(const std::string& spec) {
-  return names_a_file(spec) && is_foreign(read_file(spec));
-}
 
 bool is_result_text(const std::string& text) {
   return text.substr(0, 200).find("\"chorale_result\"") != std::string::npos;

@@ -90,7 +90,7 @@ class PointReplay {
   bool written_ = false;
 };
 
-void require_question(const Result& result, const SimulateQuestion& asked) {
+void require_points_and_sizes(const Result& result, const SimulateQuestion& asked) {
   for (const int i : asked.points)
     if (i < 0 || i >= std::ssize(result.points))
       throw InputError("point", fmt::format("there is none of number {}", i),
@@ -104,7 +104,7 @@ void require_question(const Result& result, const SimulateQuestion& asked) {
 }  // namespace
 
 Simulated simulate(const Result& result, const SimulateQuestion& asked) {
-  require_question(result, asked);
+  require_points_and_sizes(result, asked);
   const Topology plain = without_abilities(result.topology);
   const std::string where = asked.folder.empty() ? temporary_folder() : asked.folder;
   Simulated answer;

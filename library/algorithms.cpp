@@ -103,7 +103,7 @@ bool has_point_for(const Result& result, const std::vector<int>& counts, const C
          std::ranges::any_of(result.points, [&](const Point& point) { return does(point, call); });
 }
 
-std::string name_of(const CollectiveCall& call) {
+std::string called(const CollectiveCall& call) {
   return call.counts.empty() ? name_of(call.collective) : call.custom_name + " of these counts";
 }
 
@@ -156,12 +156,15 @@ void Algorithms::read(const std::string& file) {
   try {
     if (is_library(file)) return read_library(file);
     const std::uintmax_t bytes = readable_bytes(file);
+    const auto left_out = [&](const std::string& why) {
+      complaints_.push_back(shown(file) + ": is not loaded: " + why);
+    };
     if (bytes > kMostBytesOfAFile)
-      throw InputError(file, "is not loaded: " + format_bytes(static_cast<double>(bytes)),
-                       "files of at most " + format_bytes(kMostBytesOfAFile) + " are");
+      return left_out(format_bytes(static_cast<double>(bytes)) + "; files of at most " +
+                      format_bytes(kMostBytesOfAFile) + " are");
     if (bytes_ + bytes > kMostBytes)
-      throw InputError(file, "is not loaded: files of " + format_bytes(static_cast<double>(bytes_)) + " are",
-                       "at most " + format_bytes(kMostBytes) + " in all");
+      return left_out("files of " + format_bytes(static_cast<double>(bytes_)) + " are; at most " +
+                      format_bytes(kMostBytes) + " in all");
     const std::string text = read_file(file);
     auto loaded = std::make_unique<Loaded>();
     loaded->result = result_from_json(text, file);
@@ -306,7 +309,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
     if (other_root)
       why = fmt::format("no {} for {} ranks with root {}", name_of(call.collective), call.ranks, call.root);
     else if (other_hosts)
-      why = fmt::format("no {} for {} ranks that sit {}", name_of(call), call.ranks, in_words(group));
+      why = fmt::format("no {} for {} ranks that sit {}", called(call), call.ranks, in_words(group));
   }
   return unknown;
 }
@@ -314,8 +317,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
 bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
   for (const std::unique_ptr<Loaded>& each : loaded_)
     if (has_point_for(each->result, each->counts, call)) return true;
-  why =
-      size_ == 0 ? "no algorithms were given" : fmt::format("no {} for {} ranks", name_of(call), call.ranks);
+  why = size_ == 0 ? "no algorithms were given" : fmt::format("no {} for {} ranks", called(call), call.ranks);
   return false;
 }
 

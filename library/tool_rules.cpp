@@ -29,7 +29,7 @@ std::string in_words(const ToolRule& rule, std::int64_t bytes, bool is_measured)
   return text + (is_measured ? "  measured" : "  predicted");
 }
 
-void add(ToolRules& all, Tool tool, const ToolRule& rule) {
+void add_rule(ToolRules& all, Tool tool, const ToolRule& rule) {
   all.origin.push_back(
       in_words(rule, tool_bytes(tool, all.kind, all.ranks, rule.block_bytes), all.is_measured));
   if (!all.rules.empty() && all.rules.back().algorithm == rule.algorithm) return;
@@ -70,7 +70,7 @@ ToolRules measured_rules(Tool tool, const TakenAnswer& answer, ToolRules all) {
         best.algorithm = candidate.algorithm;
         best.us = least = took->us;
       }
-    add(all, tool, best);
+    add_rule(all, tool, best);
   }
   return all;
 }
@@ -111,7 +111,7 @@ std::optional<ToolRules> tool_rules(Tool tool, const TakenAnswer& answer, const 
         best.us = us;
       }
     }
-    add(all, tool, best);
+    add_rule(all, tool, best);
   }
   return all;
 }

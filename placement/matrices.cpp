@@ -26,7 +26,7 @@ constexpr long long kMostVisits = 200'000'000;  // about a second
 
 // A unit of the level holds a shard for each position of these axes at levels further in: the product of
 // their factors there.
-bool obeys(const ParallelismMatrix& matrix, const Conditions::Memory& memory) {
+bool meets(const ParallelismMatrix& matrix, const Conditions::Memory& memory) {
   double shards = 1;
   for (int axis : memory.axes)
     for (std::size_t j = static_cast<std::size_t>(memory.level) + 1; j < matrix.factors[axis].size(); ++j)
@@ -35,7 +35,7 @@ bool obeys(const ParallelismMatrix& matrix, const Conditions::Memory& memory) {
 }
 
 // Nowhere is the inner axis split at a level outside of one at which the outer axis is.
-bool obeys(const ParallelismMatrix& matrix, const Conditions::Order& order) {
+bool meets(const ParallelismMatrix& matrix, const Conditions::Order& order) {
   const std::vector<int>&inner = matrix.factors[order.inner], &outer = matrix.factors[order.outer];
   for (std::size_t j = 0; j < inner.size(); ++j)
     for (std::size_t k = j + 1; k < outer.size(); ++k)
@@ -43,7 +43,7 @@ bool obeys(const ParallelismMatrix& matrix, const Conditions::Order& order) {
   return true;
 }
 
-bool obeys(const ParallelismMatrix& matrix, const Conditions::Inside& inside) {
+bool meets(const ParallelismMatrix& matrix, const Conditions::Inside& inside) {
   for (int j = 0; j <= inside.level; ++j)
     if (matrix.factors[inside.axis][j] > 1) return false;
   return true;
@@ -62,7 +62,7 @@ void require_fitting_axes(const Hierarchy& hierarchy, const std::vector<Axis>& a
 }
 
 bool obeys(const ParallelismMatrix& matrix, const Conditions& conditions) {
-  const auto obeyed = [&](const auto& condition) { return obeys(matrix, condition); };
+  const auto obeyed = [&](const auto& condition) { return meets(matrix, condition); };
   return std::all_of(conditions.inside.begin(), conditions.inside.end(), obeyed) &&
          std::all_of(conditions.order.begin(), conditions.order.end(), obeyed) &&
          std::all_of(conditions.memory.begin(), conditions.memory.end(), obeyed);
@@ -134,7 +134,7 @@ std::vector<ParallelismMatrix> all_matrices_by_sat(const Hierarchy& hierarchy, c
     // these: this one, so that the loop ends, and others that need as much or more.
     bool fits = true;
     for (const Conditions::Memory& memory : conditions.memory)
-      if (!obeys(matrix, memory)) {
+      if (!meets(matrix, memory)) {
         solver->add(encoding.no_larger_inside(matrix, memory.axes, memory.level));
         fits = false;
       }

@@ -38,7 +38,7 @@ const std::vector<Shape>& shapes() {
   return all;
 }
 
-const Shape* shape_of(const std::string& name) {
+const Shape* mscclpp_shape(const std::string& name) {
   for (const Shape& shape : shapes())
     if (name == shape.name) return &shape;
   return nullptr;
@@ -175,7 +175,7 @@ class Parser {
 
   Operation operation(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, bool inside) {
     Operation op{.name = json["name"].text(), .where = json.where()};
-    op.shape = shape_of(op.name);
+    op.shape = mscclpp_shape(op.name);
     const auto fail = [&](const std::string& problem, const std::string& remedy = "") {
       json.fail(op.name + ": " + problem, remedy);
     };
