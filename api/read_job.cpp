@@ -22,11 +22,7 @@ std::optional<CollectiveKind> kind_in_trace(std::string name) {
     if (name.ends_with(form)) name.resize(name.size() - form.size());
   if (name == "all_to_allv" || name == "alltoallv" || name == "all_to_all" || name == "AlltoAll")
     name = "alltoall";
-  try {
-    return known_kind(name);
-  } catch (const InputError&) {
-    return {};
-  }
+  return kind_spelled(name);
 }
 
 std::string members_in_words(const std::vector<int>& members) {

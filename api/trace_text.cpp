@@ -41,10 +41,9 @@ std::int64_t required(std::string_view text, const std::string& what, const Trac
 constexpr std::array<int, 12> kNcclTypes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
 // The message of a block of this size; of an operation that is not known the block: it is skipped.
-std::int64_t message_of(const std::string& operation, int ranks, std::int64_t block) try {
-  return block * blocks_of(known_kind(operation), ranks);
-} catch (const InputError&) {
-  return block;
+std::int64_t message_of(const std::string& operation, int ranks, std::int64_t block) {
+  const std::optional<CollectiveKind> kind = kind_spelled(operation);
+  return kind ? block * blocks_of(*kind, ranks) : block;
 }
 
 std::vector<std::string> cells_of(const std::string& line) {

@@ -74,9 +74,13 @@ std::optional<CollectiveKind> kind_named(std::string_view name) {
   return row == kRows.end() ? std::nullopt : std::optional(row->kind);
 }
 
+std::optional<CollectiveKind> kind_spelled(const std::string& name) {
+  const std::optional<CollectiveKind> kind = kind_named(name);
+  return kind ? kind : kind_named(as_rows_have_it(name));
+}
+
 CollectiveKind known_kind(const std::string& name) {
-  if (const std::optional<CollectiveKind> kind = kind_named(name)) return *kind;
-  if (const std::optional<CollectiveKind> kind = kind_named(as_rows_have_it(name))) return *kind;
+  if (const std::optional<CollectiveKind> kind = kind_spelled(name)) return *kind;
   throw InputError("collective", "unknown name '" + name.substr(0, 60) + "'",
                    did_you_mean(name, collective_names(),
                                 "use one of " + joined(collective_names()) + ", or a JSON file"));

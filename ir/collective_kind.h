@@ -49,7 +49,9 @@ struct CollectiveRow {
 const CollectiveRow& row_of(CollectiveKind);
 std::string name_of(CollectiveKind);  // "allgather"
 std::optional<CollectiveKind> kind_named(std::string_view);
-CollectiveKind known_kind(const std::string& name);  // as libraries spell it, too; throws InputError
+// As libraries spell it, too.
+std::optional<CollectiveKind> kind_spelled(const std::string& name);
+CollectiveKind known_kind(const std::string& name);  // likewise; throws InputError
 
 // Kinds that can be requested by name, in the order of the table: without implementations of other kinds and
 // Custom.
