@@ -62,6 +62,14 @@ void choice(CLI::App* app, const Text& name, Value& target, const std::vector<st
   one_of(app, name, known, help, [=, &target](std::size_t i) { target = values[i].second; });
 }
 
+template <typename Value>
+void choice(CLI::App* app, const Text& name, Value& target, std::span<const Named<Value>> values,
+            const Text& help) {
+  std::vector<Text> known;
+  for (const Named<Value>& each : values) known.emplace_back(each.name);
+  one_of(app, name, known, help, [=, &target](std::size_t i) { target = values[i].value; });
+}
+
 // Where an option by its row is kept: each of its kind.
 struct OptionTarget {
   std::function<void(std::int64_t)> set = {};

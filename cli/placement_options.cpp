@@ -49,12 +49,7 @@ void place_options(CLI::App& app, Command& parsed) {
          [options](const Text& t) { options->bytes = static_cast<double>(parse_size("--bytes", t)); },
          "What every device contributes (4G is 4 * 2^30; bandwidths are decimal)")
       ->option_text("SIZE");
-  choice<Goal>(sub, "--goal", options->goal,
-               {{"allreduce", Goal::AllReduce},
-                {"reducescatter", Goal::ReduceScatter},
-                {"allgather", Goal::AllGather},
-                {"alltoall", Goal::AllToAll},
-                {"shift", Goal::Shift}},
+  choice<Goal>(sub, "--goal", options->goal, kGoalNames,
                "What is done over these axes; shift: each sends to the next along them (allreduce)");
   integer(sub, "--element", options->element, 1, 64, "BYTES",
           "Of an element: nothing is scattered finer (4)");

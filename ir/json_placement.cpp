@@ -59,8 +59,7 @@ int index_of(const std::vector<Axis>& axes, const JsonReader& json) {
 
 Goal read_goal(const JsonReader& json) {
   const std::string text = json.text(40);
-  for (const Goal goal : kAllGoals)
-    if (text == name(goal)) return goal;
+  if (const std::optional<Goal> goal = value_in<Goal>(kGoalNames, text)) return *goal;
   json.fail("'" + text + "' is not a goal", "use allreduce, reducescatter, allgather, alltoall or shift");
 }
 

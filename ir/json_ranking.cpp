@@ -23,25 +23,13 @@ std::string lists(const std::vector<std::vector<int>>& rows) {
   return fmt::format("[{}]", fmt::join(all, ","));
 }
 
-std::string form(const StrategyInstruction& instruction) {
-  switch (instruction.form) {
-    case StrategyInstruction::Form::InsideGroup:
-      return "InsideGroup";
-    case StrategyInstruction::Form::Parallel:
-      return "Parallel";
-    case StrategyInstruction::Form::Master:
-      return "Master";
-  }
-  return "";
-}
-
 std::string write(const RankedStrategy& strategy, const ReductionRanking& ranking, bool says_levels = false) {
   std::vector<std::string> instructions;
   for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
     const PricedInstruction& priced = strategy.instructions[i];
     const StrategyInstruction& instruction = priced.instruction;
     std::string text = fmt::format(R"({{"slice":{},"form":"{}")", quoted(ranking.levels[instruction.slice]),
-                                   form(instruction));
+                                   name_in<StrategyInstruction::Form>(kFormNames, instruction.form));
     if (instruction.form != StrategyInstruction::Form::InsideGroup)
       text += fmt::format(R"(,"ancestor":{})", quoted(ranking.levels[instruction.ancestor]));
     text += fmt::format(R"(,"operation":"{}","us":{},"latency_us":{},"binding":{},"rings":{},"pattern":{})",

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
+#include "ir/place_options.h"
 #include "ir/ranking.h"
 
 namespace chorale {
@@ -44,12 +44,12 @@ std::vector<std::string> read_names(const JsonReader& json) {
   return names;
 }
 
-template <std::size_t n>
-std::string one_of(const JsonReader& json, const std::array<const char*, n>& known) {
+template <typename Value>
+Value named(const JsonReader& json, std::span<const Named<Value>> known) {
   const std::string text = json.text();
-  if (std::ranges::find(known, text) == known.end())
-    json.fail("unknown '" + text + "'", "make the ranking again");
-  return text;
+  const std::optional<Value> value = value_in(known, text);
+  if (!value) json.fail("unknown '" + text + "'", "make the ranking again");
+  return *value;
 }
 
 double microseconds(const JsonReader& json) {
@@ -140,11 +140,8 @@ RankedStrategy read_strategy(const JsonReader& json, const std::vector<std::stri
                              .pattern = each.has("pattern") ? each["pattern"].text() : ""};
     StrategyInstruction& instruction = priced.instruction;
     instruction.slice = number_of(each["slice"], levels, "level of the strategy");
-    const std::string form = one_of(each["form"], std::array{"InsideGroup", "Parallel", "Master"});
     using Form = StrategyInstruction::Form;
-    instruction.form = form == "InsideGroup" ? Form::InsideGroup
-                       : form == "Parallel"  ? Form::Parallel
-                                             : Form::Master;
+    instruction.form = named<Form>(each["form"], kFormNames);
     if (each.has("ancestor") != (instruction.form != Form::InsideGroup))
       each.fail("Parallel and Master have an ancestor, InsideGroup has none", "make the ranking again");
     if (each.has("ancestor")) {
@@ -152,17 +149,13 @@ RankedStrategy read_strategy(const JsonReader& json, const std::vector<std::stri
       if (instruction.ancestor >= instruction.slice)
         each["ancestor"].fail("is not outside of the slice", "make the ranking again");
     }
-    const std::string operation = each["operation"].text();
-    const auto known = std::ranges::find_if(
-        kAllOperations, [&](StrategyInstruction::Operation o) { return operation == name(o); });
-    if (known == kAllOperations.end())
-      each["operation"].fail("unknown operation '" + operation + "'", "make the ranking again");
-    instruction.operation = *known;
+    instruction.operation = named<StrategyInstruction::Operation>(each["operation"], kOperationNames);
     if (each.has("groups") != (devices <= kMostListedDevices))
       each.fail(fmt::format("groups are listed up to {} devices, and there only", kMostListedDevices),
                 "make the ranking again");
     if (each.has("groups"))
-      strategy.lowered.push_back({*known, read_groups(each["groups"], static_cast<int>(devices))});
+      strategy.lowered.push_back(
+          {instruction.operation, read_groups(each["groups"], static_cast<int>(devices))});
     strategy.instructions.push_back(std::move(priced));
   }
   return strategy;
@@ -284,9 +277,9 @@ Ranking ranking_from_json(std::string_view text, const std::string& file) {
     json["chorale_ranking"].fail("is of another version", "make the ranking again");
   Ranking ranking{.hierarchy = read_hierarchy(json["hierarchy"]),
                   .job = read_job(json["job"], json.has("choices"))};
-  ranking.algorithm = one_of(json["algorithm"], std::array{"ring", "tree", "auto"});
-  ranking.rules = one_of(json["rules"], std::array{"paper", "full"});
-  ranking.synthesis = one_of(json["synthesis"], std::array{"system", "columns", "rows", "reduction"});
+  ranking.algorithm = name_in(algorithms(), named(json["algorithm"], algorithms()));
+  ranking.rules = name_in(strategy_rules(), named(json["rules"], strategy_rules()));
+  ranking.synthesis = name_of(named<SynthesisKind>(json["synthesis"], kSynthesisChoices));
   if (json.has("conditions"))
     ranking.conditions =
         read_conditions(json["conditions"], names_of(ranking.job.axes), names_of(ranking.hierarchy));

@@ -29,35 +29,12 @@ std::vector<std::vector<int>> predecessors(const Job& job) {
 }
 
 const char* name(StrategyInstruction::Operation operation) {
-  switch (operation) {
-    case StrategyInstruction::Operation::AllReduce:
-      return "AllReduce";
-    case StrategyInstruction::Operation::ReduceScatter:
-      return "ReduceScatter";
-    case StrategyInstruction::Operation::AllGather:
-      return "AllGather";
-    case StrategyInstruction::Operation::Reduce:
-      return "Reduce";
-    case StrategyInstruction::Operation::Broadcast:
-      return "Broadcast";
-  }
-  return "";
+  return std::ranges::find(kOperationNames, operation, &Named<StrategyInstruction::Operation>::value)
+      ->name.data();
 }
 
 const char* name(Goal goal) {
-  switch (goal) {
-    case Goal::AllReduce:
-      return "allreduce";
-    case Goal::ReduceScatter:
-      return "reducescatter";
-    case Goal::AllGather:
-      return "allgather";
-    case Goal::AllToAll:
-      return "alltoall";
-    case Goal::Shift:
-      return "shift";
-  }
-  return "";
+  return std::ranges::find(kGoalNames, goal, &Named<Goal>::value)->name.data();
 }
 
 std::string name_of(SynthesisKind kind) {
@@ -66,11 +43,9 @@ std::string name_of(SynthesisKind kind) {
 }
 
 std::string to_text(const StrategyInstruction& instruction, const std::vector<std::string>& levels) {
-  std::string form = "InsideGroup";
+  std::string form = name_in<StrategyInstruction::Form>(kFormNames, instruction.form);
   if (instruction.form != StrategyInstruction::Form::InsideGroup)
-    form =
-        fmt::format("{}({})", instruction.form == StrategyInstruction::Form::Parallel ? "Parallel" : "Master",
-                    levels[instruction.ancestor]);
+    form += fmt::format("({})", levels[instruction.ancestor]);
   return fmt::format("({}, {}, {})", levels[instruction.slice], form, name(instruction.operation));
 }
 

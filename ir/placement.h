@@ -64,6 +64,11 @@ enum class Goal {
 };
 inline constexpr std::array<Goal, 5> kAllGoals = {Goal::AllReduce, Goal::ReduceScatter, Goal::AllGather,
                                                   Goal::AllToAll, Goal::Shift};
+inline constexpr Named<Goal> kGoalNames[] = {{Goal::AllReduce, "allreduce"},
+                                             {Goal::ReduceScatter, "reducescatter"},
+                                             {Goal::AllGather, "allgather"},
+                                             {Goal::AllToAll, "alltoall"},
+                                             {Goal::Shift, "shift"}};
 const char* name(Goal);
 
 struct Reduction {
@@ -128,6 +133,16 @@ inline constexpr std::array<StrategyInstruction::Operation, kOperations> kAllOpe
     StrategyInstruction::Operation::AllReduce, StrategyInstruction::Operation::ReduceScatter,
     StrategyInstruction::Operation::AllGather, StrategyInstruction::Operation::Reduce,
     StrategyInstruction::Operation::Broadcast};
+inline constexpr Named<StrategyInstruction::Operation> kOperationNames[] = {
+    {StrategyInstruction::Operation::AllReduce, "AllReduce"},
+    {StrategyInstruction::Operation::ReduceScatter, "ReduceScatter"},
+    {StrategyInstruction::Operation::AllGather, "AllGather"},
+    {StrategyInstruction::Operation::Reduce, "Reduce"},
+    {StrategyInstruction::Operation::Broadcast, "Broadcast"}};
+inline constexpr Named<StrategyInstruction::Form> kFormNames[] = {
+    {StrategyInstruction::Form::InsideGroup, "InsideGroup"},
+    {StrategyInstruction::Form::Parallel, "Parallel"},
+    {StrategyInstruction::Form::Master, "Master"}};
 
 using Strategy = std::vector<StrategyInstruction>;
 

@@ -41,18 +41,17 @@ NamedInstruction parse_instruction(std::string_view text, const std::string& whe
     instruction.ancestor = trimmed(form.substr(open + 1, form.size() - open - 2));
     form = trimmed(form.substr(0, open));
   }
-  if (form == "Parallel" || form == "Master")
-    instruction.form = form == "Parallel" ? Form::Parallel : Form::Master;
-  else if (form != "InsideGroup")
+  if (const std::optional<Form> named = value_in<Form>(kFormNames, form))
+    instruction.form = *named;
+  else
     fail("'" + whole + "' has no form", "use InsideGroup, Parallel(level) or Master(level)");
   if ((instruction.form == Form::InsideGroup) != instruction.ancestor.empty())
     fail("'" + whole + "' has a level too many or too few", "Parallel and Master name one, InsideGroup none");
-  for (const StrategyInstruction::Operation each : kAllOperations)
-    if (operation == name(each)) {
-      instruction.operation = each;
-      return instruction;
-    }
-  fail("'" + whole + "' has no operation", "use AllReduce, ReduceScatter, AllGather, Reduce or Broadcast");
+  using Operation = StrategyInstruction::Operation;
+  if (const std::optional<Operation> named = value_in<Operation>(kOperationNames, operation))
+    instruction.operation = *named;
+  else
+    fail("'" + whole + "' has no operation", "use AllReduce, ReduceScatter, AllGather, Reduce or Broadcast");
   return instruction;
 }
 
