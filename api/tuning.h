@@ -4,16 +4,18 @@
 
 #include <atomic>
 #include <functional>
+#include <span>
 #include <string>
 
 #include "api/workload.h"
+#include "ir/option.h"
 
 namespace chorale {
 
 struct TuneQuestion {
   DeviceNumbers device = {};
-  WorkloadCarrier transport = WorkloadCarrier::Threads;      // that schedules are measured with
-  int most_candidates = 2000, measured = 0, variations = 8;  // as in TuneOptions
+  WorkloadCarrier transport = WorkloadCarrier::Threads;        // that schedules are measured with
+  int most_candidates = 10'000, measured = 0, variations = 8;  // as in TuneOptions
   int runs = 5;             // of a schedule that is measured, of which the fastest counts
   std::string folder = {};  // an existing one, in which measured schedules are compiled
   NamedText log = {};       // an earlier run's lines (TuneOptions)
@@ -22,6 +24,9 @@ struct TuneQuestion {
   std::function<void(const TuneProgress&)> progress = {};
   const std::atomic<bool>* stop = nullptr;
 };
+
+// On the command line. A new one is a member and a row.
+std::span<const OptionRow<TuneQuestion>> tune_rows();
 
 // Throws InputError where schedules are to be measured and the transport cannot be had here.
 TuneResult tune(const Workload&, const WorkloadMachine&, const TuneQuestion& = {});

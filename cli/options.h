@@ -307,7 +307,7 @@ struct CompileCommand {
   WorkloadTarget target = {};
   WorkloadCarrier carrier = WorkloadCarrier::Any;
   bool tunes = false;
-  TuneQuestion tune = {.most_candidates = 10'000};  // of the log only the path
+  TuneQuestion tune = {};  // of the log only the path
   std::string directory = {};
   Limits limits = {};
 };
@@ -315,7 +315,7 @@ struct CompileCommand {
 struct TuneCommand {
   WorkloadInput workload = {};
   WorkloadTarget target = {};
-  TuneQuestion tune = {.most_candidates = 10'000};  // of the log only the path
+  TuneQuestion tune = {};  // of the log only the path
   int top = 20;
   std::string json = {};
   std::string html = {};

@@ -65,33 +65,6 @@ void target(CLI::App* app, WorkloadTarget& target) {
   progress(app, target.progress);
 }
 
-void rate(CLI::App* app, const Text& name, double& target, double unit, const Text& what, const Text& help) {
-  app->add_option_function<Text>(
-         name, [=, &target](const Text& t) { target = parse_positive(name, t) * unit; }, help)
-      ->option_text(what);
-}
-
-void tune_settings(CLI::App* app, TuneQuestion& settings) {
-  integer(app, "--measure", settings.measured, 1, 1000, "K",
-          "Compile the K best schedules and the program as it is, run them, and rank by that");
-  integer(app, "--variations", settings.variations, 0, 1000, "N",
-          "Run each of them with up to N other settings: algorithms, pieces, blocks, channels (8)");
-  choice<WorkloadCarrier>(
-      app, "--transport", settings.transport,
-      {{"threads", WorkloadCarrier::Threads}, {"mpi", WorkloadCarrier::Mpi}, {"cuda", WorkloadCarrier::Cuda}},
-      "What runs them: threads, mpirun, or one GPU for all ranks (threads)");
-  integer(app, "--runs", settings.runs, 1, 1'000'000, "N", "Runs of each, of which the best counts (5)");
-  text(app, "--log", settings.log.path, "FILE",
-       "Keep what was priced and measured there; what is there is not measured again");
-  integer(app, "--candidates", settings.most_candidates, 0, 10'000'000, "N",
-          "Examine at most N schedules (10000)");
-  rate(app, "--memory-rate", settings.device.bytes_per_us, 1e3, "GB/S", "What memory gives a rank (1400)");
-  rate(app, "--product-rate", settings.device.product_flops_per_us, 1e6, "TFLOP/S",
-       "Products of matrices (200)");
-  rate(app, "--compute-rate", settings.device.flops_per_us, 1e6, "TFLOP/S", "All other arithmetic (15)");
-  rate(app, "--launch", settings.device.launch_us, 1, "US", "What starting a kernel, or a call, takes (4)");
-}
-
 void compile_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",
@@ -108,20 +81,16 @@ void compile_options(CLI::App& app, Command& parsed) {
   workload(sub, options->workload);
   script(sub, options->workload);
   target(sub, options->target);
-  std::vector<std::pair<Text, WorkloadCarrier>> carriers;
-  for (const Named<WorkloadCarrier>& each : kWorkloadCarriers) carriers.emplace_back(each.name, each.value);
-  choice(sub, "--target", options->carrier, carriers,
-         "Write what one of them needs, with a Makefile for it (all of them)");
+  choice<WorkloadCarrier>(sub, "--target", options->carrier, kWorkloadCarriers,
+                          "Write what one of them needs, with a Makefile for it (all of them)");
   sub->add_flag("--tune", options->tunes,
                 "Take the schedule that the tuner finds best ('chorale tune --help')");
-  tune_settings(sub, options->tune);
+  by_rows(sub, tune_rows(), options->tune);
   text(sub, "-o,--output", options->directory, "DIR", "Write it there (a directory of the workload's name)");
   limits(sub, options->limits, " of the search and take what was found");
   sub->final_callback([options, sub, &parsed] {
-    only_for(sub,
-             {"--measure", "--variations", "--transport", "--runs", "--log", "--candidates", "--memory-rate",
-              "--product-rate", "--compute-rate", "--launch"},
-             options->tunes, "--tune");
+    for (const OptionRow<TuneQuestion>& row : tune_rows())
+      only_for(sub, {Text(row.words.option)}, options->tunes, "--tune");
     // What is written for one of them is measured there, unless specified otherwise.
     if (sub->count("--transport") == 0 &&
         (options->carrier == WorkloadCarrier::Mpi || options->carrier == WorkloadCarrier::Cuda))
@@ -145,7 +114,7 @@ void tune_options(CLI::App& app, Command& parsed) {
   workload(sub, options->workload);
   script(sub, options->workload);
   target(sub, options->target);
-  tune_settings(sub, options->tune);
+  by_rows(sub, tune_rows(), options->tune);
   integer(sub, "--top", options->top, 1, 1'000'000, "N", "Schedules to list (20)");
   text(sub, "--json", options->json, "FILE", "Write all of them there; - is standard output");
   text(sub, "--html", options->html, "FILE",

@@ -124,12 +124,13 @@ class OpenRun {
   static OpenUnit opened(const UnitWork& work, const WorkloadPrices& prices, const Execution& given) {
     const DeviceNumbers& device = prices.device;
     OpenUnit result;
-    result.fixed = {.name = work.unit.name,
-                    .launch_us = device.launch_us,
-                    .memory_us = static_cast<double>(work.read + work.written) / device.bytes_per_us,
-                    .compute_us = work.product_flops / device.product_flops_per_us +
-                                  work.flops / device.flops_per_us +
-                                  work.double_flops / device.double_flops_per_us};
+    result.fixed = {
+        .name = work.unit.name,
+        .launch_us = device.launch_us,
+        .memory_us = static_cast<double>(work.read + work.written) / (1e3 * device.memory_gbs),
+        .compute_us = (work.product_flops / device.product_tflops + work.flops / device.compute_tflops +
+                       work.double_flops / device.double_tflops) /
+                      1e6};
     for (const CollectiveWork& collective : work.collectives)
       result.collectives.push_back(opened(collective, prices, given));
     return result;

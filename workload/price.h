@@ -27,13 +27,13 @@ namespace chorale {
 
 // The computing rates of a rank. The defaults are about those of a GPU of 2020 with tensor cores.
 struct DeviceNumbers {
-  double launch_us = 4;               // of a kernel, or of a call of a library
-  double bytes_per_us = 1.4e6;        // between memory and registers: 1.4 TB/s
-  double product_flops_per_us = 2e8;  // of MatMul and Convolution of 16-bit floats: 200 TFLOP/s
-  double flops_per_us = 1.5e7;        // of all else, in float32
-  double double_flops_per_us = 7e6;   // in float64 and integers
-  double piece_bytes = 1 << 16;       // overlapped units hand over at least this much at a time
-  double piece_us = 1;                // of handing a piece over: a counter is raised, and seen
+  double launch_us = 4;          // of a kernel, or of a call of a library
+  double memory_gbs = 1400;      // between memory and registers
+  double product_tflops = 200;   // of MatMul and Convolution of 16-bit floats
+  double compute_tflops = 15;    // of all else, in float32
+  double double_tflops = 7;      // in float64 and integers
+  double piece_bytes = 1 << 16;  // overlapped units hand over at least this much at a time
+  double piece_us = 1;           // of handing a piece over: a counter is raised, and seen
   bool operator==(const DeviceNumbers&) const = default;
 };
 

@@ -49,10 +49,10 @@ TEST(UnitWork, CountsProductsOfWhatARankHas) {
 
 WorkloadPrices simple_prices() {
   return {.device = {.launch_us = 5,
-                     .bytes_per_us = 1000,
-                     .product_flops_per_us = 1e6,
-                     .flops_per_us = 1e9,
-                     .double_flops_per_us = 1e9,
+                     .memory_gbs = 1,
+                     .product_tflops = 1,
+                     .compute_tflops = 1000,
+                     .double_tflops = 1000,
                      .piece_bytes = 1024,
                      .piece_us = 0.5},
           .collectives = {{.kind = OperationKind::AllReduce,
@@ -102,7 +102,7 @@ TEST(Price, OfAnOverlapIsThatOfAPipeline) {
 // Where memory is what takes long, overlapped units share it: together they take what both take.
 TEST(Price, OfAnOverlapIsNotLessThanItsMemoryTraffic) {
   WorkloadPrices prices = simple_prices();
-  prices.device.bytes_per_us = 1;
+  prices.device.memory_gbs = 0.001;
   prices.device.piece_bytes = 64;
   const WorkloadPrice whole = price(
       transformed(example("self_attention", {{"B", 1}, {"S", 16}, {"H", 64}}), "overlap(both; layer, sum)"),
@@ -151,8 +151,7 @@ TEST(Price, OfSeveralCommunicationsCountsTheStepsOfEachPiece) {
       example("pipeline", {{"B", 1}, {"S", 16}, {"H", 64}}),
       "split(sum, rs); reorder(sum; send, output); fuse(c; s_send, s_output); overlap(ol; rs, c, output)");
   WorkloadPrices prices{
-      .device = {
-          .launch_us = 0, .bytes_per_us = 1e12, .flops_per_us = 1e12, .piece_bytes = 1, .piece_us = 0}};
+      .device = {.launch_us = 0, .memory_gbs = 1e9, .compute_tflops = 1e6, .piece_bytes = 1, .piece_us = 0}};
   for (const OperationKind kind :
        {OperationKind::ReduceScatter, OperationKind::AllGather, OperationKind::Send})
     prices.collectives.push_back(
@@ -177,7 +176,8 @@ TEST(Price, ChoosesWellAmongAll) {
   int worse = 0;
   for (int run = 0; run < 200; ++run) {
     WorkloadPrices prices{
-        .device = {.launch_us = 1, .bytes_per_us = 100.0 + below(5000), .piece_bytes = 64, .piece_us = 0.1}};
+        .device = {
+            .launch_us = 1, .memory_gbs = 0.1 + below(5000) / 1e3, .piece_bytes = 64, .piece_us = 0.1}};
     for (const OperationKind kind :
          {OperationKind::ReduceScatter, OperationKind::AllGather, OperationKind::Send}) {
       CollectivePrice each{.kind = kind,
