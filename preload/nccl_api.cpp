@@ -11,12 +11,7 @@ namespace chorale {
 namespace {
 
 NcclCollectives& here() {
-  static NcclCollectives collectives({.steps = {.group_start = ncclGroupStart,
-                                                .group_end = ncclGroupEnd,
-                                                .send = ncclSend,
-                                                .recv = ncclRecv,
-                                                .async_error = ncclCommGetAsyncError,
-                                                .error_string = ncclGetErrorString},
+  static NcclCollectives collectives({.steps = linked_nccl(),
                                       .count = ncclCommCount,
                                       .user_rank = ncclCommUserRank,
                                       .device = ncclCommCuDevice},

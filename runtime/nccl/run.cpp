@@ -8,6 +8,7 @@
 #include <nccl.h>
 
 #include <cstring>
+#include <map>
 #include <memory>
 
 #include "ir/error.h"
@@ -32,45 +33,22 @@ void require(ncclResult_t code, const char* what) {
 }
 
 ncclDataType_t nccl_type(ElementType type) {
-  switch (type) {
-    case ElementType::Float32:
-      return ncclFloat32;
-    case ElementType::Float64:
-      return ncclFloat64;
-    case ElementType::Int32:
-      return ncclInt32;
-    case ElementType::Int64:
-      return ncclInt64;
-    case ElementType::Int8:
-      return ncclInt8;
-    case ElementType::Uint8:
-      return ncclUint8;
-    case ElementType::Uint32:
-      return ncclUint32;
-    case ElementType::Uint64:
-      return ncclUint64;
-    case ElementType::Float16:
-      return ncclFloat16;
-    case ElementType::Bfloat16:
-      return ncclBfloat16;
-  }
-  return ncclInt8;
+  static const std::map<ElementType, ncclDataType_t> types = {
+      {ElementType::Float32, ncclFloat32}, {ElementType::Float64, ncclFloat64},
+      {ElementType::Int32, ncclInt32},     {ElementType::Int64, ncclInt64},
+      {ElementType::Int8, ncclInt8},       {ElementType::Uint8, ncclUint8},
+      {ElementType::Uint32, ncclUint32},   {ElementType::Uint64, ncclUint64},
+      {ElementType::Float16, ncclFloat16}, {ElementType::Bfloat16, ncclBfloat16}};
+  return types.at(type);
 }
 
 ncclRedOp_t nccl_op(ReduceOp op) {
-  switch (op) {
-    case ReduceOp::Sum:
-      return ncclSum;
-    case ReduceOp::Max:
-      return ncclMax;
-    case ReduceOp::Min:
-      return ncclMin;
-    case ReduceOp::Prod:
-      return ncclProd;
-    case ReduceOp::Avg:
-      return ncclAvg;
-  }
-  return ncclSum;
+  static const std::map<ReduceOp, ncclRedOp_t> ops = {{ReduceOp::Sum, ncclSum},
+                                                      {ReduceOp::Max, ncclMax},
+                                                      {ReduceOp::Min, ncclMin},
+                                                      {ReduceOp::Prod, ncclProd},
+                                                      {ReduceOp::Avg, ncclAvg}};
+  return ops.at(op);
 }
 
 // A rank's GPU, stream and communicator.

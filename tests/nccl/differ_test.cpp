@@ -41,12 +41,7 @@ class Folder {
 
 // What a process has that loaded this.
 std::unique_ptr<NcclCollectives> process(const std::string& file) {
-  return std::make_unique<NcclCollectives>(NcclFunctions{.steps = {.group_start = ncclGroupStart,
-                                                                   .group_end = ncclGroupEnd,
-                                                                   .send = ncclSend,
-                                                                   .recv = ncclRecv,
-                                                                   .async_error = ncclCommGetAsyncError,
-                                                                   .error_string = ncclGetErrorString},
+  return std::make_unique<NcclCollectives>(NcclFunctions{.steps = linked_nccl(),
                                                          .count = ncclCommCount,
                                                          .user_rank = ncclCommUserRank,
                                                          .device = ncclCommCuDevice,

@@ -50,18 +50,12 @@ std::vector<int> roots(const std::string& library, const std::vector<std::string
                        const std::vector<int>& gpus) {
   std::vector<std::unique_ptr<NcclCollectives>> processes;
   for (const std::string& host : hosts)
-    processes.push_back(
-        std::make_unique<NcclCollectives>(NcclFunctions{.steps = {.group_start = ncclGroupStart,
-                                                                  .group_end = ncclGroupEnd,
-                                                                  .send = ncclSend,
-                                                                  .recv = ncclRecv,
-                                                                  .async_error = ncclCommGetAsyncError,
-                                                                  .error_string = ncclGetErrorString},
-                                                        .count = ncclCommCount,
-                                                        .user_rank = ncclCommUserRank,
-                                                        .device = ncclCommCuDevice,
-                                                        .all_gather = ncclAllGather},
-                                          NcclSettings{.algorithms = library, .host = host}));
+    processes.push_back(std::make_unique<NcclCollectives>(NcclFunctions{.steps = linked_nccl(),
+                                                                        .count = ncclCommCount,
+                                                                        .user_rank = ncclCommUserRank,
+                                                                        .device = ncclCommCuDevice,
+                                                                        .all_gather = ncclAllGather},
+                                                          NcclSettings{.algorithms = library, .host = host}));
   std::vector<std::vector<int>> ours(hosts.size());
   const auto work = [&](GpuRank& mine) {
     for (int root = 0; root < 4; ++root) {
