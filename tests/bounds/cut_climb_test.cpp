@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "bounds/check.h"
-#include "bounds/clp.h"
 #include "bounds/lower_bounds.h"
 #include "ir/group_collective.h"
 #include "tests/bounds/machines.h"
+#include "tests/bounds/paid.h"
 #include "tests/kit/random.h"
 
 namespace chorale {
@@ -30,20 +30,9 @@ double entering(const std::vector<ChunkClass>& classes, Set set, bool sums) {
   return sum;
 }
 
-// The least that prices pay a round which charge every link into the set 1 at least.
 double least_paid(const Topology& t, Set set) {
-  LinearProgram program;
-  for (const Link& link : t.links) program.add_column(link.bandwidth);
-  for (const SharedLimit& limit : t.limits) program.add_column(limit.bandwidth);
-  for (int l = 0; l < static_cast<int>(t.links.size()); ++l) {
-    if (inside(set, t.links[l].src) || !inside(set, t.links[l].dst)) continue;
-    const int row = program.add_row(1, kNoLimit);
-    program.entries.push_back({.row = row, .column = l, .value = 1});
-    for (int z = 0; z < static_cast<int>(t.limits.size()); ++z)
-      if (std::ranges::count(t.limits[z].links, l) > 0)
-        program.entries.push_back({.row = row, .column = static_cast<int>(t.links.size()) + z, .value = 1});
-  }
-  return solve(program, 10'000).objective;
+  return test::least_paid(t,
+                          [&](const Link& link) { return !inside(set, link.src) && inside(set, link.dst); });
 }
 
 // Of the first 2,000 of these the search misses three, of the first 300 none.

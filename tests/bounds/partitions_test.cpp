@@ -9,12 +9,12 @@
 #include <set>
 
 #include "bounds/check.h"
-#include "bounds/clp.h"
 #include "bounds/cover.h"
 #include "bounds/lower_bounds.h"
 #include "bounds/partition_climb.h"
 #include "ir/group_collective.h"
 #include "tests/bounds/machines.h"
+#include "tests/bounds/paid.h"
 #include "tests/kit/random.h"
 
 namespace chorale {
@@ -48,18 +48,7 @@ double crossings(const Collective& collective, const Group& group) {
 
 // The least that prices pay a round which charge every crossing link 1 at least: a linear program.
 double least_paid(const Topology& t, const Group& group) {
-  LinearProgram program;
-  for (const Link& link : t.links) program.add_column(link.bandwidth);
-  for (const SharedLimit& limit : t.limits) program.add_column(limit.bandwidth);
-  for (int l = 0; l < static_cast<int>(t.links.size()); ++l) {
-    if (group[t.links[l].src] == group[t.links[l].dst]) continue;
-    const int row = program.add_row(1, kNoLimit);
-    program.entries.push_back({.row = row, .column = l, .value = 1});
-    for (int z = 0; z < static_cast<int>(t.limits.size()); ++z)
-      if (std::ranges::count(t.limits[z].links, l) > 0)
-        program.entries.push_back({.row = row, .column = static_cast<int>(t.links.size()) + z, .value = 1});
-  }
-  return solve(program, 10'000).objective;
+  return test::least_paid(t, [&](const Link& link) { return group[link.src] != group[link.dst]; });
 }
 
 double best_of_all(const Topology& t, const Collective& collective) {

@@ -33,22 +33,11 @@ TEST(BlockExecutor, EveryBaselineOfTwoToSixteenRanks) {
                            .ops = {ReduceOp::Sum},
                            .iterations = 1,
                            .warm_up = 0};
-  int programs = 0;
-  for (const ClassicEntry& entry : classic_catalogue())
-    for (int ranks : {2, 3, 5, 8, 16}) {
-      const Topology topology = named_topology("full:" + std::to_string(ranks));
-      Point point;
-      try {
-        point = classic_algorithm(entry.method, topology);
-      } catch (const InputError&) {
-        continue;  // powers of two only
-      }
-      const Program program = lower(topology, point.collective, point.schedule);
-      const BlockProgram blocks = relax(point.collective, program);
-      EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options)), 0)
-          << name_of(entry.method) << " " << ranks;
-      ++programs;
-    }
+  const int programs = test::for_each_baseline([&](const Topology& topology, const Point& point) {
+    const BlockProgram blocks = relax(point.collective, lower(topology, point.collective, point.schedule));
+    EXPECT_EQ(wrong(run_blocks_on_threads(blocks, point.collective, options)), 0)
+        << topology.name << " " << blocks.name;
+  });
   EXPECT_GT(programs, 70);
 }
 

@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "construct/classic.h"
+#include "ir/error.h"
 #include "runtime/run.h"
+#include "topology/builders.h"
 
 namespace chorale::test {
 
@@ -20,6 +23,25 @@ inline std::int64_t wrong(const std::vector<RunRow>& rows) {
   std::int64_t sum = 0;
   for (const RunRow& row : rows) sum += row.wrong + !row.agrees;
   return sum;
+}
+
+// Calls check(topology, point) for the baselines of 2 to 16 ranks, and returns how many there are.
+template <typename Check>
+int for_each_baseline(const Check& check) {
+  int count = 0;
+  for (const ClassicEntry& entry : classic_catalogue())
+    for (const int ranks : {2, 3, 5, 8, 16}) {
+      const Topology topology = named_topology("full:" + std::to_string(ranks));
+      Point point;
+      try {
+        point = classic_algorithm(entry.method, topology);
+      } catch (const InputError&) {
+        continue;  // powers of two only
+      }
+      check(topology, point);
+      ++count;
+    }
+  return count;
 }
 
 }  // namespace chorale::test

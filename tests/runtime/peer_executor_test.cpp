@@ -38,19 +38,11 @@ TEST(PeerExecutor, EveryBaselineOfTwoToSixteenRanks) {
                            .ops = {ReduceOp::Sum},
                            .iterations = 1,
                            .warm_up = 0};
-  int programs = 0;
-  for (const ClassicEntry& entry : classic_catalogue())
-    for (int ranks : {2, 3, 5, 8, 16}) {
-      Example example;
-      try {
-        example = classic(name_of(entry.method), ranks);
-      } catch (const InputError&) {
-        continue;  // powers of two only
-      }
-      EXPECT_EQ(wrong(run_peers_on_threads(example.program, example.collective, options)), 0)
-          << name_of(entry.method) << " " << ranks;
-      ++programs;
-    }
+  const int programs = test::for_each_baseline([&](const Topology& topology, const Point& point) {
+    const PeerProgram peers = to_peers(point.collective, lower(topology, point.collective, point.schedule));
+    EXPECT_EQ(wrong(run_peers_on_threads(peers, point.collective, options)), 0)
+        << topology.name << " " << peers.name;
+  });
   EXPECT_GT(programs, 70);
 }
 

@@ -18,49 +18,36 @@ Workload example(const std::string& name) {
   return parse_workload(read_file(file), file);
 }
 
+// What Adam and LAMB have in common.
+struct Moments {
+  Builder b;
+  Side n = b.size("N", 1 << 20);
+  Tensor g = b.tensor("g", Float32, {n}, local());
+  Tensor p = b.tensor("p", Float32, {n}, replicated());
+  Tensor m = b.tensor("m", Float32, {n}, replicated(), {.state = true});
+  Tensor v = b.tensor("v", Float32, {n}, replicated(), {.state = true});
+  Tensor lr = b.scalar("lr", Float32), t = b.scalar("t", Float32);
+  Tensor sum = b.all_reduce("sum", ReduceOp::Sum, g);
+  Tensor avg = b.let("avg", sum / b.world());
+  Tensor m_ = b.update("m_", m, 0.9 * m + 0.1 * avg);
+  Tensor v_ = b.update("v_", v, 0.999 * v + 0.001 * avg * avg);
+  Tensor m1 = b.let("m1", m_ / (1 - pow(0.9, t)));
+  Tensor v1 = b.let("v1", v_ / (1 - pow(0.999, t)));
+};
+
 TEST(Builder, BuildsAdam) {
-  Builder b("adam", {.ranks = 4});
-  const Side n = b.size("N", 1 << 20);
-  const Tensor g = b.tensor("g", Float32, {n}, local());
-  const Tensor p = b.tensor("p", Float32, {n}, replicated());
-  const Tensor m = b.tensor("m", Float32, {n}, replicated(), {.state = true});
-  const Tensor v = b.tensor("v", Float32, {n}, replicated(), {.state = true});
-  const Tensor lr = b.scalar("lr", Float32), t = b.scalar("t", Float32);
-
-  const Tensor sum = b.all_reduce("sum", ReduceOp::Sum, g);
-  const Tensor avg = b.let("avg", sum / b.world());
-  const Tensor m_ = b.update("m_", m, 0.9 * m + 0.1 * avg);
-  const Tensor v_ = b.update("v_", v, 0.999 * v + 0.001 * avg * avg);
-  const Tensor m1 = b.let("m1", m_ / (1 - pow(0.9, t)));
-  const Tensor v1 = b.let("v1", v_ / (1 - pow(0.999, t)));
-  const Tensor p_ = b.update("p_", p, p - lr * m1 / (sqrt(v1) + 1e-8));
-  b.returns({p_});
-
-  EXPECT_EQ(b.finish(), example("adam"));
+  Moments a{Builder("adam", {.ranks = 4})};
+  a.b.returns({a.b.update("p_", a.p, a.p - a.lr * a.m1 / (sqrt(a.v1) + 1e-8))});
+  EXPECT_EQ(a.b.finish(), example("adam"));
 }
 
 TEST(Builder, BuildsLamb) {
-  Builder b("lamb", {.ranks = 4});
-  const Side n = b.size("N", 1 << 20);
-  const Tensor g = b.tensor("g", Float32, {n}, local());
-  const Tensor p = b.tensor("p", Float32, {n}, replicated());
-  const Tensor m = b.tensor("m", Float32, {n}, replicated(), {.state = true});
-  const Tensor v = b.tensor("v", Float32, {n}, replicated(), {.state = true});
-  const Tensor lr = b.scalar("lr", Float32), t = b.scalar("t", Float32);
-
-  const Tensor sum = b.all_reduce("sum", ReduceOp::Sum, g);
-  const Tensor avg = b.let("avg", sum / b.world());
-  const Tensor m_ = b.update("m_", m, 0.9 * m + 0.1 * avg);
-  const Tensor v_ = b.update("v_", v, 0.999 * v + 0.001 * avg * avg);
-  const Tensor m1 = b.let("m1", m_ / (1 - pow(0.9, t)));
-  const Tensor v1 = b.let("v1", v_ / (1 - pow(0.999, t)));
-  const Tensor u = b.let("u", m1 / (sqrt(v1) + 1e-6) + 0.01 * p);
-  const Tensor p_norm = b.norm("p_norm", p), u_norm = b.norm("u_norm", u);
-  const Tensor ratio = b.let("ratio", select(p_norm > 0, select(u_norm > 0, p_norm / u_norm, 1), 1));
-  const Tensor p_ = b.update("p_", p, p - lr * ratio * u);
-  b.returns({p_});
-
-  EXPECT_EQ(b.finish(), example("lamb"));
+  Moments a{Builder("lamb", {.ranks = 4})};
+  const Tensor u = a.b.let("u", a.m1 / (sqrt(a.v1) + 1e-6) + 0.01 * a.p);
+  const Tensor p_norm = a.b.norm("p_norm", a.p), u_norm = a.b.norm("u_norm", u);
+  const Tensor ratio = a.b.let("ratio", select(p_norm > 0, select(u_norm > 0, p_norm / u_norm, 1), 1));
+  a.b.returns({a.b.update("p_", a.p, a.p - a.lr * ratio * u)});
+  EXPECT_EQ(a.b.finish(), example("lamb"));
 }
 
 // Every operation and function, and what is around them.
