@@ -131,7 +131,8 @@ std::vector<std::string> conclusions(const Comparison&);
 // "conclusions": [...], "notes": [...]}; docs/formats.md.
 std::string to_json(const Comparison&);
 std::string to_page(const Comparison&);
-// Time and bus bandwidth of both over message size, of the first collective that has sizes; requires one.
+// Time and bus bandwidth of both over message size, of the first collective with sizes above 0 at which both
+// have a schedule; "" if there is none.
 std::string to_svg(const Comparison&);
 
 }  // namespace chorale

@@ -24,12 +24,13 @@ Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, 
   if (!command.json.empty()) deliver(command.json, to_json(comparison), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(comparison), outcome);
   if (command.svg.empty()) return outcome;
-  try {
-    deliver(command.svg, to_svg(comparison), outcome);
-  } catch (const InputError&) {
-    if (stopped == Stopped::No) throw;
+  if (const std::string svg = to_svg(comparison); !svg.empty())
+    deliver(command.svg, svg, outcome);
+  else if (stopped != Stopped::No)
     outcome.errors.push_back("--svg: not written (" + name_of(stopped) + ")");
-  }
+  else
+    throw InputError("--svg", "needs message sizes above 0 at which both have a schedule",
+                     "give --sizes, such as 1K:1G:4");
   return outcome;
 }
 

@@ -114,12 +114,7 @@ py::object compared(const std::string& first, const std::string& second,
                            .stop = &stop};
   const auto done = watched([&] { return compare(first, second, question); }, stop, [] {});
   raise_again(done, py::none());
-  std::string svg;
-  try {
-    svg = to_svg(done.value);
-  } catch (const InputError&) {
-  }
-  return py::make_tuple(to_json(done.value), svg);
+  return py::make_tuple(to_json(done.value), to_svg(done.value));
 }
 
 // The job as JSON, with its gain if a machine is named; "" for no library.
