@@ -1,4 +1,5 @@
 #include "ir/topology.h"
+#include "construct/connected.h"
 
 #include <algorithm>
 
@@ -69,6 +70,12 @@ std::vector<int> hops(const Topology& topology, const RankSet& from) {
         queue.push_back(ends[e]);
       }
   return distance;
+}
+
+bool all_reach_all(const Topology& topology) {
+  const auto reaches_all = [](const Topology& t) { return std::ranges::min(hops(t, {0})) >= 0; };
+  return topology.ranks + topology.switches == 0 ||
+         (reaches_all(topology) && reaches_all(reversed(topology)));
 }
 
 double step_alpha_us(const Topology& topology) {
