@@ -20,8 +20,8 @@ namespace chorale {
 namespace {
 
 __extension__ typedef __int128 Wide;
-constexpr long long kMostOfAlike = 20'000'000;  // of ranks that seem to be like one that was examined
 constexpr long long kMostWork = 100'000'000;    // arcs examined, a second or two
+constexpr long long kMostOfAlike = 20'000'000;  // of ranks that seem to be like one that was examined
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
 
 // The machine's arcs (capacity_network.h), a node for each class with several sources, and the source of all
@@ -137,7 +137,7 @@ Rank tightest_entry(const Topology& topology, const std::vector<ChunkClass>& cla
 // All ranks, first one of each colour.
 struct Different {
   std::vector<Rank> order = {};
-  std::size_t colours = 0;  // 0: not known
+  std::size_t colours = 0;  // of so many first ones
 };
 Different different_first(const Topology& topology) {
   const MachineColours colours = machine_colours(topology, std::vector<std::int64_t>(topology.ranks, 0));
@@ -165,9 +165,10 @@ std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vect
     prices.links[l] = topology.links[l].dst == entry ? 1 : 0;
   CutNetwork network(topology, classes);
   bool found = network.tighten(entry, bound.owed, bound.per_round);
-  const Different ranks = destinations.empty() ? different_first(topology) : Different{destinations};
+  const Different ranks =
+      destinations.empty() ? different_first(topology) : Different{destinations, destinations.size()};
   for (std::size_t i = 0; i < ranks.order.size(); ++i) {
-    const long long most = ranks.colours > 0 && i >= ranks.colours ? kMostOfAlike : kMostWork;
+    const long long most = i < ranks.colours ? kMostWork : kMostOfAlike;
     if (network.work() > most || (stop != nullptr && *stop)) break;
     const Rank v = ranks.order[i];
     if (v != entry && network.tighten(v, bound.owed, bound.per_round)) found = true;
