@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "construct/connected.h"
-
 namespace chorale {
 
 std::vector<std::vector<Chunk>> starting_together(const Collective& collective) {

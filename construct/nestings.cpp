@@ -10,7 +10,6 @@
 #include <tuple>
 #include <utility>
 
-#include "construct/connected.h"
 #include "ir/embedding.h"
 
 namespace chorale {

@@ -17,7 +17,6 @@
 #include <set>
 #include <utility>
 
-#include "construct/connected.h"
 #include "construct/low_trees.h"
 #include "construct/spread_trees.h"
 

@@ -364,7 +364,8 @@ std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology& topol
   std::vector<std::vector<Automorphism>> result;
   if (group.generators.size() > 1) result.push_back(group.generators);
   std::vector<std::vector<int>> hops_between;
-  for (Rank n = 0; n < topology.ranks; ++n) hops_between.push_back(hops(topology, {n}));
+  const HopCounts hops(topology);
+  for (Rank n = 0; n < topology.ranks; ++n) hops_between.push_back(hops.from({n}));
   std::set<Reach> known;
   for (const Subgroup& subgroup : subgroups) {
     // Larger groups come first, so the rest is smaller still.
