@@ -236,8 +236,9 @@ class CutPacking {
 
   // The farthest first. A sum has many, of which an iteration examines one for each rank at both ends.
   void choose_pairs() {
+    const HopCounts hops(topology_);
     const auto add = [&](const RankSet& from) {
-      const std::vector<int> far = hops(topology_, from);
+      const std::vector<int> far = hops.from(from);
       std::vector<Pair> row;
       for (const Rank to : chunks_.post)
         if (!from.contains(to)) row.push_back({.from = from, .to = to});
@@ -300,8 +301,8 @@ class CutPacking {
 
   const std::vector<int>& hops_to(Rank to) {
     if (left_.empty()) {
-      const Topology turned = reversed(topology_);
-      for (Rank n = 0; n < topology_.ranks; ++n) left_.push_back(hops(turned, {n}));
+      const HopCounts hops(reversed(topology_));
+      for (Rank n = 0; n < topology_.ranks; ++n) left_.push_back(hops.from({n}));
     }
     return left_[to];
   }

@@ -20,7 +20,8 @@ namespace chorale {
 namespace {
 
 __extension__ typedef __int128 Wide;
-constexpr long long kMostWork = 100'000'000;                // arcs examined, a second or two
+constexpr long long kMostWork = 100'000'000;    // arcs examined, a second or two
+constexpr long long kMostOfAlike = 20'000'000;  // of ranks that seem to be like one that was examined
 constexpr std::int64_t kLargest = MaxFlow::kUnbounded / 2;  // capacities beyond it are not tried
 
 // The machine's arcs (capacity_network.h), a node for each class with several sources, and the source of all
@@ -134,7 +135,11 @@ Rank tightest_entry(const Topology& topology, const std::vector<ChunkClass>& cla
 }
 
 // All ranks, first one of each colour.
-std::vector<Rank> different_first(const Topology& topology) {
+struct Different {
+  std::vector<Rank> order = {};
+  std::size_t colours = 0;  // of so many first ones
+};
+Different different_first(const Topology& topology) {
   const MachineColours colours = machine_colours(topology, std::vector<std::int64_t>(topology.ranks, 0));
   std::vector<bool> seen(colours.ranks, false);
   std::vector<Rank> order, others;
@@ -142,14 +147,15 @@ std::vector<Rank> different_first(const Topology& topology) {
     (seen[colours.rank[n]] ? others : order).push_back(n);
     seen[colours.rank[n]] = true;
   }
+  const std::size_t different = order.size();
   order.insert(order.end(), others.begin(), others.end());
-  return order;
+  return {.order = std::move(order), .colours = different};
 }
 
 }  // namespace
 
 std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vector<ChunkClass>& classes,
-                                       const std::atomic<bool>* stop) {
+                                       const std::atomic<bool>* stop, const std::vector<Rank>& destinations) {
   PriceBound bound;
   const Rank entry = tightest_entry(topology, classes, bound.owed, bound.per_round);
   if (entry < 0) return std::nullopt;
@@ -159,8 +165,12 @@ std::optional<PriceBound> tightest_cut(const Topology& topology, const std::vect
     prices.links[l] = topology.links[l].dst == entry ? 1 : 0;
   CutNetwork network(topology, classes);
   bool found = network.tighten(entry, bound.owed, bound.per_round);
-  for (Rank v : different_first(topology)) {
-    if (network.work() > kMostWork || (stop != nullptr && *stop)) break;
+  const Different ranks =
+      destinations.empty() ? different_first(topology) : Different{destinations, destinations.size()};
+  for (std::size_t i = 0; i < ranks.order.size(); ++i) {
+    const long long most = i < ranks.colours ? kMostWork : kMostOfAlike;
+    if (network.work() > most || (stop != nullptr && *stop)) break;
+    const Rank v = ranks.order[i];
     if (v != entry && network.tighten(v, bound.owed, bound.per_round)) found = true;
   }
   bound.prices = {found ? network.prices() : prices};

@@ -16,12 +16,13 @@
 
 namespace chorale {
 
-// The tightest cut over all destinations: prices 1 of the cut's links and limits. Nothing without chunks. A
+// The tightest cut over all destinations, or those that are given: prices 1 of the cut's links and limits. Nothing without chunks. A
 // bound whatever the limits are; where they are neither ports nor come from switches there may be a tighter
 // one (bounds/capacity_network.h). Requires that all chunks can reach their destinations. Once `stop` is
 // true, the tightest of the cuts examined.
 std::optional<PriceBound> tightest_cut(const Topology&, const std::vector<ChunkClass>&,
-                                       const std::atomic<bool>* stop = nullptr);
+                                       const std::atomic<bool>* stop = nullptr,
+                                       const std::vector<Rank>& destinations = {});
 
 // For chunks with one destination each: the tightest of the cuts between two halves of the values of a digit
 // of the ranks' numbers (rows of a mesh, columns), in one direction; prices 1 of its links. Nothing with

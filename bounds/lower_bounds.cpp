@@ -52,6 +52,7 @@ __extension__ typedef __int128 Wide;
 // Each chunk only from that rank of its `pre` that is farthest from a rank of its `post`.
 Collective from_one_end(const Topology& topology, Collective collective) {
   const std::vector<ChunkSpec> chunks = collective.chunks;
+  const HopCounts hops(topology);
   for (std::size_t c = 0; c < chunks.size(); ++c) {
     if (c > 0 && chunks[c].pre == chunks[c - 1].pre && chunks[c].post == chunks[c - 1].post) {
       collective.chunks[c].pre = collective.chunks[c - 1].pre;
@@ -60,7 +61,7 @@ Collective from_one_end(const Topology& topology, Collective collective) {
     // Any rank would do, and a farther one should pay more. Hops stand for prices, which are not known yet.
     std::pair<int, Rank> most = {-1, 0};
     for (Rank n : chunks[c].pre) {
-      const std::vector<int> distance = hops(topology, {n});
+      const std::vector<int> distance = hops.from({n});
       for (Rank m : chunks[c].post)
         if (distance[m] > most.first) most = {distance[m], n};
     }

@@ -98,10 +98,11 @@ class PriceSearch {
       for (const ChunkClass& c : classes_) choice.push_back(c.post.front());
       return choice;
     }
+    const HopCounts hops(topology_);
     std::vector<int> far;
     for (std::size_t i = 0; i < classes_.size(); ++i) {
       const ChunkClass& c = classes_[i];
-      if (i == 0 || c.pre != classes_[i - 1].pre) far = hops(topology_, c.pre);
+      if (i == 0 || c.pre != classes_[i - 1].pre) far = hops.from(c.pre);
       choice.push_back(
           *std::max_element(c.post.begin(), c.post.end(), [&](Rank a, Rank b) { return far[a] < far[b]; }));
     }

@@ -131,7 +131,7 @@ class Construction::Engine {
     first_budget_ = budget_;
     const int least = question.min_chunks;
     // Where one class stands for many, packing is quicker.
-    const bool many = packers_.front().commodities().network.order() > 1 && !is_fixed(one_);
+    const bool many = packers_.back().commodities().network.order() > 1 && !is_fixed(one_);
     std::vector<Attempt>& quick = is_large() && many ? late_ : attempts_;
     for (const int chunks : {least, least + 1})
       if ((question.max_chunks == 0 || chunks <= question.max_chunks) &&
@@ -202,7 +202,7 @@ class Construction::Engine {
            static_cast<double>(fewest_rounds(attempt.chunks, attempt.slack)) >= found_rate_ * attempt.chunks;
   }
 
-  bool is_large() const { return sends_ > kManySends / 20; }
+  bool is_large() const { return sends_ * packers_.back().unit() > kManySends / 20; }
   const std::vector<ChunkClass>& classes() const { return each_.classes.representatives; }
   bool is_one_class() const { return classes().size() == 1; }
 

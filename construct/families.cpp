@@ -18,11 +18,11 @@ std::vector<std::vector<Chunk>> starting_together(const Collective& collective) 
 
 bool copies_to_all(const Topology& topology, const Collective& collective) {
   if (collective.combining || topology.ranks < 2 || collective.chunks.empty()) return false;
+  const bool anywhere = all_reach_all(topology);
   for (const std::vector<Chunk>& chunks : starting_together(collective)) {
     const RankSet& pre = collective.chunks[chunks.front()].pre;
-    if (pre.empty() || static_cast<int>(pre.size()) == topology.ranks ||
-        std::ranges::min(hops(topology, pre)) < 0)
-      return false;
+    if (pre.empty() || static_cast<int>(pre.size()) == topology.ranks) return false;
+    if (!anywhere && std::ranges::min(hops(topology, pre)) < 0) return false;
   }
   return std::ranges::all_of(collective.chunks, [&](const ChunkSpec& spec) {
     for (Rank n = 0; n < topology.ranks; ++n)

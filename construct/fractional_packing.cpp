@@ -25,7 +25,8 @@ bool is_path(const ChunkClass& chunks) {
 
 }  // namespace
 
-FractionalPacking::FractionalPacking(const Network& network, const std::vector<ChunkClass>& classes, bool sum)
+FractionalPacking::FractionalPacking(const Network& network, const std::vector<ChunkClass>& classes, bool sum,
+                                     int each)
     : network_(network),
       classes_(classes),
       sum_(sum),
@@ -34,7 +35,6 @@ FractionalPacking::FractionalPacking(const Network& network, const std::vector<C
       bin_prices_(network.bins(), 0),
       prices_(network.links(), 0),
       delta_(network.bins(), 0) {
-  const int each = blocks_of_class(classes);
   for (int k = 0; k < std::ssize(classes); ++k) {
     const bool together = !sum && is_path(classes[k]);
     if (!together || k == 0 || !is_path(classes[k - 1]) || classes[k].pre != classes[k - 1].pre)

@@ -23,11 +23,11 @@ class FractionalPacking {
     ChunkTree tree = {};
   };
 
-  // `classes` of one chunk per block; copies (sum false), or sums with several destinations. They must
-  // outlive this.
-  FractionalPacking(const Network&, const std::vector<ChunkClass>& classes, bool sum);
+  // `classes` of one chunk per block, each cut into `blocks`; copies (sum false), or sums with several
+  // destinations. They must outlive this.
+  FractionalPacking(const Network&, const std::vector<ChunkClass>& classes, bool sum, int blocks);
 
-  // Of each of the classes.
+  // Of each of the classes, where there is time for them.
   static int blocks_of_class(const std::vector<ChunkClass>&);
 
   // Sweeps over all blocks until the fullest is within `near` of `target` (rounds), no more is gained, or the

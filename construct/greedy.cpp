@@ -68,8 +68,9 @@ std::vector<Rank> tight_set(const Topology& topology, const Claim& bound) {
   back.links.clear();
   for (std::size_t l = 0; l < topology.links.size(); ++l)
     if (price[l] == 0) back.links.push_back({.src = topology.links[l].dst, .dst = topology.links[l].src});
+  const HopCounts hops(back);
   for (Rank v = 0; v < topology.ranks; ++v) {
-    const std::vector<int> distance = hops(back, {v});
+    const std::vector<int> distance = hops.from({v});
     std::vector<Rank> set;
     for (Rank n = 0; n < topology.ranks; ++n)
       if (distance[n] >= 0) set.push_back(n);

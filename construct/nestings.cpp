@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -21,24 +22,16 @@ constexpr double kLeastContrast = 1.5;
 
 // Blocks that follow each other are the same graph, and each of them connected.
 bool are_alike(const Topology& topology, int size) {
-  std::vector<Rank> ranks(size);
-  for (Rank n = 0; n < size; ++n) ranks[n] = n;
-  const Topology first = part_at(topology, ranks);
-  const auto connected = [](const Topology& t) {
-    return std::ranges::none_of(hops(t, {0}), [](int distance) { return distance < 0; });
-  };
-  if (!connected(first) || !connected(reversed(first))) return false;
-  const auto lines = [](const Topology& t) {
-    std::vector<std::tuple<Rank, Rank, int>> all;
-    for (const Link& link : t.links) all.push_back({link.src, link.dst, link.bandwidth});
-    std::ranges::sort(all);
-    return all;
-  };
-  for (Rank from = size; from < topology.ranks; from += size) {
-    for (Rank n = 0; n < size; ++n) ranks[n] = from + n;
-    if (lines(part_at(topology, ranks)) != lines(first)) return false;
-  }
-  return true;
+  std::vector<Rank> first(size);
+  std::iota(first.begin(), first.end(), 0);
+  if (!all_reach_all(part_at(topology, first))) return false;
+  using Line = std::tuple<Rank, Rank, int>;
+  std::vector<std::vector<Line>> blocks(topology.ranks / size);
+  for (const Link& link : topology.links)
+    if (link.src / size == link.dst / size)
+      blocks[link.src / size].push_back({link.src % size, link.dst % size, link.bandwidth});
+  for (std::vector<Line>& lines : blocks) std::ranges::sort(lines);
+  return std::ranges::all_of(blocks, [&](const auto& lines) { return lines == blocks.front(); });
 }
 
 // What each link has of the machine's bandwidth where all are used alike.

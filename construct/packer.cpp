@@ -12,8 +12,10 @@ namespace {
 
 constexpr double kHops[] = {1, 0.3, 0.1, 0.03};  // prices of a hop of depth, in mean prices of a link
 constexpr double kLower = 0.012;                 // that lower trees may be over the nearest fractions
-constexpr long long kOfPath = 25;                // work; paths are near after few sweeps
-constexpr long long kFirstTrees = 8;             // of a class: what has as many is worth rounding
+constexpr long long kOfEachLink = 5;             // work of a tree
+constexpr long long kLeastSweeps = 3;
+constexpr long long kOfPath = 25;     // work; paths are near after few sweeps
+constexpr long long kFirstTrees = 8;  // of a class: what has as many is worth rounding
 
 }  // namespace
 
@@ -50,8 +52,14 @@ long long Packer::sweep() const {
   return work;
 }
 
-FractionalPacking Packer::packing() const {
-  return {commodities_.network, commodities_.classes.representatives, sum_};
+// Fewer blocks where so much work would not get once around all.
+FractionalPacking Packer::packing(long long work) const {
+  const std::vector<ChunkClass>& classes = commodities_.classes.representatives;
+  const Network& network = commodities_.network;
+  const long long around = std::ssize(classes) * kOfEachLink * (network.links() + 2LL * network.bins());
+  const int most = FractionalPacking::blocks_of_class(classes);
+  return {network, classes, sum_,
+          static_cast<int>(std::clamp<long long>(work / (kLeastSweeps * around), 1, most))};
 }
 
 void Packer::use(const FractionalPacking& packing, double hop) {
@@ -64,7 +72,7 @@ void Packer::improve(double bound, bool first, long long work, const std::atomic
   double low = std::numeric_limits<double>::infinity();
   if (first && bound > 0) {
     WorkBudget effort(work / 3, stop);
-    FractionalPacking lowest = packing();
+    FractionalPacking lowest = packing(work / 3);
     if (!lowest.improve(bound * unit(), kNearFraction, kHops[0], effort)) return;
     use(lowest, kHops[0]);
     low = rounds_of(lowest);
@@ -72,7 +80,7 @@ void Packer::improve(double bound, bool first, long long work, const std::atomic
     if (settled_) return;
   }
   WorkBudget effort(work / 3, stop);
-  FractionalPacking nearest = packing();
+  FractionalPacking nearest = packing(work / 3);
   if (!nearest.improve(bound * unit(), kNearFraction, 0, effort)) return;
   settled_ = effort.affords(1);
   rounds_ = rounds_of(nearest);
@@ -82,7 +90,7 @@ void Packer::improve(double bound, bool first, long long work, const std::atomic
   use(nearest, 0);
   for (const double hop : kHops) {
     WorkBudget lower(work / 6, stop);
-    FractionalPacking lowest = packing();
+    FractionalPacking lowest = packing(work / 6);
     if (!lowest.improve(aim * unit(), kNearFraction, hop, lower)) return;
     if (rounds_of(lowest) <= aim * (1 + kLower)) return use(lowest, hop);
   }

@@ -62,7 +62,7 @@ class Packer {
  private:
   using Shares = std::vector<std::vector<FractionalPacking::Share>>;
 
-  FractionalPacking packing() const;
+  FractionalPacking packing(long long work) const;
   double rounds_of(const FractionalPacking& packing) const { return packing.rounds() / unit(); }
   void use(const FractionalPacking&, double hop);
   Prices whole(const std::vector<double>& bins) const;

@@ -75,12 +75,12 @@ std::vector<Schedule> regular_alltoall(const Topology& topology, const Collectiv
   const std::vector<std::vector<Rank>> group = digit_shifts(topology);
   if (std::ssize(group) != topology.ranks) return {};
   const Translations machine(topology, group);
-  const Topology backwards = reversed(topology);
+  const HopCounts backwards(reversed(topology));
   std::vector<std::vector<int>> hops_to = {{}};
   std::vector<Rank> targets;  // of the chunks of rank 0
   int steps = 0;
   for (Rank to = 1; to < topology.ranks; ++to) {
-    hops_to.push_back(hops(backwards, {to}));
+    hops_to.push_back(backwards.from({to}));
     if (hops_to[to][0] < 0) return {};
     steps = std::max(steps, hops_to[to][0]);
     targets.insert(targets.end(), collective.chunks_per_block, to);

@@ -3,8 +3,8 @@
 #include "construct/slow_links.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <map>
+#include <iterator>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,98 +13,105 @@ namespace {
 
 class SlowLinks {
  public:
-  SlowLinks(const Topology& topology, const Collective& collective, Schedule schedule)
-      : topology_(topology), collective_(collective), schedule_(std::move(schedule)) {
+  SlowLinks(const Topology& topology, const Collective& collective, const Schedule& schedule)
+      : topology_(topology),
+        collective_(collective),
+        comes_(collective.chunks.size() * topology.ranks, -1),
+        leaves_(comes_.size()),
+        slow_of_(schedule.steps.size()) {
     for (const Link& link : topology.links) slowest_ = std::max(slowest_, link.alpha_us);
-    for (int s = 0; s < steps(); ++s)
-      for (const Send& send : schedule_.steps[s].sends) {
-        comes_[{send.chunk, to(send)}] = s;
-        int& first = leaves_.try_emplace({send.chunk, from(send)}, s).first->second;
-        first = std::min(first, s);
+    for (int s = 0; s < std::ssize(schedule.steps); ++s)
+      for (const Send& send : schedule.steps[s].sends) {
+        const int number = static_cast<int>(sends_.size());
+        sends_.push_back(send);
+        step_of_.push_back(s);
+        comes_[place_of(send.chunk, topology.links[send.link].dst)] = number;
+        leaves_[place_of(send.chunk, topology.links[send.link].src)].push_back(number);
+        if (topology.links[send.link].alpha_us == slowest_) slow_of_[s].push_back(number);
       }
   }
 
   std::optional<Schedule> together() {
-    std::vector<std::pair<std::ptrdiff_t, int>> slow;  // steps by their slow sends
-    for (int s = 0; s < steps(); ++s)
-      if (const auto count = std::ranges::count_if(schedule_.steps[s].sends,
-                                                   [&](const Send& send) { return is_slow(send); });
-          count > 0)
-        slow.push_back({count, s});
+    std::vector<std::pair<std::size_t, int>> slow;  // steps by their slow sends
+    std::set<int> left;
+    for (int s = 0; s < std::ssize(slow_of_); ++s)
+      if (!slow_of_[s].empty()) {
+        slow.push_back({slow_of_[s].size(), s});
+        left.insert(s);
+      }
     std::ranges::sort(slow);
-    bool moved = false;
-    for (std::size_t i = 0; i + 1 < slow.size(); ++i) {
-      std::vector<int> others;
-      for (std::size_t k = 0; k < slow.size(); ++k)
-        if (k != i && slow[k].first > 0) others.push_back(slow[k].second);
-      if (!empty(slow[i].second, others)) continue;
-      slow[i].first = 0;
-      moved = true;
+    const std::size_t before = left.size();
+    for (const auto& [count, step] : slow) {
+      left.erase(step);
+      if (!empty(step, left)) left.insert(step);
     }
-    if (!moved) return std::nullopt;
-    for (Step& step : schedule_.steps) {
+    if (left.size() == before) return std::nullopt;
+    Schedule schedule = {.steps = std::vector<Step>(slow_of_.size())};
+    for (std::size_t i = 0; i < sends_.size(); ++i) schedule.steps[step_of_[i]].sends.push_back(sends_[i]);
+    std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
+    for (Step& step : schedule.steps) {
       std::ranges::sort(step.sends);
       step.rounds = needed_rounds(topology_, step);
     }
-    std::erase_if(schedule_.steps, [](const Step& step) { return step.sends.empty(); });
-    return std::move(schedule_);
+    return schedule;
   }
 
  private:
-  int steps() const { return static_cast<int>(schedule_.steps.size()); }
-  Rank from(const Send& send) const { return topology_.links[send.link].src; }
-  Rank to(const Send& send) const { return topology_.links[send.link].dst; }
-  bool is_slow(const Send& send) const { return topology_.links[send.link].alpha_us == slowest_; }
+  std::size_t place_of(Chunk chunk, Rank rank) const {
+    return static_cast<std::size_t>(chunk) * topology_.ranks + rank;
+  }
 
   // The nearest of the steps that the send may be in; -1 if there is none.
-  int place(const Send& send, int now, const std::vector<int>& steps) const {
-    const auto came = comes_.find({send.chunk, from(send)});
-    const int after =
-        starts_at(collective_.chunks[send.chunk], from(send)) || came == comes_.end() ? -1 : came->second;
-    const auto leaves = leaves_.find({send.chunk, to(send)});
+  int step_for(int number, const std::set<int>& steps) const {
+    const Send& send = sends_[number];
+    const Link& link = topology_.links[send.link];
+    const int came =
+        starts_at(collective_.chunks[send.chunk], link.src) ? -1 : comes_[place_of(send.chunk, link.src)];
+    const int after = came < 0 ? -1 : step_of_[came];
+    int before = static_cast<int>(slow_of_.size());
+    for (const int next : leaves_[place_of(send.chunk, link.dst)]) before = std::min(before, step_of_[next]);
+    const int now = step_of_[number];
+    const auto above = steps.lower_bound(now);
     int best = -1;
-    for (const int s : steps)
-      if (s > after && (leaves == leaves_.end() || s < leaves->second) &&
-          (best < 0 || std::abs(s - now) < std::abs(best - now)))
-        best = s;
+    if (above != steps.begin() && *std::prev(above) > after) best = *std::prev(above);
+    if (above != steps.end() && *above < before && (best < 0 || *above - now < now - best)) best = *above;
     return best;
   }
 
-  bool empty(int step, const std::vector<int>& others) {
-    std::vector<Send>& sends = schedule_.steps[step].sends;
-    std::vector<std::pair<Send, int>> moves;
-    for (const Send& send : sends)
-      if (is_slow(send)) moves.emplace_back(send, place(send, step, others));
-    if (std::ranges::any_of(moves, [](const auto& move) { return move.second < 0; })) return false;
-    std::erase_if(sends, [&](const Send& send) { return is_slow(send); });
-    for (const auto& [send, s] : moves) {
-      schedule_.steps[s].sends.push_back(send);
-      comes_[{send.chunk, to(send)}] = s;
+  bool empty(int step, const std::set<int>& others) {
+    std::vector<std::pair<int, int>> moves;
+    for (const int number : slow_of_[step]) {
+      const int to = step_for(number, others);
+      if (to < 0) return false;
+      moves.emplace_back(number, to);
     }
-    // Sends of one chunk by one rank may have moved apart.
-    leaves_.clear();
-    for (int s = steps() - 1; s >= 0; --s)
-      for (const Send& send : schedule_.steps[s].sends) leaves_[{send.chunk, from(send)}] = s;
+    for (const auto& [number, to] : moves) {
+      step_of_[number] = to;
+      slow_of_[to].push_back(number);
+    }
+    slow_of_[step].clear();
     return true;
   }
 
   const Topology& topology_;
   const Collective& collective_;
-  Schedule schedule_;
   double slowest_ = 0;
-  std::map<std::pair<Chunk, Rank>, int> comes_ = {};   // in which step
-  std::map<std::pair<Chunk, Rank>, int> leaves_ = {};  // in which step first
+  std::vector<Send> sends_ = {};
+  std::vector<int> step_of_ = {};               // [send]
+  std::vector<int> comes_ = {};                 // [chunk * ranks + rank] -> send; -1: none
+  std::vector<std::vector<int>> leaves_ = {};   // [chunk * ranks + rank] -> sends
+  std::vector<std::vector<int>> slow_of_ = {};  // [step] -> sends over the slowest links
 };
 
 }  // namespace
 
 std::optional<Schedule> slow_links_together(const Topology& topology, const Collective& collective,
-                                            Schedule schedule) {
+                                            const Schedule& schedule) {
   const auto alpha = [](const Link& link) { return link.alpha_us; };
   if (collective.combining || topology.links.empty()) return std::nullopt;
   const auto [least, most] = std::ranges::minmax(topology.links, {}, alpha);
   if (least.alpha_us == most.alpha_us) return std::nullopt;
-  return SlowLinks(topology, collective, std::move(schedule)).together();
+  return SlowLinks(topology, collective, schedule).together();
 }
 
 }  // namespace chorale

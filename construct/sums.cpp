@@ -69,7 +69,11 @@ struct Places {
 class Planner {
  public:
   Planner(const Topology& topology, const WorkBudget& effort)
-      : topology_(topology), effort_(effort), distances_(topology.ranks), reversed_(reversed(topology)) {
+      : topology_(topology),
+        effort_(effort),
+        distances_(topology.ranks),
+        hops_(topology),
+        hops_back_(reversed(topology)) {
     for (const Link& link : topology.links) linked_.insert({link.src, link.dst});
   }
 
@@ -86,7 +90,7 @@ class Planner {
   static Ranks listed(const RankSet& set) { return {set.begin(), set.end()}; }
 
   const std::vector<int>& from(Rank n) {
-    if (distances_[n].empty()) distances_[n] = hops(topology_, {n});
+    if (distances_[n].empty()) distances_[n] = hops_.from({n});
     return distances_[n];
   }
   bool reaches(Rank a, Rank b) { return from(a)[b] >= 0; }
@@ -161,7 +165,7 @@ class Planner {
     std::optional<ChunkPlan> best;
     for (const Ranks& group : groups) {
       if (effort_.stopped()) break;
-      const int in = most_of(hops(reversed_, group), pre), out = most_of(hops(topology_, group), post);
+      const int in = most_of(hops_back_.from(group), pre), out = most_of(hops_.from(group), post);
       if (in < 0 || out < 0 || in + 1 + out >= fewest) continue;
       fewest = in + 1 + out;
       best = ChunkPlan{.gathers = {{.from = pre, .roots = group}}, .exchanged_to = group};
@@ -197,7 +201,7 @@ class Planner {
   const Topology& topology_;
   const WorkBudget& effort_;
   std::vector<std::vector<int>> distances_;  // by rank, where known: hops to every other
-  Topology reversed_;
+  HopCounts hops_, hops_back_;
   std::set<std::pair<Rank, Rank>> linked_ = {};
   std::map<std::pair<RankSet, RankSet>, std::optional<Places>> known_ = {};
 };

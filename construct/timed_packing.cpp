@@ -87,7 +87,7 @@ class Packing {
     for (ChunkClass& chunks : moving_classes(collective))
       if (group.size() == 1 || orbits_.representative(chunks.pre.front()) == chunks.pre.front())
         classes_.push_back(std::move(chunks));
-    const Topology backwards = reversed(topology);
+    const HopCounts backwards(reversed(topology));
     for (const ChunkClass& chunks : classes_) {
       count_ += static_cast<int>(chunks.count());
       together_ = std::gcd(together_, static_cast<int>(chunks.count()));
@@ -95,7 +95,7 @@ class Packing {
       for (const RankSet* ranks : {&chunks.post, &chunks.pre})
         for (const Rank n : *ranks)
           if ((collective.combining || ranks == &chunks.post) && hops_to_[n].empty())
-            hops_to_[n] = hops(backwards, {n});
+            hops_to_[n] = backwards.from({n});
     }
   }
 

@@ -62,10 +62,14 @@ std::vector<int> blocks_of(const QuotientInstance& quotient, const Prices& cut) 
 std::vector<Schedule> grow_trees(const Topology& topology, const Collective& collective,
                                  const std::atomic<bool>* stop, long long most_relaxations) {
   if (!copies_to_all(topology, collective)) return {};
-  const std::optional<PriceBound> cut = tightest_cut(topology, wanted_classes(collective));
-  if (!cut) return {};
   const QuotientInstance quotient(topology, collective, group_for(topology, collective));
   if (!few_entries(quotient)) return {};
+  // What the group makes of a destination has the same cuts.
+  const std::vector<Rank>& each = quotient.representatives();
+  const std::optional<PriceBound> cut =
+      tightest_cut(topology, wanted_classes(collective), stop,
+                   std::ssize(each) < topology.ranks ? each : std::vector<Rank>());
+  if (!cut) return {};
   const int rounds = std::max(rounds_shown(*cut), quotient.farthest());
   std::vector<Schedule> schedules;
   if (quotient.is_separate())

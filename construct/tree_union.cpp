@@ -116,10 +116,6 @@ std::optional<Share> weakest_share(int ranks, const std::vector<Edge>& edges) {
   }
 }
 
-bool connected(const Topology& topology) {
-  return std::ranges::none_of(hops(topology, {0}), [](int distance) { return distance < 0; });
-}
-
 // A tree rooted at a rank: the parent of each rank, and the ranks in order from the root.
 struct Hanging {
   std::vector<Rank> above = {};
@@ -179,7 +175,7 @@ bool is_undirected(const Topology& topology) {
 }
 
 std::optional<SumTrees> sum_trees(const Topology& topology, int chunks) {
-  if (topology.ranks < 2 || !connected(topology)) return std::nullopt;
+  if (topology.ranks < 2 || !all_reach_all(topology)) return std::nullopt;
   const std::optional<std::vector<Edge>> edges = undirected(topology);
   if (!edges || topology.ranks > kMostPlaces) return std::nullopt;
   const std::optional<Share> weakest = weakest_share(topology.ranks, *edges);

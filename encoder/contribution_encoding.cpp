@@ -40,7 +40,8 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
   const int ranks = topology_.ranks;
   links_into_.resize(ranks);
   for (LinkId l = 0; l < links; ++l) links_into_[topology_.links[l].dst].push_back(l);
-  for (Rank i = 0; i < ranks; ++i) hops_.push_back(hops(topology_, {i}));
+  const HopCounts hops(topology_);
+  for (Rank i = 0; i < ranks; ++i) hops_.push_back(hops.from({i}));
 
   number_orbits(options.symmetry);
   // Literals lie by orbit and time; those of members other than the first, and of what hops exclude, stay

@@ -50,25 +50,35 @@ LinkId find_link(const Topology& topology, Node src, Node dst) {
 }
 
 // Breadth first, from all of them at once.
-std::vector<int> hops(const Topology& topology, const RankSet& from) {
-  const int nodes = topology.ranks + topology.switches;
-  // Ends of links, grouped by their sources: bounds of 1,024 ranks request this of each rank.
-  std::vector<int> first(nodes + 1, 0);
-  for (const Link& link : topology.links) ++first[link.src + 1];
-  for (int n = 0; n < nodes; ++n) first[n + 1] += first[n];
-  std::vector<Node> ends(topology.links.size());
-  std::vector<int> at(first.begin(), first.end() - 1);
-  for (const Link& link : topology.links) ends[at[link.src]++] = link.dst;
-  std::vector<int> distance(nodes, -1);
-  std::vector<Node> queue(from.begin(), from.end());
-  for (Node n : from) distance[n] = 0;
-  for (std::size_t i = 0; i < queue.size(); ++i)
-    for (int e = first[queue[i]]; e < first[queue[i] + 1]; ++e)
-      if (distance[ends[e]] < 0) {
-        distance[ends[e]] = distance[queue[i]] + 1;
-        queue.push_back(ends[e]);
+HopCounts::HopCounts(const Topology& topology)
+    : first_(topology.ranks + topology.switches + 1, 0), ends_(topology.links.size()) {
+  for (const Link& link : topology.links) ++first_[link.src + 1];
+  for (std::size_t n = 1; n < first_.size(); ++n) first_[n] += first_[n - 1];
+  std::vector<int> at(first_.begin(), first_.end() - 1);
+  for (const Link& link : topology.links) ends_[at[link.src]++] = link.dst;
+}
+
+std::vector<int> HopCounts::from(const RankSet& ranks) const {
+  std::vector<int> distance(first_.size() - 1, -1);
+  std::vector<Node> queue(ranks.begin(), ranks.end());
+  for (const Node n : ranks) distance[n] = 0;
+  for (std::size_t i = 0; i < queue.size() && queue.size() < distance.size(); ++i)
+    for (int e = first_[queue[i]]; e < first_[queue[i] + 1]; ++e)
+      if (distance[ends_[e]] < 0) {
+        distance[ends_[e]] = distance[queue[i]] + 1;
+        queue.push_back(ends_[e]);
       }
   return distance;
+}
+
+std::vector<int> hops(const Topology& topology, const RankSet& from) {
+  return HopCounts(topology).from(from);
+}
+
+bool all_reach_all(const Topology& topology) {
+  const auto reaches_all = [](const Topology& t) { return std::ranges::min(hops(t, {0})) >= 0; };
+  return topology.ranks + topology.switches == 0 ||
+         (reaches_all(topology) && reaches_all(reversed(topology)));
 }
 
 double step_alpha_us(const Topology& topology) {

@@ -96,6 +96,20 @@ LinkId find_link(const Topology&, Node src, Node dst);
 // Hops from the nearest node of `from` (distance 0) to every node along links; -1 where there is no path.
 std::vector<int> hops(const Topology&, const RankSet& from);
 
+// The same for many questions of one machine: bounds of 1,024 ranks request it of each rank.
+class HopCounts {
+ public:
+  explicit HopCounts(const Topology&);
+  std::vector<int> from(const RankSet&) const;
+
+ private:
+  std::vector<int> first_ = {};  // of the links out of a node, in ends_
+  std::vector<Node> ends_ = {};
+};
+
+// Is there a path from each node to each other one?
+bool all_reach_all(const Topology&);
+
 // alpha of a step and beta of a round on this machine: the worst link decides, since a step waits for all
 // links.
 double step_alpha_us(const Topology&);

@@ -189,7 +189,7 @@ SharedPoint Findings::made(const Composition& of) const {
              .schedule = sequence(cut_finer(of.scatter->schedule, chunks / of.scatter->cost.chunks),
                                   cut_finer(of.gather->schedule, chunks / of.gather->cost.chunks)),
              .reduce_scatter_steps = of.scatter->cost.steps,
-             .seconds = of.scatter->seconds + of.gather->seconds};
+             .seconds = std::max(of.scatter->seconds, of.gather->seconds)};
     // A sum that was built over a root may be complete at a rank on its path, which must not get it again.
     const bool may_repeat = of.scatter->method != Method::Dual;
     if (may_repeat && !violations(empty_.topology, point.collective, point.schedule, 1).empty()) return {};

@@ -76,7 +76,7 @@ constexpr long long kPriced = 32;
 constexpr long long kMostPriced = 1 << 18;
 constexpr int kMostStepsPriced = 8;
 // Links times ranks: a bound of few steps of dgx-a100:64, 18 million, takes ten seconds.
-constexpr double kMostBoundedEarly = 5e6;
+constexpr double kMostExaminedEarly = 5e6;
 // Arcs of flows to pack cuts for a number of steps: two tenths of a second, and two seconds.
 constexpr long long kQuickCutWork = 50'000'000;
 constexpr long long kCutWork = 500'000'000;
@@ -123,15 +123,22 @@ class FrontierSearch {
         &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
-    std::future<void> bounded;
-    if (options_.synthesis.use_bounds) bounded = std::async(std::launch::async, [this] { bound_all(); });
+    std::future<void> bounded, others;
+    const auto begin_bounds = [this](bool mirrored) {
+      if (!options_.synthesis.use_bounds) return std::future<void>();
+      return std::async(std::launch::async, [this, mirrored] { bound_all(mirrored); });
+    };
+    bounded = begin_bounds(false);
     construct_quickly();
     if (bounded.valid()) bounded.get();
+    others = begin_bounds(true);
+    if (others.valid() && is_soon_examined()) others.get();
     for (const auto attempt : kAttempts) {
       if (clock_.over() || found_->complete()) break;
       (this->*attempt)();
     }
     if (ours() && found_->frontier().empty()) take_quickest();
+    if (others.valid()) others.get();
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
 
@@ -168,9 +175,14 @@ class FrontierSearch {
 
   // What holds for any chunk count: the least distance, and the rate. Of an AllReduce its own bounds come
   // first.
-  void bound_all() {
+  // On its own mirror a machine has the schedules of sums from those of copies.
+  bool is_mirrored(CollectiveKind kind) const { return mirror_ && kind == CollectiveKind::ReduceScatter; }
+
+  // Of what is constructed, or of what is not.
+  void bound_all(bool mirrored) {
     for (const CollectiveKind kind : kinds_) {
       if (clock_.over()) return;
+      if (is_mirrored(kind) != mirrored) continue;
       const Collective one = of_kind(asked_, kind, 1);
       LowerBounds bounds(topology_, one, options_.synthesis.limits.stop);
       const StepBound& least = bounds.fewest_steps();
@@ -231,22 +243,26 @@ class FrontierSearch {
   void construct_quickly() {
     if (!ours()) return;
     construct_all(kQuickWork);
-    if (options_.us && !clock_.over()) {
+    if (options_.us && is_soon_examined() && !clock_.over()) {
       take_fast(false);
       found_->time(kQuickTimed);
     }
   }
 
-  // Where a bound of few steps takes many seconds, the engine's main work comes first.
+  // Where baselines or a bound of few steps take many seconds, the engine's main work comes first.
+  bool is_soon_examined() const {
+    return static_cast<double>(topology_.links.size()) * topology_.ranks <= kMostExaminedEarly;
+  }
   void bound_steps_early() {
-    const double size = static_cast<double>(topology_.links.size()) * topology_.ranks;
-    if (size <= kMostBoundedEarly) bound_steps_quickly();
+    if (is_soon_examined()) bound_steps_quickly();
   }
 
   void construct_more() {
     if (!ours()) return;
     construct_all(kMoreWork);
-    if (options_.us && !clock_.over()) found_->time(kMoreTimed);
+    if (!options_.us || clock_.over()) return;
+    if (!is_soon_examined()) take_fast(false);
+    found_->time(kMoreTimed);
   }
 
   void construct_fully() {
@@ -262,11 +278,10 @@ class FrontierSearch {
     std::unique_ptr<Construction> construction = {};
   };
 
-  // Asked with a k, phases are constructed for smaller ones, too: two phases share it. On its own mirror a
-  // machine does sums as it does copies.
+  // Asked with a k, phases are constructed for smaller ones, too: two phases share it.
   void begin_constructing() {
     for (const CollectiveKind kind : kinds_) {
-      if (mirror_ && kind == CollectiveKind::ReduceScatter) continue;
+      if (is_mirrored(kind)) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
         Constructing& each = *constructing_.emplace_back(std::make_unique<Constructing>());

@@ -232,18 +232,31 @@ int order(const Automorphism& a) {
   return n;
 }
 
+namespace {
+
+using Ends = std::tuple<Rank, Rank, std::tuple<int, double, double>>;
+
+Ends ends_of(const Link& link) {
+  return {link.src, link.dst, kind(link)};
+}
+
+}  // namespace
+
 // Parallel links of one kind are matched by their numbers, so one permutation of ranks is one automorphism at
 // most; limits that would only fit with parallel links exchanged do not count as symmetric here.
 std::optional<Automorphism> automorphism(const Topology& topology, const std::vector<Rank>& ranks) {
-  using Ends = std::tuple<Rank, Rank, std::tuple<int, double, double>>;
-  std::map<Ends, std::vector<LinkId>> by_ends;
-  for (LinkId l = 0; l < static_cast<int>(topology.links.size()); ++l)
-    by_ends[{topology.links[l].src, topology.links[l].dst, kind(topology.links[l])}].push_back(l);
-  Automorphism result{.ranks = ranks, .links = std::vector<LinkId>(topology.links.size())};
-  for (const auto& [ends, links] : by_ends) {
-    const auto target = by_ends.find({ranks[std::get<0>(ends)], ranks[std::get<1>(ends)], std::get<2>(ends)});
-    if (target == by_ends.end() || target->second.size() != links.size()) return std::nullopt;
-    for (std::size_t i = 0; i < links.size(); ++i) result.links[links[i]] = target->second[i];
+  const std::vector<Link>& links = topology.links;
+  std::vector<LinkId> order = identity(static_cast<int>(links.size()));
+  std::ranges::stable_sort(order, {}, [&](LinkId l) { return ends_of(links[l]); });
+  Automorphism result{.ranks = ranks, .links = std::vector<LinkId>(links.size())};
+  for (auto first = order.begin(); first != order.end();) {
+    const Ends ends = ends_of(links[*first]);
+    const auto last = std::find_if(first, order.end(), [&](LinkId l) { return ends_of(links[l]) != ends; });
+    const Ends image = {ranks[std::get<0>(ends)], ranks[std::get<1>(ends)], std::get<2>(ends)};
+    const auto targets =
+        std::ranges::equal_range(order, image, {}, [&](LinkId l) { return ends_of(links[l]); });
+    if (std::ssize(targets) != last - first) return std::nullopt;
+    for (auto to = targets.begin(); first != last; ++first, ++to) result.links[*first] = *to;
   }
   std::map<std::pair<std::vector<LinkId>, std::tuple<int, bool, bool>>, std::vector<int>> by_links;
   for (std::size_t i = 0; i < topology.limits.size(); ++i)
@@ -351,7 +364,8 @@ std::vector<std::vector<Automorphism>> candidate_subgroups(const Topology& topol
   std::vector<std::vector<Automorphism>> result;
   if (group.generators.size() > 1) result.push_back(group.generators);
   std::vector<std::vector<int>> hops_between;
-  for (Rank n = 0; n < topology.ranks; ++n) hops_between.push_back(hops(topology, {n}));
+  const HopCounts hops(topology);
+  for (Rank n = 0; n < topology.ranks; ++n) hops_between.push_back(hops.from({n}));
   std::set<Reach> known;
   for (const Subgroup& subgroup : subgroups) {
     // Larger groups come first, so the rest is smaller still.

@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include "symmetry/automorphisms.h"
@@ -31,7 +30,8 @@ Rank turned(Rank n, const Digit& digit, int by) {
 class Digits {
  public:
   explicit Digits(const Topology& topology) : topology_(topology) {
-    for (const Link& link : topology.links) links_.insert(ends(link.src, link.dst, link));
+    for (const Link& link : topology.links) links_.push_back(ends(link.src, link.dst, link));
+    std::ranges::sort(links_);
   }
 
   // Such that their shifts carry a rank to as many others as possible.
@@ -65,14 +65,16 @@ class Digits {
   // Most digits that are not symmetric fail at the first links.
   bool is_symmetry(const Digit& digit) {
     for (const Link& link : topology_.links)
-      if (!links_.contains(ends(turned(link.src, digit, 1), turned(link.dst, digit, 1), link))) return false;
+      if (!std::ranges::binary_search(links_,
+                                      ends(turned(link.src, digit, 1), turned(link.dst, digit, 1), link)))
+        return false;
     std::vector<Rank> ranks(topology_.ranks);
     for (Rank n = 0; n < topology_.ranks; ++n) ranks[n] = turned(n, digit, 1);
     return automorphism(topology_, ranks).has_value();
   }
 
   const Topology& topology_;
-  std::set<Ends> links_ = {};
+  std::vector<Ends> links_ = {};  // sorted
   std::map<int, std::vector<Digit>> best_ = {};
 };
 

@@ -49,8 +49,9 @@ std::string name_of(const Topology& t, Node n) {
 std::string describe(const Topology& t) {
   int diameter = 0;
   bool connected = true;
+  const HopCounts hops(t);
   for (Rank n = 0; n < t.ranks; ++n) {
-    const std::vector<int> distance = hops(t, {n});
+    const std::vector<int> distance = hops.from({n});
     for (Rank m = 0; m < t.ranks; ++m) {
       connected = connected && distance[m] >= 0;
       diameter = std::max(diameter, distance[m]);

@@ -13,6 +13,7 @@
 #include "construct/class_orbits.h"
 #include "construct/engine.h"
 #include "construct/jobs.h"
+#include "construct/packer.h"
 #include "symmetry/digit_shifts.h"
 #include "tests/kit/random.h"
 #include "topology/builders.h"
@@ -133,6 +134,23 @@ TEST(Engine, SymmetricMachinesArePackedThroughOneRank) {
     }
   }
   EXPECT_GE(near, all - 3);
+}
+
+// The work of the first level, which used to end before each of 64 trees had been there once.
+TEST(Packer, LittleWorkGivesTreesNearTheBoundOnALargeMachine) {
+  for (const char* const name : {"dgx-a100:64", "torus:32x32"}) {
+    SCOPED_TRACE(name);
+    const Topology t = named_topology(name);
+    const Collective one = make_collective(CollectiveKind::Allgather, t.ranks, 1);
+    const Rate bound = rate_shown(t, one, fewest_rounds(t, one).certificate);
+    const double rate = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
+    const std::optional<Commodities> symmetric = up_to_symmetry(each_class(t, one));
+    ASSERT_TRUE(symmetric);
+    Packer packer(*symmetric, false);
+    packer.improve(rate, true, 16 * packer.sweep(), nullptr);
+    ASSERT_TRUE(packer.has_trees());
+    EXPECT_LT(packer.rounds(), 1.05 * rate);
+  }
 }
 
 TEST(Engine, LargeAlltoallsMeetTheirBoundWithLittleWork) {
