@@ -74,7 +74,7 @@ Result sound(const char* result) {
   return sound_result(required(result, "result"), "result");
 }
 
-const Point& point_of(const Result& result, int point) {
+const Point& nth_point(const Result& result, int point) {
   if (point < 0 || point >= static_cast<int>(result.points.size()))
     throw InputError("point", "the result has no point " + std::to_string(point),
                      "it has " + counted(static_cast<long long>(result.points.size()), "point"));
@@ -144,7 +144,7 @@ char* chorale_page(const char* result) {
 char* chorale_compile(const char* result, int point, const char* target, const char* directory) {
   return told<char*>(nullptr, [&] {
     const Result read = sound(result);
-    Compiled compiled = compile(read.topology, point_of(read, point), target_of(required(target, "target")));
+    Compiled compiled = compile(read.topology, nth_point(read, point), target_of(required(target, "target")));
     const std::string where = required(directory, "directory");
     if (where.empty()) throw InputError("directory", "is empty", "name one: . is the current one");
     std::string written;

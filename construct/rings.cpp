@@ -292,7 +292,7 @@ Ring widest(const Machine& machine, const Nodes& nodes, unsigned trial = 0) {
   return {};
 }
 
-Ring reversed(const Ring& ring) {
+Ring backwards(const Ring& ring) {
   const std::size_t n = ring.order.size();
   Ring result{.order = ring.order};
   std::ranges::reverse(result.order);
@@ -354,7 +354,7 @@ Plan ring_allgather(const std::vector<Ring>& rings, int chunks) {
 // Reversed twice, the rings and the plan, so data flow as in the Allgather, over the same links.
 Plan ring_reducescatter(const std::vector<Ring>& rings, int chunks) {
   std::vector<Ring> turned;
-  for (const Ring& ring : rings) turned.push_back(reversed(ring));
+  for (const Ring& ring : rings) turned.push_back(backwards(ring));
   return backwards(ring_allgather(turned, chunks), true);
 }
 

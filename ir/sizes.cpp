@@ -37,7 +37,7 @@ ProgramSize size_of(const Program& program, Moves moves, Dependencies dependenci
   return size;
 }
 
-std::string excess(const ProgramSize& size) {
+std::string excess_of(const ProgramSize& size) {
   if (size.slots > kMostChunksMoved)
     return fmt::format("has buffers of {} chunks in all; {} are the most", size.slots, kMostChunksMoved);
   if (size.moved > kMostChunksMoved)
@@ -52,7 +52,7 @@ std::string excess(const ProgramSize& size) {
 }  // namespace
 
 std::string excess(const BlockProgram& program) {
-  return excess(size_of(
+  return excess_of(size_of(
       program, [](const BlockInstruction& i) { return i.does.count; },
       [](const BlockInstruction& i) { return i.after.size(); }));
 }
@@ -64,7 +64,7 @@ std::string excess(const PeerProgram& program) {
   };
   ProgramSize size = size_of(program, moves, [](const PeerInstruction&) { return 0; });
   size.blocks += static_cast<long long>(program.ranks.size());  // the user is like one
-  return excess(size);
+  return excess_of(size);
 }
 
 std::string excess(const Collective& asked, CollectiveKind kind, int chunks) {

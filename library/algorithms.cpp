@@ -108,7 +108,7 @@ std::string called(const CollectiveCall& call) {
 }
 
 // "4 + 2 on 2 hosts"
-std::string in_words(const std::vector<RankLocation>& group) {
+std::string places_in_words(const std::vector<RankLocation>& group) {
   std::map<int, int> ranks;
   for (const RankLocation& location : group) ++ranks[location.host];
   std::vector<int> counts;
@@ -309,7 +309,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
     if (other_root)
       why = fmt::format("no {} for {} ranks with root {}", name_of(call.collective), call.ranks, call.root);
     else if (other_hosts)
-      why = fmt::format("no {} for {} ranks that sit {}", called(call), call.ranks, in_words(group));
+      why = fmt::format("no {} for {} ranks that sit {}", called(call), call.ranks, places_in_words(group));
   }
   return unknown;
 }

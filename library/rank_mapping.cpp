@@ -30,7 +30,7 @@ int renamed_slot(int slot, int chunks_per_block, bool of_a_rank, const std::vect
   return of_a_rank ? ranks.at(slot / chunks_per_block) * chunks_per_block + slot % chunks_per_block : slot;
 }
 
-RankSet renamed(const RankSet& set, const std::vector<Rank>& ranks) {
+RankSet renamed_set(const RankSet& set, const std::vector<Rank>& ranks) {
   if (set.size() == ranks.size()) return set;  // all
   std::vector<Rank> result;
   for (const Rank n : set) result.push_back(ranks.at(n));
@@ -102,8 +102,8 @@ Collective renamed(Collective collective, const std::vector<Rank>& ranks) {
   const CollectiveRow& row = row_of(row_of(collective.kind).result);
   const int pieces = collective.chunks_per_block;
   for (ChunkSpec& chunk : collective.chunks) {
-    chunk.pre = renamed(chunk.pre, ranks);
-    chunk.post = renamed(chunk.post, ranks);
+    chunk.pre = renamed_set(chunk.pre, ranks);
+    chunk.post = renamed_set(chunk.post, ranks);
     chunk.input = renamed_slot(chunk.input, pieces, row.after == Participants::Each, ranks);
     chunk.output = renamed_slot(chunk.output, pieces, row.before == Participants::Each, ranks);
   }

@@ -9,7 +9,7 @@
 namespace chorale {
 namespace {
 
-std::string in_words(const Level& level) {
+std::string level_in_words(const Level& level) {
   const LinkModel& link = level.link;
   std::string text =
       fmt::format("{} {}", link.shape == LinkModel::Shape::Ring ? "in a ring," : "on a switch,",
@@ -38,7 +38,7 @@ std::string describe(const Levels& levels) {
   std::string text = levels.by_cuts ? "levels, by the cuts between equal units, from the outermost in:\n"
                                     : "levels, from the outermost in:\n";
   for (const Level& level : levels.hierarchy->levels)
-    text += fmt::format("  {:>8}: {} {}\n", level.name, level.fan_out, in_words(level));
+    text += fmt::format("  {:>8}: {} {}\n", level.name, level.fan_out, level_in_words(level));
   return text;
 }
 

@@ -114,7 +114,7 @@ const std::vector<CarrierRow>& carriers() {
 constexpr std::string_view kHeadersOfGpus[] = {"runtime/device/counters.h", "runtime/exchange/fused.h",
                                                "runtime/exchange/kernels.h", "runtime/exchange/gpu.h"};
 
-const CarrierRow& row_of(WorkloadCarrier carrier) {
+const CarrierRow& carrier_row(WorkloadCarrier carrier) {
   return *std::ranges::find(carriers(), carrier, &CarrierRow::carrier);
 }
 
@@ -197,10 +197,10 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
       rule(row, name, places.name() + "_" + name, row.carrier == WorkloadCarrier::Cuda ? launches : "");
     }
   if (has(WorkloadCarrier::Nccl))
-    rule(row_of(WorkloadCarrier::Nccl), "nccl_library", "lib" + places.name() + "_nccl.so",
+    rule(carrier_row(WorkloadCarrier::Nccl), "nccl_library", "lib" + places.name() + "_nccl.so",
          " -DCHORALE_LIBRARY -Xcompiler -fPIC -shared");
   if (has(WorkloadCarrier::Threads))
-    rule(row_of(WorkloadCarrier::Threads), "library", "lib" + places.name() + ".so",
+    rule(carrier_row(WorkloadCarrier::Threads), "library", "lib" + places.name() + ".so",
          " -DCHORALE_LIBRARY -shared -fPIC");
   text += "\n" + rules;
   if (on_gpus) {

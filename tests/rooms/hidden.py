@@ -60,6 +60,8 @@ def functions(text, wanted):
     result, scopes, start = collections.defaultdict(list), [], 0
     for match in OPEN.finditer(text):
         if match[0] == "}":
+            if all(s is not None for s in scopes) and ("" in scopes) == wanted:
+                declared(text[start:match.start()], result)
             if scopes:
                 scopes.pop()
             if all(s is not None for s in scopes):
