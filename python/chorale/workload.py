@@ -12,6 +12,7 @@ from 1.13 on.
 
 import ctypes
 import fcntl
+import functools
 import hashlib
 import json
 import math
@@ -20,15 +21,17 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 
 import torch
 import torch.distributed as dist
 
 from chorale import operators
 from chorale.exchanges import part
+from chorale.logs import log
 from chorale.statements import TYPES
 
-FORM = 3  # of what `chorale compile` writes: older libraries are made again
+FORM = 4  # of what `chorale compile` writes: older libraries are made again
 MEANING = "program.chorale"  # the program before its transformations, one statement a line
 
 
@@ -82,6 +85,18 @@ def program():
     return found
 
 
+@functools.lru_cache
+def process_blas():
+    """sgemm_ and dgemm_ of the BLAS that PyTorch has in the process, so that products take as long as its own; null where it has
+    that of reference, which is slower than the built-in loops."""
+    config = torch.__config__.show()
+    try:
+        within = ctypes.CDLL("libtorch_cpu.so", mode=os.RTLD_NOLOAD) if "BLAS_INFO=mkl" in config or "BLAS_INFO=open" in config else None
+        return tuple(ctypes.cast(getattr(within, name), ctypes.c_void_p) for name in ("sgemm_", "dgemm_")) if within else (None, None)
+    except (OSError, AttributeError):
+        return None, None
+
+
 def require_device(device):
     if device not in ("cpu", "cuda"):
         raise ValueError(f"device is 'cpu' or 'cuda', not {device!r}")
@@ -106,7 +121,7 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
         fcntl.flock(lock, fcntl.LOCK_EX)  # ranks of a machine: the first makes it, the others wait
         if folder.exists():
             return folder
-        making = pathlib.Path(tempfile.mkdtemp(dir=cache))
+        making, begin = pathlib.Path(tempfile.mkdtemp(dir=cache)), time.perf_counter()
         try:
             command = [program(), "compile", str(file), "--machine", machine, "--ranks", str(ranks), "--groups", str(groups),
                        "-o", str(making), "--quiet", "--order", order]
@@ -119,6 +134,7 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
                 if done.returncode != 0:
                     raise RuntimeError(f"{' '.join(line[:2])} failed: {(done.stderr or done.stdout).strip()}")
             making.rename(folder)
+            log.info("%s for %d ranks compiled in %.1f s, kept in %s", pathlib.Path(file).name, ranks * groups, time.perf_counter() - begin, cache)
         finally:
             shutil.rmtree(making, ignore_errors=True)
     return folder
@@ -144,6 +160,8 @@ class Workload:
         self.group = group
         self.sizes = dict(sizes or {})
         self.library = ctypes.CDLL(str(next(pathlib.Path(folder).glob("*.so"))))
+        if device == "cpu":
+            self.library.chorale_use_blas(*process_blas())
         self.library.chorale_make.restype = ctypes.c_void_p
         self.library.chorale_error.restype = ctypes.c_char_p
         self.library.chorale_elements.restype = ctypes.c_int64

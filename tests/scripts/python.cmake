@@ -5,6 +5,7 @@ foreach(with "" _current)
   string(REPLACE _ -- current "${with}")
   python_test(python.operators${with} SCRIPT python/operators ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries ${current})
 endforeach()
+python_test(python.compiler ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 # The package with its extension, in the build tree and as pip installs it.
 if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not load what has a sanitizer in it
   set(package ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python" ARGUMENTS $<TARGET_FILE:chorale>)
