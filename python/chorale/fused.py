@@ -102,6 +102,9 @@ class Fused(torch.optim.Optimizer):
         begin, length = part(count, self.ranks, self.rank)
         return slice(begin, begin + length)
 
+    def length(self, count):
+        return part(count, self.ranks, self.rank)[1]
+
     def row(self, params, steps=0, states=None, fresh=False):
         """A bucket; `states` are whole, by name. Where they have no master, it is the parameters."""
         count = sum(p.numel() for p in params)

@@ -259,14 +259,14 @@ class Workload:
 
     @torch.no_grad()
     def done(self, seed, given):
-        """Runs it: all tensors by name, as they are afterwards."""
-        tensors = {row["name"]: self.given(row, given) for row in self.rows if row["input"]}
+        """Runs it: all tensors by name, as they are afterwards. What is new is stored where it is given."""
+        tensors = {row["name"]: self.given(row, given) for row in self.rows if row["input"] or row["name"] in given}
         if given:
             raise TypeError(f"{self.name} has no {', '.join(given)}")
         sizes = self.solved(tensors)
         for row in self.rows:
             shape = self.shape(row, sizes)
-            if not row["input"]:
+            if row["name"] not in tensors:
                 tensors[row["name"]] = torch.empty(shape, dtype=TYPES[row["type"]], device=self.device)
             elif tensors[row["name"]].numel() != math.prod(shape):
                 raise ValueError(f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part of it {math.prod(shape)}")
@@ -300,7 +300,7 @@ class Workload:
         if value.dtype != dtype:
             raise TypeError(f"{name} is {value.dtype}, and {dtype} in {self.name}")
         if not value.is_contiguous():
-            if name in self.updated:
+            if name in self.updated or not row["input"]:
                 raise ValueError(f"{name} is not contiguous, and {self.name} changes it in place")
             value = value.contiguous()
         if value.device != wanted:
