@@ -63,7 +63,10 @@ def operator_of(text, script, group, settings):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "fused.chorale"
             file.write_text(text)
-            loaded = workload.load(file, settings.machine or f"full:{group.size()}", group, apply=script, directory=settings.directory)
+            try:
+                loaded = workload.load(file, settings.machine or f"full:{group.size()}", group, apply=script, directory=settings.directory)
+            except (RuntimeError, OSError) as error:
+                raise Left(f"its program was not compiled: {error}") from error
         _operators[key] = loaded.register(name)
     return _operators[key].default
 
@@ -150,8 +153,8 @@ def part_of(shape, layout, ranks):
     return shape if not cut else [side // ranks if k == int(cut[1]) else side for k, side in enumerate(shape)]
 
 
-def put_in(graph, region, operator, operands, results, known):
-    """The operator in place of the region; what is known of its results stays known."""
+def put_in(graph, region, operator, operands, results):
+    """The operator in place of the region. Returns the nodes of results of which all ranks of its group have the same."""
     fake = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
 
     def emit(target, *args):
@@ -160,7 +163,7 @@ def put_in(graph, region, operator, operands, results, known):
             node.meta["val"] = target(*torch.fx.map_arg(args, lambda each: each.meta["val"]))
         return node
 
-    inside = set(region.nodes) | set(region.names)
+    inside, alike = set(region.nodes) | set(region.names), set()
     order = {node: k for k, node in enumerate(graph.nodes)}
     with graph.inserting_after(max((node for node, _, _ in operands), key=order.get)):
         anchor = graph.call_function(torch.ops.aten.detach.default, (operands[0][0],))  # what is made comes before it, in order
@@ -181,18 +184,19 @@ def put_in(graph, region, operator, operands, results, known):
             for node in nodes:
                 other = output if shape_of(output) == shape_of(node) else emit(torch.ops.aten.reshape.default, output, shape_of(node))
                 node.replace_all_uses_with(other)
-                if node in known:
-                    known.add(other)
+                if node in region.known:
+                    alike.add(other)
     graph.erase_node(anchor)
     for node in sorted(inside, key=order.get, reverse=True):
         if not node.users:
             graph.erase_node(node)
+    return alike
 
 
 def passed(module, kind, known, settings):
-    """The graph with programs in place of regions; the logger reports each collective."""
-    graph = module.graph
-    known = known_alike(graph, known)
+    """The graph with programs in place of regions; the logger reports each collective. `known` gives the inputs of which all
+    ranks of a group have the same."""
+    graph, made = module.graph, {}
     collectives = [node for node in graph.nodes if node.target in COLLECTIVES]
     fused, gone = 0, set()
     for node in collectives:
@@ -201,11 +205,11 @@ def passed(module, kind, known, settings):
         told = f"{kind}: {name_of(node)} {shape_of(node) or ''}"
         try:
             with unset_fake_temporarily():
-                region = Region(node, known)
+                group = node.args[-1]
+                region = Region(node, known_alike(graph, known(group) | made.setdefault(group, set()), group))
                 operator, operands, results, how = chosen(region, settings)
             inside = [each for each in (*region.nodes, *region.names) if each.target in COLLECTIVES]
-            put_in(graph, region, operator, operands, results, known)
-            known = known_alike(graph, known)
+            made[group] |= put_in(graph, region, operator, operands, results)
             gone.update(inside)
             fused += len(inside)
             if dist.get_rank() == 0:
@@ -243,16 +247,16 @@ def alike_inputs(module, settings):
 
 def backend(module, inputs, *, options=None, mode=None):
     settings = Settings(**(options or {}))
-    alike, names = alike_inputs(module, settings), set()  # names of nodes that the backward pass gets from the forward pass
+    alike, names = alike_inputs(module, settings), {}  # by group: names of nodes that the backward pass gets from the forward pass
 
     def graph_pass(module, kind):
         places = [node for node in module.graph.find_nodes(op="placeholder") if torch.is_tensor(node.meta.get("val"))]
         if kind == "backward":
-            known = {node for node in places if node.name in names}
-        else:
-            known = {node for node, is_alike in zip(places, alike) if is_alike} if len(places) == len(alike) else set()
-            names.update(node.name for node in known_alike(module.graph, known))
-        return passed(module, kind, known, settings)
+            return passed(module, kind, lambda group: {node for node in places if node.name in names.get(group, names[None])}, settings)
+        known = {node for node, is_alike in zip(places, alike) if is_alike} if len(places) == len(alike) else set()
+        for group in (None, *(node.args[-1] for node in module.graph.nodes if node.target in COLLECTIVES)):
+            names[group] = {node.name for node in known_alike(module.graph, known, group)}
+        return passed(module, kind, lambda group: known, settings)
 
     if settings.inner == "inductor":
         from torch._inductor import compile_fx, config

@@ -343,14 +343,16 @@ def name_of(node):
     return getattr(node.target, "_opname", None) or str(getattr(node.target, "__name__", node.target))
 
 
-def known_alike(graph, known):
-    """Nodes of which all ranks have the same: `known`, what collectives give all of them, and what is computed of such alone."""
+def known_alike(graph, known, group=None):
+    """Nodes of which all ranks of a group have the same: `known`, what collectives of that group give, and what is computed of
+    such alone."""
     alike = set(known)
     for node in graph.nodes:
         if node.op != "call_function" or node in alike:
             continue
         if node.target is c10d.wait_tensor.default:
-            if node.args[0].target in (c10d.all_reduce.default, c10d.all_gather_into_tensor.default):
+            made = node.args[0]
+            if made.target in (c10d.all_reduce.default, c10d.all_gather_into_tensor.default) and made.args[-1] == group:
                 alike.add(node)
             continue
         if getattr(node.target, "namespace", "") == "_c10d_functional" or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):

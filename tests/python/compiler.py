@@ -148,6 +148,17 @@ def compare(name, made, replicated=(), sequence=False, least=0.9, steps=100, bre
     return told.getvalue()
 
 
+# What a collective of one group gives is not known to be the same on the ranks of another.
+from chorale.regions import known_alike  # noqa: E402
+
+graph = torch.fx.Graph()
+x = graph.placeholder("x")
+total = graph.call_function(torch.ops._c10d_functional.wait_tensor.default, (graph.call_function(torch.ops._c10d_functional.all_reduce.default, (x, "sum", "a")),))
+doubled, noisy = graph.call_function(torch.ops.aten.add.Tensor, (total, total)), graph.call_function(torch.ops.aten.rand_like.default, (total,))
+mixed = graph.call_function(torch.ops.aten.add.Tensor, (total, x))
+assert known_alike(graph, set(), "a") == {total, doubled} and known_alike(graph, set(), "b") == set()
+assert known_alike(graph, {x}, "a") >= {x, total, doubled, mixed} and noisy not in known_alike(graph, {x}, "a")
+
 only = [each for each in sys.argv[3:] if not each.startswith("-")]
 if not only or "plain" in only:
     text = compare("Megatron's block, biases and input known to be alike", plain, ["*_bias", "x", "first.*", "second.*"])
