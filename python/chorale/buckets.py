@@ -14,14 +14,14 @@ KINDS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 class Bucket:
     """Parameters are views of one tensor, `flat`, and their gradients of another, `grads`. Autograd adds to gradients
     through hooks that note the version of `grads`, so that other changes are seen. `states` are a rank's slices,
-    by name; `reduced` is its slice of the averaged gradients once `future` is done."""
+    by name; `reduced` is its slice of the summed gradients once `future` is done."""
 
     def __init__(self, owner, params, steps, states):
         self.owner, self.params, self.steps, self.states = weakref.ref(owner), params, steps, states
         self.kind = KINDS[params[0].dtype]
         count = sum(p.numel() for p in params)
         self.flat, self.grads = (make(count, dtype=TYPES[self.kind]) for make in (torch.empty, torch.zeros))
-        self.average = torch.empty(owner.length(count))  # in one place for all steps
+        self.total = torch.empty(owner.length(count))  # in one place for all steps
         at, self.places, self.hooks, self.needed = 0, [], [], set()
         for k, p in enumerate(params):
             self.places.append((p, self.flat[at:at + p.numel()].view_as(p), self.grads[at:at + p.numel()].view_as(p)))
@@ -70,7 +70,7 @@ class Bucket:
         self.future = self.owner().pool.submit(self.reduce)
 
     def reduce(self):
-        self.reduced = self.owner().reducer(self.kind).done(0, {"g": self.grads, "d": self.average})["d"]
+        self.reduced = self.owner().reducer(self.kind).done(0, {"g": self.grads, "d": self.total})["d"]
 
     def done(self):
         if self.future is not None:

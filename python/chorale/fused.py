@@ -232,7 +232,7 @@ class Fused(torch.optim.Optimizer):
         if row.flat.numel() == 0:
             return
         row.steps += 1
-        given = {"d": row.reduced, "p": row.flat, **row.states, "clip": self.clip, "lr": float(group["lr"]), "decay": group["weight_decay"]}
+        given = {"d": row.reduced, "p": row.flat, **row.states, "clip": self.clip / self.ranks, "lr": float(group["lr"]), "decay": group["weight_decay"]}
         self.updater(row.kind).done(0, {**given, **self.scalars(row.steps, group)})
 
     def scalars(self, steps, group):
@@ -254,7 +254,7 @@ class Fused(torch.optim.Optimizer):
         powers = torch.stack([torch.zeros((), dtype=torch.float64), *(norm if math.isinf(norm_type) else norm**norm_type for norm in norms)])
         total = powers.max() if math.isinf(norm_type) else powers.sum()
         dist.all_reduce(total, dist.ReduceOp.MAX if math.isinf(norm_type) else dist.ReduceOp.SUM, group=self.group)
-        norm = self.clip * (total.item() if math.isinf(norm_type) else total.item() ** (1 / norm_type))
+        norm = self.clip / self.ranks * (total.item() if math.isinf(norm_type) else total.item() ** (1 / norm_type))
         if error_if_nonfinite and not math.isfinite(norm):
             raise RuntimeError(f"the norm of the gradients is {norm}, so they cannot be clipped")
         ratio = float(max_norm) / (norm + 1e-6)

@@ -1,7 +1,7 @@
-"""The programs of the optimizers. One reduces the gradients of a bucket to a rank's slice of their average; another
+"""The programs of the optimizers. One reduces the gradients of a bucket to a rank's slice of their sum; another
 updates that slice and gathers the parameters. Parameters of 16 bits have a master of fp32, of which a rank keeps its slice.
 
-clip is what gradients are multiplied by; corrections are 1 - beta1^t and the root of 1 - beta2^t; rest1 and rest2 are
+clip is what that sum is multiplied by, one over the ranks where nothing is clipped; corrections are 1 - beta1^t and the root of 1 - beta2^t; rest1 and rest2 are
 1 - beta1 and 1 - beta2, which have more digits when they are not computed from rounded betas."""
 
 ADAM = "lr beta1 beta2 rest1 rest2 eps decay clip correction1 correction2"
@@ -24,14 +24,9 @@ RULES = {
 
 
 def reduction(kind):
-    """The program and its schedule: a slice of the average of what the ranks have."""
-    return f"""workload average
-size N = 4194304
-Tensor g({kind}, [N], Local)
-sum = ReduceScatter("+", g)
-d = Cast(fp32, sum) / WORLD
-return d
-""", "fuse(reduce; sum, d)"
+    """The program and its schedule: a slice of the sum of what the ranks have. The update divides, with its clip."""
+    lines, script = (['d = ReduceScatter("+", g)'], "") if kind == "fp32" else (['sum = ReduceScatter("+", g)', "d = Cast(fp32, sum)"], "fuse(reduce; sum, d)")
+    return "\n".join(["workload reduction", "size N = 4194304", f"Tensor g({kind}, [N], Local)", *lines, "return d", ""]), script
 
 
 def update(rule, kind):
