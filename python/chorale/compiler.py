@@ -25,6 +25,7 @@ from operator import getitem
 import torch
 import torch.distributed as dist
 from torch._dynamo.utils import detect_fake_mode
+from torch._inductor.pattern_matcher import stable_topological_sort
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from chorale import workload
@@ -210,6 +211,7 @@ def passed(module, kind, known, settings):
                 operator, operands, results, how = chosen(region, settings)
             inside = [each for each in (*region.nodes, *region.names) if each.target in COLLECTIVES]
             made[group] |= put_in(graph, region, operator, operands, results)
+            stable_topological_sort(graph)  # regions are found in the order of the graph
             gone.update(inside)
             fused += len(inside)
             if dist.get_rank() == 0:
@@ -219,7 +221,6 @@ def passed(module, kind, known, settings):
             if dist.get_rank() == 0:
                 log.info("%s: left alone: %s", told, why)
     statistics_of[kind] = (len(collectives), fused)
-    torch.fx.passes.tools_common.legalize_graph(module)
     graph.lint()
     module.recompile()
     return module

@@ -95,6 +95,8 @@ class Region:
         for node in (collective, self.wait):
             if shape_of(node) is None:
                 raise Left("its sizes are not numbers (dynamic=True)")
+        if len(shape_of(self.wait)) < (1 if self.kind == "AllReduce" else 2):
+            raise Left("it has too few dimensions")
         if self.wait.meta["val"].dtype not in NAMES:
             raise Left(f"its elements are {self.wait.meta['val'].dtype}")
         (self.gathered if self.kind == "AllGather" else self.reduced)()

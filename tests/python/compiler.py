@@ -176,6 +176,22 @@ if not only or "sequence" in only:
 if not only or "fsdp" in only:
     text = compare("FSDP2", sharded, least=0, steps=20, breaks=False)
 
+# Collectives of few dimensions, of no product, and behind one another.
+def few(x, y):
+    total = collectives.all_reduce(x.sum(), "sum", dist.group.WORLD) * 2
+    line = collectives.all_reduce(x[0], "sum", dist.group.WORLD)
+    rows = collectives.reduce_scatter_tensor(x.flatten(), "sum", 0, dist.group.WORLD)
+    table = collectives.all_reduce(x @ y, "sum", dist.group.WORLD)
+    return total + line, rows.relu(), collectives.all_reduce(table @ y, "sum", dist.group.WORLD) + table
+
+
+if not only or "plain" in only:
+    torch._dynamo.reset()
+    x, y = (torch.randn(6, 6, generator=torch.Generator().manual_seed(rank + k)) for k in (1, 5))
+    have = torch.compile(few, backend="chorale", options=dict(choose="fused", inner="eager", directory=folder), fullgraph=True)(x, y)
+    assert all(torch.allclose(a, b, rtol=1e-5, atol=1e-5) for a, b in zip(have, few(x, y)))
+    assert rank > 0 or told.getvalue().count("too few dimensions") == 2, told.getvalue()
+
 # Measured against PyTorch itself, what is left and what stays have the same loss; other options are refused.
 if not only or "measured" in only:
     torch._dynamo.reset()
