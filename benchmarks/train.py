@@ -129,7 +129,7 @@ def compare(name, model, data, plain, fused):
     net, batches = fresh()
     optimizer = fused(net.parameters())
     have, our_whole, our_update = trained(net, optimizer, batches)
-    ours = sum(row.m.numel() + row.v.numel() for rows in optimizer.rows for row in rows)
+    ours = sum(each.numel() for rows in optimizer.rows for row in rows for each in row.states.values())
     apart = torch.stack([(other - want).abs() / want.abs() for other in (have, moved)])
     apart = torch.stack([apart[:, :20].amax(1), apart.amax(1)])  # first steps, all; ours, moved
     dist.all_reduce(apart, dist.ReduceOp.MAX)

@@ -12,6 +12,7 @@ from 1.13 on.
 
 import ctypes
 import fcntl
+import functools
 import hashlib
 import json
 import math
@@ -20,13 +21,18 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+import time
 
 import torch
 import torch.distributed as dist
 
-TYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32}
+from chorale import operators
+from chorale.exchanges import part
+from chorale.logs import log
+from chorale.statements import TYPES
 
-FORM = 2  # of what `chorale compile` writes: older libraries are made again
+FORM = 4  # of what `chorale compile` writes: older libraries are made again
+MEANING = "program.chorale"  # the program before its transformations, one statement a line
 
 
 class Message(ctypes.Structure):
@@ -79,6 +85,18 @@ def program():
     return found
 
 
+@functools.lru_cache
+def process_blas():
+    """sgemm_ and dgemm_ of the BLAS that PyTorch has in the process, so that products take as long as its own; null where it has
+    that of reference, which is slower than the built-in loops."""
+    config = torch.__config__.show()
+    try:
+        within = ctypes.CDLL("libtorch_cpu.so", mode=os.RTLD_NOLOAD) if "BLAS_INFO=mkl" in config or "BLAS_INFO=open" in config else None
+        return tuple(ctypes.cast(getattr(within, name), ctypes.c_void_p) for name in ("sgemm_", "dgemm_")) if within else (None, None)
+    except (OSError, AttributeError):
+        return None, None
+
+
 def require_device(device):
     if device not in ("cpu", "cuda"):
         raise ValueError(f"device is 'cpu' or 'cuda', not {device!r}")
@@ -103,18 +121,20 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
         fcntl.flock(lock, fcntl.LOCK_EX)  # ranks of a machine: the first makes it, the others wait
         if folder.exists():
             return folder
-        making = pathlib.Path(tempfile.mkdtemp(dir=cache))
+        making, begin = pathlib.Path(tempfile.mkdtemp(dir=cache)), time.perf_counter()
         try:
             command = [program(), "compile", str(file), "--machine", machine, "--ranks", str(ranks), "--groups", str(groups),
                        "-o", str(making), "--quiet", "--order", order]
             command += ["--apply", apply] if apply else []
             command += ["--set", *(f"{name}={value}" for name, value in sizes.items())] if sizes else []
             goal, compiles = ("library", "CXX") if device == "cpu" else ("nccl_library", "NVCC")
-            for line in (command, ["make", "-s", "-C", str(making), *([f"{compiles}={compiler}"] if compiler else []), goal]):
+            meaning = [program(), "transform", str(file), "--ranks", str(ranks), "--groups", str(groups), "-o", str(making / MEANING), "--quiet"]
+            for line in (command, meaning, ["make", "-s", "-C", str(making), *([f"{compiles}={compiler}"] if compiler else []), goal]):
                 done = subprocess.run(line, capture_output=True, text=True)
                 if done.returncode != 0:
                     raise RuntimeError(f"{' '.join(line[:2])} failed: {(done.stderr or done.stdout).strip()}")
             making.rename(folder)
+            log.info("%s for %d ranks compiled in %.1f s, kept in %s", pathlib.Path(file).name, ranks * groups, time.perf_counter() - begin, cache)
         finally:
             shutil.rmtree(making, ignore_errors=True)
     return folder
@@ -125,34 +145,6 @@ def load(file, machine, group=None, sizes=None, **options):
     built()."""
     folder = built(file, machine, dist.get_world_size(group) // options.get("groups", 1), sizes=sizes, **options)
     return Workload(folder, group, sizes, options.get("device", "cpu"))
-
-
-_operators = None  # the library of torch.ops.chorale, once there is an operator
-
-
-class _NoGradient(torch.autograd.Function):
-    """What is computed by `run` of the values: the results require a gradient, and the backward pass that
-    asks for it raises."""
-
-    @staticmethod
-    def forward(ctx, name, run, *values):
-        ctx.name = name
-        return run(*values)
-
-    @staticmethod
-    def backward(ctx, *_):
-        raise RuntimeError(f"{ctx.name} has no gradient: call it under torch.no_grad(), or with detached tensors, where none is needed")
-
-
-def without_gradient(name, run, names, values, updated):
-    """run(*values), whose results know that they have no gradient where one could be asked for. `updated`:
-    names of what is changed in place."""
-    wanting = [each for each, value in zip(names, values) if torch.is_tensor(value) and value.requires_grad]
-    if not wanting or not torch.is_grad_enabled():
-        return run(*values)
-    for each in sorted(updated.intersection(wanting)):
-        raise RuntimeError(f"{name} changes {each} in place, which requires a gradient: call it under torch.no_grad()")
-    return _NoGradient.apply(name, run, *values)
 
 
 class Workload:
@@ -168,9 +160,12 @@ class Workload:
         self.group = group
         self.sizes = dict(sizes or {})
         self.library = ctypes.CDLL(str(next(pathlib.Path(folder).glob("*.so"))))
+        if device == "cpu":
+            self.library.chorale_use_blas(*process_blas())
         self.library.chorale_make.restype = ctypes.c_void_p
         self.library.chorale_error.restype = ctypes.c_char_p
         self.library.chorale_elements.restype = ctypes.c_int64
+        self.meaning = (pathlib.Path(folder) / MEANING).read_text()
         self.rank, ranks = dist.get_rank(group), dist.get_world_size(group)
         wanted = self.description["ranks"] * self.description["groups"]
         if ranks != wanted:
@@ -200,17 +195,22 @@ class Workload:
             self.library.chorale_leave(ctypes.c_void_p(self.joined))
 
     def solved(self, tensors):
-        """Sizes, from the shapes of tensors that are given whole."""
+        """Sizes, from the shapes of tensors, but for the sides that are cut."""
         sizes = dict(self.sizes)
         for row in self.description["tensors"]:
-            tensor = tensors.get(row["name"])
-            if tensor is None or row["layout"] not in ("Replicated", "Local"):
+            tensor, layout = tensors.get(row["name"]), row["layout"]
+            if tensor is None or not layout.startswith(("Replicated", "Local", "Sliced(")):
                 continue
-            if len(row["shape"]) == 1 and tensor.dim() != 1:  # a list of elements, however they are arranged
+            flat, cut = len(row["shape"]) == 1 and not layout.startswith("Sliced"), layout[len("Sliced("):].partition(")")[0]
+            if flat and tensor.dim() != 1:  # a list of elements, however they are arranged
                 tensor = tensor.reshape(-1)
+            if layout.startswith("Sliced") and (cut == "flat" or tensor.dim() != len(row["shape"])):
+                continue
             if tensor.dim() != len(row["shape"]):
                 raise ValueError(f"{row['name']} has {tensor.dim()} dimensions, and {len(row['shape'])} in {self.name}")
-            for side, have in zip(row["shape"], tensor.shape):
+            for dim, (side, have) in enumerate(zip(row["shape"], tensor.shape)):
+                if layout.startswith("Sliced") and dim == int(cut):
+                    continue
                 unknown = [name for name in side["sizes"] if name not in sizes]
                 known = side["factor"]
                 for name in side["sizes"]:
@@ -233,6 +233,19 @@ class Workload:
             self.made[sizes] = made
         return self.made[sizes]
 
+    def shape(self, row, sizes):
+        """That of this rank's part of a tensor; slices of all elements have one dimension."""
+        whole, layout = [self.side(side, sizes) for side in row["shape"]], row["layout"]
+        if layout in ("Replicated", "Local"):
+            return whole
+        if self.description["groups"] > 1 or not layout.startswith("Sliced"):
+            have = self.elements(row["name"], sizes)
+            return whole if math.prod(whole) == have else [have]
+        if layout == "Sliced(flat)":
+            return [part(math.prod(whole), self.description["ranks"], self.rank)[1]]
+        dim = int(layout[len("Sliced("):-1])
+        return [*whole[:dim], part(whole[dim], self.description["ranks"], self.rank)[1], *whole[dim + 1:]]
+
     def elements(self, name, sizes):
         """How many elements of a tensor this rank has."""
         index = [row["name"] for row in self.rows].index(name)
@@ -240,29 +253,23 @@ class Workload:
 
     def __call__(self, seed=0, **given):
         places = {row["name"]: row["in"] or row["name"] for row in self.description["tensors"]}
+        tensors = {**given, **operators.differentiable(self, self.name, list(given), list(given.values()), seed)}
+        results = tuple(tensors[places[name]] for name in self.description["outputs"])
+        return results[0] if len(results) == 1 else results
 
-        def run(*values):
-            with torch.no_grad():
-                tensors = self.done(seed, dict(zip(given, values)))
-            results = tuple(tensors[places[name]] for name in self.description["outputs"])
-            return results[0] if len(results) == 1 else results
-
-        return without_gradient(self.name, run, given.keys(), given.values(), self.updated)
-
+    @torch.no_grad()
     def done(self, seed, given):
-        """Runs it: all tensors by name, as they are afterwards."""
-        tensors = {row["name"]: self.given(row, given) for row in self.rows if row["input"]}
+        """Runs it: all tensors by name, as they are afterwards. What is new is stored where it is given."""
+        tensors = {row["name"]: self.given(row, given) for row in self.rows if row["input"] or row["name"] in given}
         if given:
             raise TypeError(f"{self.name} has no {', '.join(given)}")
         sizes = self.solved(tensors)
         for row in self.rows:
-            have = self.elements(row["name"], sizes)
-            if not row["input"]:
-                shape = [self.side(side, sizes) for side in row["shape"]]
-                tensors[row["name"]] = torch.empty(shape if math.prod(shape) == have else [have], dtype=TYPES[row["type"]],
-                                                   device=self.device)
-            elif tensors[row["name"]].numel() != have:
-                raise ValueError(f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part of it {have}")
+            shape = self.shape(row, sizes)
+            if row["name"] not in tensors:
+                tensors[row["name"]] = torch.empty(shape, dtype=TYPES[row["type"]], device=self.device)
+            elif tensors[row["name"]].numel() != math.prod(shape):
+                raise ValueError(f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part of it {math.prod(shape)}")
         addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr() for row in self.rows))
         stream = (ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),) if self.joined else ()
         code = self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed), *stream)
@@ -273,51 +280,8 @@ class Workload:
         return tensors
 
     def register(self, name=None):
-        """As an operator, torch.ops.chorale.NAME, of the inputs in the order of the program and the seed. It
-        changes those that the program updates, and returns what is new. No gradients go through it: a
-        backward pass that asks for one raises. On tensors of the device "meta" it gives shapes."""
-        global _operators
-        if _operators is None:
-            _operators = torch.library.Library("chorale", "DEF")
-        name = name or self.name
-        inputs = [row for row in self.rows if row["input"]]
-        made = [row for row in self.rows if not row["input"]]
-        kinds = [f"Tensor(a{k}!) {row['name']}" if row["name"] in self.updated else
-                 f"Tensor {row['name']}" if row["shape"] else f"float {row['name']}" for k, row in enumerate(inputs)]
-        results = ["Tensor"] * len(made)
-        _operators.define(f"{name}({', '.join(kinds)}, int seed=0) -> " + (results[0] if len(made) == 1 else f"({', '.join(results)})"))
-
-        def returned(tensors):
-            new = tuple(tensors[row["name"]] for row in made)
-            return new[0] if len(new) == 1 else new or None
-
-        def run(*values):
-            values, seed = values[:len(inputs)], (*values, 0)[len(inputs)]
-            return returned(self.done(seed, {row["name"]: value for row, value in zip(inputs, values)}))
-
-        def fake(*values):
-            sizes = self.solved({row["name"]: value for row, value in zip(inputs, values) if torch.is_tensor(value)})
-            tensors = {}
-            for row in made:
-                shape, have = [self.side(side, sizes) for side in row["shape"]], self.elements(row["name"], sizes)
-                tensors[row["name"]] = torch.empty(shape if math.prod(shape) == have else [have], dtype=TYPES[row["type"]], device="meta")
-            return returned(tensors)
-
-        def with_autograd(*values):
-            def below(*values):  # on to the kernel of the device: ours, that for shapes, or a tracer's
-                guard = torch._C._AutoDispatchBelowAutograd()  # before PyTorch 2 no context manager
-                try:
-                    return operator(*values)
-                finally:
-                    del guard
-
-            return without_gradient(f"torch.ops.chorale.{name}", below, [row["name"] for row in inputs], values, self.updated)
-
-        operator = getattr(torch.ops.chorale, name)
-        _operators.impl(name, run, "CUDA" if self.joined else "CPU")
-        _operators.impl(name, fake, "Meta")
-        _operators.impl(name, with_autograd, "Autograd")
-        return operator
+        """As an operator, torch.ops.chorale.NAME (chorale.operators)."""
+        return operators.register(self, name or self.name)
 
     def given(self, row, given):
         name, dtype = row["name"], TYPES[row["type"]]
@@ -336,7 +300,9 @@ class Workload:
         if value.dtype != dtype:
             raise TypeError(f"{name} is {value.dtype}, and {dtype} in {self.name}")
         if not value.is_contiguous():
-            raise ValueError(f"{name} is not contiguous")
+            if name in self.updated or not row["input"]:
+                raise ValueError(f"{name} is not contiguous, and {self.name} changes it in place")
+            value = value.contiguous()
         if value.device != wanted:
             raise ValueError(f"{name} is on {value.device}, and {self.name} on {wanted}: load() takes a device")
         return value

@@ -1,5 +1,5 @@
-// Products of matrices, and convolutions: by a BLAS where there is one (-DCHORALE_BLAS, with a cblas.h), else
-// by loops of ours, which go over memory in pieces that stay in caches. Sums are made in float for float and
+// Products of matrices, and convolutions: by a BLAS where there is one (-DCHORALE_BLAS, with a cblas.h; or
+// that of the process, which the caller of a library names), else by built-in loops, which go over memory in pieces that stay in caches. Sums are made in float for float and
 // 16-bit floats, in double for others, and rounded once. C++17, and is copied into emitted programs.
 #pragma once
 
@@ -27,7 +27,22 @@ struct Matrix {
   Matrix from(std::int64_t i, std::int64_t j) const { return {at + i * row + j, row}; }
 };
 
+// sgemm_ and dgemm_ of the process, or null: Fortran's, of matrices by columns. So what is a row here is a
+// column there, and the factors change places.
+template <typename R>
+using FortranGemm = void (*)(const char*, const char*, const int*, const int*, const int*, const R*, const R*,
+                             const int*, const R*, const int*, const R*, R*, const int*);
+template <typename R>
+FortranGemm<R>& process_gemm() {
+  static FortranGemm<R> gemm = nullptr;
+  return gemm;
+}
+
 #ifdef CHORALE_BLAS
+template <typename R>
+bool has_blas() {
+  return true;
+}
 inline void blas_product(int m, int n, int k, Matrix<const float> a, Matrix<const float> b, Matrix<float> c,
                          float before) {
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a.at, static_cast<int>(a.row), b.at,
@@ -38,6 +53,19 @@ inline void blas_product(int m, int n, int k, Matrix<const double> a, Matrix<con
   cblas_dgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, a.at, static_cast<int>(a.row), b.at,
               static_cast<int>(b.row), before, c.at, static_cast<int>(c.row));
 }
+#else
+template <typename R>
+bool has_blas() {
+  return process_gemm<R>() != nullptr;
+}
+template <typename R>
+void blas_product(int m, int n, int k, Matrix<const R> a, Matrix<const R> b, Matrix<R> c, R before) {
+  const R one = 1;
+  const int next_a = static_cast<int>(a.row), next_b = static_cast<int>(b.row),
+            next_c = static_cast<int>(c.row);
+  process_gemm<R>()("N", "N", &n, &m, &k, &one, b.at, &next_b, a.at, &next_a, &before, c.at, &next_c);
+}
+#endif
 // The operand of a BLAS call: the matrix itself, or a copy of it.
 template <typename R, typename A>
 Matrix<const R> as_real(Matrix<const A> a, std::int64_t rows, std::int64_t columns, std::vector<R>& kept) {
@@ -53,20 +81,17 @@ Matrix<const R> as_real(Matrix<const A> a, std::int64_t rows, std::int64_t colum
 inline bool fits_int(std::int64_t a, std::int64_t b, std::int64_t c) {
   return std::max({a, b, c}) <= std::numeric_limits<int>::max();
 }
-#endif
 
 // to[m, n] += the sum over k of a[m, k] b[k, n]; `to` does not overlap a or b.
 template <typename R, typename A, typename B>
 void add_product(Matrix<R> to, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
                  std::int64_t columns) {
   if (rows == 0 || inner == 0 || columns == 0) return;
-#ifdef CHORALE_BLAS
-  if (fits_int(std::max(rows, to.row), std::max(inner, a.row), std::max(columns, b.row))) {
+  if (has_blas<R>() && fits_int(std::max(rows, to.row), std::max(inner, a.row), std::max(columns, b.row))) {
     std::vector<R> left, right;
     return blas_product(static_cast<int>(rows), static_cast<int>(columns), static_cast<int>(inner),
                         as_real<R>(a, rows, inner, left), as_real<R>(b, inner, columns, right), to, R(1));
   }
-#endif
   // A strip of columns whose sums stay in the first cache, for a few rows at once.
   constexpr std::int64_t kColumns = 256, kInner = 64;
   std::vector<R> strip(static_cast<std::size_t>(kInner * kColumns));

@@ -179,7 +179,8 @@ Value guarded(Value otherwise, Function function) {
 
 }  // namespace chorale
 
-// The functions of a library: null, -1 or another number than 0 if a call fails, and chorale_error() has the
+// chorale_use_blas: products are those of a BLAS of the process, by its sgemm_ and dgemm_ with 32-bit integers;
+// null: the built-in loops. The functions of a library: null, -1 or another number than 0 if a call fails, and chorale_error() has the
 // reason. A program is used by one thread at a time.
 #define CHORALE_C_COMMON(Program)                            \
   void chorale_free(void* program) {                         \
@@ -197,6 +198,10 @@ Value guarded(Value otherwise, Function function) {
   using ChoraleProgram = chorale::LibraryProgram<Workload, chorale::CallbackTransport>;                 \
   extern "C" {                                                                                          \
   CHORALE_C_COMMON(ChoraleProgram)                                                                      \
+  void chorale_use_blas(void* sgemm, void* dgemm) {                                                     \
+    chorale::process_gemm<float>() = reinterpret_cast<chorale::FortranGemm<float>>(sgemm);              \
+    chorale::process_gemm<double>() = reinterpret_cast<chorale::FortranGemm<double>>(dgemm);            \
+  }                                                                                                     \
   void* chorale_make(int rank, int ranks, chorale_exchange exchange, void* context,                     \
                      const std::int64_t* sizes) {                                                       \
     return chorale::guarded<void*>(                                                                     \

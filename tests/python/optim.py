@@ -4,48 +4,29 @@ losses, and a rank has 1/p of the state. Then random training (groups, parameter
 clipping, states that are saved and loaded) against PyTorch's optimizers over gradients that are averaged
 first. Started without a rank, it starts itself as this many processes.
 
-Usage: optim.py CHORALE FOLDER [RANKS...]
+Usage: optim.py CHORALE FOLDER [RANKS...] [--current]
 """
+import contextlib
 import copy
 import datetime
 import io
 import os
 import pathlib
 import random
-import socket
-import subprocess
 import sys
 import time
 
+from torch_ranks import started
+
 chorale, folder = sys.argv[1], sys.argv[2]
-counts = [int(each) for each in sys.argv[3:]] or [2, 3, 4]
-sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "python"))
-try:
-    import torch
-    import torch.distributed as dist
-except ImportError:
-    print("left out: there is no PyTorch (Debian: python3-torch)")
-    sys.exit(77)
+os.environ["CHORALE"] = chorale
+torch = started([int(each) for each in sys.argv[3:] if each != "--current"] or [2, 3, 4])
+import torch.distributed as dist  # noqa: E402
 
-if "RANK" not in os.environ:
-    for ranks in counts:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = probe.getsockname()[1]
-        processes = [subprocess.Popen([sys.executable, *sys.argv],
-                                      env={**os.environ, "RANK": str(n), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1",
-                                           "MASTER_PORT": str(port), "CHORALE": chorale, "OMP_NUM_THREADS": "1"}) for n in range(ranks)]
-        codes = [process.wait(timeout=280) for process in processes]
-        if any(codes):
-            sys.exit(max(abs(code) for code in codes))
-    sys.exit(0)
-
-from chorale import optim  # noqa: E402
+from chorale import fused as fused_optimizers, optim  # noqa: E402
 from plain_lamb import PlainLAMB  # noqa: E402
 
-dist.init_process_group("gloo")
 rank, ranks = dist.get_rank(), dist.get_world_size()
-torch.set_num_threads(1)
 
 
 def model():
@@ -81,7 +62,7 @@ def replicas(name, params):
     return flat
 
 
-def compare(name, plain, fused):
+def compare(name, plain, fused, states=2):
     net = torch.nn.parallel.DistributedDataParallel(model()) if ranks > 1 else model()
     want = losses(net, plain(net.parameters()))
     net = model()
@@ -90,8 +71,8 @@ def compare(name, plain, fused):
     worst = ((have - want).abs() / want.abs()).max().item()
     assert worst < 2e-5, f"{name}: rank {rank}: losses differ by {worst}"
     flat = replicas(name, net.parameters())
-    state = sum(row.m.numel() + row.v.numel() for rows in optimizer.rows for row in rows)
-    whole = 2 * flat.numel()
+    state = sum(each.numel() for rows in optimizer.rows for row in rows for each in row.states.values())
+    whole = states * flat.numel()
     most = whole // ranks + 2 * sum(len(rows) for rows in optimizer.rows)
     assert state <= most, f"{name}: {state} elements of state of {whole}"
     if rank == 0:
@@ -103,6 +84,8 @@ compare("Adam", lambda p: torch.optim.Adam(p, lr=1e-2), lambda p: optim.FusedAda
 compare("Adam with weight decay", lambda p: torch.optim.Adam(p, lr=1e-2, eps=1e-6, weight_decay=0.1),
         lambda p: optim.FusedAdam(p, lr=1e-2, eps=1e-6, weight_decay=0.1, directory=folder))
 compare("AdamW", lambda p: torch.optim.AdamW(p, lr=1e-2), lambda p: optim.FusedAdamW(p, lr=1e-2, directory=folder))
+compare("SGD", lambda p: torch.optim.SGD(p, lr=1e-2, momentum=0.9, dampening=0.1, weight_decay=0.01),
+        lambda p: optim.FusedSGD(p, lr=1e-2, momentum=0.9, dampening=0.1, weight_decay=0.01, directory=folder), states=1)
 compare("LAMB", lambda p: PlainLAMB(p, lr=1e-2, weight_decay=0.01), lambda p: optim.FusedLAMB(p, lr=1e-2, weight_decay=0.01, directory=folder))
 
 
@@ -115,8 +98,7 @@ def refused(kind, says, call, *values):
         raise AssertionError(f"is taken, where {says!r} was to be refused")
 
 
-for other in (torch.float64, torch.bfloat16, torch.float16):
-    refused(ValueError, "float32", lambda: optim.FusedAdam([torch.zeros(3, dtype=other)], directory=folder))
+refused(ValueError, "float32, bfloat16 or float16", lambda: optim.FusedAdam([torch.zeros(3, dtype=torch.float64)], directory=folder))
 
 
 def averaged(params):
@@ -211,12 +193,76 @@ def random_training(name, fused, plain, seed):
     return worst, clipped, missing, len(copies)
 
 
-for name, fused, plain in [("Adam", optim.FusedAdam, torch.optim.Adam), ("AdamW", optim.FusedAdamW, torch.optim.AdamW), ("LAMB", optim.FusedLAMB, PlainLAMB)]:
+for name, fused, plain in [("Adam", optim.FusedAdam, torch.optim.Adam), ("AdamW", optim.FusedAdamW, torch.optim.AdamW), ("LAMB", optim.FusedLAMB, PlainLAMB),
+                          ("SGD", lambda p, lr, **o: optim.FusedSGD(p, lr=lr, momentum=0.9, nesterov=ranks == 2, **o),
+                           lambda p, lr: torch.optim.SGD(p, lr=lr, momentum=0.9, nesterov=ranks == 2))]:
     rows = [random_training(name, lambda p: fused(p, lr=0.01, directory=folder), lambda p: plain(p, lr=0.01), seed) for seed in (2 * ranks, 2 * ranks + 1)]
     assert sum(row[1] for row in rows) > 3 and sum(row[2] for row in rows) > 30 and sum(row[3] for row in rows) > 0, rows
     if rank == 0:
         print(f"{name}: {len(rows)} random trainings of 20 steps on {ranks} ranks: parameters apart by at most {max(row[0] for row in rows):.1e}, "
               f"{sum(row[1] for row in rows)} norms clipped, {sum(row[2] for row in rows)} gradients missing, {sum(row[3] for row in rows)} resumed, bit by bit")
+
+# Halves: masters of fp32. Against Adam on parameters of fp32 whose gradients are those of the halves, rounded after each step.
+for kind in (torch.bfloat16, torch.float16):
+    generator = torch.Generator().manual_seed(7)
+    ours = [torch.nn.Parameter(torch.randn(shape, generator=generator).to(kind)) for shape in SHAPES]
+    masters = [torch.nn.Parameter(p.detach().float()) for p in ours]
+    optimizer, plain_one = optim.FusedAdamW(ours, lr=0.01, directory=folder), torch.optim.AdamW(masters, lr=0.01)
+    for step in range(8):
+        generator = torch.Generator().manual_seed(50 * step + rank)
+        for p, master in zip(ours, masters):
+            gradient = (torch.randint(-8, 8, p.shape, generator=generator) / 8).to(kind)  # sums that no type rounds
+            p.grad, master.grad = gradient.clone(), gradient.float()
+            dist.all_reduce(master.grad)
+            master.grad /= ranks
+        optimizer.step()
+        plain_one.step()
+        if step == 4:
+            state, copies = optimizer.state_dict(), [torch.nn.Parameter(p.detach().clone()) for p in ours]
+            again = optim.FusedAdamW(copies, lr=0.01, directory=folder)
+            again.load_state_dict(copy.deepcopy(state))
+        elif step > 4:
+            for p, q in zip(ours, copies):
+                q.grad = p.grad.clone()
+            again.step()
+            assert all(torch.equal(p, q) for p, q in zip(ours, copies)), f"{kind}: what was resumed goes elsewhere"
+    for row in (row for rows in optimizer.rows for row in rows):
+        want = torch.cat([master.detach().reshape(-1) for master in masters])[optimizer.part(row.flat.numel())]
+        assert torch.allclose(row.states["w"], want, rtol=1e-4, atol=1e-4), f"{kind}: masters differ by {(row.states['w'] - want).abs().max()}"
+    assert all(torch.allclose(p.float(), master, rtol=2e-2, atol=1e-2) for p, master in zip(ours, masters))
+    if rank == 0:
+        print(f"AdamW of {kind}: masters are those of fp32, a resumed run has the same bits")
+
+# Buckets are reduced during the backward pass, in one order on all ranks; several backward passes, without and within no_sync().
+fused_optimizers.BUCKET = 100
+net, twin = model(), model()
+optimizer, plain_one = optim.FusedSGD(net.parameters(), lr=0.1, directory=folder), torch.optim.SGD(twin.parameters(), lr=0.1)
+assert len(optimizer.order) > 3, "one bucket"
+fused_optimizers.BUCKET = 25 << 20
+for step, (x, y) in enumerate(batches(6)):
+    halves = [slice(0, 8), slice(8, 16)] if step % 2 else [slice(0, 16)]
+    optimizer.zero_grad()
+    twin.zero_grad()
+    for number, each in enumerate(halves):
+        context = optimizer.no_sync() if step == 3 and number == 0 else contextlib.nullcontext()
+        with context:
+            torch.nn.functional.mse_loss(net(x[each]), y[each]).backward()
+        torch.nn.functional.mse_loss(twin(x[each]), y[each]).backward()
+        assert optimizer.next == (0 if step == 3 and number == 0 else len(optimizer.order)), "no bucket was reduced during the backward pass"
+    averaged(list(twin.parameters()))
+    plain_one.step()
+    if step == 4:
+        optimizer.zero_grad()  # a step that is left out
+        continue_with = [p.detach().clone() for p in net.parameters()]
+        with torch.no_grad():
+            for p, q in zip(twin.parameters(), continue_with):
+                p.copy_(q)
+    else:
+        want = torch.nn.utils.clip_grad_norm_(twin.parameters(), 1e9)
+        assert abs(optimizer.clip_grad_norm_(1e9) - want) <= 1e-6 * want, "another norm"
+        optimizer.step()
+    assert all(torch.allclose(p, q, rtol=1e-5, atol=1e-6) for p, q in zip(net.parameters(), twin.parameters())), f"step {step}: other parameters"
+replicas("buckets", net.parameters())
 
 # A state of these ranks on another number of them; one has nothing to reduce.
 fewer = dist.new_group(list(range(ranks - 1)))
@@ -298,8 +344,8 @@ total = x.clone()
 dist.all_reduce(total)
 y = torch.ops.chorale.tail(x, b, r.requires_grad_(), 0.5)
 assert torch.equal(y, (total + b) * 0.5 + 1), "the operator gives something else"
-refused(RuntimeError, "torch.ops.chorale.tail has no gradient", y.sum().backward)
-refused(RuntimeError, "tail has no gradient", workload.load(text, f"ring:{ranks}", directory=folder, **how)(x=x, b=b, r=r, scale=0.5).sum().backward)
+y.sum().backward()
+assert torch.equal(r.grad, torch.ones(5, 7)), "the gradient of a residual"
 with torch.no_grad():
     assert not torch.ops.chorale.tail(x, b, r, 0.5).requires_grad
 assert not torch.ops.chorale.tail(x, b, r.detach(), 0.5).requires_grad
@@ -307,10 +353,10 @@ shapes = torch.ops.chorale.tail(x.to("meta"), b.to("meta"), r.detach().to("meta"
 assert shapes.shape == y.shape and shapes.device.type == "meta"
 loaded = workload.load(text, f"ring:{ranks}", directory=folder, **how)
 for wrong, says in [(lambda: tail(x, b[:3], r, 0.5), "side of 3"), (lambda: tail(x.double(), b, r, 0.5), "float64"),
-                    (lambda: tail(x.t(), b, r, 0.5), "contiguous"), (lambda: loaded(x=x, b=b, r=5, scale=0.5), "r is 5, and a tensor in tail")]:
+                    (lambda: tail(x.t(), b, r, 0.5), "side of"), (lambda: loaded(x=x, b=b, r=5, scale=0.5), "r is 5, and a tensor in tail")]:
     refused((ValueError, TypeError), says, wrong)
 updates = torch.zeros(3, requires_grad=True)
-refused(RuntimeError, "adam changes m in place", lambda: optimizer.update(g=updates, p=updates, m=updates, v=updates))
+refused(RuntimeError, "adam changes p in place", lambda: optimizer.updater("fp32")(d=updates, p=updates, m=updates, v=updates))
 if torch.cuda.is_available() and torch.cuda.device_count() >= ranks:
     torch.cuda.set_device(rank)
     workload.load(text, f"ring:{ranks}", directory=folder, device="cuda").register("tail_on_gpus")
@@ -320,7 +366,7 @@ if rank == 0:
     print("torch.ops.chorale.tail: right, and refuses what is not")
 
 # The last: gloo closes a group on which a rank was waited for in vain.
-optim.PATIENCE = datetime.timedelta(seconds=1)
+fused_optimizers.PATIENCE = datetime.timedelta(seconds=1)
 if rank == 0:
     refused(RuntimeError, "all ranks call it", optimizer.state_dict)
 else:

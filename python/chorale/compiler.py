@@ -1,0 +1,281 @@
+"""torch.compile(model, backend="chorale"): collectives, the products beside them and the pointwise operations behind them
+become tensor programs (chorale.regions), which are tuned, compiled, and measured against what PyTorch does there. The
+faster one stays, so nothing gets slower; everything else is left to PyTorch.
+
+Options (torch.compile(.., options={..})):
+  replicated  patterns of names of parameters and inputs of which all ranks have the same, as ["*.bias", "x"]
+  choose      "measured" (default), or "fused": take each program that compiles
+  inner       what compiles the rest: "inductor" (default), or "eager"
+  machine     where the ranks are; full:RANKS by default
+  directory   of compiled programs
+
+All ranks compile the same graphs in the same order, as they call the same collectives."""
+
+import fnmatch
+import hashlib
+import json
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+from operator import getitem
+
+import torch
+import torch.distributed as dist
+from torch._dynamo.utils import detect_fake_mode
+from torch._inductor.pattern_matcher import stable_topological_sort
+from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+from chorale import workload
+from chorale.logs import log
+from chorale.regions import COLLECTIVES, Left, Region, known_alike, name_of, shape_of
+
+ROUNDS = 7           # of a measurement, of which the median counts
+GAIN = 0.97          # of PyTorch's time: what a program must reach
+_operators = {}      # by text, script and group
+statistics_of = {}   # of the last compilation of each kind of graph: collectives, and those fused
+
+
+class Settings:
+    def __init__(self, replicated=(), choose="measured", inner="inductor", machine=None, directory=None):
+        if choose not in ("measured", "fused") or inner not in ("inductor", "eager"):
+            raise ValueError("options of the backend chorale: choose is 'measured' or 'fused', inner 'inductor' or 'eager'")
+        self.replicated, self.choose, self.inner, self.machine, self.directory = list(replicated), choose, inner, machine, directory
+
+
+def candidates(file, ranks, machine):
+    """Scripts of schedules: the best that the tuner predicts, and the best of those without an overlap."""
+    done = subprocess.run([workload.program(), "tune", str(file), "--machine", machine, "--ranks", str(ranks), "--json", "-", "--quiet"],
+                          capture_output=True, text=True)
+    if done.returncode not in (0, 3):
+        raise Left(f"its program is refused: {done.stderr.strip()}")
+    found = json.loads(done.stdout)
+    scripts = [found["candidates"][k]["script"] for k in found["ranking"]]
+    return list(dict.fromkeys([scripts[0], next((each for each in scripts if "overlap(" not in each), scripts[0])]))
+
+
+def operator_of(text, script, group, settings):
+    """An operator of torch.ops.chorale for a program, made once."""
+    key = (text, script, group.group_name)
+    if key not in _operators:
+        name = "fused_" + hashlib.sha256(repr(key).encode()).hexdigest()[:16]
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "fused.chorale"
+            file.write_text(text)
+            try:
+                loaded = workload.load(file, settings.machine or f"full:{group.size()}", group, apply=script, directory=settings.directory)
+            except (RuntimeError, OSError) as error:
+                raise Left(f"its program was not compiled: {error}") from error
+        _operators[key] = loaded.register(name)
+    return _operators[key].default
+
+
+def made_up(node):
+    """A tensor as that of a node."""
+    value = node.meta["val"]
+    made = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype)
+    return made.normal_() if value.dtype.is_floating_point else made.zero_()
+
+
+def alone(region, operands, results):
+    """What PyTorch does in a region, as a function of its operands."""
+    graph, copies = torch.fx.Graph(), {}
+    for node, _, _ in operands:
+        if node not in copies:
+            copies[node] = graph.placeholder(node.name)
+    inside = set(region.nodes) | set(region.names)
+    extra = [each for node in inside for each in node.all_input_nodes if each not in inside and each not in copies]
+    for node in dict.fromkeys(extra):  # such as a part of a bias, which the program reads whole
+        copies[node] = graph.placeholder(node.name)
+    for node in region.collective.graph.nodes:
+        if node in inside:
+            copies[node] = graph.node_copy(node, lambda each: copies[each])
+    graph.output(tuple(copies[node] for nodes in results.values() for node in nodes))
+    return torch.fx.GraphModule(torch.nn.Module(), graph), [node for node in copies if copies[node].op == "placeholder"]
+
+
+def median_times(functions, group):
+    """Of functions that all ranks call: seconds by the slowest rank, in rounds of one call of each."""
+    times = [[] for _ in functions]
+    for number in range(ROUNDS + 1):
+        for function, each in zip(functions, times):
+            begin = time.perf_counter()
+            function()
+            if number > 0:
+                each.append(time.perf_counter() - begin)
+    medians = torch.tensor([statistics.median(each) for each in times], dtype=torch.float64)
+    dist.all_reduce(medians, dist.ReduceOp.MAX, group=group)
+    return medians.tolist()
+
+
+def agreed(text, group):
+    """Whether all ranks have this text."""
+    number = int(hashlib.sha256(text.encode()).hexdigest()[:15], 16)
+    both = torch.tensor([number, -number])
+    dist.all_reduce(both, dist.ReduceOp.MAX, group=group)
+    return both[0] == -both[1]
+
+
+@torch.no_grad()
+def chosen(region, settings):
+    """The operator that takes the place of a region, its operands and results, and what is reported."""
+    text, operands, results = region.program()
+    if any(node.meta["val"].device.type != "cpu" for node, _, _ in operands):
+        raise Left("its tensors are on no CPU")
+    group = dist.distributed_c10d._resolve_process_group(region.group)
+    if not agreed(text, group):
+        raise Left("other ranks have another program there")
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "fused.chorale"
+        file.write_text(text)
+        scripts = candidates(file, region.ranks, settings.machine or f"full:{region.ranks}")
+    scripts = scripts[:1] if settings.choose == "fused" else scripts
+    begin = time.perf_counter()
+    operators = [operator_of(text, script, group, settings) for script in scripts]
+    took = time.perf_counter() - begin
+    if settings.choose == "fused":
+        return operators[0], operands, results, f"as {scripts[0] or 'it is'}; made in {took:.1f} s"
+    values = {node: made_up(node) for node, _, _ in operands}
+    own, places = alone(region, operands, results)
+    values.update((node, made_up(node)) for node in places if node not in values)
+    given = [values[node].reshape(part_of(shape, layout, region.ranks)) for node, shape, layout in operands]
+    times = median_times([lambda: own(*(values[node] for node in places)), *(lambda operator=each: operator(*given) for each in operators)], group)
+    best = min(range(len(scripts)), key=lambda k: times[k + 1])
+    told = f"{1e3 * times[best + 1]:.2f} ms, PyTorch's {1e3 * times[0]:.2f} ms; made in {took:.1f} s"
+    if times[best + 1] > GAIN * times[0]:
+        raise Left(f"it is not faster as a program: {told}")
+    return operators[best], operands, results, f"as {scripts[best] or 'it is'}: {told}"
+
+
+def part_of(shape, layout, ranks):
+    cut = re.fullmatch(r"Sliced\((\d)\)", layout)
+    return shape if not cut else [side // ranks if k == int(cut[1]) else side for k, side in enumerate(shape)]
+
+
+def put_in(graph, region, operator, operands, results):
+    """The operator in place of the region. Returns the nodes of results of which all ranks of its group have the same."""
+    fake = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
+
+    def emit(target, *args):
+        node = graph.call_function(target, args)
+        with fake:
+            node.meta["val"] = target(*torch.fx.map_arg(args, lambda each: each.meta["val"]))
+        return node
+
+    inside, alike = set(region.nodes) | set(region.names), set()
+    order = {node: k for k, node in enumerate(graph.nodes)}
+    with graph.inserting_after(max((node for node, _, _ in operands), key=order.get)):
+        anchor = graph.call_function(torch.ops.aten.detach.default, (operands[0][0],))  # what is made comes before it, in order
+    with graph.inserting_before(anchor):
+        reshaped = []
+        for node, shape, layout in operands:
+            shape = part_of(shape, layout, region.ranks)
+            reshaped.append(node if shape_of(node) == shape else emit(torch.ops.aten.reshape.default, node, shape))
+        made = emit(operator, *reshaped)
+        made.meta["chorale"] = True
+        outputs = [made]
+        if len(results) > 1:
+            outputs = []
+            for k in range(len(results)):
+                outputs.append(graph.call_function(getitem, (made, k)))
+                outputs[-1].meta["val"] = made.meta["val"][k]
+        for output, nodes in zip(outputs, results.values()):
+            for node in nodes:
+                other = output if shape_of(output) == shape_of(node) else emit(torch.ops.aten.reshape.default, output, shape_of(node))
+                node.replace_all_uses_with(other)
+                if node in region.known:
+                    alike.add(other)
+    graph.erase_node(anchor)
+    for node in sorted(inside, key=order.get, reverse=True):
+        if not node.users:
+            graph.erase_node(node)
+    return alike
+
+
+def passed(module, kind, known, settings):
+    """The graph with programs in place of regions; the logger reports each collective. `known` gives the inputs of which all
+    ranks of a group have the same."""
+    graph, made = module.graph, {}
+    collectives = [node for node in graph.nodes if node.target in COLLECTIVES]
+    fused, gone = 0, set()
+    for node in collectives:
+        if node in gone:
+            continue
+        told = f"{kind}: {name_of(node)} {shape_of(node) or ''}"
+        try:
+            with unset_fake_temporarily():
+                group = node.args[-1]
+                region = Region(node, known_alike(graph, known(group) | made.setdefault(group, set()), group))
+                operator, operands, results, how = chosen(region, settings)
+            inside = [each for each in (*region.nodes, *region.names) if each.target in COLLECTIVES]
+            made[group] |= put_in(graph, region, operator, operands, results)
+            stable_topological_sort(graph)  # regions are found in the order of the graph
+            gone.update(inside)
+            fused += len(inside)
+            if dist.get_rank() == 0:
+                log.info("%s: fused: %s, %s%s", told, " -> ".join(region.words), how,
+                         "".join(f"\n  left outside: {note}" for note in dict.fromkeys(region.notes)))
+        except Left as why:
+            if dist.get_rank() == 0:
+                log.info("%s: left alone: %s", told, why)
+    statistics_of[kind] = (len(collectives), fused)
+    graph.lint()
+    module.recompile()
+    return module
+
+
+def named(node):
+    """The name of a parameter or an input, as named_parameters() has it."""
+    text = getattr(getattr(node, "_dynamo_source", None), "name", None) or node.name
+    text = text() if callable(text) else text
+    parts = re.findall(r"\._(?:modules|parameters|buffers)\['([^']+)'\]", text)
+    return ".".join(parts) if parts else re.sub(r"^L\['(.*)'\]$", r"\1", text)
+
+
+def alike_inputs(module, settings):
+    """Of each tensor among the inputs, whether all ranks have the same."""
+    result = []
+    for node in module.graph.find_nodes(op="placeholder"):
+        value = node.meta.get("example_value", node.meta.get("val"))
+        if torch.is_tensor(value):
+            placements = getattr(value, "placements", None)
+            result.append(all(each.is_replicate() for each in placements) if placements else
+                          any(fnmatch.fnmatchcase(named(node), pattern) for pattern in settings.replicated))
+    return result
+
+
+def backend(module, inputs, *, options=None, mode=None):
+    settings = Settings(**(options or {}))
+    alike, names = alike_inputs(module, settings), {}  # by group: names of nodes that the backward pass gets from the forward pass
+
+    def graph_pass(module, kind):
+        places = [node for node in module.graph.find_nodes(op="placeholder") if torch.is_tensor(node.meta.get("val"))]
+        if kind == "backward":
+            return passed(module, kind, lambda group: {node for node in places if node.name in names.get(group, names[None])}, settings)
+        known = {node for node, is_alike in zip(places, alike) if is_alike} if len(places) == len(alike) else set()
+        for group in (None, *(node.args[-1] for node in module.graph.nodes if node.target in COLLECTIVES)):
+            names[group] = {node.name for node in known_alike(module.graph, known, group)}
+        return passed(module, kind, lambda group: known, settings)
+
+    if settings.inner == "inductor":
+        from torch._inductor import compile_fx, config
+
+        def inner(module, inputs, **options):
+            return compile_fx.compile_fx_inner(graph_pass(module, "backward" if options.get("is_backward") else "forward"), inputs, **options)
+
+        with torch._functorch.config.patch(enable_autograd_cache=False), config.patch(force_disable_caches=True):
+            return compile_fx.compile_fx(module, inputs, inner_compile=inner)
+    from functorch.compile import make_boxed_func
+    from torch._dynamo.backends.common import aot_autograd
+
+    def compiler(kind):
+        return lambda module, inputs: make_boxed_func(graph_pass(module, kind).forward)
+
+    with torch._functorch.config.patch(enable_autograd_cache=False):
+        return aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("forward"))(module, inputs)
+
+
+if "chorale" not in torch._dynamo.list_backends(exclude_tags=()):
+    torch._dynamo.register_backend(backend, name="chorale")
