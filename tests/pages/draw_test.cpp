@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "pages/fabric.h"
@@ -136,20 +137,20 @@ TEST(Picture, DragonflyIsACircleOfGroups) {
   const Picture p = picture_of(t);
   EXPECT_EQ(p.shape, "9 groups of 4 switches");
   expect_sound(t, p);
-  for (int a = 0; a < 36; ++a) {
-    EXPECT_EQ(p.nodes[72 + a].name, "switch" + std::to_string(a));
+  std::map<std::string, Spot> at;
+  for (const PictureNode& node : p.nodes) at[node.name] = node.at;
+  ASSERT_EQ(at.size(), 72u + 36u);
+  const auto router = [&](int number) { return at.at("switch" + std::to_string(number)); };
+  for (int a = 0; a < 36; ++a)
     for (int b = 0; b < 36; ++b)
       for (int c = 0; c < 36; ++c)
         if (a / 4 == b / 4 && a / 4 != c / 4) {
-          EXPECT_LT(apart(p.nodes[72 + a].at, p.nodes[72 + b].at),
-                    apart(p.nodes[72 + a].at, p.nodes[72 + c].at));
+          EXPECT_LT(apart(router(a), router(b)), apart(router(a), router(c)));
         }
-  }
   for (Rank r = 0; r < 72; ++r)
-    for (int router = 0; router < 36; ++router)
-      if (router != r / 2) {
-        EXPECT_LT(apart(p.nodes[r].at, p.nodes[72 + r / 2].at), apart(p.nodes[r].at, p.nodes[72 + router].at))
-            << r;
+    for (int other = 0; other < 36; ++other)
+      if (other != r / 2) {
+        EXPECT_LT(apart(p.nodes[r].at, router(r / 2)), apart(p.nodes[r].at, router(other))) << r;
       }
   // Too few groups of two: the six routers are a ring.
   EXPECT_EQ(drawn("dragonfly:2x2x1").shape, "6 switches with ranks, ring of 6");
