@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <thread>
 #include <utility>
@@ -63,36 +64,38 @@ class Table {
   }
 
   // Once `stop` is true, what would have to be simulated for long is not timed: a baseline, which was timed
-  // before, may be faster than what was, and is taken then.
+  // before, may be faster than what was, or all that has a time, and is taken then.
   Optimized with(Result result, const std::atomic<bool>* stop) const {
-    const std::vector<SizeRow> rows = best_by_size(result, messages_, {}, stop);
-    // First all baselines that are needed, since points may get other numbers with each.
-    std::vector<std::pair<Cost, std::string>> found;
-    for (const SizeRow& row : rows)
-      found.emplace_back(result.points[row.point].cost, result.points[row.point].construction);
     Optimized answer{.shape = shape_, .sizes = messages_};
     for (const TimedBaseline& each : baselines_) answer.baselines.push_back(each.times);
-    std::size_t size = 0;
-    for (const SizeRow& row : rows) {
-      while (messages_[size] != row.message_bytes) ++size;
-      answer.rows.push_back(compared(row, size));
-      OptimizedRow& made = answer.rows.back();
-      if (!made.baseline.empty() && made.baseline_us < made.us) {
+    const std::vector<SizeRow> rows = rows_by_size(result, messages_, {}, stop);
+    // Numbers last, since points get others with each baseline that is put among them.
+    using Chosen = std::optional<std::pair<Cost, std::string>>;
+    std::vector<Chosen> fastest;
+    for (const SizeRow& row : rows)
+      fastest.push_back(row.point < 0
+                            ? Chosen()
+                            : Chosen({result.points[row.point].cost, result.points[row.point].construction}));
+    for (std::size_t size = 0; size < rows.size(); ++size) {
+      OptimizedRow made = compared(rows[size], size);
+      if (!made.baseline.empty() && (!fastest[size] || made.baseline_us < made.us)) {
         const Point& baseline = fastest_baseline(size);
         // It may add in another order than was asked for.
         if (baseline.collective == with_chunks(result.collective, baseline.cost.chunks)) {
           put(baseline, result);
-          found[&row - rows.data()] = {baseline.cost, baseline.construction};
+          fastest[size] = {baseline.cost, baseline.construction};
           made.us = made.baseline_us;
         }
       }
+      if (!fastest[size]) continue;
       made.algbw_gbs = algbw_gbs(static_cast<double>(made.message_bytes), made.us);
       made.busbw_gbs = made.algbw_gbs * shape_.bus_factor;
-      ++size;
+      answer.rows.push_back(made);
     }
-    for (std::size_t i = 0; i < rows.size(); ++i) {
+    std::erase(fastest, std::nullopt);
+    for (std::size_t i = 0; i < fastest.size(); ++i) {
       const auto point = std::ranges::find_if(result.points, [&](const Point& each) {
-        return each.cost == found[i].first && each.construction == found[i].second;
+        return each.cost == fastest[i]->first && each.construction == fastest[i]->second;
       });
       answer.rows[i].point = static_cast<int>(point - result.points.begin());
       answer.rows[i].algorithm = origin(*point);

@@ -157,7 +157,7 @@ std::vector<std::size_t> most_likely(const Result& result, double bytes) {
 
 }  // namespace
 
-std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::int64_t>& message_bytes,
+std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& model, const std::atomic<bool>* stop) {
   std::vector<SizeRow> rows;
   if (result.points.empty()) return rows;
@@ -191,11 +191,17 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
       row.point = static_cast<int>(p);
       row.us = *us;
     }
-    if (row.point < 0) continue;
-    row.algbw_gbs = algbw_gbs(static_cast<double>(bytes), row.us);
+    if (row.point >= 0) row.algbw_gbs = algbw_gbs(static_cast<double>(bytes), row.us);
     row.busbw_gbs = row.algbw_gbs * message.bus_factor;
     rows.push_back(row);
   }
+  return rows;
+}
+
+std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::int64_t>& message_bytes,
+                                  const SizeModel& model, const std::atomic<bool>* stop) {
+  std::vector<SizeRow> rows = rows_by_size(result, message_bytes, model, stop);
+  std::erase_if(rows, [](const SizeRow& row) { return row.point < 0; });
   return rows;
 }
 

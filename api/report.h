@@ -63,7 +63,10 @@ struct Fields<SizeRow> {
 };
 
 // One row per size; empty for a result without points. Once `stop` is true, of the points that are timed by
-// then or within a fifth of a second; a size without such a point has no row.
+// then or within a fifth of a second; a size without such a point has point -1 and no time.
+std::vector<SizeRow> rows_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
+                                  const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
+// Those that have a point.
 std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
 

@@ -16,6 +16,7 @@ namespace {
 constexpr std::size_t kMostEvents = 100'000'000;
 constexpr std::size_t kLongestName = 1 << 20;
 constexpr double kMostNumber = 1e18;
+constexpr double kMostTime = 9e18;  // ns since 1970: of 2026 it is 1.8e18
 
 // Of an element, by the names that PyTorch gives types in traces; 0: not known.
 int bytes_of_type(std::string type) {
@@ -55,8 +56,8 @@ std::string text_at(const JsonReader& json, const char* key) {
              : "";
 }
 
-double number_at(const JsonReader& json, const char* key) {
-  return json.has(key) && json[key].is_number() ? json[key].number(-kMostNumber, kMostNumber) : 0;
+double number_at(const JsonReader& json, const char* key, double most = kMostNumber) {
+  return json.has(key) && json[key].is_number() ? json[key].number(-most, most) : 0;
 }
 
 // "[0, 1, 2]", or the same as a list; empty if it is cut short ("[0, 1, ...]").
@@ -175,7 +176,7 @@ void read_flight_recorder(const JsonReader& json, const std::string& file, Trace
       call.members = ranks_in(json["pg_config"][call.group.c_str()], "ranks");
     call.message_bytes = static_cast<std::int64_t>(std::max(
         bytes_in(entry, "input_sizes", "input_dtypes"), bytes_in(entry, "output_sizes", "output_dtypes")));
-    if (const double created = number_at(entry, "time_created_ns"); created > 0)
+    if (const double created = number_at(entry, "time_created_ns", kMostTime); created > 0)
       span.add(created / 1000, call.us);
     tally.add(file, std::move(call));
   }
@@ -237,7 +238,8 @@ bool is_json(std::string_view text) {
 void read_trace(const TraceText& trace, TraceTally& tally) {
   if (trace.text.starts_with('\x80') || trace.text.starts_with("PK"))
     throw InputError(trace.file, "is a pickle of Python",
-                     "dump the flight recorder as JSON (torch._C._distributed_c10d._dump_nccl_trace_json)");
+                     "'python3 -m chorale.recorder FILE' writes a dump of the flight recorder as JSON, and "
+                     "runs nothing in it");
   if (!is_json(trace.text))
     return is_nccl_log(trace.text) ? read_nccl_log(trace, tally) : read_table(trace, tally);
   if (trace.text.find("\"coll_perf\"") != std::string::npos) return read_inspector(trace, tally);

@@ -14,6 +14,7 @@
 #include "api/search.h"
 #include "codegen/passes/lower.h"
 #include "codegen/workload/workload_source.h"
+#include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
 #include "ir/error.h"
@@ -237,11 +238,12 @@ CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machin
     const std::size_t chosen = chosen_point(times, workload.name, needed.operation, bytes, execution);
     const Point& point = result->points[times.number(chosen)];
     algorithms.push_back({.operation = needed.operation, .program = lower(times.schedule(chosen))});
-    compiled.chosen.push_back({.operation = needed.operation,
-                               .collective = name_of(point.collective),
-                               .cost = point.cost,
-                               .block_bytes = bytes,
-                               .us = times.us(chosen, bytes)});
+    compiled.chosen.push_back(
+        {.operation = needed.operation,
+         .collective = name_of(point.collective),
+         .cost = point.cost,
+         .message_bytes = bytes * static_cast<double>(message_shape(point.collective).blocks),
+         .us = times.us(chosen, bytes)});
   }
   compiled.files = to_workload_sources(workload, algorithms, {.execution = execution, .carrier = carrier});
   return compiled;

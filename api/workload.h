@@ -55,8 +55,8 @@ struct ChosenAlgorithm {
   std::string operation = {};
   std::string collective = {};
   Cost cost = {};
-  double block_bytes = 0;
-  double us = 0;  // simulated
+  double message_bytes = 0;  // as nccl-tests counts them (cost/busbw.h)
+  double us = 0;             // simulated
 };
 
 struct CompiledWorkload {

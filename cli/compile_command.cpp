@@ -17,9 +17,9 @@ namespace {
 std::string chosen_table(const CompiledWorkload& compiled) {
   if (compiled.chosen.empty()) return "";
   std::vector<std::vector<std::string>> rows = {
-      {"operation", "collective", "block", "steps", "rounds", "chunks", "should take"}};
+      {"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}};
   for (const ChosenAlgorithm& each : compiled.chosen)
-    rows.push_back({shown(each.operation), each.collective, format_bytes(each.block_bytes),
+    rows.push_back({shown(each.operation), each.collective, format_bytes(each.message_bytes),
                     fmt::format("{}", each.cost.steps), fmt::format("{}", each.cost.rounds),
                     fmt::format("{}", each.cost.chunks), format_us(each.us)});
   return table(rows, "llrrrrr");

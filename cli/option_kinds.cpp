@@ -84,7 +84,9 @@ void by_row(CLI::App* app, const OptionWords& words, const Text& help, const Opt
     } else if (words.kind == OptionKind::Duration) {
       target.set(parse_duration(name, t).count());
     } else if (words.kind == OptionKind::Size) {
-      target.set(parse_size(name, t));
+      const std::int64_t size = parse_size(name, t);
+      require_in_range(words, size, name);
+      target.set(size);
     } else {
       target.set(parse_integer(name, t, words.least, words.most));
     }

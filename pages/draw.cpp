@@ -1,7 +1,7 @@
 // A recipe: find switches (fabric.h) and boxes, give every node its spot, then draw the lines. Spots: a
 // machine with neither is arranged as the graph that it is; switches that are joined among themselves stand
-// above the ranks in layers, as a tree; boxes face each other, with what joins them in between; one switch
-// stands in the middle of its ranks.
+// above the ranks in layers, as a tree, or, where all have ranks, among them; boxes face each other, with
+// what joins them in between; one switch stands in the middle of its ranks.
 #include "pages/draw.h"
 
 #include <algorithm>
@@ -17,6 +17,7 @@ namespace {
 using Kind = PictureNode::Kind;
 
 constexpr double kMargin = 0.6;  // round everything
+constexpr int kMostRound = 32;   // ranks round a switch: the numbers of more are too small
 
 Placed as_graph(const Parts& parts) {
   Placed p = unplaced(parts);
@@ -27,13 +28,31 @@ Placed as_graph(const Parts& parts) {
   return p;
 }
 
+// A wide switch, half of the ranks above it and half below, each in two rows in a stagger, so that lines pass
+// between; in fours, as the trays of a rack have them.
+Placed as_banks(const Parts& parts) {
+  constexpr double kApart = 0.62, kTray = 0.35, kFirst = 1.6, kRow = 1.1;
+  Placed p = unplaced(parts);
+  const int upper = (parts.t.ranks + 1) / 2;
+  double width = 0;
+  for (Rank r = 0; r < parts.t.ranks; ++r) {
+    const int at = r < upper ? r : r - upper;
+    const double x = kApart * at + kTray * (at / 4), y = kFirst + kRow * (at % 2);
+    p.nodes[r].at = {.x = x, .y = r < upper ? -y : y};
+    width = std::max(width, x);
+  }
+  p.nodes.back().at = {.x = width / 2, .y = 0};
+  p.nodes.back().width = width + 1;
+  p.nodes.back().height = 0.8;
+  return p;
+}
+
 Placed as_wheel(const Parts& parts) {
   Placed p = unplaced(parts);
   std::vector<Spot> round = circle_of(parts.t.ranks, 1.25);
   const double radius = std::hypot(round[0].x, round[0].y), scale = std::max(1.0, 1.75 / radius);
   for (Rank r = 0; r < parts.t.ranks; ++r) p.nodes[r].at = {.x = round[r].x * scale, .y = round[r].y * scale};
   p.nodes.back().height = 0.8;
-  p.shape = counted_as(parts.t.ranks, "rank", "ranks") + " on one switch";
   return p;
 }
 
@@ -52,13 +71,16 @@ Placed place(const Parts& parts) {
   bool trunks = false;
   for (int s = ranks; s < ranks + parts.switches(); ++s)
     for (int n : parts.near[s]) trunks |= n >= ranks;
-  if (trunks) return place_in_layers(parts);
+  if (trunks) return has_ranks_on_all_switches(parts) ? place_on_switches(parts) : place_in_layers(parts);
   if (!parts.boxes.empty()) return place_in_boxes(parts);
   if (parts.switches() == 0) return as_graph(parts);
   const bool direct = std::any_of(parts.fabric.through.begin(), parts.fabric.through.end(),
                                   [](const std::vector<Node>& way) { return way.empty(); });
   const bool one = parts.switches() == 1 && parts.near[ranks].size() == static_cast<std::size_t>(ranks);
-  return one && !direct ? as_wheel(parts) : spread(parts);
+  if (!one || direct) return spread(parts);
+  Placed p = parts.t.ranks > kMostRound ? as_banks(parts) : as_wheel(parts);
+  p.shape = counted_as(parts.t.ranks, "rank", "ranks") + " on one switch";
+  return p;
 }
 
 void fit(Picture& picture) {

@@ -114,6 +114,14 @@ std::string switch_name(const std::string& limit) {
   return word.size() <= 16 && lower.find("switch") != std::string::npos ? word : "switch";
 }
 
+// "switch" four times: switch0 to switch3.
+void number_equal_names(std::vector<std::string>& names) {
+  std::map<std::string, int> times, next;
+  for (const std::string& name : names) ++times[name];
+  for (std::string& name : names)
+    if (times[name] > 1) name += std::to_string(next[name]++);
+}
+
 // The switches at the ends of the cables; nothing if the cables of some link are not a path from its source
 // to its destination.
 std::optional<Fabric> fabric_by_cables(const Topology& t) {
@@ -132,7 +140,7 @@ std::optional<Fabric> fabric_by_cables(const Topology& t) {
     for (Node n : way) {
       if (n < t.ranks) return std::nullopt;
       const auto [found, fresh] = number.emplace(n, t.ranks + static_cast<int>(number.size()));
-      if (fresh) fabric.switches.emplace_back("switch");
+      if (fresh) fabric.switches.push_back("switch" + std::to_string(n - t.ranks));
       fabric.through[l].push_back(found->second);
     }
   }
@@ -194,6 +202,7 @@ Fabric fabric_of(const Topology& t) {
       }
       fabric.through[l].push_back(number[s]);
     }
+  number_equal_names(fabric.switches);
   return fabric;
 }
 

@@ -1,7 +1,7 @@
 // The pages that html.cpp, place_html.cpp, tune_html.cpp, library_html.cpp and compare_html.cpp fill:
-// page.html, place_page.html, tune_page.html, library_page.html and compare_page.html in this folder with
-// their styles and scripts in them, as strings (made by CMake). Each has the marks @TITLE@ and then @DATA@
-// once, where these go.
+// page.html, place_page.html, tune_page.html, library_page.html and compare_page.html in this folder, each in
+// frame.html with its styles and scripts, as strings (made by CMake). Each has the marks @TITLE@ and then
+// @DATA@ once, where these go.
 #pragma once
 
 #include <string>

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <utility>
+
+#include "ir/posting_order.h"
 
 namespace chorale {
 namespace {
@@ -51,6 +54,16 @@ RankStep& step_of(std::vector<RankStep>& steps, int step) {
   return steps.back();
 }
 
+// As a rank posts them: one port carries them in this order, where a simulator does not share it.
+std::vector<std::pair<LinkId, int>> posted(const ChunksByLink& step, const Topology& topology) {
+  std::vector<std::pair<LinkId, int>> links(step.begin(), step.end());
+  std::ranges::stable_sort(links, {}, [&](const auto& each) {
+    const Link& link = topology.links[each.first];
+    return posting_distance(link.src, link.dst, topology.ranks);
+  });
+  return links;
+}
+
 // Bytes of the first chunks of a message are rounded together, so that a sum of messages is not off by more
 // than its ends.
 Messages made(const Verified<Schedule>& schedule, std::int64_t block_bytes, bool by_shares) {
@@ -62,7 +75,7 @@ Messages made(const Verified<Schedule>& schedule, std::int64_t block_bytes, bool
   const int splits = by_shares ? splits_of(chunks, limited, common, chunk_bytes) : 1;
   Messages messages{.by_rank = std::vector<std::vector<RankStep>>(topology.ranks)};
   for (int s = 0; s < std::ssize(chunks); ++s)
-    for (const auto& [l, count] : chunks[s]) {
+    for (const auto& [l, count] : posted(chunks[s], topology)) {
       const int parts = splits * (by_shares && limited[l] ? count / common : 1);
       const auto bytes_until = [&](int part) { return std::llround(chunk_bytes * count * part / parts); };
       for (int part = 0; part < parts; ++part) {

@@ -25,7 +25,8 @@ struct RankStep {
 };
 
 struct Messages {
-  std::vector<ScheduleMessage> all = {};            // by step, then by link
+  // By step, then as they are posted (ir/posting_order.h).
+  std::vector<ScheduleMessage> all = {};
   std::vector<std::vector<RankStep>> by_rank = {};  // by step
 };
 

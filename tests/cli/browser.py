@@ -305,7 +305,7 @@ def use_library():
 
 def use_compare():
     expect("a figure and both tables", len(every("#content svg")) == 1 and len(every("#content table")) == 2)
-    expect("the answer is on top", "as fast as" in text("#sentences"))
+    expect("the answer is on top", "as fast as" in text("header"))
     mark = every("#content svg circle")[-1]  # no other lies on it
     expect("hovering over a mark says its size and GB/s", hover(mark) and "GB/s" in mark.find_element(By.CSS_SELECTOR, "title").get_attribute("textContent"))
 

@@ -109,7 +109,8 @@ for _ in range(12):
         pgs[group] = {"name": group, "desc": "some", "ranks": str(members)}
         for each in us:
             entries.append({"record_id": len(entries), "process_group": [group, "some"], "profiling_name": "nccl:" + dice.choice(PYTORCH[kind]),
-                            "time_created_ns": 10**9 + number, "input_sizes": [[into]], "input_dtypes": [name], "output_sizes": [[out]],
+                            # As PyTorch 2.15 has it.
+                            "time_created_ns": 1795652033886795040 + number, "input_sizes": [[into]], "input_dtypes": [name], "output_sizes": [[out]],
                             "output_dtypes": [name], "state": "completed", "duration_ms": each / 1000})
             inspector.append({"header": {"id": "0x" + group, "rank": members[0], "n_ranks": len(members), "nnodes": 1}, "metadata": {"pid": 1},
                               "coll_perf": {"coll": NCCL[kind], "coll_sn": len(entries), "coll_msg_size_bytes": message(kind, len(members), size, elements),

@@ -240,6 +240,11 @@ assert "not tried: " in printed, printed
 # -- limits --------------------------------------------------------------------------------------------------
 run("optimize", "dgx-a100:2", "allreduce", "--time-limit", "1ms", "-o", "early", code=3)
 assert "search: time limit" in run("optimize", "dgx1", "allreduce", "--sizes", "1M", "--search-time", "1ms").stdout
+# On 64 ranks no schedule is timed by then, but the baselines are: each size has a time.
+run("optimize", "dgx-a100:8", "allgather", "--sizes", "1K,1M,1G", "--search-time", "1ms", "--json", "early.json")
+early = json.loads((work / "early.json").read_text())["rows"]
+assert [row["message_bytes"] for row in early] == [1 << 10, 1 << 20, 1 << 30], early
+assert all(row["us"] <= row["baseline_us"] for row in early), early
 assert not (work / "early").exists() or (work / "early/README.md").exists(), "half a directory"
 going = subprocess.Popen([chorale, "optimize", "torus:8x8", "--progress", "-o", "stopped"], cwd=work, stdout=subprocess.PIPE,
                          stderr=subprocess.PIPE, text=True)

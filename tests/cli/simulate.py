@@ -93,6 +93,8 @@ result_of("uneven.json", "allgather", "uneven_f.json")
 refused("emit", "uneven_f.json", "--target", "simgrid", "--point", 0, "-o", "none", says="takes 2.5 times")
 refused("simulate", "uneven_f.json", says="takes 2.5 times")
 refused("emit", "f.json", "--target", "mpi", "--bytes", "1K", says="--bytes")
+for target in ("goal", "chakra", "simgrid"):  # as simulate
+    refused("emit", "f.json", "--target", target, "--bytes", "0", says="0 is out of range")
 refused("simulate", "f.json", "--sizes", "0", says="out of range")
 refused("simulate", "f.json", "--point", "99", says="99")
 

@@ -207,4 +207,11 @@ for machine, collective in [("dgx1", "allreduce"), ("ring:5", "alltoall"), ("dgx
 refused("emit", "f.json", "--target", "goal", "--epilogue", says="without data")
 if not shutil.which("protoc"):
     print("SKIPPED in part: no protoc here (protobuf-compiler), so traces were read by this test alone")
+# Messages of a step are posted by distance (ir/posting_order.h): behind a switch the k-th of all ranks go to different ranks.
+run_chorale("frontier", "hub:5", "alltoall", "--max-chunks", 1, "--json", "hub.json")
+run_chorale("emit", "hub.json", "--target", "goal", "--point", 0, "-o", "hub")
+ranks = re.split(r"^rank \d+ {$", next((work / "hub").glob("*.goal")).read_text(), flags=re.M)[1:]
+for rank, text in enumerate(ranks):
+    assert [int(peer) for peer in re.findall(r"send \d+b to (\d+)", text)] == [(rank + k) % 5 for k in range(1, 5)], text
+    assert [int(peer) for peer in re.findall(r"recv \d+b from (\d+)", text)] == [(rank - k) % 5 for k in range(1, 5)], text
 print("GOAL and Chakra have the schedule's messages")

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "pages/fabric.h"
@@ -127,6 +128,47 @@ TEST(Picture, Dgx1IsTwoQuads) {
   // GPUs 0 to 3 are all joined, and so are 4 to 7: one quad is left of the other.
   for (Rank a : {0, 1, 2, 3})
     for (Rank b : {4, 5, 6, 7}) EXPECT_LT(p.nodes[a].at.x, p.nodes[b].at.x);
+}
+
+// Nine groups of four routers, two ranks each: routers of a group are nearer to each other than to those of
+// others, ranks are beside their own, and routers have the names that options take.
+TEST(Picture, DragonflyIsACircleOfGroups) {
+  const Topology t = flatten(named_topology("dragonfly:4x2x2"));
+  const Picture p = picture_of(t);
+  EXPECT_EQ(p.shape, "9 groups of 4 switches");
+  expect_sound(t, p);
+  std::map<std::string, Spot> at;
+  for (const PictureNode& node : p.nodes) at[node.name] = node.at;
+  ASSERT_EQ(at.size(), 72u + 36u);
+  const auto router = [&](int number) { return at.at("switch" + std::to_string(number)); };
+  for (int a = 0; a < 36; ++a)
+    for (int b = 0; b < 36; ++b)
+      for (int c = 0; c < 36; ++c)
+        if (a / 4 == b / 4 && a / 4 != c / 4) {
+          EXPECT_LT(apart(router(a), router(b)), apart(router(a), router(c)));
+        }
+  for (Rank r = 0; r < 72; ++r)
+    for (int other = 0; other < 36; ++other)
+      if (other != r / 2) {
+        EXPECT_LT(apart(p.nodes[r].at, router(r / 2)), apart(p.nodes[r].at, router(other))) << r;
+      }
+  // Too few groups of two: the six routers are a ring.
+  EXPECT_EQ(drawn("dragonfly:2x2x1").shape, "6 switches with ranks, ring of 6");
+  expect_sound(flatten(named_topology("dragonfly:2x2x1")), drawn("dragonfly:2x2x1"));
+}
+
+// Round a switch the numbers of 72 ranks were too small: they stand above and below it, in fours.
+TEST(Picture, ManyRanksStandInTwoBanks) {
+  const Topology t = flatten(named_topology("gb200-nvl72"));
+  const Picture p = picture_of(t);
+  EXPECT_EQ(p.shape, "72 ranks on one switch");
+  expect_sound(t, p);
+  EXPECT_LT(p.width, 30);
+  for (Rank r = 0; r < 72; ++r) EXPECT_EQ(p.nodes[r].at.y < p.nodes[72].at.y, r < 36) << r;
+  for (Rank r = 0; r + 1 < 36; ++r) {
+    const double more = p.nodes[r + 1].at.x - p.nodes[r].at.x;
+    EXPECT_EQ(more > 0.7, r % 4 == 3) << r;
+  }
 }
 
 // dgx2 was a hairball of 240 lines: it is 16 lines to a switch, and this many in a file without names.

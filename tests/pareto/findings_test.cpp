@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 
 #include "bounds/check.h"
@@ -97,6 +99,61 @@ TEST(Findings, FewMessagesAreKeptWhereTheyAreTheFastest) {
     EXPECT_EQ(result.points[0].cost, (Cost{.steps = 2, .rounds = 3, .chunks = 2}));
     EXPECT_EQ(result.points[1].cost, (Cost{.steps = 2, .rounds = 2, .chunks = 1}));
   }
+}
+
+// When the search is stopped, little is timed: what is small was timed as it came.
+TEST(Findings, SmallPointsAreTimedAsTheyCome) {
+  const Topology ring = flatten(named_topology("ring:4"));
+  const Collective gather = make_collective("allgather", 4, 1);
+  const Result found = search_frontier(ring, gather, {.min_chunks = 1, .max_chunks = 1});
+  ASSERT_FALSE(found.points.empty());
+  int timed = 0;
+  Findings findings(ring, gather,
+                    {.us = [&](const Point&, double) { return ++timed; }, .sizes = {1024, 4096}});
+  findings.put(CollectiveKind::Allgather, std::make_shared<const Point>(found.points[0]));
+  EXPECT_EQ(timed, 2);
+}
+
+// Once the search is stopped, only compositions are made that take no time. One of 28,000 chunks takes some,
+// and one of 16 in more steps does not have to wait for it.
+TEST(Findings, ALargeCompositionLeavesTheSmallOnesBehindIt) {
+  const Topology ring = flatten(named_topology("ring:4"));
+  const Collective sum = make_collective("allreduce", 4, 1);
+  const Result gathers = search_frontier(ring, make_collective("allgather", 4, 1), {});
+  ASSERT_FALSE(gathers.points.empty());
+  Point small = gathers.points[0];
+  ASSERT_EQ(small.cost, (Cost{.steps = 2, .rounds = 3, .chunks = 2}));
+  constexpr int kFiner = 7000;
+  Point large = small;
+  large.schedule = cut_finer(large.schedule, kFiner);
+  large.cost = {.steps = 2, .rounds = 3 * kFiner, .chunks = 2 * kFiner};
+  // The step of two rounds in two.
+  const auto two = std::ranges::find(small.schedule.steps, 2, &Step::rounds);
+  ASSERT_NE(two, small.schedule.steps.end());
+  Step half{.rounds = 1};
+  std::vector<int> seen(ring.links.size(), 0);
+  std::vector<Send> first;
+  for (const Send& send : two->sends) (++seen[send.link] <= 1 ? first : half.sends).push_back(send);
+  *two = {.rounds = 1, .sends = first};
+  small.schedule.steps.insert(std::next(two), half);
+  small.cost.steps = 3;
+
+  std::atomic<bool> stop = false;
+  FrontierOptions options;
+  options.synthesis.limits.stop = &stop;
+  Findings findings(ring, sum, options);
+  stop = true;
+  for (Point* const gather : {&large, &small}) {
+    gather->collective = of_kind(sum, CollectiveKind::Allgather, gather->cost.chunks);
+    const Collective scatter = of_kind(sum, CollectiveKind::ReduceScatter, gather->cost.chunks);
+    findings.put(CollectiveKind::ReduceScatter,
+                 std::make_shared<const Point>(mirrored(*gather, scatter, *mirror_of(ring))));
+    findings.put(CollectiveKind::Allgather, std::make_shared<const Point>(*gather));
+  }
+  const Result result = findings.result(Stopped::TimeLimit, 0);
+  EXPECT_TRUE(std::ranges::any_of(result.points, [](const Point& point) {
+    return point.cost == Cost{.steps = 6, .rounds = 6, .chunks = 8};
+  }));
 }
 
 }  // namespace
