@@ -11,6 +11,7 @@
 // not known within the limits is a value (Verdict, Result::stopped), and so is what is impossible.
 #pragma once
 
+#include "api/alltoallv.h"
 #include "api/binding.h"
 #include "api/compare.h"
 #include "api/compile.h"

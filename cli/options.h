@@ -147,6 +147,13 @@ struct JobCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
+struct AlltoallvCommand {
+  std::string counts = {};  // a file
+  int nodes = 1;
+  std::string rates = {};
+  std::string json = {};
+};
+
 struct ComposeCommand {
   QuestionSettings question = {};
   std::string outline = {};  // "allgather node, allgather gpu"; empty: all that are known
@@ -359,12 +366,12 @@ struct ManualCommand {
   CommandText program = {};
 };
 
-using Command =
-    std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
-                 CompareCommand, JobCommand, SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand,
-                 ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand,
-                 EmitCommand, SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
-                 TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
+using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
+                             OptimizeCommand, AlltoallvCommand, CompareCommand, JobCommand, SynthesizeCommand,
+                             FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
+                             ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand,
+                             SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
+                             TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
 
 struct Invocation {
   Command command = {};

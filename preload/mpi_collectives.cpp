@@ -26,6 +26,7 @@
 
 #include "codegen/passes/lower.h"
 #include "preload/bound_cores.h"
+#include "preload/mpi_data.h"
 #include "runtime/mpi/transport.h"
 #include "runtime/rank_plan.h"
 
@@ -67,20 +68,6 @@ std::optional<ReduceOp> reduce_op(MPI_Op op) {
   return std::nullopt;
 }
 
-// Elements of a type that a call moves but does not interpret, as bytes one after the other.
-std::int64_t packed_bytes(MPI_Datatype type, std::int64_t count) {
-  if (type == MPI_DATATYPE_NULL) return 0;  // MPI reports the error
-  int size = 0;
-  PMPI_Type_size(type, &size);
-  return size * count;
-}
-
-int comm_size(MPI_Comm comm) {
-  int ranks = 1;
-  if (comm != MPI_COMM_NULL) PMPI_Comm_size(comm, &ranks);
-  return ranks;
-}
-
 CollectiveCall wanted(const MpiCall& call, int ranks) {
   return {.collective = call.collective,
           .custom_name = call.counted,
@@ -92,60 +79,6 @@ CollectiveCall wanted(const MpiCall& call, int ranks) {
 
 Verification<Program> lowered(const Verified<Schedule>& schedule, bool serialize_ports) {
   return try_lower(schedule, {.serialize_ports = serialize_ports});
-}
-
-// Whether elements are contiguous, so that their bytes can be copied. True of named types only: derived types
-// are packed by MPI.
-bool is_dense(MPI_Datatype type) {
-  MPI_Aint lower = 0, extent = 0;
-  int size = 0;
-  PMPI_Type_get_extent(type, &lower, &extent);
-  PMPI_Type_size(type, &size);
-  MPI_Aint true_lower = 0, true_extent = 0;
-  PMPI_Type_get_true_extent(type, &true_lower, &true_extent);
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
-  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-  return combiner == MPI_COMBINER_NAMED && lower == 0 && extent == size && true_extent == size;
-}
-
-// These two return what MPI does. A rank that fails here takes part in the algorithm nevertheless: others
-// wait for it. The data that it sends are then not its own, as with MPI's collectives.
-
-int pack(const void* from, int count, MPI_Datatype type, std::byte* to, std::int64_t bytes, MPI_Comm comm) {
-  // Other ranks expect as many bytes as are received here: with other ones the call is wrong.
-  if (packed_bytes(type, count) != bytes) {
-    PMPI_Comm_call_errhandler(comm, MPI_ERR_TRUNCATE);
-    return MPI_ERR_TRUNCATE;
-  }
-  if (is_dense(type)) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-    return MPI_SUCCESS;
-  }
-  int position = 0;
-  return PMPI_Pack(from, count, type, to, static_cast<int>(bytes), &position, comm);
-}
-
-int unpack(const std::byte* from, std::int64_t bytes, void* to, int count, MPI_Datatype type, MPI_Comm comm) {
-  if (is_dense(type)) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-    return MPI_SUCCESS;
-  }
-  int position = 0;
-  return PMPI_Unpack(from, static_cast<int>(bytes), &position, to, count, type, comm);
-}
-
-// The first that went wrong.
-int both(int first, int then) {
-  return first != MPI_SUCCESS ? first : then;
-}
-
-// Is all well in each rank, and the value the same? One reduction: the most of ~value is the complement of
-// the least value, and values are equal if the most is the least.
-bool all_agree(MPI_Comm comm, bool good, std::uint64_t value) {
-  const std::uint64_t mine[3] = {good ? 0u : 1u, value, ~value};
-  std::uint64_t most[3] = {};
-  return PMPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, comm) == MPI_SUCCESS && most[0] == 0 &&
-         most[1] == ~most[2];
 }
 
 // Counts of a call over all ranks, and where each rank's block lies in the buffers of the algorithm. Counts
@@ -190,9 +123,6 @@ struct Counts {
   std::int64_t all = 0;
   bool alike = true;
 };
-
-// MPI packs into at most 2 GiB.
-constexpr std::int64_t kMostPacked = (std::int64_t{1} << 31) - 1;
 
 }  // namespace
 
@@ -243,8 +173,12 @@ struct MpiCollectives::Ready {
   }
 };
 
-MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host)
-    : observer_(std::move(observer)), host_(std::move(host)), algorithms_(std::move(algorithms)) {}
+MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host,
+                               std::optional<TierRates> rates)
+    : observer_(std::move(observer)),
+      host_(std::move(host)),
+      alltoallv_(rates, host_),
+      algorithms_(std::move(algorithms)) {}
 
 void MpiCollectives::add(Algorithms more) {
   const std::lock_guard lock(mutex_);
@@ -588,6 +522,19 @@ int MpiCollectives::alltoall(const void* send, int send_count, MPI_Datatype send
                          ? pack(recv, recv_count * ranks, recv_type, ready.input(), bytes * ranks, comm)
                          : pack(send, send_count * ranks, send_type, ready.input(), bytes * ranks, comm);
   return both(packed, unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm));
+}
+
+int MpiCollectives::alltoallv(const void* send, const int send_counts[], const int send_places[],
+                              MPI_Datatype send_type, void* recv, const int recv_counts[],
+                              const int recv_places[], MPI_Datatype recv_type, MPI_Comm comm) {
+  const MpiCall call{.function = "MPI_Alltoallv", .collective = CollectiveKind::Alltoall};
+  std::string done;
+  const std::optional<int> result = alltoallv_.call(send, send_counts, send_places, send_type, recv,
+                                                    recv_counts, recv_places, recv_type, comm, done);
+  report(comm, call, result ? done : "", result ? "" : done);
+  if (result) return *result;
+  return PMPI_Alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type,
+                        comm);
 }
 
 // The root has its data already, so nothing is copied out there.

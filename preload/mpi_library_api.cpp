@@ -6,11 +6,11 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 #include <string>
 
 #include "preload/mpi_collectives.h"
+#include "preload/mpi_settings.h"
 
 #define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -41,7 +41,8 @@ struct Library {
              Last::here().why_not = why;
            },
        .complaint = [](const std::string&) {}},  // why_not has the same message
-      std::getenv("CHORALE_HOST") != nullptr ? std::getenv("CHORALE_HOST") : ""};
+      variable("CHORALE_HOST"),
+      rates_of_nodes()};
 };
 
 int failed(int code, const std::string& why) {
@@ -146,6 +147,15 @@ CHORALE_EXPORT int chorale_mpi_alltoall(const void* send, int send_count, MPI_Da
                                         int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   return collective([&](MpiCollectives& ours) {
     return ours.alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  });
+}
+
+CHORALE_EXPORT int chorale_mpi_alltoallv(const void* send, const int send_counts[], const int send_places[],
+                                         MPI_Datatype send_type, void* recv, const int recv_counts[],
+                                         const int recv_places[], MPI_Datatype recv_type, MPI_Comm comm) {
+  return collective([&](MpiCollectives& ours) {
+    return ours.alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places,
+                          recv_type, comm);
   });
 }
 

@@ -62,7 +62,7 @@ def run(*arguments, code=0):
 
 
 # Which kind a document is, by a member that only that kind has.
-BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_simulate", "simulation"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
+BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
              ("faults", "check"),
              ("machines", "library-spec"), ("job_template", "job-template"), ("job", "job"), ("hierarchy", "hierarchy"), ("epilogue", "epilogue"),
              ("topology", "machine"), ("collective", "collective")]
@@ -93,6 +93,7 @@ WRITTEN = [
     ("check", ["check", "b.json", "--json", "i.json"]),
     ("sizes", ["show", "a.json", "--bytes", "1K:1G:1024", "--json", "j.json"]),
     ("optimize", ["optimize", "ring:4", "allreduce", "--sizes", "0,1K,1M", "--search-time", "1", "--json", "x.json"]),
+    ("alltoallv", ["alltoallv", source / "examples/alltoallv.csv", "--nodes", "4", "--json", "y.json"]),
     ("machine", ["topology", "show", "dgx2", "--json"]),
     ("machine", ["topology", "show", "leaf-spine:2x2x1", "--switches-reduce", "--json"]),
     ("machine", ["topology", "import", source / "examples/node.xml", "-o", "k.json"]),
