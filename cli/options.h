@@ -330,9 +330,10 @@ struct TuneCommand {
 };
 
 struct LibraryCommand {
-  enum class Action { Build, Show, Verify, Select, Merge, Export, Measure };
+  enum class Action { Build, Show, Failures, Verify, Select, Merge, Export, Measure };
   Action action = Action::Show;
   std::string spec = {};  // of Build
+  int failures = 0;       // of Build: that machines have, 0 or 1
   std::string file = {};  // the library
   int jobs = 1;
   AnswerPlace place = {.group = "all"};         // of Select; of Measure its machine

@@ -153,7 +153,8 @@ void simulate_options(CLI::App& app, Command& parsed) {
 void alltoallv_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "alltoallv", "A plan of an Alltoallv by its counts, in milliseconds, as libchorale-mpi makes it",
-      "COUNTS has a line per source, with the bytes for each destination, separated by commas or whitespace.\n"
+      "COUNTS has a line per source, with the bytes for each destination, separated by commas or "
+      "whitespace.\n"
       "Nodes are of successive ranks. RATES: NICs of a node (0: one per rank), GB/s of a NIC and of a rank\n"
       "within its node, microseconds of a step.\n" +
           kPlainExitCodes + "example:\n  chorale alltoallv examples/alltoallv.csv --nodes 4");

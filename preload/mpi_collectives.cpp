@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -151,6 +152,7 @@ struct MpiCollectives::Companion {
   std::size_t buffered = 0;                  // of the plans
   std::vector<RankLocation> locations = {};  // by rank
   int additions = 0;                         // of algorithms, when the plans were made
+  Failure failure = {};                      // what had failed then
 
   void forget_plans() {
     plans.clear();
@@ -174,15 +176,23 @@ struct MpiCollectives::Ready {
 };
 
 MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host,
-                               std::optional<TierRates> rates)
+                               std::optional<TierRates> rates, std::string failure_file)
     : observer_(std::move(observer)),
       host_(std::move(host)),
+      failure_file_(std::move(failure_file)),
       alltoallv_(rates, host_),
       algorithms_(std::move(algorithms)) {}
 
 void MpiCollectives::add(Algorithms more) {
   const std::lock_guard lock(mutex_);
   algorithms_.add(std::move(more));
+  ++additions_;
+}
+
+void MpiCollectives::set_failure(const std::string& failure) {
+  const std::lock_guard lock(mutex_);
+  failure_ = {};
+  failure.copy(failure_.data(), failure_.size() - 1);
   ++additions_;
 }
 
@@ -217,18 +227,38 @@ bool MpiCollectives::learn_locations(MPI_Comm comm, Companion& companion) const 
   return true;
 }
 
+// The first rank reads, so that all have what was there at one moment.
+void MpiCollectives::learn_failure(MPI_Comm comm, Companion& companion) const {
+  Failure now = {};
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  if (rank == 0)
+    if (std::FILE* const file = std::fopen(failure_file_.c_str(), "r")) {
+      if (std::fgets(now.data(), static_cast<int>(now.size()), file) == nullptr) now = {};
+      std::fclose(file);
+      const std::size_t end = std::strcspn(now.data(), "\r\n");
+      std::fill(now.begin() + static_cast<std::ptrdiff_t>(end), now.end(), '\0');
+    }
+  PMPI_Bcast(now.data(), static_cast<int>(now.size()), MPI_CHAR, 0, comm);
+  if (now == companion.failure) return;
+  companion.failure = now;
+  companion.forget_plans();
+}
+
 // Null: its ranks loaded different algorithms, or one had no memory, and MPI does what they do together. Null
 // is kept like any other companion: ranks that differed once are not compared again. A communicator made from
 // this one has none.
 MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
   int key = MPI_KEYVAL_INVALID, additions = 0;
   std::uint64_t fingerprint = 0;
+  Failure failure = {};
   {
     const std::lock_guard lock(mutex_);
     if (key_ == MPI_KEYVAL_INVALID)
       PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_companion, &key_, nullptr);
     key = key_;
     additions = additions_;
+    failure = failure_;
     fingerprint = algorithms_.fingerprint();
   }
   void* known = nullptr;
@@ -251,6 +281,7 @@ MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
   if (companion != nullptr && companion->additions != additions) {
     companion->forget_plans();  // there may be a better one now, in all ranks
     companion->additions = additions;
+    companion->failure = failure;
   }
   return companion;
 }
@@ -330,8 +361,8 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
     if (good && !companion.transport) companion.transport = mpi_transport(companion.comm, kPatience);
     {
       const std::lock_guard lock(mutex_);
-      plan.algorithm =
-          algorithms_.choose(wanted(call, comm_size(comm)), companion.locations, lowered, plan.why_not);
+      plan.algorithm = algorithms_.choose(wanted(call, comm_size(comm)), companion.locations, lowered,
+                                          plan.why_not, companion.failure.data());
     }
     if (good && plan.algorithm != nullptr)
       plan.plan = std::make_unique<RankPlan>(plan.algorithm->program, companion.transport->rank(),
@@ -357,6 +388,7 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   if (call.elements <= 0) return pass(comm, call, "there is nothing to move");
   Companion* const companion = companion_of(comm);
   if (companion == nullptr) return pass(comm, call, "its ranks have loaded different algorithms");
+  if (!failure_file_.empty()) learn_failure(comm, *companion);
   std::string why;
   bool exists = false;
   {

@@ -12,6 +12,7 @@
 // never held in a call that waits for another rank, where two threads of two ranks could wait for each other.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -51,12 +52,17 @@ class MpiCollectives {
 
   // `host`: the host of this rank; ranks of one host pass the same. Empty: the result of
   // MPI_Get_processor_name. `rates`: of nodes, by which Alltoallv is planned; none: MPI does it.
-  MpiCollectives(Algorithms, Observer, std::string host = "", std::optional<TierRates> rates = {});
+  // `failure_file`: its first line names what has failed of the machine ("link 0-1"; none: nothing has). The
+  // first rank of the communicator reads it at each call, and all follow in this call; "": there is none.
+  MpiCollectives(Algorithms, Observer, std::string host = "", std::optional<TierRates> rates = {},
+                 std::string failure_file = "");
 
   // Until threads of the program call.
   const Algorithms& algorithms() const { return algorithms_; }
   // More of them, the same in all ranks.
   void add(Algorithms);
+  // What has failed of the machine from the next call on, the same in all ranks; "": nothing.
+  void set_failure(const std::string&);
 
   // MPI's own signatures and results. Throw for errors that are not the call's (a rank that never arrives);
   // other ranks may then be waiting.
@@ -98,15 +104,20 @@ class MpiCollectives {
   Ready copying(MPI_Comm, const MpiCall&, std::int64_t most_bytes);
   Ready pass(MPI_Comm, const MpiCall&, const std::string& why) const;
 
+  using Failure = std::array<char, 128>;  // its name, in a form that takes no memory
+
   bool learn_locations(MPI_Comm, Companion&) const;
+  void learn_failure(MPI_Comm, Companion&) const;
 
   const Observer observer_;
   const std::string host_;
+  const std::string failure_file_;
   MpiAlltoallv alltoallv_;
   std::mutex mutex_ = {};  // of all that follows
   Algorithms algorithms_;
   int key_ = MPI_KEYVAL_INVALID;
   int additions_ = 0;
+  Failure failure_ = {};
 };
 
 }  // namespace chorale

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
+#include <functional>
 #include <new>
 #include <string>
 
@@ -42,7 +43,8 @@ struct Library {
            },
        .complaint = [](const std::string&) {}},  // why_not has the same message
       variable("CHORALE_HOST"),
-      rates_of_nodes()};
+      rates_of_nodes(),
+      variable("CHORALE_FAILED")};
 };
 
 int failed(int code, const std::string& why) {
@@ -109,6 +111,17 @@ CHORALE_EXPORT int chorale_mpi_load(const char* path) {
   if (path == nullptr) return failed(MPI_ERR_ARG, "no path is given");
   if (!within_mpi()) return failed(MPI_ERR_OTHER, "MPI is not up: call it between MPI_Init and MPI_Finalize");
   return guarded([&] { return load(path); });
+}
+
+CHORALE_EXPORT int chorale_mpi_failed(const char* what) {
+  if (!within_mpi()) return failed(MPI_ERR_OTHER, "MPI is not up: call it between MPI_Init and MPI_Finalize");
+  return guarded([&] {
+    const std::string name = what != nullptr ? what : "";
+    if (!same_everywhere(std::hash<std::string>{}(name)))
+      return failed(MPI_ERR_ARG, "ranks name different failures");
+    Library::here().collectives.set_failure(name);
+    return MPI_SUCCESS;
+  });
 }
 
 CHORALE_EXPORT int chorale_mpi_allreduce(const void* send, void* recv, int count, MPI_Datatype type,

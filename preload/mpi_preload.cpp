@@ -9,6 +9,9 @@
 //                        ranks of one host, in containers or in tests
 //   CHORALE_NODES        rates of nodes for MPI_Alltoallv: nics=8,nic=50,node=450,latency=5 (NICs of a node, none
 //                        stated: one per rank; GB/s of a NIC and of a rank within its node; microseconds)
+//   CHORALE_FAILED       a file whose first line names what has failed of the machine ("link 0-1"), read at each
+//                        call: from the next one on, algorithms of a library for the machine after that
+//                        failure are used ('chorale library build --failures 1')
 //   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
 //                        each size and run
 //   CHORALE_LOG=1        prints on standard error, once for each kind of call, the algorithm that was used,
@@ -67,7 +70,7 @@ class Preload {
                             const std::lock_guard lock(mutex_);
                             log_once("chorale: " + complaint + "\n");
                           }},
-                     variable("CHORALE_HOST"), rates_of_nodes()) {
+                     variable("CHORALE_HOST"), rates_of_nodes(), variable("CHORALE_FAILED")) {
     if (rank_in(MPI_COMM_WORLD) != 0) return;
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());

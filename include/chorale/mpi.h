@@ -27,6 +27,14 @@ extern "C" {
  * without a path, MPI_ERR_OTHER outside of MPI_Init and MPI_Finalize). */
 int chorale_mpi_load(const char* path);
 
+/* What has failed of the machine, as 'chorale library build --failures 1' names it: "link 0-1", "rank 3"; NULL
+ * or "": nothing. All ranks of MPI_COMM_WORLD call it with the same name (else MPI_ERR_ARG). From the next
+ * collective on the algorithms of a library for the machine after that failure are used, with ranks as the
+ * machine numbers them; where there are none, MPI's own. Of a rank that failed the program makes a
+ * communicator of the others, in their order. With CHORALE_FAILED=FILE in the environment the first rank of a
+ * communicator reads the name at each collective from the first line of that file. */
+int chorale_mpi_failed(const char* what);
+
 int chorale_mpi_allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                           MPI_Comm comm);
 int chorale_mpi_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,

@@ -23,7 +23,7 @@ except ImportError:
 
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
-assert len(schemas) == 18, sorted(schemas)
+assert len(schemas) == 20, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
 
 
@@ -62,7 +62,7 @@ def run(*arguments, code=0):
 
 
 # Which kind a document is, by a member that only that kind has.
-BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
+BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_failures", "failures"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
              ("faults", "check"),
              ("machines", "library-spec"), ("job_template", "job-template"), ("job", "job"), ("hierarchy", "hierarchy"), ("epilogue", "epilogue"),
              ("topology", "machine"), ("collective", "collective")]

@@ -16,3 +16,5 @@ python_test(preload.tuned_files LEAKS $<TARGET_FILE:chorale> ${MPI_C_COMPILER} 2
 python_test(preload.mpich $<TARGET_FILE:chorale>)
 # Alltoallv, planned when it is called.
 python_test(preload.alltoallv LEAKS $<TARGET_FILE:chorale-mpi-preload> $<TARGET_FILE:chorale-mpi> ${PROJECT_SOURCE_DIR}/include ${MPI_C_COMPILER} ${folder}/alltoallv.c)
+# Parts of the machine fail while a program runs.
+python_test(preload.failures LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:chorale-mpi-preload> $<TARGET_FILE:chorale-mpi> ${PROJECT_SOURCE_DIR}/include ${MPI_C_COMPILER} ${folder}/failures.c)
