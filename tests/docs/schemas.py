@@ -116,6 +116,8 @@ WRITTEN = [
 ]
 if shutil.which("smpirun"):
     WRITTEN.append(("simulation", ["simulate", "a.json", "--sizes", "1K,1M", "--json", "x.json"]))
+run("library", "build", source / "examples/failures.json", "--failures", "1", "-o", "ready.db")
+WRITTEN.append(("failures", ["library", "failures", "ready.db", "--json", "z.json"]))
 known_names = run("hierarchy", "list").stdout
 for number, (kind, arguments) in enumerate(WRITTEN):
     arguments = [str(each) for each in arguments]
@@ -140,7 +142,7 @@ READ_BY = {
     "collective": lambda file: ["bounds", "ring:4", file],
     "program": lambda file: ["program", file],
     "epilogue": None, "library-spec": None, "check": None, "ranking": lambda file: ["check", file], "sizes": None, "simulation": None,
-    "import": None, "bench": None, "calibration": None, "tuning": None, "optimize": None,
+    "import": None, "bench": None, "calibration": None, "tuning": None, "optimize": None, "alltoallv": None, "failures": None,
     "job": lambda file: ["place", "a100:4", "--job", file],
     "job-template": lambda file: ["place", "a100:4", "--job", file, "--devices", "all"],
 }
