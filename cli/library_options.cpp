@@ -147,7 +147,7 @@ void library_options(CLI::App& app, Command& parsed) {
   CLI::App* const failures =
       command(*sub, "failures", "What is left of the rate after each failure that a library was built for",
               kPlainExitCodes +
-                  "examples:\n  chorale library build examples/library.json --failures 1 -o ready.db\n"
+                  "examples:\n  chorale library build examples/failures.json --failures 1 -o ready.db\n"
                   "  chorale library failures ready.db");
   auto listed = file_of(failures, Action::Failures);
   text(failures, "--json", listed->json, "FILE", "Write the table there; - is standard output");

@@ -143,6 +143,9 @@ std::vector<std::int64_t> stage_ends(int stages) {
 AlltoallvPlan in_stages(const std::vector<Share>& shares, int ranks, int stages) {
   const std::vector<std::int64_t> ends = stage_ends(stages);
   AlltoallvPlan plan{.ranks = ranks, .steps = stages + 2};
+  std::size_t uncut = 0;
+  for (const Share& share : shares) uncut += share.pieces.size();
+  plan.pieces.reserve(uncut + shares.size() * static_cast<std::size_t>(stages - 1));
   for (const Share& share : shares) {
     std::int64_t all = 0, done = 0;
     for (const AlltoallvPiece& piece : share.pieces) all += piece.bytes;

@@ -27,4 +27,21 @@ for call in ("MPI_Allreduce", "MPI_Allgather"):
     assert re.search(rf"{call}, 4 ranks, .*ready.db, \w+ of ring:4, all, point \d+\n", done.stderr), (call, done.stderr)
     assert re.search(rf"{call}, 4 ranks, .*passed on to MPI: no \w+ for 4 ranks without link 7-8", done.stderr), (call, done.stderr)
 assert mpirun(4, "./calls", "-", "ready.db").stdout == "right\n"
+# Two nodes of two: ranks are matched by their hosts, however they are numbered.
+link = {"fan_out": 2, "bandwidth_gbs": 10}
+(work / "two.json").write_text(json.dumps({"hierarchy": "two", "levels": [
+    {**link, "name": "node", "latency_us": 5}, {**link, "name": "core", "bandwidth_gbs": 40, "latency_us": 1}]}))
+(work / "spec.json").write_text(json.dumps({"machines": ["./two.json"], "collectives": ["allreduce", "allgather"], "max_chunks": 2, "conflicts": 1000}))
+run(chorale, "library", "build", "spec.json", "--failures", 1, "-o", "two.db")
+run(chorale, "library", "failures", "two.db", "--json", "two_table.json")
+links = sorted({row["failure"] for row in json.loads((work / "two_table.json").read_text())["rows"] if row["failure"].startswith("link")})
+for hosts in ("aabb", "abab", "bbaa", "abba"):
+    cases = " ".join(f"{rank}) CHORALE_HOST={host};;" for rank, host in enumerate(hosts))
+    names = " ".join(f"'{name}'" for name in links)
+    done = mpirun(4, "-x", f"LD_PRELOAD={preload}", "-x", "CHORALE_LOG=1", "-x", "CHORALE_ALGORITHMS=two.db", "-x", f"CHORALE_FAILED={work}/failed_two", "sh", "-c",
+                  f"case $OMPI_COMM_WORLD_RANK in {cases} esac; export CHORALE_HOST; exec ./plain {work}/failed_two - {names}")
+    assert done.stdout == "right\n", done
+    for name in links:
+        assert re.search(rf"MPI_Allreduce, 4 ranks, .*two.db, .*, after the failure of {name}\n", done.stderr), (hosts, name, done.stderr)
+    (work / "failed_two").unlink()
 print("four links and a rank failed, one after the other: every result right, no message over a failed link")
