@@ -14,6 +14,7 @@
 #include "dispatch/plan.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "dispatch/price.h"
@@ -199,9 +200,12 @@ AlltoallvPlan plan_alltoallv(const TwoTiers& tiers, const ByteCounts& counts) {
   for (int a = 0; a < layout.nodes(); ++a)
     for (int b = 0; b < layout.nodes(); ++b)
       if (a != b) std::ranges::move(between(layout, counts, a, b), std::back_inserter(shares));
+  double fewer_us = std::numeric_limits<double>::infinity();
   for (const int stages : kStages) {
     AlltoallvPlan plan = in_stages(shares, counts.ranks, stages);
     plan.us = alltoallv_us(layout, tiers.rates, plan);
+    if (plan.us >= fewer_us) break;  // more stages take longer yet: latency grows, and little is left to hide
+    fewer_us = plan.us;
     if (plan.us < best.us) best = std::move(plan);
   }
   best.direct_us = direct_us;
