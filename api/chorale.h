@@ -11,10 +11,12 @@
 // not known within the limits is a value (Verdict, Result::stopped), and so is what is impossible.
 #pragma once
 
+#include "api/alltoallv.h"
 #include "api/binding.h"
 #include "api/compare.h"
 #include "api/compile.h"
 #include "api/compose.h"
+#include "api/failures.h"
 #include "api/import.h"
 #include "api/inputs.h"
 #include "api/job.h"

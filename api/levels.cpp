@@ -6,6 +6,7 @@
 #include "construct/composition.h"
 #include "ir/error.h"
 #include "ir/hierarchy.h"
+#include "topology/failures.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -32,7 +33,14 @@ Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) 
   return std::move(*found);
 }
 
+// A failed link changes no host; of a failed rank, that of the rank goes.
 std::vector<int> hosts_of(const std::string& spec) {
+  if (const NamedChanges named = split_failure(spec); !named.failure.empty()) {
+    std::vector<int> hosts = hosts_of(named.machine);
+    for (const std::string& rank : named.changes.without_ranks)
+      if (!hosts.empty()) hosts.erase(hosts.begin() + std::stoi(rank));
+    return hosts;
+  }
   const Levels levels = load_levels(spec);
   if (!levels.hierarchy || levels.hierarchy->node_level == 0) return {};
   double outside = std::numeric_limits<double>::infinity(), inside = 0;

@@ -2,6 +2,8 @@
 // the search.
 #include "api/library.h"
 
+#include <algorithm>
+
 #include "api/compile.h"
 #include "api/inputs.h"
 #include "api/report.h"
@@ -12,14 +14,32 @@
 #include "pareto/optimality.h"
 #include "pareto/space_check.h"
 #include "pareto/verified_renumbering.h"
+#include "topology/failures.h"
+#include "topology/machines.h"
 
 namespace chorale {
 namespace {
+
+bool joins_all_ranks(const Topology& t) {
+  const auto none_is_away = [](const std::vector<int>& hops) {
+    return std::ranges::find(hops, -1) == hops.end();
+  };
+  return none_is_away(hops(t, {0})) && none_is_away(hops(reversed(t), {0}));
+}
+
+std::vector<std::string> failed_machines(const std::string& spec) {
+  std::vector<std::string> failed;
+  for (const std::string& failure : single_failures(load_topology(spec)))
+    if (const std::string name = spec + " without " + failure; joins_all_ranks(machine(name)))
+      failed.push_back(name);
+  return failed;
+}
 
 const Machines& machines() {
   static const Machines all{.machine = [](const std::string& spec) { return machine(spec); },
                             .levels = [](const std::string& spec) { return nesting(spec); },
                             .hosts = hosts_of,
+                            .failures = failed_machines,
                             .collective =
                                 [](const std::string& name, const Topology& topology,
                                    std::optional<Rank> root, const std::string& order) {
@@ -86,8 +106,9 @@ Searched searched_here(const LibraryQuestion& question, int jobs, const std::ato
 
 }  // namespace
 
-std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file) {
-  return questions_in(text, file, machines());
+std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file,
+                                               bool failures) {
+  return questions_in(text, file, machines(), failures);
 }
 
 TakenAnswer taken(const StoredAnswer& stored, const std::string& file) {

@@ -24,8 +24,10 @@
 
 namespace chorale {
 
-// The questions of a file that specifies a library (docs/formats.md), each once. Throws InputError.
-std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file);
+// The questions of a file that specifies a library (docs/formats.md), each once; with `failures` also those of
+// each machine after each single failure of a link or rank that leaves the ranks joined. Throws InputError.
+std::vector<LibraryQuestion> library_questions(std::string_view text, const std::string& file,
+                                               bool failures = false);
 
 // As it was found. Throws InputError, that cites `file`, for an answer that is wrong.
 TakenAnswer taken(const StoredAnswer&, const std::string& file);

@@ -19,7 +19,8 @@ Apps commands_of(const CLI::App& app) {
 
 // The overview, in the order in which people come to need them.
 const std::vector<std::pair<Text, std::vector<Text>>> kGroups = {
-    {"Find algorithms", {"optimize", "job", "frontier", "synthesize", "compose", "classic", "bounds"}},
+    {"Find algorithms",
+     {"optimize", "job", "frontier", "synthesize", "compose", "classic", "bounds", "alltoallv"}},
     {"See and verify", {"show", "check", "compare"}},
     {"Machines", {"topology", "calibrate"}},
     {"Run and emit", {"run", "bench", "emit", "simulate", "program"}},

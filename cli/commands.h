@@ -21,6 +21,7 @@ Outcome perform(const DiscoverCommand&, Supervisor&);
 Outcome perform(const CalibrateCommand&, Supervisor&);
 Outcome perform(const OptimizeCommand&, Supervisor&);
 Outcome perform(const CompareCommand&, Supervisor&);
+Outcome perform(const AlltoallvCommand&, Supervisor&);
 Outcome perform(const JobCommand&, Supervisor&);
 Outcome perform(const SynthesizeCommand&, Supervisor&);
 Outcome perform(const FrontierCommand&, Supervisor&);

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "api/failures.h"
 #include "api/inputs.h"
 #include "api/library.h"
 #include "cli/commands.h"
@@ -25,7 +26,8 @@ namespace {
 
 Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
-  const std::vector<LibraryQuestion> questions = library_questions(read_file(command.spec), command.spec);
+  const std::vector<LibraryQuestion> questions =
+      library_questions(read_file(command.spec), command.spec, command.failures > 0);
   require_writable_file("-o", command.file);
   const std::unique_ptr<AnswerFile> file = open_answers(command.file, true);
   const BuildReport report =
@@ -150,6 +152,24 @@ Outcome show(const LibraryCommand& command) {
   if (own.size() > 1) outcome.text += "MPI's own algorithms, each forced\n" + table(own, "lllrllrr");
   if (!command.html.empty())
     deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
+  return outcome;
+}
+
+// A row per machine, collective and failures that a symmetry carries to each other.
+Outcome list_failures(const LibraryCommand& command) {
+  require_writable_file("--json", command.json);
+  const std::vector<FailureRow> found = failure_rows(*open_answers(command.file, false), command.file);
+  if (found.empty())
+    throw InputError(command.file, "has no machines after failures", "build it with --failures 1");
+  const auto percent = [](double share) { return share > 0 ? fmt::format("{:.1f} %", 100 * share) : "-"; };
+  std::vector<std::vector<std::string>> rows = {
+      {"machine", "collective", "failure", "alike", "rounds/chunk", "of bound", "of whole", "at most"}};
+  for (const FailureRow& row : found)
+    rows.push_back({row.machine, row.collective, row.failure, std::to_string(row.alike),
+                    row.rounds_per_chunk > 0 ? fmt::format("{:.4g}", row.rounds_per_chunk) : "-",
+                    percent(row.of_bound), percent(row.of_whole), percent(row.most_of_whole)});
+  Outcome outcome{.text = table(rows, "lllrrrrr")};
+  if (!command.json.empty()) deliver(command.json, to_json(found), outcome);
   return outcome;
 }
 
@@ -306,6 +326,8 @@ Outcome perform(const LibraryCommand& command, Supervisor& supervisor) {
       return build(command, supervisor);
     case LibraryCommand::Action::Show:
       return show(command);
+    case LibraryCommand::Action::Failures:
+      return list_failures(command);
     case LibraryCommand::Action::Verify:
       return verify(command, supervisor);
     case LibraryCommand::Action::Select:

@@ -51,6 +51,8 @@ void build_options(CLI::App* app, Command& parsed) {
       ->required()
       ->option_text("SPEC");
   text(sub, "-o,--output", options->file, "FILE", "The library, made if it is not there");
+  integer(sub, "--failures", options->failures, 0, 1, "N",
+          "1: also for each machine after the failure of any one link, NIC, switch port or rank (0)");
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Processes side by side, which share the memory (1)");
   limits(sub, options->limits, " and keep what was answered");
   progress(sub, options->progress);
@@ -141,6 +143,16 @@ void library_options(CLI::App& app, Command& parsed) {
       "Write a page: what is chosen at each size, how far it is from its bound, where measurements disagree");
   limits(show, shown->limits, "");
   show->final_callback([shown, &parsed] { parsed = *shown; });
+
+  CLI::App* const failures =
+      command(*sub, "failures", "What is left of the rate after each failure that a library was built for",
+              kPlainExitCodes +
+                  "examples:\n  chorale library build examples/failures.json --failures 1 -o ready.db\n"
+                  "  chorale library failures ready.db");
+  auto listed = file_of(failures, Action::Failures);
+  text(failures, "--json", listed->json, "FILE", "Write the table there; - is standard output");
+  limits(failures, listed->limits, "");
+  failures->final_callback([listed, &parsed] { parsed = *listed; });
 
   CLI::App* const verify =
       command(*sub, "verify", "Check every answer again, trusting nothing in the file",

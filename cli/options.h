@@ -147,6 +147,13 @@ struct JobCommand {
   ShowProgress progress = ShowProgress::OnTerminal;
 };
 
+struct AlltoallvCommand {
+  std::string counts = {};  // a file
+  int nodes = 1;
+  std::string rates = {};
+  std::string json = {};
+};
+
 struct ComposeCommand {
   QuestionSettings question = {};
   std::string outline = {};  // "allgather node, allgather gpu"; empty: all that are known
@@ -323,9 +330,10 @@ struct TuneCommand {
 };
 
 struct LibraryCommand {
-  enum class Action { Build, Show, Verify, Select, Merge, Export, Measure };
+  enum class Action { Build, Show, Failures, Verify, Select, Merge, Export, Measure };
   Action action = Action::Show;
   std::string spec = {};  // of Build
+  int failures = 0;       // of Build: that machines have, 0 or 1
   std::string file = {};  // the library
   int jobs = 1;
   AnswerPlace place = {.group = "all"};         // of Select; of Measure its machine
@@ -359,12 +367,12 @@ struct ManualCommand {
   CommandText program = {};
 };
 
-using Command =
-    std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
-                 CompareCommand, JobCommand, SynthesizeCommand, FrontierCommand, ComposeCommand, CheckCommand,
-                 ShowCommand, RunCommand, ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand,
-                 EmitCommand, SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
-                 TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
+using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
+                             OptimizeCommand, AlltoallvCommand, CompareCommand, JobCommand, SynthesizeCommand,
+                             FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
+                             ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand,
+                             SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
+                             TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
 
 struct Invocation {
   Command command = {};

@@ -150,6 +150,24 @@ void simulate_options(CLI::App& app, Command& parsed) {
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
+void alltoallv_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "alltoallv", "A plan of an Alltoallv by its counts, in milliseconds, as libchorale-mpi makes it",
+      "COUNTS has a line per source, with the bytes for each destination, separated by commas or "
+      "whitespace.\n"
+      "Nodes are of successive ranks. RATES: NICs of a node (0: one per rank), GB/s of a NIC and of a rank\n"
+      "within its node, microseconds of a step.\n" +
+          kPlainExitCodes + "example:\n  chorale alltoallv examples/alltoallv.csv --nodes 4");
+  auto options = std::make_shared<AlltoallvCommand>();
+  sub->add_option("counts", options->counts, "Bytes from each rank to each")
+      ->required()
+      ->option_text("COUNTS");
+  integer(sub, "--nodes", options->nodes, 1, 512, "N", "The ranks are N equal nodes (1)");
+  text(sub, "--rates", options->rates, "RATES", "nics=0,nic=50,node=450,latency=5, or some of these");
+  text(sub, "--json", options->json, "FILE", "Write the plan there; - is standard output");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
 void judge_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "program", "Verify a lowered program, Chorale's or another's, and run it",
@@ -232,6 +250,7 @@ void program_options(CLI::App& app, Command& parsed) {
   run_options(app, parsed);
   emit_options(app, parsed);
   simulate_options(app, parsed);
+  alltoallv_options(app, parsed);
   judge_options(app, parsed);
   bench_options(app, parsed);
 }

@@ -96,6 +96,23 @@ bool keeps_tree(const Collective& collective, const std::vector<Rank>& ranks) {
   return order.kind != SumOrder::Kind::Fixed || renumbered(order.tree, ranks) == order.tree;
 }
 
+// "link 0-1", of an entry for "ring:4 without link 0-1".
+std::string failure_of(const std::string& machine) {
+  constexpr std::string_view kWithout = " without ";
+  const std::size_t at = machine.find(kWithout);
+  return at == std::string::npos ? "" : machine.substr(at + kWithout.size());
+}
+
+// What the entry calls the ranks of the answer.
+std::vector<Rank> ranks_at(const StoredAnswer& stored, const AnswerPlace& place, const Topology& topology,
+                           const std::string& file) {
+  const Renumbering answer = renumbering_from_json(stored.numbering, file),
+                    here = renumbering_from_json(place.numbering, file);
+  if (!fits(answer, topology) || !fits(here, topology))
+    throw InputError(file, "an entry has an answer of another machine", kSeeVerify);
+  return compose(answer, inverse(here)).ranks;
+}
+
 bool has_point_for(const Result& result, const std::vector<int>& counts, const CollectiveCall& call) {
   const Collective& asked = result.collective;
   return counts == call.counts && asked.kind == call.collective && asked.custom_name == call.custom_name &&
@@ -196,7 +213,14 @@ void Algorithms::read_library(const std::string& file) {
     const AnswerPlace place = stored.places.empty() ? AnswerPlace{} : stored.places.front();
     loaded->name = shown(fmt::format("{}, {} of {}, {}", file, place.collective, place.machine, place.group));
     hash(stored.answer, fingerprint);
+    loaded->of_whole = stored.places.empty();
     for (const AnswerPlace& each : stored.places) {
+      const std::string failure = failure_of(each.machine);
+      hash(failure, fingerprint);
+      loaded->of_whole = loaded->of_whole || failure.empty();
+      if (!failure.empty() && each.group == "all")
+        loaded->failures[failure] = {.ranks = ranks_at(stored, each, loaded->result.topology, file),
+                                     .hosts = each.hosts};
       hash(fmt::format("{}\n", fmt::join(each.hosts, " ")), fingerprint);
       if (each.hosts.empty()) continue;
       if (std::ssize(each.hosts) != loaded->result.topology.ranks)
@@ -278,19 +302,41 @@ std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const Collect
   return {};
 }
 
+// The rank of the group that each rank of the answer is to be; empty: as they are numbered; nullopt: other hosts.
+std::optional<std::vector<Rank>> Algorithms::mapping_of(const Loaded& loaded,
+                                                        const std::vector<RankLocation>& group,
+                                                        const std::string& failure) const {
+  if (failure.empty()) {
+    const bool is_known = !loaded.hosts.empty() && !group.empty();
+    std::optional<std::vector<Rank>> mapping;
+    if (!is_known) mapping.emplace();
+    for (const std::vector<int>& hosts : loaded.hosts)
+      if (is_known && !mapping) mapping = rank_mapping(hosts, group);
+    return mapping;
+  }
+  auto [ranks, hosts_there] = loaded.failures.at(failure);
+  if (hosts_there.empty() || group.empty()) return ranks;
+  // What failed is named by the machine's numbers, so its ranks are matched, not those of the answer.
+  std::vector<int> hosts(ranks.size());
+  for (std::size_t n = 0; n < ranks.size(); ++n) hosts[ranks[n]] = hosts_there[n];
+  const auto matched = rank_mapping(hosts, group);
+  if (!matched) return {};
+  for (Rank& n : ranks) n = (*matched)[n];
+  return ranks;
+}
+
 // Algorithms whose hosts match those of the group, or, if there are none, those whose hosts are not known.
 std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& call,
                                                           const std::vector<RankLocation>& group,
-                                                          std::string& why) {
+                                                          const std::string& failure, std::string& why) {
   std::vector<Candidate> known, unknown;
-  bool other_hosts = false, other_root = false;
+  bool other_hosts = false, other_root = false, ready = failure.empty();
   for (const std::unique_ptr<Loaded>& each : loaded_) {
     if (!has_point_for(each->result, each->counts, call)) continue;
+    if (failure.empty() ? !each->of_whole : !each->failures.contains(failure)) continue;
+    ready = true;
     const bool is_known = !each->hosts.empty() && !group.empty();
-    std::optional<std::vector<Rank>> mapping;
-    if (!is_known) mapping.emplace();
-    for (const std::vector<int>& hosts : each->hosts)
-      if (is_known && !mapping) mapping = rank_mapping(hosts, group);
+    std::optional<std::vector<Rank>> mapping = mapping_of(*each, group, failure);
     other_hosts = other_hosts || !mapping;
     if (!mapping) continue;
     if (std::ranges::is_sorted(*mapping)) mapping->clear();  // the identity
@@ -306,7 +352,9 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
   }
   if (!known.empty()) return known;
   if (unknown.empty() && has(call, why)) {
-    if (other_root)
+    if (!ready)
+      why = fmt::format("no {} for {} ranks without {}", name_of(call), call.ranks, shown(failure));
+    else if (other_root)
       why = fmt::format("no {} for {} ranks with root {}", name_of(call.collective), call.ranks, call.root);
     else if (other_hosts)
       why = fmt::format("no {} for {} ranks that sit {}", called(call), call.ranks, places_in_words(group));
@@ -322,10 +370,11 @@ bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
 }
 
 const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std::vector<RankLocation>& group,
-                                          const Lowering& lowered, std::string& why) {
-  std::pair key{call, group};
+                                          const Lowering& lowered, std::string& why,
+                                          const std::string& failure) {
+  std::tuple key{call, group, failure};
   if (const auto known = chosen_.find(key); known != chosen_.end()) return known->second;
-  const std::vector<Candidate> all = candidates(call, group, why);
+  const std::vector<Candidate> all = candidates(call, group, failure, why);
   // Each iteration returns, or leaves one more point that is not usable.
   while (true) {
     std::optional<Choice> best;
@@ -349,7 +398,8 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
     }
     if (!best) return nullptr;
     Loaded& loaded = *all[best->result].loaded;
-    const std::string name = fmt::format("{}, point {}", loaded.name, best->point);
+    const std::string name = fmt::format("{}, point {}{}", loaded.name, best->point,
+                                         failure.empty() ? "" : ", after the failure of " + shown(failure));
     if (best->measured && own && *own < best->us && !fixed_order_) {
       why = fmt::format("its own was measured to be faster: {} against {} of {}", format_us(*own),
                         format_us(best->us), name);

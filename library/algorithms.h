@@ -65,17 +65,27 @@ class Algorithms {
   // `group`, if it is not empty, has the host of each rank: an algorithm whose hosts are known must match
   // them, and if one does, those whose hosts are not known are not used. The latter take ranks as they are
   // numbered. The root may be another if a symmetry of the machine carries the algorithm's root to it.
+  //
+  // `failure`: what has failed of the machine, as its name ends ("link 0-1"); then only answers for the machine
+  // after that failure are used, for ranks as the machine numbers them; without it none of those.
   const LoadedAlgorithm* choose(const CollectiveCall&, const std::vector<RankLocation>& group,
-                                const Lowering&, std::string& why);
+                                const Lowering&, std::string& why, const std::string& failure = "");
 
  private:
   // A result, its points, and what it is known of it.
   struct Loaded {
-    Result result = {};                              // without its claims
-    std::vector<int> counts = {};                    // of an allgatherv and its like (CollectiveCall)
-    int number = 0;                                  // of its first point
-    std::string name = {};                           // safe to be shown
-    std::vector<std::vector<int>> hosts = {};        // each how ranks may sit; none: not known
+    Result result = {};                        // without its claims
+    std::vector<int> counts = {};              // of an allgatherv and its like (CollectiveCall)
+    int number = 0;                            // of its first point
+    std::string name = {};                     // safe to be shown
+    std::vector<std::vector<int>> hosts = {};  // each how ranks may sit; none: not known
+    bool of_whole = true;                      // of a machine of which nothing has failed
+    // By failure: what each rank of the answer is called in the machine, and its host.
+    struct Place {
+      std::vector<Rank> ranks = {};
+      std::vector<int> hosts = {};
+    };
+    std::map<std::string, Place> failures = {};
     std::vector<MeasuredTime> measured = {};         // over our library
     std::vector<std::string> why_not = {};           // by point, where it cannot be lowered
     std::vector<std::vector<Rank>> symmetries = {};  // carrying(its root), when it was first asked for
@@ -95,7 +105,9 @@ class Algorithms {
   void read_library(const std::string& file);
   void keep(std::vector<std::unique_ptr<Loaded>>);
   std::vector<Candidate> candidates(const CollectiveCall&, const std::vector<RankLocation>& group,
-                                    std::string& why);
+                                    const std::string& failure, std::string& why);
+  std::optional<std::vector<Rank>> mapping_of(const Loaded&, const std::vector<RankLocation>& group,
+                                              const std::string& failure) const;
   std::optional<std::vector<Rank>> names(Loaded&, const CollectiveCall&, std::vector<Rank> mapping) const;
 
   std::string over_ = {};
@@ -103,7 +115,8 @@ class Algorithms {
   std::map<int, SumOrder> trees_ = {};  // by ranks, where orders are fixed
   std::vector<std::unique_ptr<Loaded>> loaded_ = {};
   // Programs make the same calls again.
-  std::map<std::pair<CollectiveCall, std::vector<RankLocation>>, const LoadedAlgorithm*> chosen_ = {};
+  std::map<std::tuple<CollectiveCall, std::vector<RankLocation>, std::string>, const LoadedAlgorithm*>
+      chosen_ = {};
   int size_ = 0;  // of all results
   std::vector<std::string> complaints_ = {};
   std::uint64_t fingerprint_ = 0xcbf29ce484222325u;

@@ -76,7 +76,7 @@ std::vector<std::string_view> spec_keys() {
 }
 
 std::vector<LibraryQuestion> questions_in(std::string_view text, const std::string& file,
-                                          const Machines& machines) {
+                                          const Machines& machines, bool failures) {
   const JsonReader json = parse_json(text, file);
   json.require_object(spec_keys());
   const FrontierOptions options = options_in(json);
@@ -88,13 +88,20 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
   for (std::size_t i = 0; json.has("roots") && i < json["roots"].size(kMostNamesOfASpec); ++i)
     roots.push_back(json["roots"].at(i).integer(0, 1'000'000));
   if (!json.has("roots")) roots = {0};
-  const std::vector<std::string> groups =
+  const std::vector<std::string> all_groups =
       json.has("groups") ? texts(json["groups"]) : std::vector<std::string>{"all"};
+  std::vector<std::pair<std::string, std::vector<std::string>>> specs;  // with their groups
+  for (const std::string& spec : texts(json["machines"])) {
+    specs.emplace_back(spec, all_groups);
+    if (!failures) continue;
+    for (const std::string& failed : machines.failures(spec))
+      specs.emplace_back(failed, std::vector<std::string>{"all"});
+  }
   std::vector<LibraryQuestion> questions;
   std::map<std::string, std::size_t> known;  // by text
   std::map<std::pair<std::string, std::string>, LibraryQuestion>
       asked;  // by machine and collective as they are numbered
-  for (const std::string& spec : texts(json["machines"])) {
+  for (const auto& [spec, groups] : specs) {
     const Topology whole = machines.machine(spec);
     const std::vector<int> all_hosts = machines.hosts(spec);
     for (std::size_t g = 0; g < groups.size(); ++g) {

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -26,6 +27,7 @@
 
 #include "codegen/passes/lower.h"
 #include "preload/bound_cores.h"
+#include "preload/mpi_data.h"
 #include "runtime/mpi/transport.h"
 #include "runtime/rank_plan.h"
 
@@ -67,20 +69,6 @@ std::optional<ReduceOp> reduce_op(MPI_Op op) {
   return std::nullopt;
 }
 
-// Elements of a type that a call moves but does not interpret, as bytes one after the other.
-std::int64_t packed_bytes(MPI_Datatype type, std::int64_t count) {
-  if (type == MPI_DATATYPE_NULL) return 0;  // MPI reports the error
-  int size = 0;
-  PMPI_Type_size(type, &size);
-  return size * count;
-}
-
-int comm_size(MPI_Comm comm) {
-  int ranks = 1;
-  if (comm != MPI_COMM_NULL) PMPI_Comm_size(comm, &ranks);
-  return ranks;
-}
-
 CollectiveCall wanted(const MpiCall& call, int ranks) {
   return {.collective = call.collective,
           .custom_name = call.counted,
@@ -92,60 +80,6 @@ CollectiveCall wanted(const MpiCall& call, int ranks) {
 
 Verification<Program> lowered(const Verified<Schedule>& schedule, bool serialize_ports) {
   return try_lower(schedule, {.serialize_ports = serialize_ports});
-}
-
-// Whether elements are contiguous, so that their bytes can be copied. True of named types only: derived types
-// are packed by MPI.
-bool is_dense(MPI_Datatype type) {
-  MPI_Aint lower = 0, extent = 0;
-  int size = 0;
-  PMPI_Type_get_extent(type, &lower, &extent);
-  PMPI_Type_size(type, &size);
-  MPI_Aint true_lower = 0, true_extent = 0;
-  PMPI_Type_get_true_extent(type, &true_lower, &true_extent);
-  int integers = 0, addresses = 0, types = 0, combiner = 0;
-  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-  return combiner == MPI_COMBINER_NAMED && lower == 0 && extent == size && true_extent == size;
-}
-
-// These two return what MPI does. A rank that fails here takes part in the algorithm nevertheless: others
-// wait for it. The data that it sends are then not its own, as with MPI's collectives.
-
-int pack(const void* from, int count, MPI_Datatype type, std::byte* to, std::int64_t bytes, MPI_Comm comm) {
-  // Other ranks expect as many bytes as are received here: with other ones the call is wrong.
-  if (packed_bytes(type, count) != bytes) {
-    PMPI_Comm_call_errhandler(comm, MPI_ERR_TRUNCATE);
-    return MPI_ERR_TRUNCATE;
-  }
-  if (is_dense(type)) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-    return MPI_SUCCESS;
-  }
-  int position = 0;
-  return PMPI_Pack(from, count, type, to, static_cast<int>(bytes), &position, comm);
-}
-
-int unpack(const std::byte* from, std::int64_t bytes, void* to, int count, MPI_Datatype type, MPI_Comm comm) {
-  if (is_dense(type)) {
-    std::memcpy(to, from, static_cast<std::size_t>(bytes));
-    return MPI_SUCCESS;
-  }
-  int position = 0;
-  return PMPI_Unpack(from, static_cast<int>(bytes), &position, to, count, type, comm);
-}
-
-// The first that went wrong.
-int both(int first, int then) {
-  return first != MPI_SUCCESS ? first : then;
-}
-
-// Is all well in each rank, and the value the same? One reduction: the most of ~value is the complement of
-// the least value, and values are equal if the most is the least.
-bool all_agree(MPI_Comm comm, bool good, std::uint64_t value) {
-  const std::uint64_t mine[3] = {good ? 0u : 1u, value, ~value};
-  std::uint64_t most[3] = {};
-  return PMPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, comm) == MPI_SUCCESS && most[0] == 0 &&
-         most[1] == ~most[2];
 }
 
 // Counts of a call over all ranks, and where each rank's block lies in the buffers of the algorithm. Counts
@@ -191,9 +125,6 @@ struct Counts {
   bool alike = true;
 };
 
-// MPI packs into at most 2 GiB.
-constexpr std::int64_t kMostPacked = (std::int64_t{1} << 31) - 1;
-
 }  // namespace
 
 // What we keep with a communicator.
@@ -221,6 +152,7 @@ struct MpiCollectives::Companion {
   std::size_t buffered = 0;                  // of the plans
   std::vector<RankLocation> locations = {};  // by rank
   int additions = 0;                         // of algorithms, when the plans were made
+  Failure failure = {};                      // what had failed then
 
   void forget_plans() {
     plans.clear();
@@ -243,12 +175,24 @@ struct MpiCollectives::Ready {
   }
 };
 
-MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host)
-    : observer_(std::move(observer)), host_(std::move(host)), algorithms_(std::move(algorithms)) {}
+MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host,
+                               std::optional<TierRates> rates, std::string failure_file)
+    : observer_(std::move(observer)),
+      host_(std::move(host)),
+      failure_file_(std::move(failure_file)),
+      alltoallv_(rates, host_),
+      algorithms_(std::move(algorithms)) {}
 
 void MpiCollectives::add(Algorithms more) {
   const std::lock_guard lock(mutex_);
   algorithms_.add(std::move(more));
+  ++additions_;
+}
+
+void MpiCollectives::set_failure(const std::string& failure) {
+  const std::lock_guard lock(mutex_);
+  failure_ = {};
+  failure.copy(failure_.data(), failure_.size() - 1);
   ++additions_;
 }
 
@@ -283,18 +227,38 @@ bool MpiCollectives::learn_locations(MPI_Comm comm, Companion& companion) const 
   return true;
 }
 
+// The first rank reads, so that all have what was there at one moment.
+void MpiCollectives::learn_failure(MPI_Comm comm, Companion& companion) const {
+  Failure now = {};
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  if (rank == 0)
+    if (std::FILE* const file = std::fopen(failure_file_.c_str(), "r")) {
+      if (std::fgets(now.data(), static_cast<int>(now.size()), file) == nullptr) now = {};
+      std::fclose(file);
+      const std::size_t end = std::strcspn(now.data(), "\r\n");
+      std::fill(now.begin() + static_cast<std::ptrdiff_t>(end), now.end(), '\0');
+    }
+  PMPI_Bcast(now.data(), static_cast<int>(now.size()), MPI_CHAR, 0, comm);
+  if (now == companion.failure) return;
+  companion.failure = now;
+  companion.forget_plans();
+}
+
 // Null: its ranks loaded different algorithms, or one had no memory, and MPI does what they do together. Null
 // is kept like any other companion: ranks that differed once are not compared again. A communicator made from
 // this one has none.
 MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
   int key = MPI_KEYVAL_INVALID, additions = 0;
   std::uint64_t fingerprint = 0;
+  Failure failure = {};
   {
     const std::lock_guard lock(mutex_);
     if (key_ == MPI_KEYVAL_INVALID)
       PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_companion, &key_, nullptr);
     key = key_;
     additions = additions_;
+    failure = failure_;
     fingerprint = algorithms_.fingerprint();
   }
   void* known = nullptr;
@@ -317,6 +281,7 @@ MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
   if (companion != nullptr && companion->additions != additions) {
     companion->forget_plans();  // there may be a better one now, in all ranks
     companion->additions = additions;
+    companion->failure = failure;
   }
   return companion;
 }
@@ -396,8 +361,8 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
     if (good && !companion.transport) companion.transport = mpi_transport(companion.comm, kPatience);
     {
       const std::lock_guard lock(mutex_);
-      plan.algorithm =
-          algorithms_.choose(wanted(call, comm_size(comm)), companion.locations, lowered, plan.why_not);
+      plan.algorithm = algorithms_.choose(wanted(call, comm_size(comm)), companion.locations, lowered,
+                                          plan.why_not, companion.failure.data());
     }
     if (good && plan.algorithm != nullptr)
       plan.plan = std::make_unique<RankPlan>(plan.algorithm->program, plan.algorithm->steps,
@@ -424,6 +389,7 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   if (call.elements <= 0) return pass(comm, call, "there is nothing to move");
   Companion* const companion = companion_of(comm);
   if (companion == nullptr) return pass(comm, call, "its ranks have loaded different algorithms");
+  if (!failure_file_.empty()) learn_failure(comm, *companion);
   std::string why;
   bool exists = false;
   {
@@ -589,6 +555,19 @@ int MpiCollectives::alltoall(const void* send, int send_count, MPI_Datatype send
                          ? pack(recv, recv_count * ranks, recv_type, ready.input(), bytes * ranks, comm)
                          : pack(send, send_count * ranks, send_type, ready.input(), bytes * ranks, comm);
   return both(packed, unpack(ready.output(), bytes * ranks, recv, recv_count * ranks, recv_type, comm));
+}
+
+int MpiCollectives::alltoallv(const void* send, const int send_counts[], const int send_places[],
+                              MPI_Datatype send_type, void* recv, const int recv_counts[],
+                              const int recv_places[], MPI_Datatype recv_type, MPI_Comm comm) {
+  const MpiCall call{.function = "MPI_Alltoallv", .collective = CollectiveKind::Alltoall};
+  std::string done;
+  const std::optional<int> result = alltoallv_.call(send, send_counts, send_places, send_type, recv,
+                                                    recv_counts, recv_places, recv_type, comm, done);
+  report(comm, call, result ? done : "", result ? "" : done);
+  if (result) return *result;
+  return PMPI_Alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type,
+                        comm);
 }
 
 // The root has its data already, so nothing is copied out there.

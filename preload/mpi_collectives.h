@@ -12,20 +12,18 @@
 // never held in a call that waits for another rank, where two threads of two ranks could wait for each other.
 #pragma once
 
-#ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX 1  // the C++ interface that MPI 3 removed, and its warnings
-#endif
-#include <mpi.h>
-
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "ir/collective_kind.h"
 #include "ir/elements.h"
 #include "library/algorithms.h"
+#include "preload/mpi_alltoallv.h"
 #include "runtime/elements.h"
 
 namespace chorale {
@@ -53,13 +51,18 @@ class MpiCollectives {
   };
 
   // `host`: the host of this rank; ranks of one host pass the same. Empty: the result of
-  // MPI_Get_processor_name.
-  MpiCollectives(Algorithms, Observer, std::string host = "");
+  // MPI_Get_processor_name. `rates`: of nodes, by which Alltoallv is planned; none: MPI does it.
+  // `failure_file`: its first line names what has failed of the machine ("link 0-1"; none: nothing has). The
+  // first rank of the communicator reads it at each call, and all follow in this call; "": there is none.
+  MpiCollectives(Algorithms, Observer, std::string host = "", std::optional<TierRates> rates = {},
+                 std::string failure_file = "");
 
   // Until threads of the program call.
   const Algorithms& algorithms() const { return algorithms_; }
   // More of them, the same in all ranks.
   void add(Algorithms);
+  // What has failed of the machine from the next call on, the same in all ranks; "": nothing.
+  void set_failure(const std::string&);
 
   // MPI's own signatures and results. Throw for errors that are not the call's (a rank that never arrives);
   // other ranks may then be waiting.
@@ -77,8 +80,13 @@ class MpiCollectives {
   int bcast(void* data, int count, MPI_Datatype, int root, MPI_Comm);
   int reduce(const void* send, void* recv, int count, MPI_Datatype, MPI_Op, int root, MPI_Comm);
 
-  // A call of which a rank has only its own counts, such as MPI_Alltoallv: to exchange them would cost as
-  // much as it gains. MPI does the call, and the observer is notified.
+  // With counts of which a rank has only its own: planned when it is called (preload/mpi_alltoallv.h).
+  int alltoallv(const void* send, const int send_counts[], const int send_places[], MPI_Datatype send_type,
+                void* recv, const int recv_counts[], const int recv_places[], MPI_Datatype recv_type,
+                MPI_Comm);
+
+  // A call of which a rank has only its own counts, such as MPI_Gatherv: to exchange them would cost as much
+  // as it gains. MPI does the call, and the observer is notified.
   void pass_own_counts(MPI_Comm, const char* function, CollectiveKind) const;
 
  private:
@@ -96,14 +104,20 @@ class MpiCollectives {
   Ready copying(MPI_Comm, const MpiCall&, std::int64_t most_bytes);
   Ready pass(MPI_Comm, const MpiCall&, const std::string& why) const;
 
+  using Failure = std::array<char, 128>;  // its name, in a form that takes no memory
+
   bool learn_locations(MPI_Comm, Companion&) const;
+  void learn_failure(MPI_Comm, Companion&) const;
 
   const Observer observer_;
   const std::string host_;
+  const std::string failure_file_;
+  MpiAlltoallv alltoallv_;
   std::mutex mutex_ = {};  // of all that follows
   Algorithms algorithms_;
   int key_ = MPI_KEYVAL_INVALID;
   int additions_ = 0;
+  Failure failure_ = {};
 };
 
 }  // namespace chorale

@@ -6,11 +6,12 @@
 #include <fmt/ranges.h>
 
 #include <cstdint>
-#include <cstdlib>
+#include <functional>
 #include <new>
 #include <string>
 
 #include "preload/mpi_collectives.h"
+#include "preload/mpi_settings.h"
 
 #define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
 
@@ -41,7 +42,9 @@ struct Library {
              Last::here().why_not = why;
            },
        .complaint = [](const std::string&) {}},  // why_not has the same message
-      std::getenv("CHORALE_HOST") != nullptr ? std::getenv("CHORALE_HOST") : ""};
+      variable("CHORALE_HOST"),
+      rates_of_nodes(),
+      variable("CHORALE_FAILED")};
 };
 
 int failed(int code, const std::string& why) {
@@ -110,6 +113,17 @@ CHORALE_EXPORT int chorale_mpi_load(const char* path) {
   return guarded([&] { return load(path); });
 }
 
+CHORALE_EXPORT int chorale_mpi_failed(const char* what) {
+  if (!within_mpi()) return failed(MPI_ERR_OTHER, "MPI is not up: call it between MPI_Init and MPI_Finalize");
+  return guarded([&] {
+    const std::string name = what != nullptr ? what : "";
+    if (!same_everywhere(std::hash<std::string>{}(name)))
+      return failed(MPI_ERR_ARG, "ranks name different failures");
+    Library::here().collectives.set_failure(name);
+    return MPI_SUCCESS;
+  });
+}
+
 CHORALE_EXPORT int chorale_mpi_allreduce(const void* send, void* recv, int count, MPI_Datatype type,
                                          MPI_Op op, MPI_Comm comm) {
   return collective([&](MpiCollectives& ours) { return ours.allreduce(send, recv, count, type, op, comm); });
@@ -146,6 +160,15 @@ CHORALE_EXPORT int chorale_mpi_alltoall(const void* send, int send_count, MPI_Da
                                         int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
   return collective([&](MpiCollectives& ours) {
     return ours.alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
+  });
+}
+
+CHORALE_EXPORT int chorale_mpi_alltoallv(const void* send, const int send_counts[], const int send_places[],
+                                         MPI_Datatype send_type, void* recv, const int recv_counts[],
+                                         const int recv_places[], MPI_Datatype recv_type, MPI_Comm comm) {
+  return collective([&](MpiCollectives& ours) {
+    return ours.alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places,
+                          recv_type, comm);
   });
 }
 

@@ -1,11 +1,17 @@
 // LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall,
 // MPI_Bcast and MPI_Reduce of an unmodified program by algorithms of ours, where there is one for the
 // communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter where the counts are alike; else MPI's
-// own. MPI_Alltoallv, MPI_Gatherv and MPI_Scatterv are MPI's, and counted among the calls passed on.
+// own. MPI_Alltoallv is planned when it is called, where CHORALE_NODES is set. MPI_Gatherv and MPI_Scatterv are
+// MPI's, and counted among the calls passed on.
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
 //   CHORALE_HOST         the host of this rank, if MPI_Get_processor_name does not identify it: the same for
 //                        ranks of one host, in containers or in tests
+//   CHORALE_NODES        rates of nodes for MPI_Alltoallv: nics=8,nic=50,node=450,latency=5 (NICs of a node, none
+//                        stated: one per rank; GB/s of a NIC and of a rank within its node; microseconds)
+//   CHORALE_FAILED       a file whose first line names what has failed of the machine ("link 0-1"), read at each
+//                        call: from the next one on, algorithms of a library for the machine after that
+//                        failure are used ('chorale library build --failures 1')
 //   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
 //                        each size and run
 //   CHORALE_LOG=1        prints on standard error, once for each kind of call, the algorithm that was used,
@@ -14,22 +20,16 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <set>
 
 #include "preload/mpi_collectives.h"
+#include "preload/mpi_settings.h"
 
 #define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace chorale {
 namespace {
-
-const char* variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 int rank_in(MPI_Comm comm) {
   int rank = 0;
@@ -56,7 +56,7 @@ class Preload {
 
  private:
   Preload()
-      : log_(std::strlen(variable("CHORALE_LOG")) > 0 && std::strcmp(variable("CHORALE_LOG"), "0") != 0),
+      : log_(!variable("CHORALE_LOG").empty() && variable("CHORALE_LOG") != "0"),
         collectives_(Algorithms(variable("CHORALE_ALGORITHMS"), "mpi", variable("CHORALE_ORDER")),
                      {.call =
                           [this](MPI_Comm comm, const MpiCall& call, const std::string& algorithm,
@@ -70,7 +70,7 @@ class Preload {
                             const std::lock_guard lock(mutex_);
                             log_once("chorale: " + complaint + "\n");
                           }},
-                     variable("CHORALE_HOST")) {
+                     variable("CHORALE_HOST"), rates_of_nodes(), variable("CHORALE_FAILED")) {
     if (rank_in(MPI_COMM_WORLD) != 0) return;
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());
@@ -152,8 +152,7 @@ CHORALE_EXPORT int MPI_Alltoallv(const void* send, const int send_counts[], cons
                                  MPI_Datatype send_type, void* recv, const int recv_counts[],
                                  const int recv_places[], MPI_Datatype recv_type, MPI_Comm comm) {
   return guarded([&](MpiCollectives& ours) {
-    ours.pass_own_counts(comm, "MPI_Alltoallv", CollectiveKind::Alltoall);
-    return PMPI_Alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places,
+    return ours.alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places,
                           recv_type, comm);
   });
 }

@@ -117,6 +117,19 @@ py::object compared(const std::string& first, const std::string& second,
   return py::make_tuple(to_json(done.value), to_svg(done.value));
 }
 
+// The plan of an Alltoallv as JSON; rows of bytes by source.
+std::string planned_alltoallv(const std::vector<std::vector<std::int64_t>>& rows, int nodes,
+                              const std::string& rates) {
+  std::string text;
+  for (const auto& row : rows) {
+    for (const std::int64_t bytes : row) text += std::to_string(bytes) + ",";
+    text += "\n";
+  }
+  const ByteCounts counts = read_byte_counts(text, "counts");
+  const TwoTiers tiers = equal_nodes(counts.ranks, nodes, rates);
+  return to_json(tiers, plan_by_counts(tiers, counts));
+}
+
 // The job as JSON, with its gain if a machine is named; "" for no library.
 std::string traced_job(const std::vector<std::string>& files, const std::string& machine,
                        const std::string& library, double search_time, const std::string& baselines) {
@@ -338,6 +351,7 @@ void bind_calls(py::module_& module) {
   module.def("synthesize", &synthesis_of);
   module.def("optimize", &optimized);
   module.def("compare", &compared);
+  module.def("alltoallv", &planned_alltoallv, "counts"_a, "nodes"_a, "rates"_a);
   module.def("job", &traced_job);
   module.def(
       "classic",

@@ -268,7 +268,9 @@ void bind_library(py::module_& module) {
           },
           others)
       .def("verify", &verified)
-      .def("export", &exported_texts);
+      .def("export", &exported_texts)
+      .def("failures",
+           [](OpenLibrary& library) { return to_json(failure_rows(*library.file, library.path)); });
   module.def("library_questions", &library_questions, others);
   module.def("library_question",
              [](const Topology& topology, const Collective& collective, const py::kwargs& asked) {

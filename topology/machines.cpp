@@ -11,6 +11,7 @@
 #include "ir/words.h"
 #include "topology/changes.h"
 #include "topology/cuts_to_levels.h"
+#include "topology/failures.h"
 #include "topology/hierarchies.h"
 #include "topology/import/import.h"
 #include "topology/spec.h"
@@ -58,6 +59,17 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
   return {.graph = named_topology(spec_or_file)};
 }
 
+// The machine without the failure that its name has, and the changes with it.
+std::pair<std::string, MachineChanges> with_failure(const std::string& spec_or_file, MachineChanges changes) {
+  const NamedChanges named = split_failure(spec_or_file);
+  const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& more) {
+    to.insert(to.begin(), more.begin(), more.end());
+  };
+  append(changes.without_links, named.changes.without_links);
+  append(changes.without_ranks, named.changes.without_ranks);
+  return {named.machine, std::move(changes)};
+}
+
 // By cuts where the machine has switches; exact ones are better, but need not be searched for long then.
 Levels levels_of_either(const Topology& graph) {
   constexpr int kMostExactRanks = 256;
@@ -82,16 +94,19 @@ const std::vector<CatalogueEntry>& machine_catalogue() {
 }
 
 bool is_machine(const std::string& spec_or_file) {
-  return names_a_file(spec_or_file) || is_kind(spec_or_file, machine_catalogue());
+  const std::string machine = split_failure(spec_or_file).machine;
+  return names_a_file(machine) || is_kind(machine, machine_catalogue());
 }
 
-Topology load_topology(const std::string& spec_or_file, const MachineChanges& changes) {
-  const Described machine = described(spec_or_file, changes.import);
+Topology load_topology(const std::string& spec_or_file, const MachineChanges& more) {
+  const auto [spec, changes] = with_failure(spec_or_file, more);
+  const Described machine = described(spec, changes.import);
   return changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
 }
 
-Levels load_levels(const std::string& spec_or_file, const MachineChanges& changes) {
-  Described machine = described(spec_or_file, changes.import);
+Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) {
+  const auto [spec, changes] = with_failure(spec_or_file, more);
+  Described machine = described(spec, changes.import);
   if (machine.levels && !changes.any()) return {.hierarchy = std::move(machine.levels)};
   const Topology graph = changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
   Levels levels = levels_of_either(graph);
@@ -101,7 +116,7 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& change
 }
 
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
-  const Described machine = described(spec_or_file, changes.import);
+  const Described machine = described(split_failure(spec_or_file).machine, changes.import);
   if (changes.switches.any() || (machine.graph && abilities_of(*machine.graph).any()))
     throw InputError("machine " + spec_or_file, "has switches that compute, of which placements know nothing",
                      "ask 'chorale frontier' for its algorithms, or place it without these abilities");

@@ -27,6 +27,14 @@ extern "C" {
  * without a path, MPI_ERR_OTHER outside of MPI_Init and MPI_Finalize). */
 int chorale_mpi_load(const char* path);
 
+/* What has failed of the machine, as 'chorale library build --failures 1' names it: "link 0-1", "rank 3"; NULL
+ * or "": nothing. All ranks of MPI_COMM_WORLD call it with the same name (else MPI_ERR_ARG). From the next
+ * collective on the algorithms of a library for the machine after that failure are used, with ranks as the
+ * machine numbers them; where there are none, MPI's own. Of a rank that failed the program makes a
+ * communicator of the others, in their order. With CHORALE_FAILED=FILE in the environment the first rank of a
+ * communicator reads the name at each collective from the first line of that file. */
+int chorale_mpi_failed(const char* what);
+
 int chorale_mpi_allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                           MPI_Comm comm);
 int chorale_mpi_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
@@ -39,6 +47,13 @@ int chorale_mpi_reduce_scatter(const void* sendbuf, void* recvbuf, const int rec
                                MPI_Datatype datatype, MPI_Op op, MPI_Comm comm);
 int chorale_mpi_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                          int recvcount, MPI_Datatype recvtype, MPI_Comm comm);
+/* Planned when it is called, by the counts of all ranks, where the environment variable CHORALE_NODES has the
+ * rates of nodes and their NICs, the same in all ranks: "nics=8,nic=50,node=450,latency=5" (NICs of a node,
+ * one per rank where that is left out; GB/s of a NIC, and of a rank within its node; microseconds of a step).
+ * No algorithms are needed. What a node has for another is spread over the NICs of both. */
+int chorale_mpi_alltoallv(const void* sendbuf, const int sendcounts[], const int sdispls[],
+                          MPI_Datatype sendtype, void* recvbuf, const int recvcounts[], const int rdispls[],
+                          MPI_Datatype recvtype, MPI_Comm comm);
 int chorale_mpi_bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm);
 int chorale_mpi_reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
                        int root, MPI_Comm comm);

@@ -27,7 +27,7 @@ else:
                                   RunRow, SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, Space, Step, Topology)
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
-    from chorale.calls import (Compared, Compiled, Imported, Optimized, VerifiedProgram, Synthesis, bounds, check, classic, classics, collectives, communication, compare, compile,
+    from chorale.calls import (Compared, Compiled, Imported, Optimized, VerifiedProgram, Synthesis, alltoallv, bounds, check, classic, classics, collectives, communication, compare, compile,
                                discover, frontier, hierarchy, import_topology, job, verify_program, machine, machines, measure, optimize, place, read_result, run, simulate,
                                synthesize, targets)
     from chorale.errors import Hang, InputError, Interrupted
@@ -37,6 +37,6 @@ else:
     __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
                "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
                "SimulatedRow", "SizeRow", "Space", "Step",
-               "Synthesis", "Topology", "bounds", "check", "classic", "classics", "collectives", "communication", "compare", "compile",
+               "Synthesis", "Topology", "alltoallv", "bounds", "check", "classic", "classics", "collectives", "communication", "compare", "compile",
                "discover", "frontier", "hierarchy", "import_topology", "job", "verify_program", "library", "machine", "machines", "measure", "optimize", "place", "plots", "read_result", "run",
                "simulate", "synthesize", "targets"]

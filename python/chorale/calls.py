@@ -288,6 +288,12 @@ def compare(first: File, second: File, collectives: Union[str, Sequence[str]] = 
     return Compared(read["sides"], read["limits"], read["sizes"], read["conclusions"], read["notes"], svg)
 
 
+def alltoallv(counts: Iterable[Iterable[int]], nodes: int = 1, *, rates: str = "") -> Dict[str, Any]:
+    """What `chorale alltoallv` plans for counts[src][dst] bytes on that many equal nodes of successive ranks, as
+    docs/formats.md has it: "us", "bound_us", "direct_us", "pieces" and more. rates="nic=50,node=450": GB/s."""
+    return json.loads(_chorale.alltoallv([[int(count) for count in row] for row in counts], nodes, rates))
+
+
 def job(*traces: Union[str, "os.PathLike[str]"], machine: Optional[str] = None, library: Optional[Union[str, "os.PathLike[str]"]] = None,
         search_time: float = 2, baselines: str = "auto") -> Dict[str, Any]:
     """What `chorale job` prints of traces of PyTorch, NCCL or a PMPI wrapper: "calls", a list of rows with

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import collections
 import concurrent.futures
+import json
 import multiprocessing
 import os
 import pathlib
@@ -115,6 +116,10 @@ class Library:
             warnings.warn(note, stacklevel=2)
         return dict(files)
 
+    def failures(self) -> List[Dict[str, Any]]:
+        """The rows of `chorale library failures`: what is left of the rate after each failure that it was built for."""
+        return json.loads(self._file.failures())["rows"]
+
     def verify(self, *, conflicts: Optional[int] = None) -> Verified:
         """Checks every schedule, certificate and refutation again; nothing in the file is believed."""
         return Verified(**self._file.verify(conflicts))
@@ -172,13 +177,14 @@ def processes(jobs: int) -> Callable[[], concurrent.futures.Executor]:
 
 
 def build(spec: File, file: File, executor: Optional[Executor] = None, *, retries: int = 3,
-          tell: Optional[Callable[[int, int], Any]] = None) -> Built:
+          tell: Optional[Callable[[int, int], Any]] = None, failures: bool = False) -> Built:
     """Answers what the file `spec` asks for (docs/formats.md) and `file` has not. Workers of the executor
     search, and this process alone writes, each answer when it is there; without an executor it is one
     thread. An executor that breaks when a worker dies, as that of processes does, is to be given as a
     function that makes one: it is made again, and what was not answered is asked again, up to `retries`
-    times per question. `tell` is called with how many are answered, of how many."""
-    questions = _chorale.library_questions(_text(spec), os.fspath(spec))
+    times per question. `tell` is called with how many are answered, of how many. With `failures` each machine
+    is also asked after the failure of any one link or rank."""
+    questions = _chorale.library_questions(_text(spec), os.fspath(spec), failures)
     opened = Library(file, make=True)._file
     if executor is None:
         return Built(*opened.build(questions, None, tell))

@@ -71,6 +71,15 @@ class SameAnswers(unittest.TestCase):
         self.assertEqual(without_times(ours.to_json()), without_times(theirs))
         return ours
 
+    def test_a_plan_of_an_alltoallv(self):
+        rows = [[int(word) for word in line.split(",")] for line in (SOURCE / "examples/alltoallv.csv").read_text().split()]
+        ours = chorale.alltoallv(rows, 4, rates="nic=25")
+        theirs = json.loads(says("alltoallv", SOURCE / "examples/alltoallv.csv", "--nodes", 4, "--rates", "nic=25", "--json", "-"))
+        for each in (ours, theirs):
+            each.pop("planning_ms")
+        self.assertEqual(ours, theirs)
+        self.assertRaises(chorale.InputError, chorale.alltoallv, rows, 3)
+
     def test_frontiers_of_random_machines(self):
         dice = random.Random(SEED)
         for number in range(12):

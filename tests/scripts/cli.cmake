@@ -11,6 +11,8 @@ python_test(cli.readers $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples ${
 python_test(cli.compare $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples)
 python_test(cli.present $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples)
 python_test(cli.job $<TARGET_FILE:chorale> 28)
+python_test(cli.alltoallv $<TARGET_FILE:chorale> 28)
+python_test(cli.failures $<TARGET_FILE:chorale>)
 python_test(cli.job_torch WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale>)
 python_test(cli.optimize LEAKS $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples)
 python_test(cli.output $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR}/examples)

@@ -1,0 +1,105 @@
+#include "api/alltoallv.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <ctime>
+
+#include "dispatch/plan.h"
+#include "dispatch/read_rates.h"
+#include "ir/error.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;  // of a block; of 512 ranks' together below 2^63
+constexpr int kMostCounted = 512;
+
+std::vector<std::int64_t> numbers_of(std::string_view line, const std::string& where) {
+  std::vector<std::int64_t> numbers;
+  const auto separates = [](char c) { return c == ',' || c == ' ' || c == '\t' || c == '\r'; };
+  for (std::size_t i = 0; i < line.size();) {
+    if (separates(line[i])) {
+      ++i;
+      continue;
+    }
+    std::int64_t value = -1;
+    const auto [end, error] = std::from_chars(line.data() + i, line.data() + line.size(), value);
+    i = static_cast<std::size_t>(end - line.data());
+    if (error != std::errc() || value < 0 || value > kMostBytes || (i < line.size() && !separates(line[i])))
+      throw InputError(where,
+                       fmt::format("number {} is not a number of bytes from 0 to 2^48", numbers.size() + 1));
+    numbers.push_back(value);
+  }
+  return numbers;
+}
+
+double thread_ms() {
+  timespec now = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return 1e3 * static_cast<double>(now.tv_sec) + 1e-6 * static_cast<double>(now.tv_nsec);
+}
+
+}  // namespace
+
+ByteCounts read_byte_counts(std::string_view text, const std::string& file) {
+  ByteCounts counts;
+  int line_number = 0, rows = 0;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::string where = fmt::format("{}:{}", file, ++line_number);
+    const std::vector<std::int64_t> numbers = numbers_of(line, where);
+    if (numbers.empty()) continue;
+    if (rows++ == 0) counts.ranks = static_cast<int>(std::min<std::size_t>(numbers.size(), kMostCounted + 1));
+    if (counts.ranks > kMostCounted)
+      throw InputError(where, fmt::format("has more than {} numbers", kMostCounted), "give fewer ranks");
+    if (std::ssize(numbers) != counts.ranks || rows > counts.ranks)
+      throw InputError(
+          where,
+          fmt::format("has {} numbers in row {}, the first row has {}", numbers.size(), rows, counts.ranks),
+          "give as many rows as ranks, a number for each rank in each");
+    counts.bytes.insert(counts.bytes.end(), numbers.begin(), numbers.end());
+  }
+  if (rows != counts.ranks || rows == 0)
+    throw InputError(file, fmt::format("has {} rows of {} numbers", rows, counts.ranks),
+                     "give as many rows as ranks, a number for each rank in each");
+  return counts;
+}
+
+TwoTiers equal_nodes(int ranks, int nodes, std::string_view rates) {
+  if (nodes < 1 || ranks % nodes != 0)
+    throw InputError("--nodes", fmt::format("{} ranks are not {} equal nodes", ranks, nodes),
+                     "give a divisor of the number of ranks");
+  TwoTiers tiers{.rates = read_tier_rates(rates, "--rates")};
+  for (int n = 0; n < ranks; ++n) tiers.node.push_back(n / (ranks / nodes));
+  return tiers;
+}
+
+PlannedAlltoallv plan_by_counts(const TwoTiers& tiers, const ByteCounts& counts) {
+  const double begin = thread_ms();
+  PlannedAlltoallv planned{.plan = plan_alltoallv(tiers, counts)};
+  planned.planning_ms = thread_ms() - begin;
+  return planned;
+}
+
+std::string to_json(const TwoTiers& tiers, const PlannedAlltoallv& planned) {
+  const AlltoallvPlan& plan = planned.plan;
+  std::string pieces;
+  for (const AlltoallvPiece& piece : plan.pieces)
+    pieces += fmt::format("{}\n  [{}, {}, {}, {}, {}, {}, {}]", pieces.empty() ? "" : ",", piece.src,
+                          piece.dst, piece.offset, piece.bytes, piece.out, piece.in, piece.step);
+  return fmt::format(
+      "{{\n\"chorale_alltoallv\": 1,\n\"ranks\": {},\n\"nodes\": {},\n\"nics\": {},\n\"nic_gbs\": {},\n"
+      "\"node_gbs\": {},\n\"latency_us\": {},\n\"us\": {},\n\"direct_us\": {},\n\"bound_us\": {},\n"
+      "\"planning_ms\": {},\n\"direct\": {},\n\"steps\": {},\n\"busiest_nic\": {{\"bytes\": {}, "
+      "\"over_mean\": {}}},\n\"busiest_nic_directly\": {{\"bytes\": {}, \"over_mean\": {}}},\n"
+      "\"pieces\": [{}]\n}}\n",
+      plan.ranks, 1 + *std::ranges::max_element(tiers.node), tiers.rates.nics, tiers.rates.nic_gbs,
+      tiers.rates.node_gbs, tiers.rates.latency_us, plan.us, plan.direct_us, plan.bound_us,
+      planned.planning_ms, plan.direct, plan.steps, plan.nics.most_bytes, plan.nics.most_over_mean,
+      plan.direct_nics.most_bytes, plan.direct_nics.most_over_mean, pieces);
+}
+
+}  // namespace chorale

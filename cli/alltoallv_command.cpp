@@ -1,0 +1,41 @@
+#include <fmt/format.h>
+
+#include "api/alltoallv.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/outcome.h"
+#include "cli/report.h"
+#include "ir/files.h"
+#include "ir/words.h"
+
+namespace chorale {
+
+Outcome perform(const AlltoallvCommand& command, Supervisor&) {
+  require_writable_file("--json", command.json);
+  const ByteCounts counts = read_byte_counts(read_file(command.counts), command.counts);
+  const TwoTiers tiers = equal_nodes(counts.ranks, command.nodes, command.rates);
+  const PlannedAlltoallv planned = plan_by_counts(tiers, counts);
+  const AlltoallvPlan& plan = planned.plan;
+  const auto over = [&](double us) {
+    return plan.bound_us > 0 ? fmt::format("{:.3f}", us / plan.bound_us) : "-";
+  };
+  const auto bytes = [](const NicLoad& load) { return format_bytes(static_cast<double>(load.most_bytes)); };
+  const auto mean = [](const NicLoad& load) { return fmt::format("{:.4f}", load.most_over_mean); };
+  Outcome outcome{.text =
+                      table({{"", "time", "x bound", "busiest NIC", "x mean of its node"},
+                             {"plan", format_us(plan.us), over(plan.us), bytes(plan.nics), mean(plan.nics)},
+                             {"direct", format_us(plan.direct_us), over(plan.direct_us),
+                              bytes(plan.direct_nics), mean(plan.direct_nics)},
+                             {"bound", format_us(plan.bound_us), over(plan.bound_us), "-", "-"}},
+                            "lrrrr")};
+  outcome.text +=
+      plan.direct
+          ? "direct sends are the plan\n"
+          : fmt::format("{} and {}: {:.2f} times as fast as direct sends\n", counted(plan.steps, "step"),
+                        counted(std::ssize(plan.pieces), "piece"), plan.direct_us / plan.us);
+  if (!command.json.empty()) deliver(command.json, to_json(tiers, planned), outcome);
+  return outcome;
+}
+
+}  // namespace chorale

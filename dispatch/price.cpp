@@ -1,0 +1,111 @@
+#include "dispatch/price.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace chorale {
+namespace {
+
+constexpr double kPerGbs = 1e-3;  // microseconds per byte of 1 GB/s
+
+// Bytes sent and received in one step.
+struct StepLoad {
+  StepLoad(int ranks, int nics) : out(ranks), in(ranks), nic_out(nics), nic_in(nics) {}
+
+  double us(const TierRates& rates) const {
+    if (!used) return 0;
+    const auto longest = [](const std::vector<std::int64_t>& bytes) {
+      return bytes.empty() ? 0.0 : static_cast<double>(*std::ranges::max_element(bytes));
+    };
+    return rates.latency_us + kPerGbs * std::max(std::max(longest(out), longest(in)) / rates.node_gbs,
+                                                 std::max(longest(nic_out), longest(nic_in)) / rates.nic_gbs);
+  }
+
+  bool used = false;
+  std::vector<std::int64_t> out, in, nic_out, nic_in;
+};
+
+}  // namespace
+
+double alltoallv_us(const NodeLayout& layout, const TierRates& rates, const AlltoallvPlan& plan) {
+  std::vector<StepLoad> loads(plan.steps, StepLoad(layout.ranks(), layout.nics));
+  const auto within = [&](Rank from, Rank to, int step, std::int64_t bytes) {
+    if (from == to) return;
+    loads[step].used = true;
+    loads[step].out[from] += bytes;
+    loads[step].in[to] += bytes;
+  };
+  for (const AlltoallvPiece& piece : plan.pieces) {
+    if (piece.out < 0) {
+      within(piece.src, piece.dst, piece.step + 1, piece.bytes);
+      continue;
+    }
+    within(piece.src, piece.out, piece.step, piece.bytes);
+    StepLoad& crossing = loads[piece.step + 1];
+    crossing.used = true;
+    crossing.nic_out[layout.nic[piece.out]] += piece.bytes;
+    crossing.nic_in[layout.nic[piece.in]] += piece.bytes;
+    within(piece.in, piece.dst, piece.step + 2, piece.bytes);
+  }
+  double us = 0;
+  for (const StepLoad& load : loads) us += load.us(rates);
+  return us;
+}
+
+double alltoallv_bound_us(const NodeLayout& layout, const TierRates& rates, const ByteCounts& counts) {
+  std::vector<std::int64_t> node_out(layout.nodes()), node_in(layout.nodes());
+  using OutAndIn = std::pair<std::int64_t, std::int64_t>;
+  std::vector<OutAndIn> rank(layout.ranks()), inside(layout.ranks());  // inside: what stays in the node
+  for (Rank src = 0; src < counts.ranks; ++src)
+    for (Rank dst = 0; dst < counts.ranks; ++dst) {
+      if (src == dst) continue;
+      rank[src].first += counts.at(src, dst);
+      rank[dst].second += counts.at(src, dst);
+      if (layout.node[src] == layout.node[dst]) {
+        inside[src].first += counts.at(src, dst);
+        inside[dst].second += counts.at(src, dst);
+        continue;
+      }
+      node_out[layout.node[src]] += counts.at(src, dst);
+      node_in[layout.node[dst]] += counts.at(src, dst);
+    }
+  double bound = 0;
+  for (int a = 0; a < layout.nodes(); ++a)
+    if (!layout.nics_of[a].empty())
+      bound = std::max(bound, static_cast<double>(std::max(node_out[a], node_in[a])) /
+                                  (static_cast<double>(layout.nics_of[a].size()) * rates.nic_gbs));
+  const auto longest = [](const std::vector<OutAndIn>& bytes) {
+    std::int64_t most = 0;
+    for (const auto& [out, in] : bytes) most = std::max({most, out, in});
+    return static_cast<double>(most);
+  };
+  bound =
+      std::max({bound, longest(rank) / (rates.node_gbs + rates.nic_gbs), longest(inside) / rates.node_gbs});
+  return kPerGbs * bound;
+}
+
+NicLoad nic_load(const NodeLayout& layout, const AlltoallvPlan& plan) {
+  std::vector<std::int64_t> out(layout.nics), in(layout.nics);
+  for (const AlltoallvPiece& piece : plan.pieces)
+    if (piece.out >= 0) {
+      out[layout.nic[piece.out]] += piece.bytes;
+      in[layout.nic[piece.in]] += piece.bytes;
+    }
+  NicLoad load;
+  for (const auto& bytes : {out, in})
+    for (const std::vector<int>& nics : layout.nics_of) {
+      std::int64_t most = 0, all = 0;
+      for (const int nic : nics) {
+        most = std::max(most, bytes[nic]);
+        all += bytes[nic];
+      }
+      load.most_bytes = std::max(load.most_bytes, most);
+      if (all > 0)
+        load.most_over_mean =
+            std::max(load.most_over_mean,
+                     static_cast<double>(most) * static_cast<double>(nics.size()) / static_cast<double>(all));
+    }
+  return load;
+}
+
+}  // namespace chorale

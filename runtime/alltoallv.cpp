@@ -1,0 +1,96 @@
+// Both ends of a message list its parts in the order of the plan's pieces, so bytes need no headers.
+#include "runtime/alltoallv.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+
+#include "ir/posting_order.h"
+
+namespace chorale {
+namespace {
+
+// Messages that are being listed, by step and posting distance.
+template <typename Message>
+using Listed = std::map<std::pair<int, int>, Message>;
+
+}  // namespace
+
+AlltoallvRank::AlltoallvRank(const AlltoallvPlan& plan, Rank rank) : rank_(rank), ranks_(plan.ranks) {
+  Listed<Message> sends, receives;
+  const auto list = [](Listed<Message>& listed, int step, int distance, Rank peer, const Part& part) {
+    Message& message = listed[{step, distance}];
+    message.step = step;
+    message.peer = peer;
+    if (!message.parts.empty()) {
+      Part& last = message.parts.back();
+      if (last.in == part.in && last.block == part.block && last.offset + last.bytes == part.offset) {
+        last.bytes += part.bytes;
+        return;
+      }
+    }
+    message.parts.push_back(part);
+  };
+  for (const AlltoallvPiece& piece : plan.pieces) {
+    const bool inside = piece.out < 0;
+    const Rank out = inside ? piece.src : piece.out, in = inside ? piece.dst : piece.in;
+    // A rank passes on at most once: its own bytes and those for it have their blocks.
+    std::int64_t passed = -1;
+    if ((rank == out && rank != piece.src) || (rank == in && rank != piece.dst)) {
+      passed = scratch_bytes_;
+      scratch_bytes_ += piece.bytes;
+    }
+    const auto here = [&]() -> Part {
+      if (passed >= 0) return {.in = Part::In::Scratch, .offset = passed, .bytes = piece.bytes};
+      return rank == piece.src ? Part{Part::In::Send, piece.dst, piece.offset, piece.bytes}
+                               : Part{Part::In::Receive, piece.src, piece.offset, piece.bytes};
+    };
+    const auto hop = [&](Rank from, Rank to, int step) {
+      if (from == to) return;
+      const int distance = posting_distance(from, to, ranks_);
+      if (rank == from) list(sends, step, distance, to, here());
+      if (rank == to) list(receives, step, distance, from, here());
+    };
+    hop(piece.src, out, piece.step);
+    hop(out, in, piece.step + 1);
+    hop(in, piece.dst, piece.step + 2);
+  }
+  for (auto& [order, message] : sends) sends_.push_back(std::move(message));
+  for (auto& [order, message] : receives) receives_.push_back(std::move(message));
+}
+
+void AlltoallvRank::execute(std::span<const std::byte* const> send, std::span<std::byte* const> receive,
+                            std::byte* scratch, Transport& transport) const {
+  const auto at = [&](const Part& part) {
+    // What is sent is not written: a delivery has one type for both ends.
+    std::byte* const begin = part.in == Part::In::Send      ? const_cast<std::byte*>(send[part.block])
+                             : part.in == Part::In::Receive ? receive[part.block]
+                                                            : scratch;
+    return begin + part.offset;
+  };
+  const auto delivery = [&](const Message& message) {
+    Delivery delivery{.peer = message.peer, .tag = message.step, .step = message.step};
+    for (const Part& part : message.parts) delivery.bytes += part.bytes;
+    if (message.parts.size() == 1)
+      delivery.data = at(message.parts.front());
+    else
+      for (const Part& part : message.parts)
+        delivery.pieces.push_back({reinterpret_cast<char*>(at(part)), part.bytes});
+    return delivery;
+  };
+  auto sending = sends_.begin();
+  auto receiving = receives_.begin();
+  while (sending != sends_.end() || receiving != receives_.end()) {
+    const int step = std::min(sending != sends_.end() ? sending->step : receiving->step,
+                              receiving != receives_.end() ? receiving->step : sending->step);
+    std::vector<Delivery> sends, receives;
+    for (; sending != sends_.end() && sending->step == step; ++sending) sends.push_back(delivery(*sending));
+    for (; receiving != receives_.end() && receiving->step == step; ++receiving)
+      receives.push_back(delivery(*receiving));
+    transport.exchange(sends, receives);
+    transport.release(sends, receives);
+  }
+}
+
+}  // namespace chorale
