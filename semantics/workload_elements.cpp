@@ -60,6 +60,31 @@ double matrix_element(const Workload& workload, const MadeElement& made, const O
   return sum;
 }
 
+// Where an element is along a dimension.
+std::int64_t along(const TensorSides& sides, int dim, std::int64_t element) {
+  for (std::size_t d = sides.size() - 1; d > static_cast<std::size_t>(dim); --d) element /= sides[d];
+  return element % sides.at(dim);
+}
+
+// In float64 where elements are real, of what the rank has where slices are along the dimension.
+double reduced_along(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  const int dim = op.dims.at(0);
+  const SizedTensor& of = made.operands[0];
+  std::int64_t inner = 1;
+  for (std::size_t d = of.sides.size() - 1; d > static_cast<std::size_t>(dim); --d) inner *= of.sides[d];
+  Holding over{.length = of.sides.at(dim)};
+  if (of.type->layout.kind == LayoutKind::Sliced && of.type->layout.dim == dim)
+    over = held(workload, *of.type, made.rank);
+  const ElementType type = op.type.element == ElementType::Int32 ? op.type.element : ElementType::Float64;
+  double sum = neutral(op.type.element, op.reduction);
+  for (std::int64_t k = over.begin; k < over.begin + over.length; ++k)
+    sum =
+        folded(type, op.reduction, sum,
+               read(0, made.rank, (made.element / inner * of.sides[dim] + k) * inner + made.element % inner));
+  return sum;
+}
+
 double convolved(const Workload& workload, const MadeElement& made, const OperandReader& read) {
   const Operation& op = *made.op;
   const TensorSides &image = made.operands[0].sides, &filter = made.operands[1].sides, &out = *made.sides;
@@ -89,13 +114,18 @@ double made_element(const Workload& workload, const MadeElement& made, std::uint
   const Operation& op = *made.op;
   switch (op.kind) {
     case OperationKind::Pointwise:
-      return computed(op.expression, op.type.element, made.element, seed, [&](int operand) {
-        return read(operand, made.rank, aligned(*made.sides, made.element, made.operands[operand].sides));
-      });
+      return computed(
+          op.expression, op.type.element, made.element, seed,
+          [&](int operand) {
+            return read(operand, made.rank, aligned(*made.sides, made.element, made.operands[operand].sides));
+          },
+          [&](int dim) { return along(*made.sides, dim, made.element); });
     case OperationKind::MatMul:
       return matrix_element(workload, made, read);
     case OperationKind::Convolution:
       return convolved(workload, made, read);
+    case OperationKind::ReduceAlong:
+      return reduced_along(workload, made, read);
     case OperationKind::ReduceTensor:
     case OperationKind::Slice:
     case OperationKind::AllGather:

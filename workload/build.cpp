@@ -82,6 +82,9 @@ PointwiseTerm relu(const PointwiseTerm& a) {
 PointwiseTerm cast(ElementType type, const PointwiseTerm& a) {
   return PointwiseTerm(converted(type, a.term));
 }
+PointwiseTerm index(int dim) {
+  return PointwiseTerm(index_term(dim));
+}
 PointwiseTerm random(int stream) {
   return PointwiseTerm(random_term(stream));
 }
@@ -212,6 +215,24 @@ Tensor Builder::reduce_tensor(const std::string& name, ReduceOp op, const Pointw
 Tensor Builder::norm(const std::string& name, const PointwiseTerm& value) {
   return add(pointwise(name, draft_.norm(value.term, name, draft_.workload.name)));
 }
+Tensor Builder::reduce_along(const std::string& name, ReduceOp op, const PointwiseTerm& value, int dim) {
+  return add({.kind = Kind::ReduceAlong, .name = name, .reduction = op, .dims = {dim}}, {value});
+}
+Tensor Builder::mean(const std::string& name, const PointwiseTerm& value, int dim) {
+  return add(pointwise(name, draft_.mean(value.term, dim, name, draft_.workload.name)));
+}
+Tensor Builder::softmax(const std::string& name, const PointwiseTerm& value, int dim) {
+  return add(pointwise(name, draft_.softmax(value.term, dim, name, draft_.workload.name)));
+}
+Tensor Builder::rms_norm(const std::string& name, const PointwiseTerm& value, const PointwiseTerm& weight,
+                         double epsilon) {
+  return add(pointwise(name, draft_.rms_norm(value.term, weight.term, epsilon, name, draft_.workload.name)));
+}
+Tensor Builder::layer_norm(const std::string& name, const PointwiseTerm& value, const PointwiseTerm& weight,
+                           const PointwiseTerm& bias, double epsilon) {
+  return add(pointwise(
+      name, draft_.layer_norm(value.term, weight.term, bias.term, epsilon, name, draft_.workload.name)));
+}
 
 PointwiseTerm Builder::rank() {
   return PointwiseTerm(draft_.constant(Kind::Rank));
@@ -221,6 +242,9 @@ PointwiseTerm Builder::group() {
 }
 PointwiseTerm Builder::world() {
   return PointwiseTerm(draft_.constant(Kind::Ranks));
+}
+PointwiseTerm Builder::number(const Side& side) {
+  return PointwiseTerm(draft_.side(side.extent));
 }
 
 PointwiseTerm Builder::dropout(const PointwiseTerm& value, double probability) {

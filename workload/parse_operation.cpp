@@ -40,8 +40,8 @@ ExpressionReader::Value WorkloadParser::made(Operation operation, const Token& t
 
 ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind kind) {
   Operation operation{.kind = kind};
-  if (kind == Kind::ReduceTensor || kind == Kind::AllReduce || kind == Kind::ReduceScatter ||
-      kind == Kind::Reduce) {
+  if (kind == Kind::ReduceTensor || kind == Kind::ReduceAlong || kind == Kind::AllReduce ||
+      kind == Kind::ReduceScatter || kind == Kind::Reduce) {
     operation.reduction = reduction();
     expect(",", "and what is reduced");
   }
@@ -55,6 +55,10 @@ ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind 
     operation.layout = {.kind = LayoutKind::Sliced, .dim = kFlat};
     if (takes(",")) operation.layout = sliced();
   }
+  if (kind == Kind::ReduceAlong) {
+    expect(",", "and the dimension");
+    operation.dims = {dimension()};
+  }
   if (kind == Kind::Reduce) {
     expect(",", "and the root");
     operation.layout = {.kind = LayoutKind::Rooted,
@@ -66,6 +70,10 @@ ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind 
   }
   operation.name = draft_.fresh(name_);
   return made(std::move(operation), token);
+}
+
+int WorkloadParser::dimension() {
+  return static_cast<int>(whole("a dimension", 0, kMostDimensions - 1));
 }
 
 ReduceOp WorkloadParser::reduction() {

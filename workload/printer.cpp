@@ -37,6 +37,10 @@ std::string printed_call(const Operation& operation) {
       arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
       arguments.push_back(dimension(operation.layout));
       break;
+    case Kind::ReduceAlong:
+      arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
+      arguments.push_back(std::to_string(operation.dims[0]));
+      break;
     case Kind::Reduce:
       arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
       arguments.push_back(std::to_string(operation.layout.root));
@@ -95,7 +99,7 @@ std::string to_text(const Workload& workload) {
     open.clear();
   };
   for (const Operation& each : workload.operations) {
-    if (each.kind == Kind::Rank || each.kind == Kind::Group || each.kind == Kind::Ranks) continue;
+    if (is_constant(each.kind)) continue;
     if (each.kernel != kernel) close(kernel, overlap.empty() ? "" : "  ");
     if (each.overlap != overlap) close(overlap, "");
     if (overlap.empty() && !each.overlap.empty())

@@ -31,6 +31,7 @@ TensorType pointwise_type(const Typing&);      // workload/pointwise_type.cpp
 TensorType matmul_type(const Typing&);         // workload/product_types.cpp
 TensorType convolution_type(const Typing&);    //
 TensorType reduce_tensor_type(const Typing&);  // workload/communication_types.cpp, and all from here on
+TensorType reduce_along_type(const Typing&);
 TensorType slice_type(const Typing&);
 TensorType all_reduce_type(const Typing&);
 TensorType reduce_scatter_type(const Typing&);

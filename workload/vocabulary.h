@@ -11,9 +11,12 @@ inline constexpr Named<ReduceOp> kReductionWords[] = {
 
 inline constexpr Named<OperationKind> kConstantWords[] = {
     {OperationKind::Rank, "RANK"}, {OperationKind::Group, "GROUP"}, {OperationKind::Ranks, "WORLD"}};
+// Functions composed of reductions along a dimension.
+inline constexpr std::string_view kRowWords[] = {"Mean", "Softmax", "RMSNorm", "LayerNorm"};
 inline constexpr Named<OperationKind> kCallWords[] = {{OperationKind::MatMul, "MatMul"},
                                                       {OperationKind::Convolution, "Convolution"},
                                                       {OperationKind::ReduceTensor, "ReduceTensor"},
+                                                      {OperationKind::ReduceAlong, "ReduceAlong"},
                                                       {OperationKind::Slice, "Slice"},
                                                       {OperationKind::AllReduce, "AllReduce"},
                                                       {OperationKind::ReduceScatter, "ReduceScatter"},

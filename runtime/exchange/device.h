@@ -19,6 +19,7 @@
 #include "runtime/exchange/exchange.h"
 #include "runtime/exchange/overlap.h"
 #include "runtime/exchange/parts.h"
+#include "runtime/exchange/rows.h"
 
 namespace chorale {
 
@@ -135,6 +136,15 @@ class HostDevice : public PhaseByPhase {
     slices.for_each_run(begin, count, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
       std::copy_n(blocks + from, n, tensor + to);
     });
+  }
+  // Along a dimension; and the loops of a kernel, row by row.
+  template <Combination op, typename T, typename A>
+  static void reduce_along(T* to, const A* from, const AlongSides& sides) {
+    chorale::reduce_along<op>(to, from, sides);
+  }
+  template <typename... Loops>
+  static void each_row(std::int64_t rows, std::int64_t length, const Loops&... loops) {
+    chorale::each_row(rows, length, loops...);
   }
   template <typename T, typename A, typename B>
   static void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,

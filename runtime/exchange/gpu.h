@@ -27,6 +27,7 @@
 #include "runtime/exchange/kernels.h"
 #include "runtime/exchange/overlap.h"
 #include "runtime/exchange/parts.h"
+#include "runtime/exchange/rows.h"
 
 namespace chorale {
 
@@ -225,6 +226,18 @@ class GpuDevice {
                           });
   }
 
+  template <Combination op, typename T, typename A>
+  void reduce_along(T* to, const A* from, const AlongSides& sides) {
+    const std::int64_t results = sides.outer * sides.inner;
+    launch(along_kernel<op, T, A>, blocks(results * (sides.inner == 1 ? kLanes : 1), 256), 256, to, from,
+           sides);
+  }
+  template <typename... Loops>
+  void each_row(std::int64_t rows, std::int64_t length, const Loops&... loops) {
+    if (rows > 0)
+      launch(rows_kernel<RowChain<Loops...>>, blocks(rows * kLanes, 256), 256, row_chain(loops...), rows,
+             length);
+  }
   template <typename T, typename A, typename B>
   void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
                        const Share& right, bool batched) {

@@ -29,6 +29,7 @@ inline std::map<std::string, Workload> small_examples() {
           {"lamb", example("lamb", {{"N", 37}})},
           {"self_attention", example("self_attention", layer)},
           {"mlp", example("mlp", layer)},
+          {"rms_norm", example("rms_norm", layer)},
           {"pipeline", example("pipeline", layer)},
           {"moe", example("moe", {{"T", 8}, {"H", 3}, {"F", 5}})}};
 }

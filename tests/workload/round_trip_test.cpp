@@ -86,7 +86,11 @@ bool reads_all(const Expression& expression, int operands) {
 
 Operation random_operation(Random& random, const std::string& name, const std::vector<std::string>& names) {
   Operation operation{.name = name};
-  operation.kind = below(random, 2) == 0 ? Kind::Pointwise : static_cast<Kind>(4 + below(random, 12));
+  operation.kind = below(random, 2) == 0
+                       ? Kind::Pointwise
+                       : static_cast<Kind>(static_cast<int>(Kind::MatMul) +
+                                           below(random, static_cast<int>(Kind::Send) -
+                                                             static_cast<int>(Kind::MatMul) + 1));
   const int operands = operation.kind == Kind::Pointwise ? 1 + below(random, 3)
                        : operation.kind == Kind::MatMul || operation.kind == Kind::Convolution ? 2
                                                                                                : 1;
@@ -108,6 +112,7 @@ Operation random_operation(Random& random, const std::string& name, const std::v
   operation.layout = operation.kind == Kind::Reduce
                          ? TensorLayout{.kind = LayoutKind::Rooted, .root = below(random, 3)}
                          : TensorLayout{.kind = LayoutKind::Sliced, .dim = below(random, 3) - 1};
+  operation.dims = {below(random, 3)};
   operation.shift = below(random, 2) == 0 ? 1 : -1;
   operation.stride = 1 + below(random, 3);
   operation.padding = below(random, 3);
@@ -152,6 +157,7 @@ Workload random_workload(Random& random) {
   };
   for (const Kind kind : {Kind::Rank, Kind::Group, Kind::Ranks})
     keep({.kind = kind, .name = to_string(kind)});
+  for (const char* name : {"M", "N"}) keep({.kind = Kind::Size, .name = name});
   // Some that can be multiplied and convolved.
   for (const char* name : {"a", "b", "c", "d"}) {
     const int sides = name[0] < 'c' ? 2 : 4;
@@ -178,7 +184,7 @@ Workload random_workload(Random& random) {
       keep({.kind = Kind::MatMul, .name = "r" + std::to_string(k), .operands = {names.back(), "b"}});
   }
   for (const Operation& each : workload.operations)
-    if (each.kind > Kind::Ranks && below(random, 3) == 0) workload.outputs.push_back(each.name);
+    if (!is_given(each.kind) && below(random, 3) == 0) workload.outputs.push_back(each.name);
   if (!is_taken(workload)) return {};
   annotate(random, workload);
   return workload;
