@@ -76,9 +76,10 @@ std::string to_string(const TensorType& type) {
 
 std::string to_string(OperationKind kind) {
   static constexpr const char* kNames[] = {
-      "Tensor",        "RANK",        "GROUP",        "WORLD",       "size",     "Pointwise",
-      "MatMul",        "Convolution", "ReduceTensor", "ReduceAlong", "Slice",    "AllReduce",
-      "ReduceScatter", "AllGather",   "Reduce",       "Broadcast",   "AllToAll", "Send"};
+      "Tensor",        "RANK",        "GROUP",        "WORLD",       "size",      "Pointwise",
+      "MatMul",        "Convolution", "ReduceTensor", "ReduceAlong", "Transpose", "Reshape",
+      "Narrow",        "Concat",      "GatherRows",   "ScatterRows", "Slice",     "AllReduce",
+      "ReduceScatter", "AllGather",   "Reduce",       "Broadcast",   "AllToAll",  "Send"};
   return kNames[static_cast<int>(kind)];
 }
 

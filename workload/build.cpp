@@ -218,6 +218,30 @@ Tensor Builder::norm(const std::string& name, const PointwiseTerm& value) {
 Tensor Builder::reduce_along(const std::string& name, ReduceOp op, const PointwiseTerm& value, int dim) {
   return add({.kind = Kind::ReduceAlong, .name = name, .reduction = op, .dims = {dim}}, {value});
 }
+Tensor Builder::transpose(const std::string& name, const PointwiseTerm& value, int dim, int other) {
+  return add({.kind = Kind::Transpose, .name = name, .dims = {dim, other}}, {value});
+}
+Tensor Builder::reshape(const std::string& name, const PointwiseTerm& value, const std::vector<Side>& shape) {
+  Operation operation{.kind = Kind::Reshape, .name = name};
+  for (const Side& side : shape) operation.shape.push_back(side.extent);
+  return add(std::move(operation), {value});
+}
+Tensor Builder::narrow(const std::string& name, const PointwiseTerm& value, int dim, const Side& begin,
+                       const Side& length) {
+  return add({.kind = Kind::Narrow, .name = name, .dims = {dim}, .shape = {begin.extent, length.extent}},
+             {value});
+}
+Tensor Builder::concat(const std::string& name, int dim, const std::vector<PointwiseTerm>& values) {
+  return add({.kind = Kind::Concat, .name = name, .dims = {dim}}, values);
+}
+Tensor Builder::gather_rows(const std::string& name, const PointwiseTerm& value,
+                            const PointwiseTerm& numbers) {
+  return add({.kind = Kind::GatherRows, .name = name}, {value, numbers});
+}
+Tensor Builder::scatter_rows(const std::string& name, const PointwiseTerm& value,
+                             const PointwiseTerm& numbers, const Side& rows) {
+  return add({.kind = Kind::ScatterRows, .name = name, .shape = {rows.extent}}, {value, numbers});
+}
 Tensor Builder::mean(const std::string& name, const PointwiseTerm& value, int dim) {
   return add(pointwise(name, draft_.mean(value.term, dim, name, draft_.workload.name)));
 }

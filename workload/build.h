@@ -111,6 +111,14 @@ class Builder {
                      int stride = 1, int padding = 0);
   Tensor reduce_tensor(const std::string& name, ReduceOp, const PointwiseTerm&);
   Tensor norm(const std::string& name, const PointwiseTerm&);
+  Tensor transpose(const std::string& name, const PointwiseTerm&, int dim, int other);
+  Tensor reshape(const std::string& name, const PointwiseTerm&, const std::vector<Side>& shape);
+  Tensor narrow(const std::string& name, const PointwiseTerm&, int dim, const Side& begin,
+                const Side& length);
+  Tensor concat(const std::string& name, int dim, const std::vector<PointwiseTerm>&);
+  Tensor gather_rows(const std::string& name, const PointwiseTerm&, const PointwiseTerm& numbers);
+  Tensor scatter_rows(const std::string& name, const PointwiseTerm&, const PointwiseTerm& numbers,
+                      const Side& rows);
   Tensor reduce_along(const std::string& name, ReduceOp, const PointwiseTerm&, int dim);
   Tensor mean(const std::string& name, const PointwiseTerm&, int dim);
   Tensor softmax(const std::string& name, const PointwiseTerm&, int dim);

@@ -23,9 +23,12 @@ int operand_count(OperationKind kind) {
     case OperationKind::Size:
       return 0;
     case OperationKind::Pointwise:
+    case OperationKind::Concat:
       return -1;
     case OperationKind::MatMul:
     case OperationKind::Convolution:
+    case OperationKind::GatherRows:
+    case OperationKind::ScatterRows:
       return 2;
     default:
       return 1;
@@ -63,6 +66,18 @@ TensorType type_by_rules(const Typing& typing) {
       return reduce_tensor_type(typing);
     case OperationKind::ReduceAlong:
       return reduce_along_type(typing);
+    case OperationKind::Transpose:
+      return transpose_type(typing);
+    case OperationKind::Reshape:
+      return reshape_type(typing);
+    case OperationKind::Narrow:
+      return narrow_type(typing);
+    case OperationKind::Concat:
+      return concat_type(typing);
+    case OperationKind::GatherRows:
+      return gather_rows_type(typing);
+    case OperationKind::ScatterRows:
+      return scatter_rows_type(typing);
     case OperationKind::Slice:
       return slice_type(typing);
     case OperationKind::AllReduce:

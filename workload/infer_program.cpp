@@ -76,6 +76,18 @@ Operation tidied(const Operation& operation) {
       result.reduction = operation.reduction;
       result.dims = operation.dims;
       break;
+    case OperationKind::Transpose:
+    case OperationKind::Concat:
+      result.dims = operation.dims;
+      break;
+    case OperationKind::Reshape:
+    case OperationKind::ScatterRows:
+      result.shape = operation.shape;
+      break;
+    case OperationKind::Narrow:
+      result.dims = operation.dims;
+      result.shape = operation.shape;
+      break;
     case OperationKind::ReduceScatter:
     case OperationKind::Reduce:
       result.reduction = operation.reduction;

@@ -78,6 +78,14 @@ class KernelCheck {
                      "overlap it with the kernel");
       case Kind::Slice:
         return fault(index, "is a Slice", "read the Replicated tensor itself: each rank takes what it needs");
+      case Kind::Transpose:
+      case Kind::Reshape:
+      case Kind::Narrow:
+      case Kind::Concat:
+      case Kind::GatherRows:
+      case Kind::ScatterRows:
+        return fault(index, fmt::format("is a {}, which moves elements", to_string(at(index).kind)),
+                     "do that outside of the kernel");
       case Kind::AllToAll:
         return fault(index, "is an AllToAll, with which nothing is fused", "overlap it with a MatMul");
       case Kind::Input:

@@ -97,6 +97,8 @@ class WorkloadParser : ExpressionReader {
   Value operation_call(const Token& token, OperationKind kind);
   ReduceOp reduction();
   int dimension();
+  // The dimensions and shape of what moves elements.
+  void shape_of(Operation& operation);
   // {"," ("stride" | "padding") "=" number}
   void windows(Operation& operation);
   int shift();

@@ -31,9 +31,13 @@ namespace {
 bool reduces(OperationKind kind) {
   return kind == OperationKind::ReduceTensor || kind == OperationKind::ReduceAlong;
 }
+bool moves_elements(OperationKind kind) {
+  return kind >= OperationKind::Transpose && kind <= OperationKind::GatherRows;
+}
 bool can_be_sliced(OperationKind kind) {
   return kind == OperationKind::Pointwise || kind == OperationKind::MatMul ||
-         kind == OperationKind::Convolution || reduces(kind) || kind == OperationKind::Send;
+         kind == OperationKind::Convolution || reduces(kind) || moves_elements(kind) ||
+         kind == OperationKind::Send;
 }
 
 class Reordering {
@@ -71,7 +75,9 @@ class Reordering {
     if (!can_be_sliced(old.kind))
       throw InputError(
           where_, fmt::format("{} is {}, behind which nothing can be moved", old.name, to_string(old.kind)),
-          "Pointwise, ReduceTensor, ReduceAlong, MatMul, Convolution and Send can be sliced");
+          "Pointwise, ReduceTensor, ReduceAlong, MatMul, Convolution, Send, and what moves elements but "
+          "ScatterRows "
+          "can be sliced");
     if (!old.overlap.empty())
       throw InputError(where_, fmt::format("{} is overlapped in {}", old.name, old.overlap),
                        "overlap comes after this");

@@ -159,6 +159,8 @@ class WorkCount {
     if (reads_own_parts(operation.kind)) return held(workload_, type, rank);
     if (operation.kind == Kind::Slice || held(workload_, operation.type, rank) == 0)
       return held(workload_, operation.type, rank);
+    if (operation.kind == Kind::Narrow || (operation.kind == Kind::GatherRows && k == 0))
+      return std::min(held(workload_, type, rank), held(workload_, operation.type, rank));
     if (operation.kind == Kind::Pointwise) return read_pointwise(workload_, operation.type, type, rank);
     if (operation.kind == Kind::MatMul && k == 1)
       return read_second_factor(workload_, named_.at(operation.operands[0])->type, type, rank);

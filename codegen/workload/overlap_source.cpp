@@ -24,8 +24,9 @@ bool StepPrinter::is_exchange(const Stage& stage) const {
 }
 
 bool StepPrinter::is_product(const Stage& stage) const {
-  return stage.kind == StageKind::Call &&
-         workload_.operations[stage.operation].kind != OperationKind::ReduceAlong;
+  if (stage.kind != StageKind::Call) return false;
+  const OperationKind kind = workload_.operations[stage.operation].kind;
+  return kind == OperationKind::MatMul || kind == OperationKind::Convolution;
 }
 
 // The stages from there on that can be done tile by tile: a ReduceScatter, loops over its slices, a Send of

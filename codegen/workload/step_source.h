@@ -39,6 +39,7 @@ class StepPrinter {
   Phase communication(const Stage&, const std::string& variable);
   Phase loop(const Stage&, const std::string& variable);
   std::string rows(const Stage&);                 // in rows_source.cpp
+  std::string moved(const Operation&) const;      // in moved_source.cpp
   std::string reduction(const Operation&) const;  //
   std::string sum_of_scalars(const Stage&) const;
   std::string single(const Stage&, const std::string& progress);

@@ -226,6 +226,20 @@ class GpuDevice {
                           });
   }
 
+  template <typename T>
+  void copy_box(T* to, const T* from, const ElementBox& box) {
+    if (box.elements > 0) launch(box_kernel<T>, blocks(box.elements, 256), 256, to, from, box);
+  }
+  template <typename T>
+  void gather_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count, std::int64_t rows,
+                   std::int64_t length) {
+    launch(gather_kernel<T>, blocks(count * length, 256), 256, to, from, numbers, count, rows, length);
+  }
+  template <typename T>
+  void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count, std::int64_t rows,
+                    std::int64_t length) {
+    launch(scatter_kernel<T>, blocks(length, 256), 256, to, from, numbers, count, rows, length);
+  }
   template <Combination op, typename T, typename A>
   void reduce_along(T* to, const A* from, const AlongSides& sides) {
     const std::int64_t results = sides.outer * sides.inner;

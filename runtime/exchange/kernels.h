@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "runtime/exchange/blas.h"
+#include "runtime/exchange/boxes.h"
 #include "runtime/exchange/fused.h"
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/rows.h"
@@ -155,6 +156,37 @@ __global__ void slice_kernel(T* slice, T* whole, Indices part, std::int64_t firs
       whole[part.index(first + i)] = slice[i];
     else
       slice[i] = whole[part.index(first + i)];
+}
+
+template <typename T>
+__global__ void box_kernel(T* to, const T* from, ElementBox box) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < box.elements; e += threads)
+    to[box.to_at(e)] = from[box.from_at(e)];
+}
+template <typename T>
+__global__ void gather_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                              std::int64_t rows, std::int64_t length) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count * length;
+       e += threads) {
+    const std::int64_t row = numbers[e / length];
+    to[e] = row >= 0 && row < rows ? from[row * length + e % length] : rounded_to<T>(0.0f);
+  }
+}
+// A column per thread, so that sums are made in the order of rows.
+template <typename T>
+__global__ void scatter_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                               std::int64_t rows, std::int64_t length) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < length; i += threads) {
+    for (std::int64_t row = 0; row < rows; ++row) to[row * length + i] = rounded_to<T>(0.0f);
+    for (std::int64_t k = 0; k < count; ++k)
+      if (numbers[k] >= 0 && numbers[k] < rows) {
+        T& sum = to[numbers[k] * length + i];
+        sum = combined<Combination::Sum>(sum, from[k * length + i]);
+      }
+  }
 }
 
 // One element of the product per thread, added up in the order of the host's code; `adds`: to the value

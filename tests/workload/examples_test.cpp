@@ -24,6 +24,10 @@ TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
                                                       {"mlp", "fp16[B, S, H] Replicated"},
                                                       {"pipeline", "fp16[B, S, H] Replicated GROUP"},
                                                       {"rms_norm", "bf16[B, S, H] Replicated"},
+                                                      {"attention", "fp16[B, S, D*h] Replicated"},
+                                                      {"swiglu", "bf16[B, S, H] Replicated"},
+                                                      {"sequence_parallel", "bf16[B, S, H] Sliced(1)"},
+                                                      {"moe_top2", "fp32[T, H] Replicated"},
                                                       {"moe", "fp16[T, H] Local"}};
   std::size_t found = 0;
   for (const auto& file : std::filesystem::directory_iterator(std::string(CHORALE_SOURCE) + "/examples")) {

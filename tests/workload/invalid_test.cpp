@@ -136,7 +136,9 @@ TEST(Invalid, Types) {
       {"x = MatMul(a, b)\nreturn x",
        "w:16:5: x: no rank can compute its part of a (fp16[4, N] Replicated) by b (fp16[N, 3] Sliced(0)) "
        "from what it has; the layouts may be Sliced(last) by Sliced(the side summed over), which gives Local "
-       "summands; Replicated by Sliced(last); Sliced(another than last) by Replicated; Local by Local or "
+       "summands; Replicated by Sliced(last); Sliced(another than last) by Replicated, or by the same if it "
+       "is "
+       "of the batch; Local by Local or "
        "Replicated"},
       {"x = MatMul(a, p)\nreturn x",
        "w:16:5: x: a (fp16[4, N] Replicated) by p (fp32[N] Replicated): matrices have two sides; give "
@@ -150,7 +152,8 @@ TEST(Invalid, Types) {
       {"x = MatMul(i, Slice(i, flat))\nreturn x",
        "w:16:5: x: no rank can compute its part of i (fp32[1, 2, 5, 5] Replicated) by x_1 (fp32[1, 2, 5, 5] "
        "Sliced(flat)) from what it has; the layouts may be Sliced(last) by Sliced(the side summed over), "
-       "which gives Local summands; Replicated by Sliced(last); Sliced(another than last) by Replicated; "
+       "which gives Local summands; Replicated by Sliced(last); Sliced(another than last) by Replicated, "
+       "or by the same if it is of the batch; "
        "Local by Local or Replicated"},
       {"x = MatMul(a, Cast(fp32, k))\nreturn x",
        "w:16:5: x: a (fp16[4, N] Replicated) and x_1 (fp32[N, 3] Replicated) have elements of two types; "

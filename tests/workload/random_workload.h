@@ -367,6 +367,51 @@ class RandomWorkload {
     return next.empty() || !dice_.one_in(3) ? next : along(next);
   }
 
+  // Elements in other places, if they have a type there: transposed, reshaped, a part, twice beside itself, or
+  // rows by numbers, of which some are none.
+  Name rearranged(const Name& x) {
+    if (x.empty() || is_updated(x) || type_of(x).shape.empty()) return {};
+    const TensorShape shape = type_of(x).shape;
+    const int dimensions = static_cast<int>(shape.size()), dim = dice_.below(dimensions);
+    switch (dice_.below(6)) {
+      case 0:
+        return add(
+            {.kind = OperationKind::Transpose, .operands = {x}, .dims = {dim, dice_.below(dimensions)}});
+      case 1: {
+        TensorShape other = shape;
+        if (dice_.one_in(2)) other.insert(other.begin() + dice_.below(dimensions + 1), Extent{});
+        if (dice_.one_in(2) && dimensions > 1) std::swap(other[0], other[1]);
+        if (dice_.one_in(3)) other = {{.factor = count(shape), .value = count(shape)}};
+        return add({.kind = OperationKind::Reshape, .operands = {x}, .shape = other});
+      }
+      case 2: {
+        const std::int64_t begin = dice_.below(static_cast<int>(shape[dim].value)),
+                           length = dice_.from_to(1, static_cast<int>(shape[dim].value - begin));
+        return add({.kind = OperationKind::Narrow,
+                    .operands = {x},
+                    .dims = {dim},
+                    .shape = {{.factor = begin, .value = begin}, {.factor = length, .value = length}}});
+      }
+      case 3: {
+        const Name other = dice_.one_in(2) ? x : rearranged(x);
+        return other.empty() ? Name{}
+                             : add({.kind = OperationKind::Concat, .operands = {x, other, x}, .dims = {dim}});
+      }
+      default: {
+        const bool gathers = dice_.one_in(2);
+        const TensorShape numbers = gathers ? TensorShape{side()} : TensorShape{shape[0]};
+        const Name whole = add_input(numbers, ElementType::Int32,
+                                     dice_.one_in(2) || gathers ? layout_of(numbers) : type_of(x).layout);
+        if (gathers)
+          return whole.empty() ? whole : add({.kind = OperationKind::GatherRows, .operands = {x, whole}});
+        const Name rows = few(x);
+        return whole.empty() || rows.empty()
+                   ? Name{}
+                   : add({.kind = OperationKind::ScatterRows, .operands = {rows, whole}, .shape = {side()}});
+      }
+    }
+  }
+
   // Two, as LAMB has two norms.
   void scalar_sums(const Name& x) {
     for (int i = 0; i < 2; ++i)
@@ -471,6 +516,8 @@ class RandomWorkload {
   Name went_on(const Name& x) {
     if (dice_.one_in(4))
       if (const Name next = along(x); !next.empty()) return next;
+    if (dice_.one_in(4))
+      if (const Name next = rearranged(x); !next.empty()) return next;
     switch (in_groups_ && dice_.one_in(4) ? 3 : dice_.below(10)) {
       case 0:
       case 1:
@@ -531,6 +578,7 @@ class RandomWorkload {
         break;
       case 1:
         of_a = kReplicated, of_b = sliced(summed + 1);
+        if (b.size() > 2 && dice_.one_in(2)) of_a = of_b = sliced(0);
         break;
       case 2:
         of_a = dice_.one_in(2) ? kReplicated : sliced(dice_.below(last)), of_b = kReplicated;
@@ -583,6 +631,7 @@ class RandomWorkload {
     const Name x = existing();
     if (x.empty()) return;
     if (dice_.one_in(4)) return static_cast<void>(along(x));
+    if (dice_.one_in(4)) return static_cast<void>(rearranged(x));
     switch (dice_.below(5)) {
       case 0:
         reduced(x);
