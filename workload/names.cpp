@@ -7,7 +7,7 @@
 
 namespace chorale {
 
-bool is_reserved(std::string_view word) {
+std::span<const std::string_view> reserved_words() {
   static constexpr std::string_view kWords[] = {
       "workload",    "ranks",      "groups",        "size",       "op",          "Tensor",       "Scalar",
       "kernel",      "overlap",    "return",        "fp64",       "fp32",        "fp16",         "bf16",
@@ -18,7 +18,11 @@ bool is_reserved(std::string_view word) {
       "Exp",         "Log",        "Tanh",          "ReLU",       "Abs",         "Pow",          "Index",
       "ReduceAlong", "Mean",       "Softmax",       "RMSNorm",    "LayerNorm",   "Transpose",    "Reshape",
       "Narrow",      "Concat",     "GatherRows",    "ScatterRows"};
-  return std::ranges::find(kWords, word) != std::ranges::end(kWords);
+  return kWords;
+}
+
+bool is_reserved(std::string_view word) {
+  return std::ranges::find(reserved_words(), word) != reserved_words().end();
 }
 
 std::string name_flaw(std::string_view name) {

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "codegen/workload/loop_source.h"
+#include "codegen/workload/names.h"
 #include "codegen/workload/step_source.h"
 
 namespace chorale {
