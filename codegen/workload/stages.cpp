@@ -278,6 +278,8 @@ std::string Stages::made_in_place(const std::string& name) const {
   const bool alone = readers(from.name).size() == 1 && from.updates.empty() &&
                      std::ranges::count(workload_.outputs, from.name) == 0;
   const Stage& before = stages_[stage - 1];
+  // Later passes over a row read an input that the first one would overwrite.
+  if (before.kind == StageKind::Rows && !op.updates.empty()) return "";
   if (!alone || from.kind != Kind::Pointwise || stage_of_.at(from.name) != stage - 1 ||
       before.kernel != op.kernel)
     return "";
