@@ -27,6 +27,10 @@ SCHEDULES = {  # of the examples: their name, the number of ranks, the transform
     "mlp": ("mlp", 4, LAYER),
     "pipeline": ("pipeline", 2, "fuse(k; send, output); split(sum, rs); reorder(sum; k)"),
     "moe": ("moe", 4, ""),
+    # Kernels that go row by row, and what moves elements.
+    "rms_norm": ("rms_norm", 4, "fuse(k; h, y_1, y_2, y); split(sum, rs, Sliced(1)); reorder(sum; k); fuse(all; rs, s_k, y)"),
+    "attention": ("attention", 4, "fuse(norm; n_1, n_2, n); fuse(softmax; p_1, p_2, p_3, p_4, p)"),
+    "moe_top2": ("moe_top2", 4, ""),
     # Products beside communication.
     "self_attention_beside": ("self_attention", 4, LAYER + "; overlap(o; layer, k)"),
     "moe_beside": ("moe", 4, "overlap(o; there, up, inner, down, back)"),

@@ -75,8 +75,10 @@ std::string printed_expression(const Expression& expression, const ExpressionNam
     stack.resize(stack.size() - values.size());
     values.resize(3);
     stack.push_back(
-        node.op == Op::Constant  ? fmt::format("{}({})", names.real, node.constant)
-        : node.op == Op::Index   ? fmt::format("static_cast<{}>({})", names.real, names.index)
+        node.op == Op::Constant ? fmt::format("{}({})", names.real, node.constant)
+        : node.op == Op::Index
+            ? fmt::format("static_cast<{}>({})", names.real,
+                          node.operand < 0 ? names.index : names.along + std::to_string(node.operand))
         : node.op == Op::Operand ? names.operands[node.operand]
         : node.op == Op::Random  ? fmt::format("chorale::random_at<{}>({}, {}u, {})", names.real, names.seed,
                                                static_cast<unsigned>(node.constant), names.index)

@@ -10,11 +10,11 @@
 namespace chorale {
 
 // Names that an expression uses: the type that it is computed in, its operands, of that type, the seed of
-// random numbers, and the index of the element.
+// random numbers, and the index of the element; along a dimension, NAME and its number.
 struct ExpressionNames {
   std::string real = {};
   std::vector<std::string> operands = {};
-  std::string seed = {}, index = {};
+  std::string seed = {}, index = {}, along = {};
 };
 // Needs runtime/device/epilogue.h before it.
 std::string printed_expression(const Expression&, const ExpressionNames&);

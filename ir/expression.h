@@ -11,7 +11,7 @@ namespace chorale {
 enum class ExpressionOperator {
   Constant,
   Element,  // the one that the function is of
-  Index,    // of the element, from 0
+  Index,    // of the element, from 0; along one dimension of its tensor
   Operand,  // what a tensor has for that index
   Random,   // in [0, 1), of the index and the run's seed: the same on every rank
   Negate,   // from here on of one value
@@ -38,7 +38,9 @@ inline constexpr int kExpressionOperators = static_cast<int>(ExpressionOperator:
 struct ExpressionNode {
   ExpressionOperator op = ExpressionOperator::Constant;
   double constant = 0;  // of Constant: not negative; of Random: which of the streams, an integer
-  int operand = -1;     // of Operand: which; of Convert: the number of an ElementType (ir/elements.h)
+  // Of Operand: which; of Index: the dimension, -1: of all elements in a row; of Convert: the number of an
+  // ElementType (ir/elements.h).
+  int operand = -1;
 
   friend bool operator==(const ExpressionNode& a, const ExpressionNode& b) {
     return a.op == b.op && a.constant == b.constant && a.operand == b.operand;

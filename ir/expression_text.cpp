@@ -50,7 +50,7 @@ Printed printed_node(const ExpressionNode& node, const std::vector<Printed>& val
     case Op::Element:
       return {"x"};
     case Op::Index:
-      return {"index"};
+      return {node.operand < 0 ? "index" : fmt::format("Index({})", node.operand)};
     case Op::Operand:
       return {operands[node.operand]};
     case Op::Random:

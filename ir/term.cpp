@@ -34,6 +34,10 @@ Term random_term(double stream) {
   return {.expression = {{.op = Op::Random, .constant = stream}}};
 }
 
+Term index_term(int dimension) {
+  return {.expression = {{.op = Op::Index, .operand = dimension}}};
+}
+
 Term applied(ExpressionOperator op, const std::vector<Term>& values) {
   Term result;
   for (const Term& value : values) append(result, value);

@@ -18,6 +18,7 @@ struct Term {
 Term number_term(double);  // also a negative one
 Term operand_term(const std::string& name);
 Term random_term(double stream);
+Term index_term(int dimension);                              // of the result
 Term applied(ExpressionOperator, const std::vector<Term>&);  // as many as its arity
 Term converted(ElementType, const Term&);
 Term relu_term(const Term&);

@@ -25,6 +25,14 @@ bool is_communication(OperationKind kind) {
   return kind >= OperationKind::AllReduce;
 }
 
+bool is_constant(OperationKind kind) {
+  return is_given(kind) && kind != OperationKind::Input;
+}
+
+bool is_given(OperationKind kind) {
+  return kind <= OperationKind::Size;
+}
+
 std::int64_t elements(const TensorType& type) {
   std::int64_t count = 1;
   for (const Extent& extent : type.shape) count *= extent.value;
@@ -67,10 +75,11 @@ std::string to_string(const TensorType& type) {
 }
 
 std::string to_string(OperationKind kind) {
-  static constexpr const char* kNames[] = {"Tensor",    "RANK",      "GROUP",         "WORLD",
-                                           "Pointwise", "MatMul",    "Convolution",   "ReduceTensor",
-                                           "Slice",     "AllReduce", "ReduceScatter", "AllGather",
-                                           "Reduce",    "Broadcast", "AllToAll",      "Send"};
+  static constexpr const char* kNames[] = {
+      "Tensor",        "RANK",        "GROUP",        "WORLD",       "size",      "Pointwise",
+      "MatMul",        "Convolution", "ReduceTensor", "ReduceAlong", "Transpose", "Reshape",
+      "Narrow",        "Concat",      "GatherRows",   "ScatterRows", "Slice",     "AllReduce",
+      "ReduceScatter", "AllGather",   "Reduce",       "Broadcast",   "AllToAll",  "Send"};
   return kNames[static_cast<int>(kind)];
 }
 

@@ -37,6 +37,7 @@ struct Extent {
 };
 using TensorShape = std::vector<Extent>;  // []: a scalar
 
+inline constexpr std::size_t kMostDimensions = 8;
 inline constexpr int kFlat = -1;  // all elements in row-major order, as if they were the only dimension
 
 // Replicated   every rank has all elements, and the same.
@@ -70,14 +71,23 @@ struct TensorType {
 
 // What operations do; results in brackets. p is the number of ranks of the scope.
 enum class OperationKind {
-  Input,          // a tensor from outside [as declared]
-  Rank,           // RANK, of a rank in its group, GROUP, the number of its group [int32 scalars, Local],
-  Group,          //
-  Ranks,          // WORLD, how many ranks there are [int32 scalar, Replicated]
-  Pointwise,      // `expression` for each element of the broadcast operands, as PyTorch broadcasts
-  MatMul,         // [.., M, K] x [K, N] or [.., K, N]
-  Convolution,    // [N, C, H, W] x [O, C, h, w], `stride`, `padding` of zeros
-  ReduceTensor,   // all elements into one, by `reduction` [scalar; of Sliced, each rank's part: Local]
+  Input,         // a tensor from outside [as declared]
+  Rank,          // RANK, of a rank in its group, GROUP, the number of its group [int32 scalars, Local],
+  Group,         //
+  Ranks,         // WORLD, how many ranks there are [int32 scalar, Replicated]
+  Size,          // a size of the program, whose name it has, as a number [int32 scalar, Replicated]
+  Pointwise,     // `expression` for each element of the broadcast operands, as PyTorch broadcasts
+  MatMul,        // [.., M, K] x [K, N] or [.., K, N]
+  Convolution,   // [N, C, H, W] x [O, C, h, w], `stride`, `padding` of zeros
+  ReduceTensor,  // all elements into one, by `reduction` [scalar; of Sliced, each rank's part: Local]
+  ReduceAlong,   // along one dimension, `dims`, by `reduction` [its side is 1; cut along it: Local summands]
+  // These move elements of what a rank has.
+  Transpose,   // two dimensions, `dims`, exchanged
+  Reshape,     // the same elements in row-major order, of another `shape`
+  Narrow,      // along a dimension, `dims`: from shape[0] on, shape[1] of them
+  Concat,      // operands one after the other along a dimension, `dims`
+  GatherRows,  // [N, ..] by the numbers [M ..] of its rows: [M .., ..]; zeros for those that it does not have
+  ScatterRows,    // [M .., ..] added to the rows, of `shape` many, of the numbers [M ..] [cut along M: Local]
   Slice,          // what a rank has of a replicated tensor in `layout` [Sliced]; nothing is moved
   AllReduce,      // Local, by `reduction` [Replicated]
   ReduceScatter,  // likewise [`layout`, Sliced]
@@ -96,6 +106,8 @@ struct Operation {
   Expression expression = {};              // of Pointwise: Operand k is operands[k]; Element does not occur
   bool casts = false;                      // of Pointwise: `type.element` is given, not inferred
   ReduceOp reduction = ReduceOp::Sum;      // Sum, Min or Max
+  std::vector<int> dims = {};              // dimensions, counted from 0, of the kinds that name one
+  TensorShape shape = {};                  // of Reshape, Narrow, ScatterRows
   TensorLayout layout = {};                // of Slice, ReduceScatter, Reduce
   int shift = 1;                           // of Send: 1 or -1
   int stride = 1, padding = 0;             // of Convolution
@@ -124,6 +136,8 @@ struct Workload {
 const Operation* find(const Workload&, std::string_view name);
 const Operation& operation(const Workload&, std::string_view name);  // which there is
 bool is_communication(OperationKind);
+bool is_constant(OperationKind);  // RANK, GROUP, WORLD, a size
+bool is_given(OperationKind);     // an input, or a constant: nothing is done for it
 
 // Elements of the whole tensor.
 std::int64_t elements(const TensorType&);

@@ -60,6 +60,79 @@ double matrix_element(const Workload& workload, const MadeElement& made, const O
   return sum;
 }
 
+// Where an element is along a dimension.
+std::int64_t along(const TensorSides& sides, int dim, std::int64_t element) {
+  for (std::size_t d = sides.size() - 1; d > static_cast<std::size_t>(dim); --d) element /= sides[d];
+  return element % sides.at(dim);
+}
+
+// In float64 where elements are real, of what the rank has where slices are along the dimension.
+double reduced_along(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  const int dim = op.dims.at(0);
+  const SizedTensor& of = made.operands[0];
+  std::int64_t inner = 1;
+  for (std::size_t d = of.sides.size() - 1; d > static_cast<std::size_t>(dim); --d) inner *= of.sides[d];
+  Holding over{.length = of.sides.at(dim)};
+  if (of.type->layout.kind == LayoutKind::Sliced && of.type->layout.dim == dim)
+    over = held(workload, *of.type, made.rank);
+  const ElementType type = op.type.element == ElementType::Int32 ? op.type.element : ElementType::Float64;
+  double sum = neutral(op.type.element, op.reduction);
+  for (std::int64_t k = over.begin; k < over.begin + over.length; ++k)
+    sum =
+        folded(type, op.reduction, sum,
+               read(0, made.rank, (made.element / inner * of.sides[dim] + k) * inner + made.element % inner));
+  return sum;
+}
+
+TensorSides coordinates(const TensorSides& sides, std::int64_t element) {
+  TensorSides result(sides.size());
+  for (std::size_t d = sides.size(); d-- > 0; element /= sides[d]) result[d] = element % sides[d];
+  return result;
+}
+std::int64_t element_at(const TensorSides& sides, const TensorSides& coordinates) {
+  std::int64_t element = 0;
+  for (std::size_t d = 0; d < sides.size(); ++d) element = element * sides[d] + coordinates[d];
+  return element;
+}
+
+double moved(const MadeElement& made, const OperandReader& read) {
+  const Operation& op = *made.op;
+  if (op.kind == OperationKind::Reshape) return read(0, made.rank, made.element);
+  TensorSides at = coordinates(*made.sides, made.element);
+  int operand = 0;
+  if (op.kind == OperationKind::Transpose) std::swap(at.at(op.dims.at(0)), at.at(op.dims.at(1)));
+  if (op.kind == OperationKind::Narrow) at.at(op.dims.at(0)) += op.shape.at(0).value;
+  if (op.kind == OperationKind::Concat)
+    for (; at.at(op.dims.at(0)) >= made.operands[operand].sides.at(op.dims[0]); ++operand)
+      at[op.dims[0]] -= made.operands[operand].sides[op.dims[0]];
+  return read(operand, made.rank, element_at(made.operands[operand].sides, at));
+}
+
+double gathered_row(const MadeElement& made, const OperandReader& read) {
+  const TensorSides& rows = made.operands[0].sides;
+  std::int64_t length = 1;
+  for (std::size_t d = 1; d < rows.size(); ++d) length *= rows[d];
+  const double number = read(1, made.rank, made.element / length);
+  if (number < 0 || number >= static_cast<double>(rows[0])) return 0;
+  return read(0, made.rank, static_cast<std::int64_t>(number) * length + made.element % length);
+}
+
+// In the order of the rows that the rank has, rounded each time.
+double scattered_rows(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const ElementType type = made.op->type.element;
+  std::int64_t length = 1, count = 1;
+  for (std::size_t d = 1; d < made.sides->size(); ++d) length *= (*made.sides)[d];
+  for (const std::int64_t side : made.operands[1].sides) count *= side;
+  const Holding numbers = held(workload, *made.operands[1].type, made.rank);
+  double sum = 0;
+  for (std::int64_t k = 0; k < count; ++k)
+    if (numbers.place(k) >= 0 && read(1, made.rank, k) == static_cast<double>(made.element / length))
+      sum = rounded(type,
+                    folded(type, ReduceOp::Sum, sum, read(0, made.rank, k * length + made.element % length)));
+  return sum;
+}
+
 double convolved(const Workload& workload, const MadeElement& made, const OperandReader& read) {
   const Operation& op = *made.op;
   const TensorSides &image = made.operands[0].sides, &filter = made.operands[1].sides, &out = *made.sides;
@@ -89,13 +162,27 @@ double made_element(const Workload& workload, const MadeElement& made, std::uint
   const Operation& op = *made.op;
   switch (op.kind) {
     case OperationKind::Pointwise:
-      return computed(op.expression, op.type.element, made.element, seed, [&](int operand) {
-        return read(operand, made.rank, aligned(*made.sides, made.element, made.operands[operand].sides));
-      });
+      return computed(
+          op.expression, op.type.element, made.element, seed,
+          [&](int operand) {
+            return read(operand, made.rank, aligned(*made.sides, made.element, made.operands[operand].sides));
+          },
+          [&](int dim) { return along(*made.sides, dim, made.element); });
     case OperationKind::MatMul:
       return matrix_element(workload, made, read);
     case OperationKind::Convolution:
       return convolved(workload, made, read);
+    case OperationKind::Transpose:
+    case OperationKind::Reshape:
+    case OperationKind::Narrow:
+    case OperationKind::Concat:
+      return moved(made, read);
+    case OperationKind::GatherRows:
+      return gathered_row(made, read);
+    case OperationKind::ScatterRows:
+      return scattered_rows(workload, made, read);
+    case OperationKind::ReduceAlong:
+      return reduced_along(workload, made, read);
     case OperationKind::ReduceTensor:
     case OperationKind::Slice:
     case OperationKind::AllGather:

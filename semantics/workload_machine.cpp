@@ -1,7 +1,7 @@
 // Every operation is a function that makes one element on one rank: it reads elements, and what it makes is
 // written to the memory of the ranks that are to have it. A unit (a kernel, or an operation by itself) goes
-// through its elements on all ranks in a shuffled order. Of each element all operations of the kernel are
-// done before the next one begins, with values in registers, which are empty when it begins: so a kernel that
+// through its elements (or rows, if it is a kernel that reduces them) on all ranks in a shuffled order. Of
+// each element all operations of the kernel are done before the next one begins, with values in registers, which are empty when it begins: so a kernel that
 // needs what another of its elements makes finds nothing, in whatever order they come, and that is an error
 // instead of a wrong number. Units that are overlapped have all their elements in one such order; an element
 // that reads what another unit has not made yet is put back.
@@ -50,7 +50,7 @@ class WorkloadMachine {
     make_units();
     for (const Value& value : values_) {
       if (value.op->kind == OperationKind::Input) load(value, inputs);
-      if (is_number_of_ranks(value.op->kind)) number_ranks(value);
+      if (is_constant(value.op->kind)) load_constant(value);
     }
   }
 
@@ -96,6 +96,7 @@ class WorkloadMachine {
     std::string name = {}, kernel = {}, overlap = {};
     std::vector<int> operations = {};
     TensorSides sides = {};       // of the elements that it goes through
+    std::int64_t row = 1;         // elements that it does together: a row where a kernel reduces rows
     std::vector<int> tasks = {};  // by rank, that are not done
     // By memory and rank: which elements were read and written.
     std::vector<std::vector<char>> reads = {}, writes = {};
@@ -177,7 +178,7 @@ class WorkloadMachine {
   void make_units() {
     for (std::size_t v = 0; v < values_.size(); ++v) {
       const Operation& op = *values_[v].op;
-      if (op.kind <= OperationKind::Ranks) continue;
+      if (is_given(op.kind)) continue;
       if (units_.empty() || op.kernel.empty() || units_.back().kernel != op.kernel)
         units_.push_back(
             {.name = op.kernel.empty() ? op.name : op.kernel, .kernel = op.kernel, .overlap = op.overlap});
@@ -189,6 +190,16 @@ class WorkloadMachine {
         values_[v].kept = unit.kernel.empty() || is_needed_outside(v);
         widen(unit.sides, work_sides(v));
       }
+    for (Unit& unit : units_) unit.row = row_of(unit);
+  }
+
+  std::int64_t row_of(const Unit& unit) const {
+    const auto reduces = [&](int v) { return values_[v].op->kind == OperationKind::ReduceAlong; };
+    if (unit.kernel.empty() || std::ranges::none_of(unit.operations, reduces)) return 1;
+    for (int v : unit.operations)
+      if (reduces(v) && values_[v].op->dims.at(0) + 1 != std::ssize(values_[v].sides))
+        throw std::logic_error("a kernel reduces along another dimension than the last one");
+    return unit.sides.back();
   }
 
   bool is_needed_outside(int v) const {
@@ -224,16 +235,16 @@ class WorkloadMachine {
     for (std::vector<char>& of_rank : memory.written) std::ranges::fill(of_rank, 1);
   }
 
-  static bool is_number_of_ranks(OperationKind kind) {
-    return kind == OperationKind::Rank || kind == OperationKind::Group || kind == OperationKind::Ranks;
+  double number_of(const Operation& constant, int rank) const {
+    if (constant.kind == OperationKind::Rank) return rank % workload_.ranks;
+    if (constant.kind == OperationKind::Group) return rank / workload_.ranks;
+    if (constant.kind == OperationKind::Ranks) return world_;
+    return static_cast<double>(std::ranges::find(workload_.sizes, constant.name, &WorkloadSize::name)->value);
   }
-  void number_ranks(const Value& value) {
+  void load_constant(const Value& value) {
     Memory& memory = memories_[value.memory];
     for (int rank = 0; rank < world_; ++rank) {
-      const int number = value.op->kind == OperationKind::Rank    ? rank % workload_.ranks
-                         : value.op->kind == OperationKind::Group ? rank / workload_.ranks
-                                                                  : world_;
-      std::ranges::fill(memory.contents[rank], number);
+      std::ranges::fill(memory.contents[rank], number_of(*value.op, rank));
       std::ranges::fill(memory.written[rank], 1);
     }
   }
@@ -267,7 +278,7 @@ class WorkloadMachine {
     const Read read{.reader = reader, .value = v, .rank = rank, .element = element};
     const Value& value = values_[v];
     if (value.unit >= 0 && value.unit == values_[reader].unit) {
-      const Register& there = registers_[v];
+      const Register& there = register_of(v, element);
       if (rank != rank_ || !there.full || there.element != element)
         fail(read, "which their kernel has not made with the same element");
       return there.value;
@@ -281,8 +292,7 @@ class WorkloadMachine {
       is_late_ = true;
       return 0;
     }
-    if (!is_number_of_ranks(value.op->kind))
-      touch(units_[values_[reader].unit].reads, value.memory, rank, place);
+    if (!is_constant(value.op->kind)) touch(units_[values_[reader].unit].reads, value.memory, rank, place);
     return memory.contents[rank][place];
   }
 
@@ -301,6 +311,7 @@ class WorkloadMachine {
       begin(units_[u]);
       std::int64_t all = 1;
       for (std::int64_t side : units_[u].sides) all *= side;
+      all /= units_[u].row;
       const std::int64_t tile = 1 + all / 4096;  // small tensors element by element, and no list of millions
       for (int rank = 0; rank < world_; ++rank)
         for (std::int64_t at = 0; at < all; at += tile, ++units_[u].tasks[rank])
@@ -329,39 +340,51 @@ class WorkloadMachine {
     unit.reads.assign(memories_.size() * world_, {});
     unit.writes.assign(memories_.size() * world_, {});
     registers_.resize(values_.size());
+    for (int v : unit.operations) registers_[v].assign(unit.row, {});
     for (int v : unit.operations)
       if (values_[v].op->kind == OperationKind::ReduceTensor) summands_[v].resize(world_);
   }
 
-  // All operations of the unit for one element on one rank; false: something that is read is not there yet,
-  // and nothing was done.
-  bool do_element(Unit& unit, int rank, std::int64_t element) {
+  // Elements of a row have registers of their own.
+  Register& register_of(int v, std::int64_t element) {
+    return registers_[v][element % std::ssize(registers_[v])];
+  }
+
+  // All operations of the unit for one element, or row, on one rank; false: something that is read is not
+  // there yet, and nothing was done.
+  bool do_element(Unit& unit, int rank, std::int64_t row) {
     rank_ = rank;
     is_late_ = false;
     writes_.clear();
-    for (int v : unit.operations) registers_[v].full = false;
-    for (int v : unit.operations) {
-      const Value& value = values_[v];
-      const std::int64_t mine = aligned(unit.sides, element, work_sides(v));
-      if (worked_on(v).holdings[rank].place(mine) < 0) continue;
-      const std::vector<int>& to = value.receivers[rank];
-      if (to.empty()) continue;
-      reader_ = v;
-      const double number = rounded(value.op->type.element,
-                                    made_element(workload_, {value.op, &value.sides, value.types, rank, mine},
-                                                 seed_, operand_, rank_sum_));
-      if (is_late_) return false;
-      if (!works_where_its_operand_is(value.op->kind))
-        registers_[v] = {.full = true, .element = mine, .value = number};
-      else if (value.op->kind == OperationKind::ReduceTensor &&
-               !summands_[v][rank].try_emplace(mine, number).second)
-        fail({.reader = v, .value = value.operands.at(0), .rank = rank, .element = mine},
-             "for a second time");
-      if (value.op->kind != OperationKind::ReduceTensor && value.kept)
-        for (int receiver : to)
-          writes_.push_back({.value = v, .rank = receiver, .element = mine, .number = number});
-    }
+    for (int v : unit.operations)
+      for (Register& each : registers_[v]) each.full = false;
+    for (int v : unit.operations)
+      for (std::int64_t k = 0; k < unit.row; ++k)
+        if (!do_operation(v, rank, aligned(unit.sides, row * unit.row + k, work_sides(v)))) return false;
     for (const Write& write : writes_) store(unit, write);
+    return true;
+  }
+
+  bool do_operation(int v, int rank, std::int64_t element) {
+    const Value& value = values_[v];
+    const std::vector<int>& to = value.receivers[rank];
+    if (worked_on(v).holdings[rank].place(element) < 0 || to.empty()) return true;
+    const bool has_register = !works_where_its_operand_is(value.op->kind);
+    Register& mine = register_of(v, element);
+    if (has_register && mine.full && mine.element == element) return true;  // of the row
+    reader_ = v;
+    const double number = rounded(
+        value.op->type.element, made_element(workload_, {value.op, &value.sides, value.types, rank, element},
+                                             seed_, operand_, rank_sum_));
+    if (is_late_) return false;
+    if (has_register) mine = {.full = true, .element = element, .value = number};
+    if (value.op->kind == OperationKind::ReduceTensor &&
+        !summands_[v][rank].try_emplace(element, number).second)
+      fail({.reader = v, .value = value.operands.at(0), .rank = rank, .element = element},
+           "for a second time");
+    if (value.op->kind != OperationKind::ReduceTensor && value.kept)
+      for (int receiver : to)
+        writes_.push_back({.value = v, .rank = receiver, .element = element, .number = number});
     return true;
   }
 
@@ -426,7 +449,7 @@ class WorkloadMachine {
     return read(reader_, values_[reader_].operands.at(operand), rank, element);
   };
   int rank_ = 0;
-  std::vector<Register> registers_ = {};  // by value
+  std::vector<std::vector<Register>> registers_ = {};  // by value, and element of the row
   std::vector<Write> writes_ = {};
   bool is_late_ = false;
   Read late_ = {};  // what is not there yet

@@ -42,7 +42,8 @@ double random_number(std::uint64_t seed, std::uint32_t stream, std::int64_t inde
 
 template <typename R>
 R computed_in(const Expression& expression, std::int64_t index, std::uint64_t seed,
-              const std::function<double(int)>& operand) {
+              const std::function<double(int)>& operand,
+              const std::function<std::int64_t(int)>& index_along) {
   return value_of<R>(
       expression,
       [&](const ExpressionNode& node) -> R {
@@ -50,7 +51,7 @@ R computed_in(const Expression& expression, std::int64_t index, std::uint64_t se
           case ExpressionOperator::Constant:
             return static_cast<R>(node.constant);
           case ExpressionOperator::Index:
-            return static_cast<R>(index);
+            return static_cast<R>(index_along(node.operand));
           case ExpressionOperator::Operand:
             return static_cast<R>(operand(node.operand));
           case ExpressionOperator::Random:
@@ -89,9 +90,10 @@ double rounded(ElementType type, double value) {
 }
 
 double computed(const Expression& expression, ElementType type, std::int64_t index, std::uint64_t seed,
-                const std::function<double(int)>& operand) {
-  if (is_computed_in_float(type)) return computed_in<float>(expression, index, seed, operand);
-  return computed_in<double>(expression, index, seed, operand);
+                const std::function<double(int)>& operand,
+                const std::function<std::int64_t(int)>& index_along) {
+  if (is_computed_in_float(type)) return computed_in<float>(expression, index, seed, operand, index_along);
+  return computed_in<double>(expression, index, seed, operand, index_along);
 }
 
 double folded(ElementType type, ReduceOp op, double a, double b) {

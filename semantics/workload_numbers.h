@@ -21,9 +21,10 @@ double rounded(ElementType, double);
 bool same_number(double, double);
 
 // An expression, before it is rounded to `type`, which determines in what it is computed: float32 for fp32
-// and 16-bit floats, else float64. Operands are requested by their number.
+// and 16-bit floats, else float64. Operands are requested by their number, indices by their dimension.
 double computed(const Expression&, ElementType type, std::int64_t index, std::uint64_t seed,
-                const std::function<double(int)>& operand);
+                const std::function<double(int)>& operand,
+                const std::function<std::int64_t(int)>& index_along = {});
 
 // a and b as one, in the type that elements of `type` are computed in; integers wrap around. Not rounded to
 // 16-bit floats. The least and the greatest with a NaN is a NaN, and of two zeros -0 if one is.

@@ -82,6 +82,9 @@ PointwiseTerm relu(const PointwiseTerm& a) {
 PointwiseTerm cast(ElementType type, const PointwiseTerm& a) {
   return PointwiseTerm(converted(type, a.term));
 }
+PointwiseTerm index(int dim) {
+  return PointwiseTerm(index_term(dim));
+}
 PointwiseTerm random(int stream) {
   return PointwiseTerm(random_term(stream));
 }
@@ -212,6 +215,48 @@ Tensor Builder::reduce_tensor(const std::string& name, ReduceOp op, const Pointw
 Tensor Builder::norm(const std::string& name, const PointwiseTerm& value) {
   return add(pointwise(name, draft_.norm(value.term, name, draft_.workload.name)));
 }
+Tensor Builder::reduce_along(const std::string& name, ReduceOp op, const PointwiseTerm& value, int dim) {
+  return add({.kind = Kind::ReduceAlong, .name = name, .reduction = op, .dims = {dim}}, {value});
+}
+Tensor Builder::transpose(const std::string& name, const PointwiseTerm& value, int dim, int other) {
+  return add({.kind = Kind::Transpose, .name = name, .dims = {dim, other}}, {value});
+}
+Tensor Builder::reshape(const std::string& name, const PointwiseTerm& value, const std::vector<Side>& shape) {
+  Operation operation{.kind = Kind::Reshape, .name = name};
+  for (const Side& side : shape) operation.shape.push_back(side.extent);
+  return add(std::move(operation), {value});
+}
+Tensor Builder::narrow(const std::string& name, const PointwiseTerm& value, int dim, const Side& begin,
+                       const Side& length) {
+  return add({.kind = Kind::Narrow, .name = name, .dims = {dim}, .shape = {begin.extent, length.extent}},
+             {value});
+}
+Tensor Builder::concat(const std::string& name, int dim, const std::vector<PointwiseTerm>& values) {
+  return add({.kind = Kind::Concat, .name = name, .dims = {dim}}, values);
+}
+Tensor Builder::gather_rows(const std::string& name, const PointwiseTerm& value,
+                            const PointwiseTerm& numbers) {
+  return add({.kind = Kind::GatherRows, .name = name}, {value, numbers});
+}
+Tensor Builder::scatter_rows(const std::string& name, const PointwiseTerm& value,
+                             const PointwiseTerm& numbers, const Side& rows) {
+  return add({.kind = Kind::ScatterRows, .name = name, .shape = {rows.extent}}, {value, numbers});
+}
+Tensor Builder::mean(const std::string& name, const PointwiseTerm& value, int dim) {
+  return add(pointwise(name, draft_.mean(value.term, dim, name, draft_.workload.name)));
+}
+Tensor Builder::softmax(const std::string& name, const PointwiseTerm& value, int dim) {
+  return add(pointwise(name, draft_.softmax(value.term, dim, name, draft_.workload.name)));
+}
+Tensor Builder::rms_norm(const std::string& name, const PointwiseTerm& value, const PointwiseTerm& weight,
+                         double epsilon) {
+  return add(pointwise(name, draft_.rms_norm(value.term, weight.term, epsilon, name, draft_.workload.name)));
+}
+Tensor Builder::layer_norm(const std::string& name, const PointwiseTerm& value, const PointwiseTerm& weight,
+                           const PointwiseTerm& bias, double epsilon) {
+  return add(pointwise(
+      name, draft_.layer_norm(value.term, weight.term, bias.term, epsilon, name, draft_.workload.name)));
+}
 
 PointwiseTerm Builder::rank() {
   return PointwiseTerm(draft_.constant(Kind::Rank));
@@ -221,6 +266,9 @@ PointwiseTerm Builder::group() {
 }
 PointwiseTerm Builder::world() {
   return PointwiseTerm(draft_.constant(Kind::Ranks));
+}
+PointwiseTerm Builder::number(const Side& side) {
+  return PointwiseTerm(draft_.side(side.extent));
 }
 
 PointwiseTerm Builder::dropout(const PointwiseTerm& value, double probability) {

@@ -58,6 +58,7 @@ PointwiseTerm abs(const PointwiseTerm&);
 PointwiseTerm relu(const PointwiseTerm&);
 PointwiseTerm cast(ElementType, const PointwiseTerm&);
 PointwiseTerm random(int stream);
+PointwiseTerm index(int dim);  // of each element of the result, along the dimension
 
 TensorLayout replicated();
 TensorLayout local();
@@ -110,10 +111,25 @@ class Builder {
                      int stride = 1, int padding = 0);
   Tensor reduce_tensor(const std::string& name, ReduceOp, const PointwiseTerm&);
   Tensor norm(const std::string& name, const PointwiseTerm&);
+  Tensor transpose(const std::string& name, const PointwiseTerm&, int dim, int other);
+  Tensor reshape(const std::string& name, const PointwiseTerm&, const std::vector<Side>& shape);
+  Tensor narrow(const std::string& name, const PointwiseTerm&, int dim, const Side& begin,
+                const Side& length);
+  Tensor concat(const std::string& name, int dim, const std::vector<PointwiseTerm>&);
+  Tensor gather_rows(const std::string& name, const PointwiseTerm&, const PointwiseTerm& numbers);
+  Tensor scatter_rows(const std::string& name, const PointwiseTerm&, const PointwiseTerm& numbers,
+                      const Side& rows);
+  Tensor reduce_along(const std::string& name, ReduceOp, const PointwiseTerm&, int dim);
+  Tensor mean(const std::string& name, const PointwiseTerm&, int dim);
+  Tensor softmax(const std::string& name, const PointwiseTerm&, int dim);
+  Tensor rms_norm(const std::string& name, const PointwiseTerm&, const PointwiseTerm& weight, double epsilon);
+  Tensor layer_norm(const std::string& name, const PointwiseTerm&, const PointwiseTerm& weight,
+                    const PointwiseTerm& bias, double epsilon);
 
   PointwiseTerm rank();
   PointwiseTerm group();
   PointwiseTerm world();
+  PointwiseTerm number(const Side&);  // as an operand
   PointwiseTerm dropout(const PointwiseTerm&, double probability);
 
   // The operations that `operations` adds are one kernel, or overlapped.

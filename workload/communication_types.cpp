@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ir/words.h"
 #include "workload/infer.h"
 #include "workload/typing.h"
 
@@ -64,6 +65,25 @@ TensorType reduce_tensor_type(const Typing& typing) {
   TensorType result = typing.only();
   result.shape = {};
   if (result.layout.kind == LayoutKind::Sliced) result.layout = {.kind = LayoutKind::Local};
+  return result;
+}
+
+TensorType reduce_along_type(const Typing& typing) {
+  require_reduction(typing);
+  TensorType result = typing.only();
+  const std::vector<int>& dims = typing.operation.dims;
+  const int dimensions = dimensions_of(result);
+  if (dims.size() != 1 || dims[0] < 0 || dims[0] >= dimensions)
+    typing.fail(
+        fmt::format("{} is reduced along dimension {}, counted from 0, and has {}", typing.shown_operand(0),
+                    dims.empty() ? -1 : dims[0], counted(dimensions, "dimension")),
+        "choose one that it has; ReduceTensor reduces all");
+  if (result.layout.kind == LayoutKind::Sliced && result.layout.dim == kFlat)
+    fail_not_taken(typing, "whole tensors, or slices along a dimension",
+                   "slice it along a dimension, or AllGather it");
+  result.shape[dims[0]] = {};
+  if (result.layout.kind == LayoutKind::Sliced && result.layout.dim == dims[0])
+    result.layout = {.kind = LayoutKind::Local};
   return result;
 }
 

@@ -11,12 +11,12 @@ namespace chorale {
 void Draft::add(Operation operation, const std::string& where) {
   if (workload.operations.size() >= kMostOperations)
     throw InputError(where, "one operation too many", fmt::format("{} are the most", kMostOperations));
-  if (operation.kind > OperationKind::Ranks) {
+  if (!is_given(operation.kind)) {
     operation.kernel = kernel;
     operation.overlap = overlap;
   }
   const std::string name = operation.name;
-  if (!statement.empty()) operation.name = statement;
+  if (!statement.empty() && !is_given(operation.kind)) operation.name = statement;
   operation.type = inferred_type(workload, operation, where);
   operation.name = name;
   places[operation.name] = where;
@@ -40,6 +40,11 @@ std::string Draft::named(const Term& term, const std::string& base, const std::s
 Term Draft::constant(OperationKind kind) {
   const std::string name = to_string(kind);
   if (find(workload, name) == nullptr) add({.kind = kind, .name = name}, name);
+  return operand_term(name);
+}
+
+Term Draft::size(const std::string& name) {
+  if (find(workload, name) == nullptr) add({.kind = OperationKind::Size, .name = name}, name);
   return operand_term(name);
 }
 

@@ -28,9 +28,27 @@ class Draft {
   std::string named(const Term&, const std::string& base, const std::string& where);
   // RANK, GROUP or WORLD.
   Term constant(OperationKind);
+  Term size(const std::string& name);  // as a number
   // The root of the sum of the squares, of all ranks' where they have slices; in float32 for 16-bit floats
   // and integers.
   Term norm(const Term&, const std::string& base, const std::string& where);
+
+  Term side(const Extent&);  // as a number
+  // In workload/norms.cpp, as side() is, of a tensor that has the dimension. Where it is cut along that,
+  // ranks add up.
+  Term reduced(ReduceOp, const Term&, int dim, const std::string& base, const std::string& where);
+  Term mean(const Term&, int dim, const std::string& base, const std::string& where);
+  Term softmax(const Term&, int dim, const std::string& base, const std::string& where);
+  // Along the last dimension: x / Sqrt(mean(x * x) + epsilon) * weight, and (x - mean(x)) / Sqrt(variance +
+  // epsilon) * weight + bias.
+  Term rms_norm(const Term&, const Term& weight, double epsilon, const std::string& base,
+                const std::string& where);
+  Term layer_norm(const Term&, const Term& weight, const Term& bias, double epsilon, const std::string& base,
+                  const std::string& where);
+
+ private:
+  // An operation that computes the term in the type.
+  Term rounded(ElementType, const Term&, const std::string& base, const std::string& where);
 };
 
 // The operation that computes the term.

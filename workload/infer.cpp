@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "ir/epilogue.h"
 #include "ir/error.h"
@@ -19,15 +20,29 @@ int operand_count(OperationKind kind) {
     case OperationKind::Rank:
     case OperationKind::Group:
     case OperationKind::Ranks:
+    case OperationKind::Size:
       return 0;
     case OperationKind::Pointwise:
+    case OperationKind::Concat:
       return -1;
     case OperationKind::MatMul:
     case OperationKind::Convolution:
+    case OperationKind::GatherRows:
+    case OperationKind::ScatterRows:
       return 2;
     default:
       return 1;
   }
+}
+
+TensorType size_type(const Typing& typing) {
+  const std::vector<WorkloadSize>& sizes = typing.workload.sizes;
+  const auto size = std::ranges::find(sizes, typing.operation.name, &WorkloadSize::name);
+  if (size == sizes.end()) typing.fail("there is no size of that name", "declare it");
+  if (size->value > std::numeric_limits<std::int32_t>::max())
+    typing.fail(fmt::format("{} is too large for an int32 number", size->value),
+                "as a number, 2^31 - 1 is the most");
+  return {.element = ElementType::Int32};
 }
 
 TensorType type_by_rules(const Typing& typing) {
@@ -39,6 +54,8 @@ TensorType type_by_rules(const Typing& typing) {
       return {.element = ElementType::Int32, .layout = {.kind = LayoutKind::Local}};
     case OperationKind::Ranks:
       return {.element = ElementType::Int32};
+    case OperationKind::Size:
+      return size_type(typing);
     case OperationKind::Pointwise:
       return pointwise_type(typing);
     case OperationKind::MatMul:
@@ -47,6 +64,20 @@ TensorType type_by_rules(const Typing& typing) {
       return convolution_type(typing);
     case OperationKind::ReduceTensor:
       return reduce_tensor_type(typing);
+    case OperationKind::ReduceAlong:
+      return reduce_along_type(typing);
+    case OperationKind::Transpose:
+      return transpose_type(typing);
+    case OperationKind::Reshape:
+      return reshape_type(typing);
+    case OperationKind::Narrow:
+      return narrow_type(typing);
+    case OperationKind::Concat:
+      return concat_type(typing);
+    case OperationKind::GatherRows:
+      return gather_rows_type(typing);
+    case OperationKind::ScatterRows:
+      return scatter_rows_type(typing);
     case OperationKind::Slice:
       return slice_type(typing);
     case OperationKind::AllReduce:

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <set>
 
@@ -18,10 +17,6 @@
 
 namespace chorale {
 namespace {
-
-bool is_constant_kind(OperationKind kind) {
-  return kind == OperationKind::Rank || kind == OperationKind::Group || kind == OperationKind::Ranks;
-}
 
 // Operands once each, in the order of the expression, and only those that it has; a conversion at the very
 // end is the cast of the result.
@@ -65,6 +60,7 @@ Operation tidied(const Operation& operation) {
     case OperationKind::Rank:
     case OperationKind::Group:
     case OperationKind::Ranks:
+    case OperationKind::Size:
       result.kernel = result.overlap = "";
       break;
     case OperationKind::Pointwise:
@@ -75,6 +71,22 @@ Operation tidied(const Operation& operation) {
     case OperationKind::ReduceTensor:
     case OperationKind::AllReduce:
       result.reduction = operation.reduction;
+      break;
+    case OperationKind::ReduceAlong:
+      result.reduction = operation.reduction;
+      result.dims = operation.dims;
+      break;
+    case OperationKind::Transpose:
+    case OperationKind::Concat:
+      result.dims = operation.dims;
+      break;
+    case OperationKind::Reshape:
+    case OperationKind::ScatterRows:
+      result.shape = operation.shape;
+      break;
+    case OperationKind::Narrow:
+      result.dims = operation.dims;
+      result.shape = operation.shape;
       break;
     case OperationKind::ReduceScatter:
     case OperationKind::Reduce:
@@ -103,11 +115,11 @@ void tidy_operations(std::vector<Operation>& operations) {
   for (const Operation& operation : operations)
     read.insert(operation.operands.begin(), operation.operands.end());
   std::erase_if(operations, [&](const Operation& operation) {
-    return is_constant_kind(operation.kind) && !read.contains(operation.name);
+    return is_constant(operation.kind) && !read.contains(operation.name);
   });
   std::ranges::stable_sort(operations, {}, [](const Operation& operation) {
-    return is_constant_kind(operation.kind) ? static_cast<int>(operation.kind)
-                                            : std::numeric_limits<int>::max();
+    return is_constant(operation.kind) ? std::pair(operation.kind, operation.name)
+                                       : std::pair(OperationKind::Send, std::string());
   });
 }
 
@@ -180,9 +192,14 @@ class ProgramCheck {
   }
 
   void take_operation_name(const Operation& operation) {
-    if (!is_constant_kind(operation.kind)) return take_name("an operation", operation.name);
+    if (!is_constant(operation.kind)) return take_name("an operation", operation.name);
+    if (operation.kind == OperationKind::Size) return look_at_size(operation);
     if (operation.name != to_string(operation.kind) || !names_.insert(operation.name).second)
       fail_at(operation, fmt::format("there is one {}, and that is its name", to_string(operation.kind)), "");
+  }
+
+  void look_at_size(const Operation& operation) {
+    if (!numbers_.insert(operation.name).second) fail_at(operation, "is there twice", "");
   }
 
   void require_unchanged(const Operation& operation) const {
@@ -275,7 +292,7 @@ class ProgramCheck {
       if (output == nullptr)
         fail(name, fmt::format("'{}' is returned, and there is no such operation", name),
              "return what was computed");
-      if (output->kind == OperationKind::Input || is_constant_kind(output->kind))
+      if (output->kind == OperationKind::Input || is_constant(output->kind))
         fail(name, fmt::format("{} is returned as it was given", name), "return what was computed");
       if (!seen.insert(name).second) fail(name, fmt::format("{} is returned twice", name), "");
     }
@@ -285,8 +302,8 @@ class ProgramCheck {
 
   Workload given_, result_ = {};
   const Whereabouts& where_;
-  std::set<std::string> names_ = {}, runs_ = {};
-  std::map<std::string, std::string> updates_ = {};  // by input: what updates it
+  std::set<std::string> names_ = {}, runs_ = {}, numbers_ = {};  // numbers: sizes that are read as such
+  std::map<std::string, std::string> updates_ = {};              // by input: what updates it
 };
 
 }  // namespace

@@ -31,6 +31,8 @@ class KernelCheck {
     if (!faults_.empty()) return faults_;
     domain_ = domain();
     for (const int index : members_) look_at(index);
+    if (std::ranges::any_of(members_, [&](int i) { return at(i).kind == Kind::ReduceAlong; }))
+      for (const int index : members_) look_at_rows(index);
     return faults_;
   }
 
@@ -76,12 +78,21 @@ class KernelCheck {
                      "overlap it with the kernel");
       case Kind::Slice:
         return fault(index, "is a Slice", "read the Replicated tensor itself: each rank takes what it needs");
+      case Kind::Transpose:
+      case Kind::Reshape:
+      case Kind::Narrow:
+      case Kind::Concat:
+      case Kind::GatherRows:
+      case Kind::ScatterRows:
+        return fault(index, fmt::format("is a {}, which moves elements", to_string(at(index).kind)),
+                     "do that outside of the kernel");
       case Kind::AllToAll:
         return fault(index, "is an AllToAll, with which nothing is fused", "overlap it with a MatMul");
       case Kind::Input:
       case Kind::Rank:
       case Kind::Group:
       case Kind::Ranks:
+      case Kind::Size:
         return fault(index, "is not a computation", "a kernel consists of operations");
       default:
         return;
@@ -112,7 +123,8 @@ class KernelCheck {
     bool found = false;
     for (const int index : members_) {
       const Operation& each = at(index);
-      const bool operand_counts = is_after(each.kind) || each.kind == Kind::ReduceTensor;
+      const bool operand_counts =
+          is_after(each.kind) || each.kind == Kind::ReduceTensor || each.kind == Kind::ReduceAlong;
       const TensorType& type = operand_counts ? operation(workload_, each.operands[0]).type : each.type;
       if (is_communication(each.kind)) return type;
       if (!found || elements(type) > elements(largest)) largest = type;
@@ -154,6 +166,25 @@ class KernelCheck {
     if (is_after(each.kind) && read == nullptr)
       fault(index, fmt::format("sends {}, which is not made in the kernel", each.operands[0]),
             "fuse it with what makes that");
+  }
+
+  // Rows are done one by one, each by itself, several times over.
+  void look_at_rows(int index) {
+    const Operation& each = at(index);
+    const int last = static_cast<int>(domain_.shape.size()) - 1;
+    if (each.kind == Kind::ReduceTensor)
+      fault(index, "reduces everything, in a kernel that goes row by row", "reduce it outside");
+    if (each.kind == Kind::Pointwise && !each.updates.empty())
+      fault(index, fmt::format("updates {}, in a kernel that goes row by row", each.updates),
+            "update it outside");
+    if (each.kind != Kind::ReduceAlong) return;
+    if (each.dims[0] != last || domain_.layout == TensorLayout{.kind = LayoutKind::Sliced, .dim = last})
+      return fault(index, fmt::format("reduces {} along dimension {}", to_string(domain_), each.dims[0]),
+                   "a kernel reduces rows, which are along the last dimension, and not sliced");
+    if (!in_domain(operation(workload_, each.operands[0]).type))
+      fault(index,
+            fmt::format("reduces {}, and the kernel goes over {}", each.operands[0], to_string(domain_)),
+            "reduce what the kernel goes over, or outside of it");
   }
 
   // Sums, and what comes back from other ranks, are there only in the end.
@@ -300,7 +331,7 @@ std::vector<Unit> units(const Workload& workload) {
   std::string kernel;  // of the operation before
   for (int index = 0; index < static_cast<int>(workload.operations.size()); ++index) {
     const Operation& each = workload.operations[index];
-    if (each.kind <= Kind::Ranks) continue;
+    if (is_given(each.kind)) continue;
     if (each.kernel.empty() || each.kernel != kernel)
       result.push_back({.name = each.kernel.empty() ? each.name : each.kernel, .overlap = each.overlap});
     result.back().operations.push_back(index);

@@ -11,7 +11,8 @@
 namespace chorale {
 
 // Computation    pointwise operations on one shape (or shapes that broadcast to it) and layout, and
-//                reductions of them to scalars, which nothing else in the kernel reads
+//                reductions of them to scalars, which nothing else in the kernel reads; or with reductions
+//                along the last dimension, which others may read: then it goes row by row
 // AllReduce      a ReduceScatter, computations on its slices, at most one AllGather, which sends elements of
 //                the same type on: each slice is computed with while it is in registers, and gathered from
 //                there

@@ -73,7 +73,7 @@ class MoveSearch {
 
   Moves run() {
     for (const Operation& operation : workload_.operations) {
-      if (operation.kind == Kind::AllReduce && is_alone(operation)) splits(operation);
+      if (operation.kind == Kind::AllReduce && is_alone(operation)) splits(operation), shards(operation);
       if (is_gather(operation) && is_alone(operation)) joins(operation), reorders(operation);
     }
     all_slices();
@@ -117,6 +117,20 @@ class MoveSearch {
       return split(workload_, sum.name,
                    scatters ? SplitPolicy::ReduceScatterAllGather : SplitPolicy::ReduceBroadcast, first,
                    layout);
+    });
+  }
+
+  // Where a Send follows, which has less to do for slices.
+  void shards(const Operation& sum) {
+    const auto sends = [](const Operation& other) { return other.kind == Kind::Send; };
+    const Names by = readers(workload_, sum.name);
+    const bool is_sliced = std::ranges::any_of(
+        by, [&](const std::string& reader) { return operation(workload_, reader).kind == Kind::Slice; });
+    if (elements(sum.type) == 1 || is_sliced || std::ranges::none_of(workload_.operations, sends)) return;
+    const std::string first = unused(workload_, "ar_" + sum.name),
+                      slice = unused(workload_, "part_" + sum.name);
+    attempt(fmt::format("shard({}, {}, {})", sum.name, first, slice), [&] {
+      return shard(workload_, sum.name, first, slice, {.kind = LayoutKind::Sliced, .dim = kFlat});
     });
   }
 
@@ -229,7 +243,7 @@ class MoveSearch {
     Names scripts;
     Workload after = workload_;
     for (auto it = workload_.operations.rbegin(); it != workload_.operations.rend(); ++it) {
-      if (it->kind <= Kind::Ranks || !is_alone(*it) || is_wanted(after, *it)) continue;
+      if (is_given(it->kind) || !is_alone(*it) || is_wanted(after, *it)) continue;
       after = dead(after, it->name);
       scripts.push_back(fmt::format("dead({})", it->name));
     }
@@ -251,6 +265,7 @@ class MoveSearch {
     if (!unit.overlap.empty()) return false;
     const Kind kind = at(unit.operations[0]).kind;
     return unit.operations.size() > 1 || kind == Kind::Pointwise || kind == Kind::ReduceTensor ||
+           kind == Kind::ReduceAlong ||
            (is_communication(kind) && kind != Kind::AllReduce && kind != Kind::AllToAll);
   }
   // One scalar that ranks add up, or several in one message.
@@ -316,7 +331,8 @@ class MoveSearch {
 };
 
 bool is_free_computation(const Operation& operation) {
-  return is_alone(operation) && (operation.kind == Kind::Pointwise || operation.kind == Kind::ReduceTensor);
+  return is_alone(operation) && (operation.kind == Kind::Pointwise || operation.kind == Kind::ReduceTensor ||
+                                 operation.kind == Kind::ReduceAlong);
 }
 
 // The kernel with the operation in it; none if that is not valid.

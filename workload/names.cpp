@@ -7,16 +7,22 @@
 
 namespace chorale {
 
-bool is_reserved(std::string_view word) {
+std::span<const std::string_view> reserved_words() {
   static constexpr std::string_view kWords[] = {
-      "workload", "ranks",      "groups",        "size",      "op",          "Tensor",       "Scalar",
-      "kernel",   "overlap",    "return",        "fp64",      "fp32",        "fp16",         "bf16",
-      "int32",    "Replicated", "Local",         "Sliced",    "Rooted",      "RANK",         "GROUP",
-      "WORLD",    "AllReduce",  "ReduceScatter", "AllGather", "Reduce",      "AllToAll",     "Broadcast",
-      "Send",     "Slice",      "MatMul",        "Norm",      "Convolution", "ReduceTensor", "Update",
-      "Cast",     "Dropout",    "Random",        "Select",    "Min",         "Max",          "Sqrt",
-      "Exp",      "Log",        "Tanh",          "ReLU",      "Abs",         "Pow"};
-  return std::ranges::find(kWords, word) != std::ranges::end(kWords);
+      "workload",    "ranks",      "groups",        "size",       "op",          "Tensor",       "Scalar",
+      "kernel",      "overlap",    "return",        "fp64",       "fp32",        "fp16",         "bf16",
+      "int32",       "Replicated", "Local",         "Sliced",     "Rooted",      "RANK",         "GROUP",
+      "WORLD",       "AllReduce",  "ReduceScatter", "AllGather",  "Reduce",      "AllToAll",     "Broadcast",
+      "Send",        "Slice",      "MatMul",        "Norm",       "Convolution", "ReduceTensor", "Update",
+      "Cast",        "Dropout",    "Random",        "Select",     "Min",         "Max",          "Sqrt",
+      "Exp",         "Log",        "Tanh",          "ReLU",       "Abs",         "Pow",          "Index",
+      "ReduceAlong", "Mean",       "Softmax",       "RMSNorm",    "LayerNorm",   "Transpose",    "Reshape",
+      "Narrow",      "Concat",     "GatherRows",    "ScatterRows"};
+  return kWords;
+}
+
+bool is_reserved(std::string_view word) {
+  return std::ranges::find(reserved_words(), word) != reserved_words().end();
 }
 
 std::string name_flaw(std::string_view name) {

@@ -14,6 +14,9 @@ Term WorkloadParser::name() {
   const Token token = take();
   const std::optional<OperationKind> constant = meaning(kConstantWords, token.text);
   if (constant) return in_operator_ ? operand_term(std::string(token.text)) : draft_.constant(*constant);
+  const bool is_size = std::ranges::find(draft_.workload.sizes, token.text, &WorkloadSize::name) !=
+                       draft_.workload.sizes.end();
+  if (is_size && !in_operator_) return draft_.size(std::string(token.text));
   if (!in_operator_) return operand_term(operand(token));
   const auto parameter = std::ranges::find(parameters_, token.text);
   if (parameter == parameters_.end())
@@ -30,9 +33,6 @@ std::string WorkloadParser::operand(const Token& token) const {
   if (is_reserved(name))
     fail_at(token, fmt::format("found {}, expected a value", shown_token(token)),
             "it is a word of the language");
-  if (std::ranges::find(draft_.workload.sizes, name, &WorkloadSize::name) != draft_.workload.sizes.end())
-    fail_at(token, fmt::format("'{}' is a size", name),
-            "sizes are for shapes; declare a Scalar for computing");
   fail_at(token, fmt::format("there is no {}", shown_token(token)),
           did_you_mean(name, known, "declare it as a Tensor or Scalar, or compute it before"));
 }
@@ -41,7 +41,8 @@ ExpressionReader::Value WorkloadParser::call(const Token& token) {
   if (token.text == "Dropout") return dropout(token);
   if (const Operator* const user = find_operator(token.text)) return apply_operator(token, *user);
   const std::optional<OperationKind> kind = meaning(kCallWords, token.text);
-  if (in_operator_ && (kind || token.text == "Norm" || token.text == "Update"))
+  const bool of_rows = std::ranges::find(kRowWords, token.text) != std::end(kRowWords);
+  if (in_operator_ && (kind || of_rows || token.text == "Norm" || token.text == "Update"))
     fail_at(token, fmt::format("{} is not pointwise", shown_token(token)),
             "operators of one's own have arithmetic and functions of elements only");
   if (token.text == "Norm") {
@@ -49,16 +50,46 @@ ExpressionReader::Value WorkloadParser::call(const Token& token) {
     return {draft_.norm(argument, name_, place(file_, token))};
   }
   if (token.text == "Update") return update(token);
+  if (of_rows) return of_rows_call(token);
   if (kind) return operation_call(token, *kind);
+  if (token.text == "Index") return {index_term(dimension())};
   return ExpressionReader::call(token);
 }
 
 std::vector<std::string> WorkloadParser::call_names() const {
   std::vector<std::string> names = ExpressionReader::call_names();
-  names.insert(names.end(), {"Dropout", "Norm", "Update"});
+  names.insert(names.end(), {"Dropout", "Norm", "Update", "Index"});
+  names.insert(names.end(), std::begin(kRowWords), std::end(kRowWords));
   for (const auto& row : kCallWords) names.emplace_back(row.name);
   for (const Operator& each : operators_) names.push_back(each.name);
   return names;
+}
+
+// Mean(x, 1), Softmax(x, 1), RMSNorm(x, weight, 1e-5), LayerNorm(x, weight, bias, 1e-5)
+ExpressionReader::Value WorkloadParser::of_rows_call(const Token& token) {
+  const std::string where = place(file_, token);
+  const std::string name = tensor_argument(token);
+  const Term x = operand_term(name);
+  const int dimensions = static_cast<int>(find(draft_.workload, name)->type.shape.size());
+  if (dimensions == 0)
+    fail_at(token, fmt::format("{} is a scalar", name), "give it a tensor with dimensions");
+  const auto next = [&](const std::string& what) {
+    expect(",", "and " + what);
+    return expression().term;
+  };
+  if (token.text == "Mean" || token.text == "Softmax") {
+    expect(",", "and the dimension");
+    const int dim = static_cast<int>(whole("a dimension of it", 0, dimensions - 1));
+    return {token.text == "Mean" ? draft_.mean(x, dim, name_, where) : draft_.softmax(x, dim, name_, where)};
+  }
+  const Term weight = next("the weight");
+  const Term bias = token.text == "LayerNorm" ? next("the bias") : Term{};
+  expect(",", "and what is added to the mean of squares");
+  if (now().kind != Token::Kind::Number) fail("a number");
+  const double epsilon = take().value;
+  return apply_room(token, token.text == "RMSNorm"
+                               ? draft_.rms_norm(x, weight, epsilon, name_, where)
+                               : draft_.layer_norm(x, weight, bias, epsilon, name_, where));
 }
 
 ExpressionReader::Value WorkloadParser::dropout(const Token& token) {

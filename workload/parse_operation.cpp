@@ -40,12 +40,22 @@ ExpressionReader::Value WorkloadParser::made(Operation operation, const Token& t
 
 ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind kind) {
   Operation operation{.kind = kind};
-  if (kind == Kind::ReduceTensor || kind == Kind::AllReduce || kind == Kind::ReduceScatter ||
-      kind == Kind::Reduce) {
+  if (kind == Kind::ReduceTensor || kind == Kind::ReduceAlong || kind == Kind::AllReduce ||
+      kind == Kind::ReduceScatter || kind == Kind::Reduce) {
     operation.reduction = reduction();
     expect(",", "and what is reduced");
   }
+  if (kind == Kind::Concat) {
+    operation.dims = {dimension()};
+    expect(",", "and what is concatenated");
+  }
   operation.operands.push_back(tensor_argument(token));
+  while (kind == Kind::Concat && takes(",")) operation.operands.push_back(tensor_argument(token));
+  if (kind == Kind::GatherRows || kind == Kind::ScatterRows) {
+    expect(",", "and the numbers of rows");
+    operation.operands.push_back(tensor_argument(token));
+  }
+  shape_of(operation);
   if (kind == Kind::MatMul || kind == Kind::Convolution) {
     expect(",", "and the second tensor");
     operation.operands.push_back(tensor_argument(token));
@@ -54,6 +64,10 @@ ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind 
   if (kind == Kind::Slice || kind == Kind::ReduceScatter) {
     operation.layout = {.kind = LayoutKind::Sliced, .dim = kFlat};
     if (takes(",")) operation.layout = sliced();
+  }
+  if (kind == Kind::ReduceAlong) {
+    expect(",", "and the dimension");
+    operation.dims = {dimension()};
   }
   if (kind == Kind::Reduce) {
     expect(",", "and the root");
@@ -66,6 +80,35 @@ ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind 
   }
   operation.name = draft_.fresh(name_);
   return made(std::move(operation), token);
+}
+
+void WorkloadParser::shape_of(Operation& operation) {
+  const Kind kind = operation.kind;
+  if (kind == Kind::Transpose || kind == Kind::Narrow) {
+    expect(",", "and a dimension");
+    operation.dims = {dimension()};
+  }
+  if (kind == Kind::Transpose) {
+    expect(",", "and the other dimension");
+    operation.dims.push_back(dimension());
+  }
+  if (kind == Kind::Reshape) {
+    expect(",", "and the shape");
+    operation.shape = shape();
+  }
+  if (kind == Kind::Narrow) {
+    expect(",", "and where it begins");
+    const bool at_first = now().kind == Token::Kind::Number && now().whole == 0;
+    operation.shape = {at_first ? Extent{.factor = take().whole, .value = 0} : product()};
+  }
+  if (kind == Kind::Narrow || kind == Kind::ScatterRows) {
+    expect(",", kind == Kind::Narrow ? "and how many" : "and how many rows there are");
+    operation.shape.push_back(product());
+  }
+}
+
+int WorkloadParser::dimension() {
+  return static_cast<int>(whole("a dimension", 0, kMostDimensions - 1));
 }
 
 ReduceOp WorkloadParser::reduction() {

@@ -179,12 +179,11 @@ ElementType WorkloadParser::element() {
 }
 
 TensorShape WorkloadParser::shape() {
-  constexpr std::size_t kMostSides = 8;
   TensorShape shape;
   expect("[", "and the sides");
   while (!is_at("]")) {
     if (!shape.empty()) expect(",", "or ']' after a side");
-    if (shape.size() >= kMostSides) fail("']'", fmt::format("{} sides are the most", kMostSides));
+    if (shape.size() >= kMostDimensions) fail("']'", fmt::format("{} sides are the most", kMostDimensions));
     shape.push_back(product());
   }
   take();
@@ -220,10 +219,9 @@ void WorkloadParser::groups(TensorType& type) {
 }
 
 TensorLayout WorkloadParser::sliced() {
-  constexpr int kMostSides = 8;
   if (takes("flat")) return {.kind = LayoutKind::Sliced, .dim = kFlat};
   return {.kind = LayoutKind::Sliced,
-          .dim = static_cast<int>(whole("flat, or a dimension", 0, kMostSides - 1))};
+          .dim = static_cast<int>(whole("flat, or a dimension", 0, kMostDimensions - 1))};
 }
 
 void WorkloadParser::statement() {

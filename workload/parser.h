@@ -85,6 +85,7 @@ class WorkloadParser : ExpressionReader {
   std::string operand(const Token& token) const;
   Value call(const Token& token) override;
   std::vector<std::string> call_names() const override;
+  Value of_rows_call(const Token& token);
   Value dropout(const Token& token);
   Value apply_operator(const Token& token, const Operator& user);
 
@@ -95,6 +96,9 @@ class WorkloadParser : ExpressionReader {
   Value made(Operation operation, const Token& token);
   Value operation_call(const Token& token, OperationKind kind);
   ReduceOp reduction();
+  int dimension();
+  // The dimensions and shape of what moves elements.
+  void shape_of(Operation& operation);
   // {"," ("stride" | "padding") "=" number}
   void windows(Operation& operation);
   int shift();

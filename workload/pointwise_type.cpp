@@ -70,6 +70,7 @@ Promotion result_of(const ExpressionNode& node, const std::vector<Promotion>& va
 
 Promotion of_leaf(const Typing& typing, const ExpressionNode& node) {
   if (node.op == Op::Constant) return of_number(node.constant);
+  if (node.op == Op::Index) return {ElementType::Int32, Weight::Number};
   if (node.op == Op::Random) return {ElementType::Float32, Weight::Number};
   const TensorType& type = *typing.operands[node.operand];
   return {type.element, type.shape.empty() ? Weight::Scalar : Weight::Tensor};
@@ -99,8 +100,9 @@ void require_expression(const Typing& typing) {
                     "statements of it",
                     kMostExpressionNodes, kDeepestExpression, kMostOperands));
   for (const ExpressionNode& node : operation.expression) {
-    if (node.op == Op::Element || node.op == Op::Index)
-      typing.fail("its expression is of an element or an index", "programs have operands only");
+    if (node.op == Op::Element || (node.op == Op::Index && node.operand < 0))
+      typing.fail("its expression is of an element or an index",
+                  "programs have operands, and Index(dimension)");
     if (node.op == Op::Convert && !is_workload_type(static_cast<ElementType>(node.operand)))
       typing.fail("its expression converts to a type that programs have not",
                   "use fp64, fp32, fp16, bf16 or int32");
@@ -132,6 +134,15 @@ TensorShape broadcast_shape(const Typing& typing) {
     }
   }
   return shape;
+}
+
+void require_indices(const Typing& typing, const TensorShape& shape) {
+  for (const ExpressionNode& node : typing.operation.expression)
+    if (node.op == Op::Index && node.operand >= static_cast<int>(shape.size()))
+      typing.fail(
+          fmt::format("Index({}) is along a dimension, counted from 0, that its result {} does not have",
+                      node.operand, to_string(shape)),
+          "choose one that it has");
 }
 
 // Requires layouts of two kinds, neither of them Replicated.
@@ -197,6 +208,7 @@ TensorType pointwise_type(const Typing& typing) {
   require_expression(typing);
   TensorType result = scoped(typing);
   result.shape = broadcast_shape(typing);
+  require_indices(typing, result.shape);
   result.layout = common_layout(typing, result.shape);
   result.element = typing.operation.casts ? typing.operation.type.element : element_of(typing);
   if (!is_workload_type(result.element))

@@ -37,6 +37,26 @@ std::string printed_call(const Operation& operation) {
       arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
       arguments.push_back(dimension(operation.layout));
       break;
+    case Kind::Transpose:
+      for (const int dim : operation.dims) arguments.push_back(std::to_string(dim));
+      break;
+    case Kind::Reshape:
+      arguments.push_back(to_string(operation.shape));
+      break;
+    case Kind::Narrow:
+      arguments.push_back(std::to_string(operation.dims[0]));
+      for (const Extent& each : operation.shape) arguments.push_back(to_string(each));
+      break;
+    case Kind::Concat:
+      arguments.insert(arguments.begin(), std::to_string(operation.dims[0]));
+      break;
+    case Kind::ScatterRows:
+      arguments.push_back(to_string(operation.shape[0]));
+      break;
+    case Kind::ReduceAlong:
+      arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
+      arguments.push_back(std::to_string(operation.dims[0]));
+      break;
     case Kind::Reduce:
       arguments.insert(arguments.begin(), printed_reduction(operation.reduction));
       arguments.push_back(std::to_string(operation.layout.root));
@@ -95,7 +115,7 @@ std::string to_text(const Workload& workload) {
     open.clear();
   };
   for (const Operation& each : workload.operations) {
-    if (each.kind == Kind::Rank || each.kind == Kind::Group || each.kind == Kind::Ranks) continue;
+    if (is_constant(each.kind)) continue;
     if (each.kernel != kernel) close(kernel, overlap.empty() ? "" : "  ");
     if (each.overlap != overlap) close(overlap, "");
     if (overlap.empty() && !each.overlap.empty())

@@ -51,11 +51,15 @@ TensorLayout matmul_layout(const Typing& typing) {
   if (is_replicated(a) && is_sliced(b, n_side)) return sliced_layout(last);
   if (a.layout.kind == LayoutKind::Sliced && a.layout.dim != kFlat && a.layout.dim < last && is_replicated(b))
     return a.layout;
+  if (a.layout.kind == LayoutKind::Sliced && a.layout == b.layout && a.layout.dim != kFlat &&
+      a.layout.dim < k_side && a.shape.size() == b.shape.size())
+    return a.layout;  // each rank has some of the batch
   typing.fail(fmt::format("no rank can compute its part of {} by {} from what it has",
                           typing.shown_operand(0), typing.shown_operand(1)),
               "the layouts may be Sliced(last) by Sliced(the side summed over), which gives Local summands; "
               "Replicated by "
-              "Sliced(last); Sliced(another than last) by Replicated; Local by Local or Replicated");
+              "Sliced(last); Sliced(another than last) by Replicated, or by the same if it is of the batch; "
+              "Local by Local or Replicated");
 }
 
 TensorLayout convolution_layout(const Typing& typing) {

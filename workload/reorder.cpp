@@ -28,9 +28,15 @@
 namespace chorale {
 namespace {
 
+bool reduces(OperationKind kind) {
+  return kind == OperationKind::ReduceTensor || kind == OperationKind::ReduceAlong;
+}
+bool moves_elements(OperationKind kind) {
+  return kind >= OperationKind::Transpose && kind <= OperationKind::GatherRows;
+}
 bool can_be_sliced(OperationKind kind) {
   return kind == OperationKind::Pointwise || kind == OperationKind::MatMul ||
-         kind == OperationKind::Convolution || kind == OperationKind::ReduceTensor ||
+         kind == OperationKind::Convolution || reduces(kind) || moves_elements(kind) ||
          kind == OperationKind::Send;
 }
 
@@ -69,7 +75,9 @@ class Reordering {
     if (!can_be_sliced(old.kind))
       throw InputError(
           where_, fmt::format("{} is {}, behind which nothing can be moved", old.name, to_string(old.kind)),
-          "Pointwise, ReduceTensor, MatMul, Convolution and Send can be sliced");
+          "Pointwise, ReduceTensor, ReduceAlong, MatMul, Convolution, Send, and what moves elements but "
+          "ScatterRows "
+          "can be sliced");
     if (!old.overlap.empty())
       throw InputError(where_, fmt::format("{} is overlapped in {}", old.name, old.overlap),
                        "overlap comes after this");
@@ -112,7 +120,7 @@ class Reordering {
     if (now.type.layout.kind == gathered().layout.kind) {
       whole.kind = gather_.kind;
       sliced_[old.name] = now.name;
-    } else if (now.kind == OperationKind::ReduceTensor && now.type.layout.kind == LayoutKind::Local) {
+    } else if (reduces(now.kind) && now.type.layout.kind == LayoutKind::Local) {
       whole.kind = OperationKind::AllReduce;
       whole.reduction = old.reduction;
       summed_.insert(old.name);
@@ -143,7 +151,7 @@ class Reordering {
   // The first replicated operand of the gathered shape is replaced by a slice of it.
   bool slice_operand(Operation& now) {
     if (!by_name_.contains(now.name) || gather_.kind != OperationKind::AllGather) return false;
-    if (now.kind != OperationKind::Pointwise && now.kind != OperationKind::ReduceTensor) return false;
+    if (now.kind != OperationKind::Pointwise && !reduces(now.kind)) return false;
     for (std::string& operand : now.operands) {
       const Operation& whole = operation(before_, operand);
       if (whole.type.layout.kind != LayoutKind::Replicated ||

@@ -60,6 +60,15 @@ std::span<const CallForm> call_forms() {
        1,
        false,
        [](const Workload& w, const ScriptCall& c) { return join(w, word(c)); }},
+      {"shard",
+       "shard(NAME, NEW, NEW) or shard(NAME, NEW, NEW, Sliced(DIMENSION))",
+       {3},
+       1,
+       true,
+       [](const Workload& w, const ScriptCall& c) {
+         return shard(w, word(c), word(c, 1), word(c, 2),
+                      c.layout.value_or(TensorLayout{.kind = LayoutKind::Sliced}));
+       }},
       {"reorder",
        "reorder(NAME; NAMES) or reorder(NAME; NAMES; PREFIX)",
        {1, 0, 1},

@@ -1,4 +1,5 @@
-// An AllReduce in two parts, and back. What reads the sum reads the second part, which has its name.
+// An AllReduce in two parts, and back; and one whose slices go on. What reads the sum reads the
+// last part, which has its name.
 #include <fmt/format.h>
 
 #include "ir/error.h"
@@ -63,6 +64,29 @@ Workload join(const Workload& workload, const std::string& gather) {
                                                 .reduction = first.reduction,
                                                 .updates = second.updates};
   result.operations.erase(result.operations.begin() + place(workload, first.name));
+  return rewritten(workload, std::move(result), where);
+}
+
+Workload shard(const Workload& workload, const std::string& name, const std::string& first,
+               const std::string& slice, TensorLayout layout) {
+  const std::string where = "shard " + name;
+  const Operation& sum = operation_for(workload, name, where);
+  if (sum.kind != OperationKind::AllReduce)
+    throw InputError(where, fmt::format("it is {}, and only AllReduce can be sharded", to_string(sum.kind)));
+  check_alone(sum, where);
+  check_new_name(workload, first, where);
+  check_new_name(workload, slice, where);
+  if (first == slice) throw InputError(where, fmt::format("{} is the name of two things", first));
+  if (sum.type.shape.empty()) throw InputError(where, "it is a scalar, which has no slices");
+
+  Workload result = workload;
+  const auto at = result.operations.begin() + place(workload, name);
+  Operation whole = sum;
+  whole.name = first;
+  whole.updates = {};
+  *at = {.kind = OperationKind::AllGather, .name = name, .operands = {slice}, .updates = sum.updates};
+  result.operations.insert(
+      at, {whole, {.kind = OperationKind::Slice, .name = slice, .operands = {first}, .layout = layout}});
   return rewritten(workload, std::move(result), where);
 }
 

@@ -131,7 +131,7 @@ std::vector<int> in_kernel_order(const Workload& workload, std::vector<int> memb
 }
 
 bool does_nothing(const Operation& operation) {
-  return operation.kind <= OperationKind::Ranks;
+  return is_given(operation.kind);
 }
 
 void check_members(const Workload& workload, const std::vector<int>& members, const std::string& where) {

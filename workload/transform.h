@@ -22,6 +22,11 @@ Workload split(const Workload&, const std::string& name, SplitPolicy, const std:
 // reads.
 Workload join(const Workload&, const std::string& gather);
 
+// AllReduce `name` stays one, named `first`; each rank goes on with its slice, named `slice`, and an
+// AllGather of these keeps the name. Behind that, operations can be moved by reorder().
+Workload shard(const Workload&, const std::string& name, const std::string& first, const std::string& slice,
+               TensorLayout layout);
+
 // Moves an AllGather, or Broadcast, behind operations that read it, directly or through each other: they work
 // on slices (on the root), and what is read from outside of them is gathered (broadcast) afterwards.
 // Operations: pointwise, reductions to scalars, which an AllReduce of partials then ends, Send, and those
@@ -50,6 +55,8 @@ Workload overlap(const Workload&, const std::vector<std::string>& units, const s
 //   split(avg, rs, Sliced(1))            along a dimension
 //   split(avg, rs, Rooted(0))            Reduce to that rank, and Broadcast
 //   join(avg)
+//   shard(avg, sum, part)                AllReduce, named sum, its Slice, named part, and AllGather; flat, or
+//   shard(avg, sum, part, Sliced(1))     along a dimension
 //   reorder(avg; m_, v_, p_)             sliced ones are named s_m_, s_v_, s_p_, or
 //   reorder(avg; m_, v_, p_; slice_)     with another prefix
 //   asSlice(m)

@@ -26,11 +26,19 @@ struct Typing {
 };
 
 // The rules, a family a file; layouts of results are normal().
-TensorType input_type(const Typing&);          // workload/input_type.cpp
-TensorType pointwise_type(const Typing&);      // workload/pointwise_type.cpp
-TensorType matmul_type(const Typing&);         // workload/product_types.cpp
-TensorType convolution_type(const Typing&);    //
-TensorType reduce_tensor_type(const Typing&);  // workload/communication_types.cpp, and all from here on
+TensorType input_type(const Typing&);        // workload/input_type.cpp
+TensorType pointwise_type(const Typing&);    // workload/pointwise_type.cpp
+TensorType matmul_type(const Typing&);       // workload/product_types.cpp
+TensorType convolution_type(const Typing&);  //
+TensorType reduce_tensor_type(
+    const Typing&);  // workload/communication_types.cpp, and all from here on, but for
+TensorType reduce_along_type(const Typing&);
+TensorType transpose_type(const Typing&);  // workload/view_types.cpp
+TensorType reshape_type(const Typing&);
+TensorType narrow_type(const Typing&);
+TensorType concat_type(const Typing&);
+TensorType gather_rows_type(const Typing&);
+TensorType scatter_rows_type(const Typing&);
 TensorType slice_type(const Typing&);
 TensorType all_reduce_type(const Typing&);
 TensorType reduce_scatter_type(const Typing&);

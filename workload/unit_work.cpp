@@ -135,9 +135,7 @@ class WorkCount {
       const Operation& operation = workload_.operations[i];
       for (std::size_t k = 0; k < operation.operands.size(); ++k) {
         const Operation& operand = *named_.at(operation.operands[k]);
-        const bool number_of_ranks =
-            operand.kind == Kind::Rank || operand.kind == Kind::Group || operand.kind == Kind::Ranks;
-        if (number_of_ranks || is_in(unit, operand)) continue;
+        if (is_constant(operand.kind) || is_in(unit, operand)) continue;
         std::int64_t& elements_read = read[operand.updates.empty() ? operand.name : operand.updates];
         elements_read = std::max(elements_read, elements_of_operand(operation, k, rank));
       }
@@ -161,6 +159,8 @@ class WorkCount {
     if (reads_own_parts(operation.kind)) return held(workload_, type, rank);
     if (operation.kind == Kind::Slice || held(workload_, operation.type, rank) == 0)
       return held(workload_, operation.type, rank);
+    if (operation.kind == Kind::Narrow || (operation.kind == Kind::GatherRows && k == 0))
+      return std::min(held(workload_, type, rank), held(workload_, operation.type, rank));
     if (operation.kind == Kind::Pointwise) return read_pointwise(workload_, operation.type, type, rank);
     if (operation.kind == Kind::MatMul && k == 1)
       return read_second_factor(workload_, named_.at(operation.operands[0])->type, type, rank);
@@ -188,7 +188,7 @@ class WorkCount {
     double& plain = wide ? work.double_flops : work.flops;
     const auto made = static_cast<double>(held(workload_, operation.type, rank));
     if (operation.kind == Kind::Pointwise) plain += made * arithmetic(operation.expression);
-    if (operation.kind == Kind::ReduceTensor)
+    if (operation.kind == Kind::ReduceTensor || operation.kind == Kind::ReduceAlong)
       plain += static_cast<double>(held(workload_, named_.at(operation.operands[0])->type, rank));
     if (operation.kind != Kind::MatMul && operation.kind != Kind::Convolution) return;
     double& products = is_half_type(element) ? work.product_flops : plain;

@@ -11,9 +11,18 @@ inline constexpr Named<ReduceOp> kReductionWords[] = {
 
 inline constexpr Named<OperationKind> kConstantWords[] = {
     {OperationKind::Rank, "RANK"}, {OperationKind::Group, "GROUP"}, {OperationKind::Ranks, "WORLD"}};
+// Functions composed of reductions along a dimension.
+inline constexpr std::string_view kRowWords[] = {"Mean", "Softmax", "RMSNorm", "LayerNorm"};
 inline constexpr Named<OperationKind> kCallWords[] = {{OperationKind::MatMul, "MatMul"},
                                                       {OperationKind::Convolution, "Convolution"},
                                                       {OperationKind::ReduceTensor, "ReduceTensor"},
+                                                      {OperationKind::ReduceAlong, "ReduceAlong"},
+                                                      {OperationKind::Transpose, "Transpose"},
+                                                      {OperationKind::Reshape, "Reshape"},
+                                                      {OperationKind::Narrow, "Narrow"},
+                                                      {OperationKind::Concat, "Concat"},
+                                                      {OperationKind::GatherRows, "GatherRows"},
+                                                      {OperationKind::ScatterRows, "ScatterRows"},
                                                       {OperationKind::Slice, "Slice"},
                                                       {OperationKind::AllReduce, "AllReduce"},
                                                       {OperationKind::ReduceScatter, "ReduceScatter"},

@@ -35,7 +35,7 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
       text += fmt::format(
           "  const typename Device::template Memory<{0}> scalars_{1}_ = device_.template memory<{0}>({2});\n",
           type, op.name, 2 * places.stages().all()[places.stages().stage_of(op.name)].scalars.size());
-    if ((is_constant(op) || places.by_value(op)) && mentions(printer.steps(), "at_" + op.name))
+    if ((is_constant(op.kind) || places.by_value(op)) && mentions(printer.steps(), "at_" + op.name))
       text += fmt::format("  typename Device::template Held<{}> held_{}_{{device_}};\n", type, op.name);
     if (places.is_packed(op)) {
       text += fmt::format("  const chorale::SlicedBlocks slices_{}_{{{}, {}, {}}};\n", op.name,
@@ -93,7 +93,7 @@ std::string printed_pointers(const WorkloadPlaces& places, const std::string& st
                           printed_sides(op.type.shape), places.slicing(op).dim, places.scope_ranks(op.type),
                           op.type.scope == Scope::Group ? "rank_ % kGroupRanks" : "rank_");
     if (!mentions(steps, "at_" + op.name)) continue;
-    if (is_constant(op)) {
+    if (is_constant(op.kind)) {
       text += fmt::format("    const std::int32_t* const at_{0} = held_{0}_.at({1});\n", op.name,
                           printed_constant(op));
     } else if (places.by_value(op)) {

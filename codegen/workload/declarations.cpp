@@ -127,6 +127,59 @@ std::string printed_declarations(const WorkloadPlaces& places) {
          printed_tables(places);
 }
 
+namespace {
+
+// Of what moves elements.
+template <typename Equal, typename Line>
+void check_moved(const WorkloadPlaces& places, const Operation& op, const Equal& equal, const Line& line) {
+  if (op.kind < Kind::Transpose || op.kind > Kind::ScatterRows) return;
+  const TensorType& from = operation(places.workload(), op.operands[0]).type;
+  const auto needs = [&](const std::string& condition, const std::string& what) {
+    line(fmt::format("    chorale::require({}, \"{}: {}: {}\");\n", condition, places.name(), op.name, what));
+  };
+  const auto first = [](const TensorShape& shape, int count) {
+    return printed_sides(TensorShape(shape.begin(), shape.begin() + count));
+  };
+  if (op.kind == Kind::Reshape) {
+    needs(
+        fmt::format("chorale::product({}) == chorale::product({})", printed_sides(from.shape),
+                    printed_sides(op.type.shape)),
+        fmt::format("{} and {} must have as many elements", to_string(from.shape), to_string(op.type.shape)));
+    const int dim = from.layout.dim, to = op.type.layout.dim;
+    if (from.layout.kind != LayoutKind::Sliced || dim == kFlat || to == kFlat) return;
+    std::string condition = fmt::format("chorale::product({}) == chorale::product({})",
+                                        first(from.shape, dim), first(op.type.shape, to));
+    if (from.shape[dim] != op.type.shape[to])
+      condition += fmt::format(" && ({0} == {1} || ({0} % {2} == 0 && {1} % {2} == 0))",
+                               printed_extent(from.shape[dim]), printed_extent(op.type.shape[to]),
+                               places.scope_ranks(from));
+    needs(condition,
+          fmt::format("slices of {} must be those of {}", to_string(from.shape), to_string(op.type.shape)));
+  }
+  if (op.kind == Kind::Narrow)
+    needs(fmt::format("{} + {} <= {}", printed_extent(op.shape[0]), printed_extent(op.shape[1]),
+                      printed_extent(from.shape[op.dims[0]])),
+          fmt::format("{} must have {} elements from {} on", to_string(from.shape[op.dims[0]]),
+                      to_string(op.shape[1]), to_string(op.shape[0])));
+  if (op.kind == Kind::Concat) {
+    std::string sum = "0";
+    for (const std::string& operand : op.operands) {
+      const TensorShape& shape = operation(places.workload(), operand).type.shape;
+      for (std::size_t d = 0; d < shape.size(); ++d)
+        if (static_cast<int>(d) != op.dims[0]) equal(shape[d], op.type.shape[d], op.name);
+      sum += " + " + printed_extent(shape[op.dims[0]]);
+    }
+    needs(fmt::format("{} == {}", sum, printed_extent(op.type.shape[op.dims[0]])),
+          fmt::format("its dimension {} must be {} long", op.dims[0], to_string(op.type.shape[op.dims[0]])));
+  }
+  if (op.kind == Kind::ScatterRows) {
+    const TensorShape& numbers = operation(places.workload(), op.operands[1]).type.shape;
+    for (std::size_t d = 0; d < numbers.size(); ++d) equal(numbers[d], from.shape[d], op.name);
+  }
+}
+
+}  // namespace
+
 // What is only known of the sizes' defaults.
 std::string printed_checks(const WorkloadPlaces& places) {
   std::vector<std::string> lines;  // each once
@@ -174,6 +227,7 @@ std::string printed_checks(const WorkloadPlaces& places) {
                           op.type.shape[d].value - 1, places.name(), op.name, to_string(x[d]),
                           to_string(w[d]), to_string(op.type.shape[d])));
     }
+    check_moved(places, op, equal, line);
     if (op.kind == Kind::AllToAll)
       line(fmt::format(
           "    chorale::require({} % {} == 0, \"{}: {}: {} must be divisible by the {} ranks\");\n",

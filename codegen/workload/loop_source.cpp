@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "codegen/epilogue_source.h"
 
@@ -67,6 +68,7 @@ class LoopPrinter {
       : workload_(workload), options_(options), around_(around) {
     for (const int i : operations) operations_.push_back(&workload.operations[i]);
     space_ = options.sum != nullptr ? options.sum->type : space_of(workload, *operations_[0]);
+    find_indices();
     find_run();
   }
 
@@ -81,9 +83,20 @@ class LoopPrinter {
   bool is_sliced() const { return space_.layout.kind == LayoutKind::Sliced; }
   bool is_box() const { return is_sliced() && space_.layout.dim > 0; }
 
+  void find_indices() {
+    for (const Operation* op : operations_)
+      for (const ExpressionNode& node : op->expression)
+        if (node.op == ExpressionOperator::Index) indices_.insert(node.operand);
+  }
+  bool is_last(int dim) const { return dim + 1 == static_cast<int>(space_.shape.size()); }
+  // Do runs end where dimensions do?
+  bool has_span() const { return !walks_.empty() || !indices_.empty(); }
+  // Of where a run begins, along a dimension.
+  static std::string index_along(int dim) { return fmt::format("index / inner_{0} % side_{0}", dim); }
+
   // The first dimension of a run: from it on, operands have all dimensions or none.
   void find_run() {
-    run_from_ = 0;
+    run_from_ = indices_.empty() ? 0 : space_.shape.size() - 1;  // along which an index advances or stays
     for (const Operation* op : operations_)
       for (const std::string& operand : op->operands) {
         const TensorType& type = operation(workload_, operand).type;
@@ -145,7 +158,7 @@ class LoopPrinter {
   void made(const Operation& op) {
     values_[op.name] = fresh(op.name);
     types_[op.name] = c_type(op.type.element);
-    if (op.kind == Kind::ReduceTensor || !around_.is_stored(op.name)) return;
+    if (!around_.is_stored(op.name)) return;
     const LoopPlace place = around_.stored_at(op.name);
     Parameter& parameter =
         parameter_of(place, place.kind == PlaceKind::Own ? "begin" : "index", c_type(op.type.element), false);
@@ -154,7 +167,7 @@ class LoopPrinter {
   }
 
   void statement(const Operation& op) {
-    if (op.kind == Kind::ReduceTensor) {
+    if (is_fold(op)) {
       folds_.push_back(&op);
       const std::string x = value(op.operands[0]);
       body_ += fmt::format("    fold_{} = {};\n", op.name,
@@ -168,7 +181,8 @@ class LoopPrinter {
       operands.push_back(as_real(real, c_type(operation(workload_, operand).type.element), x));
     }
     const std::string text = printed_expression(
-        op.expression, {.real = real, .operands = operands, .seed = "seed", .index = "index"});
+        op.expression,
+        {.real = real, .operands = operands, .seed = "seed", .index = "index", .along = "index_"});
     made(op);
     const std::string type = c_type(op.type.element);
     const bool used =
@@ -180,6 +194,10 @@ class LoopPrinter {
                     type == real ? text : fmt::format("chorale::rounded_to<{}>({}({}))", type, real, text));
   }
 
+  static bool is_fold(const Operation& op) {
+    return op.kind == Kind::ReduceTensor || op.kind == Kind::ReduceAlong;
+  }
+
   // static void element(values in, references out).
   std::string element() const {
     std::vector<std::string> parameters = {"[[maybe_unused]] std::uint64_t seed",
@@ -189,6 +207,7 @@ class LoopPrinter {
                                        fresh(options_.sum->name)));
     for (const auto& [name, parameter] : inputs_)
       parameters.push_back(fmt::format("const {} {}", types_.at(name), fresh(name)));
+    for (const int dim : indices_) parameters.push_back(fmt::format("const std::int64_t index_{}", dim));
     std::string results;
     for (const auto& [name, parameter] : outputs_) {
       parameters.push_back(fmt::format("{}& to_{}", types_.at(name), name));
@@ -218,6 +237,10 @@ class LoopPrinter {
     for (const auto& [name, parameter] : inputs_) {
       const auto it = std::ranges::find(parameters_, parameter, &Parameter::name);
       arguments.push_back(it->stays ? parameter : parameter + "[i]");
+    }
+    for (const int dim : indices_) {
+      parameters.push_back(fmt::format("std::int64_t index_{}", dim));
+      arguments.push_back(fmt::format("index_{}{}", dim, is_last(dim) ? " + i" : ""));
     }
     std::string results, stores;
     for (const auto& [name, parameter] : outputs_) {
@@ -250,10 +273,11 @@ class LoopPrinter {
                           : p.offset.empty() ? fmt::format("*{}", member(p))
                           : p.stays          ? fmt::format("{}[{}]", member(p), p.offset)
                                              : fmt::format("{} + {}", member(p), p.offset));
+    for (const int dim : indices_) arguments.push_back(index_along(dim));
     for (const Operation* fold : folds_) arguments.push_back("folds_" + fold->name);
     std::string limits;
     if (is_box()) limits += "      if (part.run > 0) n = std::min(n, part.run - begin % part.run);\n";
-    if (!walks_.empty()) limits += "      n = std::min(n, span - index % span);\n";
+    if (has_span()) limits += "      n = std::min(n, span - index % span);\n";
     if (!folds_.empty()) limits += "      n = std::min(n, chorale::kFolded);\n";
     for (const Parameter& p : parameters_)
       if (p.scattered) {
@@ -294,11 +318,31 @@ class LoopPrinter {
                                              p.type, member(p), p.pointer);
     for (const auto& [walk, made] : walks_)
       members += fmt::format("  chorale::Walk<{}> {} = {{}};\n", space_.shape.size(), walk);
-    if (!walks_.empty()) members += "  std::int64_t span = 1;\n";
+    if (has_span()) members += "  std::int64_t span = 1;\n";
+    for (const int dim : indices_)
+      members += fmt::format("  std::int64_t inner_{0} = 1, side_{0} = 1;\n", dim);
     for (const Operation* fold : folds_)
       members += fmt::format("  double* total_{} = nullptr;\n", fold->name);
-    return fmt::format("// {}.\nstruct {} {{\n{}\n{}{}{}{}}};\n\n", fmt::join(names, ", "), options_.name,
-                       members, element(), run(), way(), for_kernels());
+    return fmt::format("// {}.\nstruct {} {{\n{}\n{}{}{}{}{}}};\n\n", fmt::join(names, ", "), options_.name,
+                       members, element(), run(), way(), for_kernels(), for_rows());
+  }
+
+  // Totals of a row, and where they are put.
+  std::string for_rows() const {
+    if (options_.row == RowLoop::None) return "";
+    std::string results, begun, ended;
+    for (std::size_t k = 0; k < folds_.size(); ++k) {
+      const std::string &name = folds_[k]->name, type = c_type(folds_[k]->type.element),
+                        op = combination(folds_[k]->reduction);
+      results += fmt::format("  {}* rows_{} = nullptr;\n", type, name);
+      begun += fmt::format(" total_{0} = totals + {1}, *total_{0} = chorale::identity<{2}>();", name, k, op);
+      ended += fmt::format(" rows_{0}[row] = chorale::total_as<{1}, {2}>(*total_{0});", name, op, type);
+    }
+    return fmt::format(
+        "\n  static constexpr bool kValueOfRow = {};\n{}"
+        "  void begin_row([[maybe_unused]] double* totals) {{{} }}\n"
+        "  void end_row([[maybe_unused]] std::int64_t row) const {{{} }}\n",
+        options_.row == RowLoop::Value, results, begun, ended);
   }
 
   // Where several elements do not follow each other for all operands, they are done one by one.
@@ -307,7 +351,7 @@ class LoopPrinter {
     std::vector<std::string> together, arguments = {"seed", "index + k"};
     if (sum) arguments.push_back("sums.of[k]");
     if (is_box()) together.push_back("(part.run > 0 && begin % part.run + width > part.run)");
-    if (!walks_.empty()) together.push_back("index % span + width > span");
+    if (has_span()) together.push_back("index % span + width > span");
     std::string loads, results, moved, stores;
     for (const Parameter& p : parameters_) {
       const std::string offset = p.offset.empty() ? "0" : p.offset;
@@ -334,6 +378,10 @@ class LoopPrinter {
       const auto it = std::ranges::find(parameters_, parameter, &Parameter::name);
       arguments.push_back(it->is_value ? member(*it) : it->stays ? parameter : parameter + ".of[k]");
     }
+    for (const int dim : indices_) {
+      moved += fmt::format("    const std::int64_t index_{} = {};\n", dim, index_along(dim));
+      arguments.push_back(fmt::format("index_{}{}", dim, is_last(dim) ? " + k" : ""));
+    }
     for (const auto& [name, parameter] : outputs_) {
       const auto it = std::ranges::find(parameters_, parameter, &Parameter::name);
       results += fmt::format("    chorale::Several<{}, width> to_{};\n", types_.at(name), name);
@@ -347,7 +395,10 @@ class LoopPrinter {
       added += fmt::format("      totals[{0}] = chorale::combined<{1}>(totals[{0}], fold_{2});\n", k, op,
                            folds_[k]->name);
       started += fmt::format(" totals[{}] = chorale::identity<{}>();", k, op);
-      kept += fmt::format(" team.template keep_total<{}>(total_{}, totals[{}]);", op, folds_[k]->name, k);
+      kept +=
+          options_.row == RowLoop::None
+              ? fmt::format(" team.template keep_total<{}>(total_{}, totals[{}]);", op, folds_[k]->name, k)
+              : fmt::format(" team.template keep_row<{}>(rows_{}, totals[{}]);", op, folds_[k]->name, k);
       arguments.push_back(fmt::format("fold_{}", folds_[k]->name));
     }
     const std::string given =
@@ -390,19 +441,27 @@ class LoopPrinter {
         with_part.replace(at, std::string(part_).size(), part());
       text += fmt::format("      {}.{} = {};\n", loop, walk, with_part);
     }
-    if (!walks_.empty())
+    for (const int dim : indices_)
+      text +=
+          fmt::format("      {0}.inner_{1} = chorale::product({2}, {3});\n      {0}.side_{1} = {2}[{1}];\n",
+                      loop, dim, around_.sides(space_.shape), dim + 1);
+    if (has_span())
       text += fmt::format("      {}.span = std::max<std::int64_t>(1, chorale::product({}, {}));\n", loop,
                           around_.sides(space_.shape), run_from_);
     for (const Operation* fold : folds_)
-      text += fmt::format("      {}.total_{} = total_{}_.start();\n", loop, fold->name, fold->name);
+      text += options_.row == RowLoop::None
+                  ? fmt::format("      {}.total_{} = total_{}_.start();\n", loop, fold->name, fold->name)
+                  : fmt::format("      {}.rows_{} = {};\n", loop, fold->name,
+                                around_.stored_at(fold->name).pointer);
     return text;
   }
   std::string part() const {
     if (options_.sum != nullptr) return around_.part(options_.sum->name);
     const Operation& first = *operations_[0];
-    return around_.part(first.kind == Kind::ReduceTensor ? first.operands[0] : first.name);
+    return around_.part(is_fold(first) ? first.operands[0] : first.name);
   }
   std::string totals() const {
+    if (options_.row != RowLoop::None) return "";
     std::string text;
     for (const Operation* fold : folds_)
       text += fmt::format("      if ({}.elements() > 0) total_{}_.store({});\n", around_.part(fold->name),
@@ -410,6 +469,7 @@ class LoopPrinter {
     return text;
   }
   std::string total_members() const {
+    if (options_.row != RowLoop::None) return "";
     std::string text;
     for (const Operation* fold : folds_)
       text += fmt::format("  typename Device::template Total<{}> total_{}_{{device_}};\n",
@@ -430,6 +490,7 @@ class LoopPrinter {
   std::map<std::string, std::string> inputs_ = {};  // name, parameter
   std::vector<std::pair<std::string, std::string>> outputs_ = {};
   std::map<std::string, std::string> walks_ = {};
+  std::set<int> indices_ = {};  // dimensions along which the index is used
   std::vector<const Operation*> folds_ = {};
   std::string body_ = {};
 };

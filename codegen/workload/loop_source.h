@@ -22,10 +22,15 @@ struct LoopPlace {
   auto operator<=>(const LoopPlace&) const = default;
 };
 
+// Of a kernel that goes row by row: over the elements of a row, whose reductions are the row's; or over its
+// one value of something.
+enum class RowLoop { None, Elements, Value };
+
 struct LoopOptions {
   std::string name = {};           // of the struct
   std::string variable = "loop";   // that holds it
   const Operation* sum = nullptr;  // whose operands the loop is given
+  RowLoop row = RowLoop::None;
 };
 
 // Names that the printer of the whole program defines.

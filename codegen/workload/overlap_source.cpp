@@ -24,7 +24,9 @@ bool StepPrinter::is_exchange(const Stage& stage) const {
 }
 
 bool StepPrinter::is_product(const Stage& stage) const {
-  return stage.kind == StageKind::Call;
+  if (stage.kind != StageKind::Call) return false;
+  const OperationKind kind = workload_.operations[stage.operation].kind;
+  return kind == OperationKind::MatMul || kind == OperationKind::Convolution;
 }
 
 // The stages from there on that can be done tile by tile: a ReduceScatter, loops over its slices, a Send of
@@ -35,7 +37,7 @@ std::size_t StepPrinter::tiled_from(const std::vector<Stage>& stages, std::size_
   bool sends = false, exchanges = false;
   for (; end < stages.size(); ++end) {
     const Stage& stage = stages[end];
-    if (stage.kind == StageKind::Slice || stage.kind == StageKind::Call) break;
+    if (stage.kind != StageKind::Loop && stage.kind != StageKind::Communication) break;
     const bool folds = std::ranges::any_of(
         stage.loop, [&](int i) { return workload_.operations[i].kind == OperationKind::ReduceTensor; });
     const Operation& op = workload_.operations[stage.operation >= 0 ? stage.operation : stage.loop[0]];

@@ -19,13 +19,11 @@ bool is_gather(const Operation& op) {
 
 }  // namespace
 
-bool is_constant(const Operation& op) {
-  return op.kind == Kind::Rank || op.kind == Kind::Group || op.kind == Kind::Ranks;
-}
 std::string printed_constant(const Operation& op) {
   return op.kind == Kind::Rank    ? "rank_ % kGroupRanks"
          : op.kind == Kind::Group ? "rank_ / kGroupRanks"
-                                  : "kRanks";
+         : op.kind == Kind::Ranks ? "kRanks"
+                                  : fmt::format("static_cast<std::int32_t>(s.{})", identifier(op.name));
 }
 
 WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms,
@@ -60,7 +58,7 @@ void WorkloadPlaces::check_kind(const NeededCollective& needed, const WorkloadAl
 LoopPlace WorkloadPlaces::read_at(const std::string& name, const TensorType& space) const {
   const Operation& op = operation(workload_, behind(name));
   if (by_value(op)) return {"tensors." + identifier(op.name), PlaceKind::Value};
-  if (is_constant(op)) return {printed_constant(op), PlaceKind::Value};
+  if (is_constant(op.kind)) return {printed_constant(op), PlaceKind::Value};
   const bool whole = space.layout.kind == LayoutKind::Sliced && op.type.layout.kind == LayoutKind::Replicated;
   return {pointer(op.name), whole ? PlaceKind::Whole : PlaceKind::Own, is_scattered(op.name)};
 }
@@ -96,7 +94,7 @@ bool WorkloadPlaces::is_given_memory(const Operation& op) const {
   return op.kind == Kind::Input || (is_output(op.name) && op.updates.empty());
 }
 bool WorkloadPlaces::is_own_memory(const Operation& op) const {
-  const bool own = stages_.is_stored(op.name) && !is_given_memory(op) && !is_constant(op) &&
+  const bool own = stages_.is_stored(op.name) && !is_given_memory(op) && !is_constant(op.kind) &&
                    op.updates.empty() && !in_place_.contains(op.name);
   // A sum that goes to its loop nevertheless needs memory for its parts.
   return own || (rows_.contains(op.name) && !stages_.is_stored(op.name));

@@ -82,7 +82,6 @@ class WorkloadPlaces : public LoopSurroundings {
   std::map<std::string, std::string> in_place_ = {};  // what is made where a gathering begins: which
 };
 
-bool is_constant(const Operation&);  // RANK, GROUP, WORLD
-std::string printed_constant(const Operation&);
+std::string printed_constant(const Operation&);  // RANK, GROUP, WORLD, a size
 
 }  // namespace chorale

@@ -11,9 +11,6 @@ using Kind = OperationKind;
 bool is_elementwise(const Operation& op) {
   return op.kind == Kind::Pointwise || op.kind == Kind::ReduceTensor;
 }
-bool is_given(const Operation& op) {
-  return op.kind == Kind::Input || op.kind == Kind::Rank || op.kind == Kind::Group || op.kind == Kind::Ranks;
-}
 bool has_layout_first(const TensorLayout& layout) {
   return layout.kind != LayoutKind::Sliced || layout.dim <= 0;
 }
@@ -29,7 +26,28 @@ bool same_space(const TensorType& a, const TensorType& b) {
 }
 
 const TensorType& space_of(const Workload& workload, const Operation& op) {
-  return op.kind == Kind::ReduceTensor ? operation(workload, op.operands[0]).type : op.type;
+  const bool reduces = op.kind == Kind::ReduceTensor || op.kind == Kind::ReduceAlong;
+  return reduces ? operation(workload, op.operands[0]).type : op.type;
+}
+
+namespace {
+
+// What the reductions of Rows are of.
+const TensorType& rows_of(const Workload& workload, const std::vector<int>& rows) {
+  const auto reduction =
+      std::ranges::find_if(rows, [&](int i) { return workload.operations[i].kind == Kind::ReduceAlong; });
+  return space_of(workload, workload.operations[*reduction]);
+}
+// Sides that are 1 by the sizes' defaults only are not 1.
+bool is_one(const Extent& extent) {
+  return extent.value == 1 && extent.sizes.empty();
+}
+
+}  // namespace
+
+bool is_value_of_row(const Workload& workload, int operation, const std::vector<int>& rows) {
+  const TensorShape& shape = workload.operations[operation].type.shape;
+  return is_one(shape.back()) && !is_one(rows_of(workload, rows).shape.back());
 }
 
 Stages::Stages(const Workload& workload) : workload_(workload) {
@@ -57,7 +75,8 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
   for (const Operation& op : all) {
     if (op.kind == Kind::Slice) continue;
     const int stage = stage_of_[op.name];
-    bool stored = is_given(op) || !op.updates.empty() || std::ranges::count(workload.outputs, op.name) > 0;
+    bool stored =
+        is_given(op.kind) || !op.updates.empty() || std::ranges::count(workload.outputs, op.name) > 0;
     // A call, and a communication by itself, has its result in memory.
     if (stage >= 0 && is_communication(op.kind) && !stages_[stage].scalars.empty()) stored = true;
     if (stage >= 0 && stages_[stage].operation >= 0 &&
@@ -71,7 +90,10 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
         stored = stored || stage_of_[by.name] != stage;
       }
     }
-    if (op.kind == Kind::ReduceTensor) stored = true;
+    if (op.kind == Kind::ReduceTensor || op.kind == Kind::ReduceAlong) stored = true;
+    if (stage >= 0 && stages_[stage].kind == StageKind::Rows &&
+        is_value_of_row(workload, place_of(op.name), stages_[stage].loop))
+      stored = true;
     stored_[op.name] = stored;
   }
 }
@@ -79,6 +101,11 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
 std::string Stages::behind(const std::string& name) const {
   const Operation& op = operation(workload_, name);
   return op.kind == Kind::Slice && !stored_.at(name) ? behind(op.operands[0]) : name;
+}
+
+int Stages::place_of(const std::string& name) const {
+  return static_cast<int>(std::ranges::find(workload_.operations, name, &Operation::name) -
+                          workload_.operations.begin());
 }
 
 std::vector<int> Stages::readers(const std::string& name) const {
@@ -90,8 +117,7 @@ std::vector<int> Stages::readers(const std::string& name) const {
 
 bool Stages::depends(int operation, const std::vector<int>& on) const {
   for (const std::string& name : workload_.operations[operation].operands) {
-    const int made = static_cast<int>(std::ranges::find(workload_.operations, name, &Operation::name) -
-                                      workload_.operations.begin());
+    const int made = place_of(name);
     if (std::ranges::count(on, made) > 0 || depends(made, on)) return true;
   }
   return false;
@@ -103,7 +129,7 @@ bool Stages::may_be_view(int slice) const {
   const Operation& op = workload_.operations[slice];
   if (std::ranges::count(workload_.outputs, op.name) > 0) return false;
   const Operation& of = operation(workload_, behind(op.operands[0]));
-  if (!is_given(of) && stage_of_.at(of.name) == stage_of_.at(op.name)) return false;
+  if (!is_given(of.kind) && stage_of_.at(of.name) == stage_of_.at(op.name)) return false;
   // The tensor in whose memory it lies: operations that update that one overwrite it.
   const std::string& home = of.updates.empty() ? of.name : of.updates;
   for (const int reader : readers(op.name)) {
@@ -137,7 +163,7 @@ void Stages::add_to_loop(int i, const std::string& kernel) {
 
 void Stages::add_one(int i) {
   const Operation& op = workload_.operations[i];
-  if (is_given(op)) return;
+  if (is_given(op.kind)) return;
   if (is_elementwise(op)) return add_to_loop(i, op.kernel);
   stages_.push_back({.kind = op.kind == Kind::Slice      ? StageKind::Slice
                              : is_communication(op.kind) ? StageKind::Communication
@@ -158,6 +184,9 @@ void Stages::add_scalars(const std::vector<int>& operations) {
 
 void Stages::add_kernel(const std::vector<int>& operations) {
   if (workload_.operations[operations[0]].kind == Kind::AllReduce) return add_scalars(operations);
+  if (std::ranges::any_of(operations,
+                          [&](int i) { return workload_.operations[i].kind == Kind::ReduceAlong; }))
+    return add_rows(operations);
   if (add_fused(operations)) return;
   // What is smaller than the largest tensor, and broadcast to it, is done before, so that it cuts no loop.
   const auto space = [&](int i) -> const TensorType& { return space_of(workload_, workload_.operations[i]); };
@@ -173,6 +202,33 @@ void Stages::add_kernel(const std::vector<int>& operations) {
   }
   ordered.insert(ordered.end(), main.begin(), main.end());
   for (const int i : ordered) add_one(i);
+}
+
+// What is smaller than rows and depends on none of them is done before, and communications around them.
+void Stages::add_rows(const std::vector<int>& operations) {
+  const TensorType& rows = chorale::rows_of(workload_, operations);
+  const auto is_in_rows = [&](const Operation& op) {
+    const TensorShape& shape = space_of(workload_, op).shape;
+    if (shape.size() != rows.shape.size() || op.type.layout != rows.layout) return false;
+    for (std::size_t d = 0; d + 1 < shape.size(); ++d)
+      if (shape[d].value != rows.shape[d].value) return false;
+    return is_one(shape.back()) || shape.back().value == rows.shape.back().value;
+  };
+  std::vector<int> after, main;
+  for (const int i : operations) {
+    const Operation& op = workload_.operations[i];
+    const bool sends = is_communication(op.kind) && op.kind != Kind::ReduceScatter && op.kind != Kind::Reduce;
+    if (sends)
+      after.push_back(i);
+    else if (is_communication(op.kind) || (!is_in_rows(op) && !depends(i, main)))
+      add_one(i);
+    else
+      main.push_back(i);
+  }
+  const Operation& first = workload_.operations[main[0]];
+  stages_.push_back(
+      {.kind = StageKind::Rows, .loop = main, .kernel = first.kernel, .overlap = first.overlap});
+  for (const int i : after) add_one(i);
 }
 
 // A sum for one rank, and what follows it there. What is of other sizes and does not need the sum is done
@@ -222,6 +278,8 @@ std::string Stages::made_in_place(const std::string& name) const {
   const bool alone = readers(from.name).size() == 1 && from.updates.empty() &&
                      std::ranges::count(workload_.outputs, from.name) == 0;
   const Stage& before = stages_[stage - 1];
+  // Later passes over a row read an input that the first one would overwrite.
+  if (before.kind == StageKind::Rows && !op.updates.empty()) return "";
   if (!alone || from.kind != Kind::Pointwise || stage_of_.at(from.name) != stage - 1 ||
       before.kernel != op.kernel)
     return "";

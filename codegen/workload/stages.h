@@ -11,12 +11,15 @@
 
 namespace chorale {
 
-enum class StageKind { Loop, Communication, Call, Slice };
+// Rows: a kernel that goes over the last dimension of its tensors row by row.
+enum class StageKind { Loop, Rows, Communication, Call, Slice };
 
 struct Stage {
   StageKind kind = StageKind::Loop;
-  int operation = -1;          // of a communication, call or slice: its index in the list
-  std::vector<int> loop = {};  // operations of one space, in their order: of a loop, or after a communication
+  int operation = -1;  // of a communication, call or slice: its index in the list
+  std::vector<int> loop =
+      {};  // operations of one space, in their order: of a loop, or after a communication;
+           // or of rows, and of what rows have one value of
   // AllReduces of scalars, `operation` and others, that are one message; empty: one alone.
   std::vector<int> scalars = {};
   std::string kernel = {}, overlap = {};
@@ -26,6 +29,8 @@ struct Stage {
 bool same_space(const TensorType&, const TensorType&);
 // Of an operation of a loop: its result's, and of a ReduceTensor its operand's.
 const TensorType& space_of(const Workload&, const Operation&);
+// Among the operations of Rows: has its result a value for each row, and not for each element?
+bool is_value_of_row(const Workload&, int operation, const std::vector<int>& rows);
 
 class Stages {
  public:
@@ -45,11 +50,13 @@ class Stages {
  private:
   void add_kernel(const std::vector<int>& operations);
   bool add_fused(const std::vector<int>& operations);
+  void add_rows(const std::vector<int>& operations);
   void add_scalars(const std::vector<int>& operations);
   void add_one(int operation);
   void add_to_loop(int operation, const std::string& kernel);
   bool may_be_view(int slice) const;
   bool depends(int operation, const std::vector<int>& on) const;
+  int place_of(const std::string& name) const;  // in the list
   std::vector<int> readers(const std::string& name) const;
 
   const Workload& workload_;

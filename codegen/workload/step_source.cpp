@@ -147,6 +147,8 @@ std::string StepPrinter::step(const Stage& stage, const std::string& progress) {
     case StageKind::Loop:
     case StageKind::Communication:
       return comment + single(stage, progress);
+    case StageKind::Rows:
+      return comment + rows(stage);
     case StageKind::Slice: {
       const Operation& op = workload_.operations[stage.operation];
       if (!places_.stages().is_stored(op.name)) return "";
@@ -268,6 +270,8 @@ std::string StepPrinter::convolution_sides(const Operation& op) const {
 }
 
 std::string StepPrinter::call(const Operation& op) const {
+  if (op.kind == Kind::ReduceAlong) return reduction(op);
+  if (op.kind >= Kind::Transpose && op.kind <= Kind::ScatterRows) return moved(op);
   if (op.kind == Kind::MatMul)
     return fmt::format("    device_.matrix_products({}, {});\n", factors_of(op), shares_of(op));
   return fmt::format("    if (has_{}.elements() > 0) device_.convolution({}, {});\n", op.name, factors_of(op),

@@ -38,6 +38,9 @@ class StepPrinter {
   std::string step(const Stage&, const std::string& progress = "");
   Phase communication(const Stage&, const std::string& variable);
   Phase loop(const Stage&, const std::string& variable);
+  std::string rows(const Stage&);                 // in rows_source.cpp
+  std::string moved(const Operation&) const;      // in moved_source.cpp
+  std::string reduction(const Operation&) const;  //
   std::string sum_of_scalars(const Stage&) const;
   std::string single(const Stage&, const std::string& progress);
   std::string chain(const std::vector<Stage>&, std::size_t& begin);

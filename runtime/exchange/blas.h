@@ -151,8 +151,7 @@ struct ProductSides {
     const std::size_t dims = left.own().size();
     rows = result.elements() == 0 ? 0 : result.elements() / columns;
     period = std::max<std::int64_t>(1, batched ? left.side(dims - 2) : rows);
-    if (batched && right.own()[0] == right.whole()[0])
-      whole_ = left.whole()[dims - 1] * left.whole()[dims - 2];
+    if (batched && right.own() == right.whole()) whole_ = left.whole()[dims - 1] * left.whole()[dims - 2];
   }
   // Of the second factor: the row that a row of the result begins with.
   std::int64_t second_row(std::int64_t row) const {

@@ -16,9 +16,11 @@
 #include <vector>
 
 #include "runtime/exchange/blas.h"
+#include "runtime/exchange/boxes.h"
 #include "runtime/exchange/exchange.h"
 #include "runtime/exchange/overlap.h"
 #include "runtime/exchange/parts.h"
+#include "runtime/exchange/rows.h"
 
 namespace chorale {
 
@@ -135,6 +137,30 @@ class HostDevice : public PhaseByPhase {
     slices.for_each_run(begin, count, [&](std::int64_t from, std::int64_t to, std::int64_t n) {
       std::copy_n(blocks + from, n, tensor + to);
     });
+  }
+  // Elements to other places; rows by their numbers.
+  template <typename T>
+  static void copy_box(T* to, const T* from, const ElementBox& box) {
+    chorale::copy_box(to, from, box);
+  }
+  template <typename T>
+  static void gather_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                          std::int64_t rows, std::int64_t length) {
+    chorale::gather_rows(to, from, numbers, count, rows, length);
+  }
+  template <typename T>
+  static void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                           std::int64_t rows, std::int64_t length) {
+    chorale::scatter_rows(to, from, numbers, count, rows, length);
+  }
+  // Along a dimension; and the loops of a kernel, row by row.
+  template <Combination op, typename T, typename A>
+  static void reduce_along(T* to, const A* from, const AlongSides& sides) {
+    chorale::reduce_along<op>(to, from, sides);
+  }
+  template <typename... Loops>
+  static void each_row(std::int64_t rows, std::int64_t length, const Loops&... loops) {
+    chorale::each_row(rows, length, loops...);
   }
   template <typename T, typename A, typename B>
   static void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,

@@ -27,6 +27,7 @@
 #include "runtime/exchange/kernels.h"
 #include "runtime/exchange/overlap.h"
 #include "runtime/exchange/parts.h"
+#include "runtime/exchange/rows.h"
 
 namespace chorale {
 
@@ -225,6 +226,32 @@ class GpuDevice {
                           });
   }
 
+  template <typename T>
+  void copy_box(T* to, const T* from, const ElementBox& box) {
+    if (box.elements > 0) launch(box_kernel<T>, blocks(box.elements, 256), 256, to, from, box);
+  }
+  template <typename T>
+  void gather_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count, std::int64_t rows,
+                   std::int64_t length) {
+    launch(gather_kernel<T>, blocks(count * length, 256), 256, to, from, numbers, count, rows, length);
+  }
+  template <typename T>
+  void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count, std::int64_t rows,
+                    std::int64_t length) {
+    launch(scatter_kernel<T>, blocks(length, 256), 256, to, from, numbers, count, rows, length);
+  }
+  template <Combination op, typename T, typename A>
+  void reduce_along(T* to, const A* from, const AlongSides& sides) {
+    const std::int64_t results = sides.outer * sides.inner;
+    launch(along_kernel<op, T, A>, blocks(results * (sides.inner == 1 ? kLanes : 1), 256), 256, to, from,
+           sides);
+  }
+  template <typename... Loops>
+  void each_row(std::int64_t rows, std::int64_t length, const Loops&... loops) {
+    if (rows > 0)
+      launch(rows_kernel<RowChain<Loops...>>, blocks(rows * kLanes, 256), 256, row_chain(loops...), rows,
+             length);
+  }
   template <typename T, typename A, typename B>
   void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
                        const Share& right, bool batched) {

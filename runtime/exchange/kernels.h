@@ -7,8 +7,10 @@
 #include <cstdint>
 
 #include "runtime/exchange/blas.h"
+#include "runtime/exchange/boxes.h"
 #include "runtime/exchange/fused.h"
 #include "runtime/exchange/parts.h"
+#include "runtime/exchange/rows.h"
 
 namespace chorale {
 
@@ -41,6 +43,104 @@ __global__ void total_kernel(const double* slots, T* to) {
   if (threadIdx.x == 0) *to = total_as<op, T>(total);
 }
 
+// A row is a warp's; on hosts, which stand in for GPUs, a thread's.
+#ifdef __CUDACC__
+inline constexpr int kLanes = 32;
+#else
+inline constexpr int kLanes = 1;
+#endif
+
+// What all lanes have, combined, in the first one.
+template <Combination op>
+__device__ inline double of_all_lanes(double mine) {
+#ifdef __CUDA_ARCH__
+  for (int step = kLanes / 2; step > 0; step /= 2)
+    mine = combined<op>(mine, __shfl_down_sync(0xffffffffu, mine, step));
+#endif
+  return mine;
+}
+
+struct RowTeam {
+  std::int64_t row;
+  int lane;
+
+  template <Combination op, typename T>
+  __device__ void keep_row(T* rows, double mine) const {
+    const double total = of_all_lanes<op>(mine);
+    if (lane == 0) rows[row] = total_as<op, T>(total);
+  }
+  // What lanes have stored, all can read.
+  __device__ void sync() const {
+#ifdef __CUDA_ARCH__
+    __syncwarp();
+#endif
+  }
+};
+
+// The loops of a kernel that goes row by row.
+template <typename... Loops>
+struct RowChain {
+  __device__ void run(const RowTeam&, std::int64_t) const {}
+};
+template <typename First, typename... Rest>
+struct RowChain<First, Rest...> {
+  First first;
+  RowChain<Rest...> rest;
+
+  __device__ void run(const RowTeam& team, std::int64_t length) const {
+    double totals[First::kTotals + 1];
+    if constexpr (First::kValueOfRow) {
+      if (team.lane == 0) first.template several<1>(team.row, totals);
+    } else {
+      First::start(totals);
+      for_several(0, length, team.lane, kLanes, [&](auto width, std::int64_t e) {
+        first.template several<decltype(width)::value>(team.row * length + e, totals);
+      });
+      first.finish(totals, team);
+    }
+    team.sync();
+    rest.run(team, length);
+  }
+};
+inline RowChain<> row_chain() {
+  return {};
+}
+template <typename First, typename... Rest>
+RowChain<First, Rest...> row_chain(const First& first, const Rest&... rest) {
+  return {first, row_chain(rest...)};
+}
+
+template <typename Chain>
+__global__ void __launch_bounds__(256)
+    rows_kernel(const __grid_constant__ Chain chain, std::int64_t rows, std::int64_t length) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x,
+                     teams = std::int64_t{gridDim.x} * blockDim.x / kLanes;
+  for (std::int64_t row = thread / kLanes; row < rows; row += teams)
+    chain.run(RowTeam{row, static_cast<int>(thread % kLanes)}, length);
+}
+
+// One result per warp if rows are reduced, else per thread.
+template <Combination op, typename T, typename A>
+__global__ void __launch_bounds__(256) along_kernel(T* to, const A* from, AlongSides s) {
+  const std::int64_t thread = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x,
+                     threads = std::int64_t{gridDim.x} * blockDim.x, results = s.outer * s.inner;
+  if (s.inner == 1) {
+    for (std::int64_t row = thread / kLanes; row < results; row += threads / kLanes) {
+      double total = identity<op>();
+      for (std::int64_t k = thread % kLanes; k < s.side; k += kLanes)
+        total = combined<op>(total, real<double>(from[row * s.side + k]));
+      RowTeam{row, static_cast<int>(thread % kLanes)}.template keep_row<op>(to, total);
+    }
+    return;
+  }
+  for (std::int64_t e = thread; e < results; e += threads) {
+    double total = identity<op>();
+    for (std::int64_t k = 0; k < s.side; ++k)
+      total = combined<op>(total, real<double>(from[(e / s.inner * s.side + k) * s.inner + e % s.inner]));
+    to[e] = total_as<op, T>(total);
+  }
+}
+
 template <typename T>
 __global__ void set_kernel(T* to, T value) {
   if (threadIdx.x == 0) *to = value;
@@ -56,6 +156,37 @@ __global__ void slice_kernel(T* slice, T* whole, Indices part, std::int64_t firs
       whole[part.index(first + i)] = slice[i];
     else
       slice[i] = whole[part.index(first + i)];
+}
+
+template <typename T>
+__global__ void box_kernel(T* to, const T* from, ElementBox box) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < box.elements; e += threads)
+    to[box.to_at(e)] = from[box.from_at(e)];
+}
+template <typename T>
+__global__ void gather_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                              std::int64_t rows, std::int64_t length) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count * length;
+       e += threads) {
+    const std::int64_t row = numbers[e / length];
+    to[e] = row >= 0 && row < rows ? from[row * length + e % length] : rounded_to<T>(0.0f);
+  }
+}
+// A column per thread, so that sums are made in the order of rows.
+template <typename T>
+__global__ void scatter_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                               std::int64_t rows, std::int64_t length) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < length; i += threads) {
+    for (std::int64_t row = 0; row < rows; ++row) to[row * length + i] = rounded_to<T>(0.0f);
+    for (std::int64_t k = 0; k < count; ++k)
+      if (numbers[k] >= 0 && numbers[k] < rows) {
+        T& sum = to[numbers[k] * length + i];
+        sum = combined<Combination::Sum>(sum, from[k * length + i]);
+      }
+  }
 }
 
 // One element of the product per thread, added up in the order of the host's code; `adds`: to the value

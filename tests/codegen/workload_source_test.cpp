@@ -109,6 +109,16 @@ const std::vector<std::map<std::string, std::int64_t>> kLong = {{{"B", 3}, {"S",
 const std::vector<std::map<std::string, std::int64_t>> kTokens = {{{"T", 6}, {"H", 4}, {"F", 5}},
                                                                   {{"T", 3}, {"H", 3}, {"F", 1}}};
 
+const std::vector<std::map<std::string, std::int64_t>> kHeads = {{{"B", 2}, {"S", 3}, {"h", 4}, {"D", 2}},
+                                                                 {{"B", 1}, {"S", 5}, {"h", 2}, {"D", 3}}};
+const std::vector<std::map<std::string, std::int64_t>> kInner = {{{"B", 2}, {"S", 3}, {"H", 4}, {"F", 7}},
+                                                                 {{"B", 1}, {"S", 2}, {"H", 5}, {"F", 1}}};
+const std::vector<std::map<std::string, std::int64_t>> kExperts = {{{"T", 5}, {"H", 3}, {"F", 2}, {"E", 5}},
+                                                                   {{"T", 2}, {"H", 4}, {"F", 3}, {"E", 2}}};
+const std::string kFuseNorm =
+    "fuse(k; h, y_1, y_2, y); split(sum, rs, Sliced(1)); reorder(sum; k); fuse(all; rs, s_k, y)";
+const std::string kFuseAttention = "fuse(norm; n_1, n_2, n); fuse(softmax; p_1, p_2, p_3, p_4, p)";
+
 INSTANTIATE_TEST_SUITE_P(
     Of, EmittedExample,
     testing::Values(
@@ -152,7 +162,21 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"self_attention",
              "split(sum, rs); reorder(sum; out); fuse(k; rs, s_out, out); overlap(o; layer, k)",
              Carrier::Nccl, 3, 1, 0, kLayers},
-        Case{"moe", "overlap(o; there, up); overlap(b; down, back)", Carrier::Threads, 3, 1, 0, kTokens}));
+        Case{"moe", "overlap(o; there, up); overlap(b; down, back)", Carrier::Threads, 3, 1, 0, kTokens},
+        Case{"pipeline", "shard(sum, ar, s); reorder(sum; send, output); fuse(c; s_send, s_output)",
+             Carrier::Mpi, 2, 1, 0, kLayers},
+        // Rows in a kernel, of which sizes at run time are others than those of the types.
+        Case{"rms_norm", kFuseNorm, Carrier::Mpi, 3, 2, 2e-2, kLayers},
+        Case{"rms_norm", kFuseNorm, Carrier::Cuda, 2, 1, 2e-2, kLayers},
+        Case{"attention", kFuseAttention, Carrier::Threads, 2, 1, 1e-2, kHeads},
+        Case{"attention", kFuseAttention, Carrier::Nccl, 2, 1, 1e-2, kHeads},
+        Case{"swiglu",
+             "split(sum, rs, Sliced(2)); reorder(sum; y); fuse(k; rs, s_y, y); overlap(o; layer, k)",
+             Carrier::Threads, 3, 1, 2e-2, kInner},
+        Case{"sequence_parallel", "overlap(a; whole, up); fuse(k; sum, y); overlap(b; layer, k)",
+             Carrier::Threads, 3, 1, 2e-2, kLayers},
+        Case{"moe_top2", "split(sum, rs, Sliced(1)); reorder(sum; y_1, y)", Carrier::Threads, 3, 1, 1e-5,
+             kExperts}));
 
 // Slices of columns are gathered in blocks beside the tensor that they update, and read it meanwhile.
 const std::string kColumns = R"(
@@ -174,6 +198,28 @@ TEST(EmittedWorkload, UpdatesBySlicesOfColumns) {
   const Emitted emitted(parsed(kColumns), 2, true, Carrier::Threads);
   for (const std::int64_t m : {1, 5, 33})
     EXPECT_EQ(emitted.difference(parsed(kColumns, "", {{"M", m}}), 1), "") << m;
+}
+
+// A kernel goes over a row twice, and the input that is updated is read both times.
+const std::string kRowsUpdate = R"(
+workload rows_update
+ranks 2
+size N = 4, M = 5
+Tensor u(fp32, [N, M], Replicated)
+Tensor x(fp32, [N, M], Sliced(0))
+kernel k {
+  s = x + u
+  v = x - u
+  m = ReduceAlong("max", v, 1)
+  t = v - m
+  u_ = Update(u, AllGather(s))
+}
+return t
+)";
+
+TEST(EmittedWorkload, UpdatesAfterTheLastPassOverARow) {
+  const Emitted emitted(parsed(kRowsUpdate), 1, true, Carrier::Threads);
+  EXPECT_EQ(emitted.difference(parsed(kRowsUpdate, "", {{"M", 7}}), 1), "");
 }
 
 // Gradients and parameters that are lists of tensors; what is read of one lies in several.

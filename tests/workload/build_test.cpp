@@ -41,6 +41,32 @@ TEST(Builder, BuildsAdam) {
   EXPECT_EQ(a.b.finish(), example("adam"));
 }
 
+TEST(Builder, BuildsFunctionsOfRows) {
+  Builder b("rows", {.ranks = 2});
+  const Side n = b.size("N", 5), h = b.size("H", 7);
+  const Tensor x = b.tensor("x", Float16, {n, 2 * h}, sliced(1)),
+               w = b.tensor("w", Float32, {2 * h}, replicated());
+  const Tensor whole = b.all_gather("whole", x);
+  const Tensor most = b.reduce_along("most", ReduceOp::Max, whole, 0);
+  const Tensor y = b.softmax("y", select(index(1) <= index(0), x, -1e4), 1);
+  b.returns({b.rms_norm("a", whole, w, 1e-5), b.layer_norm("c", whole, w, most, 1e-5),
+             b.mean("m", x / b.number(2 * h), 1), y});
+  EXPECT_EQ(b.finish(), parse_workload(R"(
+workload rows ranks 2
+size N = 5, H = 7
+Tensor x(fp16, [N, 2*H], Sliced(1))
+Tensor w(fp32, [2*H], Replicated)
+whole = AllGather(x)
+most = ReduceAlong("max", whole, 0)
+y = Softmax(Select(Index(1) <= Index(0), x, -1e4), 1)
+a = RMSNorm(whole, w, 1e-5)
+c = LayerNorm(whole, w, most, 1e-5)
+m = Mean(x / (2 * H), 1)
+return a, c, m, y
+)",
+                                       "rows"));
+}
+
 TEST(Builder, BuildsLamb) {
   Moments a{Builder("lamb", {.ranks = 4})};
   const Tensor u = a.b.let("u", a.m1 / (sqrt(a.v1) + 1e-6) + 0.01 * a.p);

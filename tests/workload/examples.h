@@ -29,6 +29,11 @@ inline std::map<std::string, Workload> small_examples() {
           {"lamb", example("lamb", {{"N", 37}})},
           {"self_attention", example("self_attention", layer)},
           {"mlp", example("mlp", layer)},
+          {"attention", example("attention", {{"B", 1}, {"S", 3}, {"h", 4}, {"D", 2}})},
+          {"swiglu", example("swiglu", {{"B", 2}, {"S", 3}, {"H", 4}, {"F", 9}})},
+          {"sequence_parallel", example("sequence_parallel", {{"B", 2}, {"S", 5}, {"H", 3}})},
+          {"moe_top2", example("moe_top2", {{"T", 5}, {"H", 3}, {"F", 2}, {"E", 6}})},
+          {"rms_norm", example("rms_norm", layer)},
           {"pipeline", example("pipeline", layer)},
           {"moe", example("moe", {{"T", 8}, {"H", 3}, {"F", 5}})}};
 }

@@ -136,7 +136,9 @@ TEST(Invalid, Types) {
       {"x = MatMul(a, b)\nreturn x",
        "w:16:5: x: no rank can compute its part of a (fp16[4, N] Replicated) by b (fp16[N, 3] Sliced(0)) "
        "from what it has; the layouts may be Sliced(last) by Sliced(the side summed over), which gives Local "
-       "summands; Replicated by Sliced(last); Sliced(another than last) by Replicated; Local by Local or "
+       "summands; Replicated by Sliced(last); Sliced(another than last) by Replicated, or by the same if it "
+       "is "
+       "of the batch; Local by Local or "
        "Replicated"},
       {"x = MatMul(a, p)\nreturn x",
        "w:16:5: x: a (fp16[4, N] Replicated) by p (fp32[N] Replicated): matrices have two sides; give "
@@ -150,7 +152,8 @@ TEST(Invalid, Types) {
       {"x = MatMul(i, Slice(i, flat))\nreturn x",
        "w:16:5: x: no rank can compute its part of i (fp32[1, 2, 5, 5] Replicated) by x_1 (fp32[1, 2, 5, 5] "
        "Sliced(flat)) from what it has; the layouts may be Sliced(last) by Sliced(the side summed over), "
-       "which gives Local summands; Replicated by Sliced(last); Sliced(another than last) by Replicated; "
+       "which gives Local summands; Replicated by Sliced(last); Sliced(another than last) by Replicated, "
+       "or by the same if it is of the batch; "
        "Local by Local or Replicated"},
       {"x = MatMul(a, Cast(fp32, k))\nreturn x",
        "w:16:5: x: a (fp16[4, N] Replicated) and x_1 (fp32[N, 3] Replicated) have elements of two types; "
@@ -376,8 +379,26 @@ TEST(Invalid, Texts) {
       {"workload w x = y", "w:1:16: there is no 'y'; declare it as a Tensor or Scalar, or compute it before"},
       {"workload w Tensor grad(fp32, [3], Local) x = grat + 1",
        "w:1:46: there is no 'grat'; did you mean 'grad'?"},
-      {"workload w size N = 3 x = N + 1",
-       "w:1:27: 'N' is a size; sizes are for shapes; declare a Scalar for computing"},
+      {"workload w size N = 3 x = N + M",
+       "w:1:31: there is no 'M'; declare it as a Tensor or Scalar, or compute it before"},
+      {"workload w size N = 2^40 x = N + 1",
+       "N: N: 1099511627776 is too large for an int32 number; as a number, 2^31 - 1 is the most"},
+      {"workload w Tensor g(fp32, [3], Local) x = ReduceAlong(\"+\", g, 1)",
+       "w:1:43: x: g (fp32[3] Local) is reduced along dimension 1, counted from 0, and has 1 dimension; "
+       "choose "
+       "one that it has; ReduceTensor reduces all"},
+      {"workload w Tensor g(fp32, [3, 4], Sliced(flat)) x = ReduceAlong(\"+\", g, 1)",
+       "w:1:53: x: ReduceAlong takes whole tensors, or slices along a dimension, and not g (fp32[3, 4] "
+       "Sliced(flat)); slice it along a dimension, or AllGather it"},
+      {"workload w Tensor g(fp32, [3], Local) x = Softmax(g, 1)",
+       "w:1:54: found '1', expected a dimension of it, an integer from 0 to 0; see docs/workloads.md, "
+       "'Grammar'"},
+      {"workload w Scalar s(fp32) x = RMSNorm(s, s, 1)",
+       "w:1:31: s is a scalar; give it a tensor with dimensions"},
+      {"workload w Tensor g(fp32, [3], Local) x = g + Index(1)",
+       "w:1:39: x: Index(1) is along a dimension, counted from 0, that its result [3] does not have; choose "
+       "one "
+       "that it has"},
       {"workload w Tensor g(fp32, [3], Local) x = AllReduced(\"+\", g)",
        "w:1:43: there is no operation 'AllReduced'; did you mean 'AllReduce'?"},
       {"workload w Tensor g(fp32, [3], Local) x = AllReduce(g)",
@@ -485,8 +506,8 @@ TEST(Invalid, Workloads) {
        "here: x: sends 2 groups further on; use GROUP + 1 or GROUP - 1"},
       {[](Workload& w) { w.operations[2].expression.clear(); },
        "here: y: computes nothing: it has no expression"},
-      {[](Workload& w) { w.operations[2].expression[0].op = ExpressionOperator::Index; },
-       "here: y: its expression is of an element or an index; programs have operands only"},
+      {[](Workload& w) { w.operations[2].expression[0] = {.op = ExpressionOperator::Index}; },
+       "here: y: its expression is of an element or an index; programs have operands, and Index(dimension)"},
       {[](Workload& w) { w.operations[2].expression[0].operand = 3; },
        "here: y: its expression names an operand that it has not; the most are 256 operators and values, 16 "
        "of them at "

@@ -50,6 +50,49 @@ void expect_same_without(const std::string& text) {
               interpret(apart, inputs, {.order = order}).state.tensors);
 }
 
+// Rows are done together: what is reduced of one is there for all of its elements.
+TEST(Kernels, GoRowByRow) {
+  expect_same_without(R"(
+workload w ranks 3
+Tensor x(fp32, [4, 7], Local)
+Tensor r(bf16, [4, 7], Replicated)
+Tensor g(fp32, [7], Replicated)
+kernel all {
+  rs = ReduceScatter("+", x, 0)
+  h = rs + r
+  most = ReduceAlong("max", h, 1)
+  shifted = h - most
+  few = Cast(int32, Max(shifted, -3))
+  sum = ReduceAlong("+", few, 1)
+  scale = 1 / (1 + Abs(sum))
+  y = shifted * scale * g + Index(1)
+  gathered = AllGather(y)
+}
+return gathered, h, sum
+)");
+}
+
+TEST(Kernels, ReduceOnlyRowsThatRanksHave) {
+  const auto refused = [](const std::string& kernel) {
+    const std::string text =
+        "workload w ranks 2 Tensor x(fp32, [4, 6], Sliced(1)) Tensor y(fp32, [4, 6], Replicated) "
+        "kernel k { " +
+        kernel + " } return c";
+    try {
+      parse_workload(text, "w");
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("nothing");
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refused("a = y * y b = ReduceAlong(\"+\", a, 0) c = y / b"), HasSubstr("reduces rows"));
+  EXPECT_THAT(refused("a = x * x c = ReduceAlong(\"+\", a, 1)"), HasSubstr("reduces rows"));
+  EXPECT_THAT(refused("a = ReduceAlong(\"+\", y, 1) c = y / a d = ReduceTensor(\"+\", c)"),
+              HasSubstr("in a kernel that goes row by row"));
+  EXPECT_EQ(refused("a = ReduceAlong(\"+\", y, 1) c = y / a"), "nothing");
+}
+
 // A scalar and a row that the kernel computes for itself, again for each element.
 TEST(Kernels, ComputeSmallerTensorsForEachElement) {
   expect_same_without(R"(

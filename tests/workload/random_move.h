@@ -47,6 +47,7 @@ class RandomMove {
   };
 
   Attempt choose() {
+    if (dice_.one_in(18)) return {"shard", shard_one()};
     switch (dice_.below(18)) {
       case 0:
       case 1:
@@ -86,6 +87,14 @@ class RandomMove {
     return names.empty() ? "" : dice_.of(names);
   }
 
+  std::string shard_one() {
+    const std::string name = any({OperationKind::AllReduce});
+    if (name.empty()) return "";
+    const int dim = dice_.below(static_cast<int>(operation(workload_, name).type.shape.size()) + 1) - 1;
+    return fmt::format("shard({}, {}_a, {}_b, Sliced({}))", name, fresh_, fresh_,
+                       dim < 0 ? "flat" : std::to_string(dim));
+  }
+
   std::string split_one() {
     const std::string name = any({OperationKind::AllReduce});
     if (name.empty()) return "";
@@ -105,7 +114,7 @@ class RandomMove {
     for (const Operation& op : workload_.operations) {
       const bool reads =
           std::ranges::any_of(op.operands, [&](const std::string& name) { return reached.contains(name); });
-      if (op.kind <= OperationKind::Ranks || !(reads ? !dice_.one_in(6) : dice_.one_in(12))) continue;
+      if (is_given(op.kind) || !(reads ? !dice_.one_in(6) : dice_.one_in(12))) continue;
       if (op.name == gather) continue;
       reached.insert(op.name);
       const std::string name = op.kernel.empty() ? op.name : op.kernel;

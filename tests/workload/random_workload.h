@@ -66,6 +66,7 @@ class RandomWorkload {
                        {.name = "H", .value = dice_.from_to(1, 5)}};
     for (int d = dice_.from_to(1, 3); d > 0; --d) shape_.push_back(side());
     while (count(shape_) > 48) shape_.pop_back();
+    for (const WorkloadSize& size : workload_.sizes) add({.kind = OperationKind::Size, .name = size.name});
     element_ = element();
   }
 
@@ -104,7 +105,7 @@ class RandomWorkload {
       return {};
     }
     if (elements(op.type) > 512) return {};
-    if (op.kind != OperationKind::Input && op.kind > OperationKind::Ranks && dice_.one_in(12)) let_update(op);
+    if (!is_given(op.kind) && dice_.one_in(12)) let_update(op);
     workload_.operations.push_back(op);
     return op.name;
   }
@@ -195,6 +196,7 @@ class RandomWorkload {
   Expression expression(int operands, int depth) {
     using enum ExpressionOperator;
     if (depth == 0) return leaf(operands);
+    if (indexed_ > 0 && dice_.one_in(24)) return {{.op = Index, .operand = dice_.below(indexed_)}};
     const Expression a = expression(operands, depth - 1);
     const auto another = [&] { return expression(operands, depth - 1); };
     switch (dice_.below(18)) {
@@ -294,6 +296,7 @@ class RandomWorkload {
       state.state = !dice_.one_in(4);
       m = add(state);
     }
+    indexed_ = static_cast<int>(type.shape.size());
     Operation op{.kind = OperationKind::Pointwise,
                  .name = fresh("t"),
                  .operands = {m, x},
@@ -301,6 +304,7 @@ class RandomWorkload {
                  .expression = number(0.5) * operand(0) + (operand(1) + expression(2, 2)),
                  .casts = true,
                  .updates = m};
+    indexed_ = kIndexed;
     op.type = inferred_type(workload_, op, "random");
     workload_.operations.push_back(op);
     return op.name;
@@ -314,16 +318,98 @@ class RandomWorkload {
     return add(op);
   }
 
-  // Of integers from -2 to 2.
-  Name reduced(const Name& x) {
+  // Integers from -2 to 2.
+  Name few(const Name& x) {
     using enum ExpressionOperator;
     if (x.empty() || count(type_of(x).shape) > 48) return {};
     Expression whole = operand(0);
     whole.push_back({.op = Convert, .operand = static_cast<int>(ElementType::Int32)});
     const Expression few = apply_to(Max, apply_to(Min, whole, number(2)), apply_to(Negate, number(2)));
-    Name summands = add_pointwise({x}, few, {.is = true, .to = element()});
+    return add_pointwise({x}, few, {.is = true, .to = element()});
+  }
+  // Of these.
+  Name reduced(const Name& x) {
+    Name summands = few(x);
     if (!summands.empty() && dice_.one_in(3)) summands = add_pointwise({summands}, operand(0) * operand(0));
     return summands.empty() ? Name{} : communicate(OperationKind::ReduceTensor, summands);
+  }
+
+  // Along a dimension: few integers, or, of any, the least or the greatest. With what is computed of the
+  // tensor and of that, as norms and softmax have it.
+  Name along(const Name& x) {
+    if (x.empty() || is_updated(x) || type_of(x).shape.empty()) return {};
+    const bool sums = dice_.one_in(2);
+    Name of = x;
+    if (sums) {
+      of = few(x);
+      if (of.empty()) return {};
+    } else if (dice_.one_in(2)) {
+      of = add_pointwise({x}, expression(1, 1));
+      if (of.empty()) return {};
+    }
+    const int last = static_cast<int>(type_of(of).shape.size()) - 1;
+    const Name reduced = add({.kind = OperationKind::ReduceAlong,
+                              .operands = {of},
+                              .reduction = sums              ? ReduceOp::Sum
+                                           : dice_.one_in(2) ? ReduceOp::Min
+                                                             : ReduceOp::Max,
+                              .dims = {dice_.one_in(3) ? dice_.from_to(0, last) : last}});
+    if (reduced.empty()) return {};
+    Name whole = reduced;
+    if (type_of(reduced).layout.kind == LayoutKind::Local && type_of(x).layout.kind == LayoutKind::Sliced)
+      whole = communicate(OperationKind::AllReduce, reduced);
+    if (!whole.empty() && dice_.one_in(2)) {
+      const Name own = add_pointwise({whole}, expression(1, 2));
+      whole = own.empty() ? whole : own;
+    }
+    if (whole.empty()) return {};
+    const Name next = add_pointwise({x, whole}, operand(0) / (number(1) + of_size(operand(1))));
+    return next.empty() || !dice_.one_in(3) ? next : along(next);
+  }
+
+  // Elements in other places, if they have a type there: transposed, reshaped, a part, twice beside itself, or
+  // rows by numbers, of which some are none.
+  Name rearranged(const Name& x) {
+    if (x.empty() || is_updated(x) || type_of(x).shape.empty()) return {};
+    const TensorShape shape = type_of(x).shape;
+    const int dimensions = static_cast<int>(shape.size()), dim = dice_.below(dimensions);
+    switch (dice_.below(6)) {
+      case 0:
+        return add(
+            {.kind = OperationKind::Transpose, .operands = {x}, .dims = {dim, dice_.below(dimensions)}});
+      case 1: {
+        TensorShape other = shape;
+        if (dice_.one_in(2)) other.insert(other.begin() + dice_.below(dimensions + 1), Extent{});
+        if (dice_.one_in(2) && dimensions > 1) std::swap(other[0], other[1]);
+        if (dice_.one_in(3)) other = {{.factor = count(shape), .value = count(shape)}};
+        return add({.kind = OperationKind::Reshape, .operands = {x}, .shape = other});
+      }
+      case 2: {
+        const std::int64_t begin = dice_.below(static_cast<int>(shape[dim].value)),
+                           length = dice_.from_to(1, static_cast<int>(shape[dim].value - begin));
+        return add({.kind = OperationKind::Narrow,
+                    .operands = {x},
+                    .dims = {dim},
+                    .shape = {{.factor = begin, .value = begin}, {.factor = length, .value = length}}});
+      }
+      case 3: {
+        const Name other = dice_.one_in(2) ? x : rearranged(x);
+        return other.empty() ? Name{}
+                             : add({.kind = OperationKind::Concat, .operands = {x, other, x}, .dims = {dim}});
+      }
+      default: {
+        const bool gathers = dice_.one_in(2);
+        const TensorShape numbers = gathers ? TensorShape{side()} : TensorShape{shape[0]};
+        const Name whole = add_input(numbers, ElementType::Int32,
+                                     dice_.one_in(2) || gathers ? layout_of(numbers) : type_of(x).layout);
+        if (gathers)
+          return whole.empty() ? whole : add({.kind = OperationKind::GatherRows, .operands = {x, whole}});
+        const Name rows = few(x);
+        return whole.empty() || rows.empty()
+                   ? Name{}
+                   : add({.kind = OperationKind::ScatterRows, .operands = {rows, whole}, .shape = {side()}});
+      }
+    }
   }
 
   // Two, as LAMB has two norms.
@@ -428,6 +514,10 @@ class RandomWorkload {
   }
 
   Name went_on(const Name& x) {
+    if (dice_.one_in(4))
+      if (const Name next = along(x); !next.empty()) return next;
+    if (dice_.one_in(4))
+      if (const Name next = rearranged(x); !next.empty()) return next;
     switch (in_groups_ && dice_.one_in(4) ? 3 : dice_.below(10)) {
       case 0:
       case 1:
@@ -488,6 +578,7 @@ class RandomWorkload {
         break;
       case 1:
         of_a = kReplicated, of_b = sliced(summed + 1);
+        if (b.size() > 2 && dice_.one_in(2)) of_a = of_b = sliced(0);
         break;
       case 2:
         of_a = dice_.one_in(2) ? kReplicated : sliced(dice_.below(last)), of_b = kReplicated;
@@ -539,6 +630,8 @@ class RandomWorkload {
   void anything() {
     const Name x = existing();
     if (x.empty()) return;
+    if (dice_.one_in(4)) return static_cast<void>(along(x));
+    if (dice_.one_in(4)) return static_cast<void>(rearranged(x));
     switch (dice_.below(5)) {
       case 0:
         reduced(x);
@@ -566,7 +659,7 @@ class RandomWorkload {
   // Most of what nobody reads is an output, or else would be for nothing; and so is some of the rest.
   Workload end() {
     for (const Operation& op : workload_.operations) {
-      if (op.kind <= OperationKind::Ranks) continue;
+      if (is_given(op.kind)) continue;
       const bool is_read = std::ranges::any_of(workload_.operations, [&](const Operation& reader) {
         return std::ranges::count(reader.operands, op.name) > 0;
       });
@@ -586,6 +679,8 @@ class RandomWorkload {
   TensorShape shape_ = {};  // of most tensors, and their element type
   ElementType element_ = ElementType::Float32;
   int names_ = 0, stream_ = 0;
+  static constexpr int kIndexed = 3;
+  int indexed_ = kIndexed;  // dimensions along which expressions may have the index
 };
 
 // Multiples of 1/4 from -2 to 2, integers of int32: composed, by input.

@@ -86,10 +86,16 @@ bool reads_all(const Expression& expression, int operands) {
 
 Operation random_operation(Random& random, const std::string& name, const std::vector<std::string>& names) {
   Operation operation{.name = name};
-  operation.kind = below(random, 2) == 0 ? Kind::Pointwise : static_cast<Kind>(4 + below(random, 12));
+  operation.kind = below(random, 2) == 0
+                       ? Kind::Pointwise
+                       : static_cast<Kind>(static_cast<int>(Kind::MatMul) +
+                                           below(random, static_cast<int>(Kind::Send) -
+                                                             static_cast<int>(Kind::MatMul) + 1));
   const int operands = operation.kind == Kind::Pointwise ? 1 + below(random, 3)
-                       : operation.kind == Kind::MatMul || operation.kind == Kind::Convolution ? 2
-                                                                                               : 1;
+                       : operation.kind == Kind::MatMul || operation.kind == Kind::Convolution ||
+                               operation.kind == Kind::GatherRows || operation.kind == Kind::ScatterRows
+                           ? 2
+                           : 1;
   // Often what was made last, so that there are chains; what is multiplied, often of those that fit.
   for (int k = 0; k < operands; ++k)
     operation.operands.push_back(below(random, 3) == 0 ? names.back() : one_of(random, names));
@@ -108,6 +114,10 @@ Operation random_operation(Random& random, const std::string& name, const std::v
   operation.layout = operation.kind == Kind::Reduce
                          ? TensorLayout{.kind = LayoutKind::Rooted, .root = below(random, 3)}
                          : TensorLayout{.kind = LayoutKind::Sliced, .dim = below(random, 3) - 1};
+  operation.dims = {below(random, 3)};
+  if (operation.kind == Kind::Transpose) operation.dims.push_back(below(random, 3));
+  if (operation.kind == Kind::Narrow)
+    operation.shape = {{.factor = 0, .value = 0}, {.factor = 1, .value = 1}};
   operation.shift = below(random, 2) == 0 ? 1 : -1;
   operation.stride = 1 + below(random, 3);
   operation.padding = below(random, 3);
@@ -152,6 +162,7 @@ Workload random_workload(Random& random) {
   };
   for (const Kind kind : {Kind::Rank, Kind::Group, Kind::Ranks})
     keep({.kind = kind, .name = to_string(kind)});
+  for (const char* name : {"M", "N"}) keep({.kind = Kind::Size, .name = name});
   // Some that can be multiplied and convolved.
   for (const char* name : {"a", "b", "c", "d"}) {
     const int sides = name[0] < 'c' ? 2 : 4;
@@ -160,6 +171,20 @@ Workload random_workload(Random& random) {
                    .shape = TensorShape(sides, {.factor = 1, .sizes = {"N"}}),
                    .layout = random_layout(random, sides)}});
   }
+  // And rows.
+  const Extent n{.factor = 1, .sizes = {"N"}, .value = workload.sizes[0].value};
+  const auto input = [](ElementType type, const TensorShape& shape) {
+    return TensorType{.element = type, .shape = shape};
+  };
+  keep({.name = "whole", .type = input(ElementType::Float32, {n, n, n})});
+  keep({.name = "numbers", .type = input(ElementType::Int32, {n})});
+  keep({.kind = Kind::Reshape,
+        .name = "reshaped",
+        .operands = {"whole"},
+        .shape = {n, {.factor = 1, .sizes = {"N", "N"}, .value = n.value * n.value}}});
+  keep({.kind = Kind::GatherRows, .name = "picked", .operands = {"whole", "numbers"}});
+  keep({.kind = Kind::ScatterRows, .name = "added", .operands = {"picked", "numbers"}, .shape = {n}});
+  keep({.kind = Kind::Concat, .name = "both", .operands = {"picked", "whole"}, .dims = {below(random, 3)}});
   for (int k = 0; k < 5; ++k) keep(random_input(random, "in" + std::to_string(k), workload.groups));
   for (int k = 0; k < 50; ++k) {
     Operation operation = random_operation(random, "x" + std::to_string(k), names);
@@ -178,7 +203,7 @@ Workload random_workload(Random& random) {
       keep({.kind = Kind::MatMul, .name = "r" + std::to_string(k), .operands = {names.back(), "b"}});
   }
   for (const Operation& each : workload.operations)
-    if (each.kind > Kind::Ranks && below(random, 3) == 0) workload.outputs.push_back(each.name);
+    if (!is_given(each.kind) && below(random, 3) == 0) workload.outputs.push_back(each.name);
   if (!is_taken(workload)) return {};
   annotate(random, workload);
   return workload;

@@ -27,6 +27,12 @@ std::string refusal(const std::string& text, const std::string& script) {
 
 TEST(SplitErrors, SayWhatIsNoAllReduce) {
   EXPECT_REFUSAL(kSgd, "split(g, rs)", "script:1:1: split g: it is Tensor, and only AllReduce can be split");
+  EXPECT_REFUSAL(kSgd, "shard(g, a, b)", "shard g: it is Tensor, and only AllReduce can be sharded");
+  EXPECT_REFUSAL(kSgd, "shard(avg, a, a)", "shard avg: a is the name of two things");
+  EXPECT_REFUSAL(kSgd, "shard(avg, g, a)", "there is a g already");
+  EXPECT_REFUSAL(kSgd, "shard(avg, a)", "expected , and another name");
+  EXPECT_REFUSAL(kSgd, "shard(avg, a, b, Sliced(1))", "shard avg: ");
+  EXPECT_REFUSAL(kSgd, "shard(avg, a, b, Rooted(0))", "shard avg: ");
   EXPECT_REFUSAL(kSgd, "split(p_, rs)", "split p_: it is Pointwise");
   EXPECT_REFUSAL(kSgd, "split(average, rs)", "there is no operation average");
 }
@@ -195,9 +201,9 @@ TEST(OverlapErrors, SayWhatIsUpdatedMeanwhile) {
 }
 
 TEST(ScriptErrors, SayLineColumnAndWhatWasExpected) {
-  EXPECT_REFUSAL(
-      kSgd, "cut(avg)",
-      "script:1:1: there is no transformation cut; split, join, reorder, asSlice, dead, fuse, overlap");
+  EXPECT_REFUSAL(kSgd, "cut(avg)",
+                 "script:1:1: there is no transformation cut; split, join, shard, reorder, asSlice, dead, "
+                 "fuse, overlap");
   EXPECT_REFUSAL(kSgd, "split avg", "script:1:7: expected (, found 'a'; split(NAME, NEW)");
   EXPECT_REFUSAL(kSgd, "\n  split(avg)", "script:2:12: expected , and another name, found ')'");
   EXPECT_REFUSAL(kSgd, "split(avg, rs", "script:1:14: expected ), found the end");

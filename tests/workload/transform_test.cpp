@@ -24,7 +24,7 @@ Workload plain(const std::string& text) {
 std::string body(const Workload& workload) {
   std::string result;
   for (const Operation& o : workload.operations) {
-    if (o.kind <= OperationKind::Ranks) continue;
+    if (is_given(o.kind)) continue;
     result += fmt::format("{}{}{} = {}({}) {}{}\n", o.overlap.empty() ? "" : o.overlap + " ",
                           o.kernel.empty() ? "" : o.kernel + " ", o.name, to_string(o.kind),
                           fmt::join(o.operands, ", "), to_string(o.type.layout),

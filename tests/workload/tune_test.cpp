@@ -167,7 +167,7 @@ const std::vector<PaperSchedule>& paper_schedules() {
       {"MM-RS-C-AG", "self_attention", attention_rs},
       {"ol(MM, fuse(RS-C-AG))", "self_attention",
        attention_rs + "; fuse(all; rs, s_out, out); overlap(ol; layer, all)"},
-      {"AR-C-P2P-AG", "pipeline", "split(sum, rs); fuse(c; send, output)"},
+      {"AR-C-P2P-AG", "pipeline", "shard(sum, ar, s); reorder(sum; send, output); fuse(c; s_send, s_output)"},
       {"RS-C-P2P-AG", "pipeline", "split(sum, rs); reorder(sum; send, output)"},
       {"ol(RS, fuse(C-P2P), AG)", "pipeline",
        "split(sum, rs); reorder(sum; send, output); fuse(c; s_send, s_output); overlap(ol; rs, c, output)"}};
@@ -575,7 +575,8 @@ TEST(TuneResult, IsWrittenForPeopleAndPrograms) {
 
 // A second is the aim for each; printed, since machines differ.
 TEST(Tuner, ExploresTheExamplesInASecond) {
-  for (const char* name : {"sgd", "adam", "adam_mixed", "lamb", "self_attention", "mlp", "pipeline", "moe"}) {
+  for (const char* name : {"sgd", "adam", "adam_mixed", "lamb", "self_attention", "mlp", "pipeline", "moe",
+                           "attention", "swiglu", "sequence_parallel", "moe_top2", "rms_norm"}) {
     const TuneResult result = tuned(example(name, {}));
     fmt::print("{:<16} {:>5} schedules {:>7.3f} s\n", name, result.candidates.size(), result.seconds);
     EXPECT_EQ(result.end, TuneEnd::Complete);

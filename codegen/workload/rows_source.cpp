@@ -1,0 +1,111 @@
+// A kernel that goes row by row, as loops over a row's elements and over the row's own values, one after the
+// other for each row (runtime/exchange/rows.h), while the row is in a cache.
+//
+// Reductions cut it into passes: an operation belongs to the first pass in which all that it reads is there.
+// A result without memory that a later pass needs is computed again there.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "codegen/workload/loop_source.h"
+#include "codegen/workload/names.h"
+#include "codegen/workload/step_source.h"
+
+namespace chorale {
+namespace {
+
+class RowPasses {
+ public:
+  RowPasses(const Workload& workload, const Stages& stages, const std::vector<int>& operations)
+      : workload_(workload), stages_(stages) {
+    for (const int i : operations) {
+      int pass = 0;
+      for (const std::string& operand : workload.operations[i].operands)
+        if (const auto it = known_.find(operand); it != known_.end()) pass = std::max(pass, it->second);
+      passes_.resize(std::max<std::size_t>(passes_.size(), pass + 1));
+      passes_[pass].push_back(i);
+      members_[workload.operations[i].name] = i;
+      known_[workload.operations[i].name] = pass + (reduces(i) ? 1 : 0);
+    }
+  }
+
+  std::size_t count() const { return passes_.size(); }
+  std::vector<int> values_of_rows(std::size_t pass) const {
+    std::vector<int> result;
+    for (const int i : passes_[pass])
+      if (is_of_row(i)) result.push_back(i);
+    return result;
+  }
+  std::vector<int> elements_of_rows(std::size_t pass) const {
+    std::set<int> wanted;
+    for (const int i : passes_[pass])
+      if (!is_of_row(i) && (reduces(i) || stages_.is_stored(workload_.operations[i].name))) want(i, wanted);
+    return {wanted.begin(), wanted.end()};
+  }
+
+ private:
+  bool reduces(int i) const { return workload_.operations[i].kind == OperationKind::ReduceAlong; }
+  bool is_of_row(int i) const { return !reduces(i) && is_value_of_row(workload_, i, members()); }
+  std::vector<int> members() const {
+    std::vector<int> result;
+    for (const auto& [name, i] : members_) result.push_back(i);
+    return result;
+  }
+  // And what it reads of the row that has no memory.
+  void want(int i, std::set<int>& wanted) const {
+    if (!wanted.insert(i).second) return;
+    for (const std::string& operand : workload_.operations[i].operands)
+      if (const auto it = members_.find(operand); it != members_.end() && !reduces(it->second) &&
+                                                  !is_of_row(it->second) && !stages_.is_stored(operand))
+        want(it->second, wanted);
+  }
+
+  const Workload& workload_;
+  const Stages& stages_;
+  std::vector<std::vector<int>> passes_ = {};
+  std::map<std::string, int> members_ = {};  // operation, by its name
+  std::map<std::string, int> known_ = {};    // the first pass that has it
+};
+
+}  // namespace
+
+std::string StepPrinter::rows(const Stage& stage) {
+  const RowPasses passes(workload_, places_.stages(), stage.loop);
+  std::string made, loops;
+  const auto add = [&](const std::vector<int>& operations, RowLoop kind) {
+    if (operations.empty()) return;
+    const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_),
+                              .variable = fmt::format("loop{}", loop_count_),
+                              .row = kind};
+    const PrintedLoop loop = printed_loop(workload_, operations, options, places_);
+    loops_ += loop.definition;
+    made += loop.made;
+    loops += ", " + options.variable;
+  };
+  for (std::size_t pass = 0; pass < passes.count(); ++pass) {
+    add(passes.values_of_rows(pass), RowLoop::Value);
+    add(passes.elements_of_rows(pass), RowLoop::Elements);
+  }
+  const auto reduction = std::ranges::find_if(
+      stage.loop, [&](int i) { return workload_.operations[i].kind == OperationKind::ReduceAlong; });
+  const Operation& first = workload_.operations[*reduction];
+  return fmt::format("    {{\n{}      device_.each_row(has_{}.elements(), has_{}.own().back(){});\n    }}\n",
+                     made, first.name, first.operands[0], loops);
+}
+
+// Of a ReduceAlong by itself.
+std::string StepPrinter::reduction(const Operation& op) const {
+  places_.require_together(op.operands[0], op.name);
+  places_.require_together(op.name, op.name);
+  return fmt::format(
+      "    if (has_{0}.elements() > 0) device_.template reduce_along<{1}>({2}, {3}, "
+      "chorale::AlongSides(has_{4}, "
+      "{5}));\n",
+      op.name, printed_combination(op.reduction), places_.pointer(op.name), places_.first_of(op.operands[0]),
+      op.operands[0], op.dims[0]);
+}
+
+}  // namespace chorale
