@@ -20,6 +20,7 @@
 #include "api/job.h"
 #include "api/library.h"
 #include "api/optimize.h"
+#include "api/order.h"
 #include "api/place.h"
 #include "api/program.h"
 #include "api/repair.h"

@@ -122,6 +122,21 @@ py::object compared(const std::string& first, const std::string& second,
   return py::make_tuple(to_json(done.value), svg);
 }
 
+// As JSON, and its files by name.
+py::tuple ordered(const std::string& topology, const std::string& hosts, const std::string& job,
+                  int node_ranks, double node_gbs, const std::vector<double>& tapers) {
+  require_between("node_ranks", std::optional(node_ranks), 1, kMostRanks);
+  if (!(node_gbs > 0) || tapers.empty() || std::ranges::any_of(tapers, [](double t) { return !(t >= 1); }))
+    throw InputError("node_gbs, tapers", "are not rates", "use a rate above 0, and ratios of 1 and more");
+  const OrderQuestion question{.job = job_from_json(job, "job"),
+                               .node_ranks = node_ranks,
+                               .rates = {.node_gbs = node_gbs, .tapers = tapers}};
+  const NodeOrder answer = order(allocation(topology, hosts), question);
+  py::dict files;
+  for (const NamedText& file : emit_order(answer)) files[py::str(file.path)] = file.text;
+  return py::make_tuple(to_json(answer), files);
+}
+
 // The job as JSON, with its gain if a machine is named; "" for no library.
 std::string traced_job(const std::vector<std::string>& files, const std::string& machine,
                        const std::string& library, double search_time, const std::string& baselines) {
@@ -343,6 +358,7 @@ void bind_calls(py::module_& module) {
   module.def("synthesize", &synthesis_of);
   module.def("optimize", &optimized);
   module.def("compare", &compared);
+  module.def("order", &ordered);
   module.def("job", &traced_job);
   module.def(
       "classic",
