@@ -25,6 +25,7 @@
 #include "api/program.h"
 #include "api/repair.h"
 #include "api/report.h"
+#include "api/reshard.h"
 #include "api/run.h"
 #include "api/search.h"
 #include "api/simulate.h"

@@ -296,6 +296,17 @@ struct OrderCommand : JobText {
   std::string emit = {};  // a directory
 };
 
+struct ReshardCommand {
+  std::string machine = {};
+  MachineChanges changes = {};
+  std::string file = {};  // of layouts and tensors
+  std::chrono::milliseconds search_time{8'000};
+  Limits limits = {};
+  std::string json = {};
+  std::string result = {};  // a file
+  std::string emit = {};    // a directory
+};
+
 struct WorkloadInput {
   std::string file = {};
   WorkloadSettings settings = {};
@@ -378,7 +389,8 @@ struct ManualCommand {
 using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
                              OptimizeCommand, CompareCommand, JobCommand, SynthesizeCommand, FrontierCommand,
                              ComposeCommand, CheckCommand, ShowCommand, RunCommand, ClassicCommand,
-                             BoundsCommand, HierarchyCommand, PlaceCommand, OrderCommand, EmitCommand, SimulateCommand, ProgramCommand, BenchCommand, TransformCommand,
+                             BoundsCommand, HierarchyCommand, PlaceCommand, OrderCommand, ReshardCommand,
+                             EmitCommand, SimulateCommand, ProgramCommand, BenchCommand, TransformCommand,
                              CompileCommand, TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
 
 struct Invocation {

@@ -1,4 +1,4 @@
-// Where parallel axes are placed.
+// Where parallel axes are placed, and how tensors move between layouts.
 #include "cli/option_kinds.h"
 
 namespace chorale {
@@ -135,12 +135,41 @@ void order_options(CLI::App& app, Command& parsed) {
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
+void reshard_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "reshard", "Tensors from one layout to another, M ranks to N: bound, schedule, times",
+              "Layouts are meshes with DTensor's placements (docs/placement.md). The result is that\n"
+              "of a collective: emit, run, simulate, show and check take it.\n"
+              "exit codes: 0 found, 2 bad input, 3 out of time or memory, 130 interrupted\n"
+              "examples:\n"
+              "  chorale reshard dgx-h100:2 examples/reshard.json --result r.json\n"
+              "  chorale reshard dgx-h100:2 examples/reshard.json --emit plan");
+  auto options = std::make_shared<ReshardCommand>();
+  sub->add_option("machine", options->machine, "A machine ('chorale topology list'), or a file of one")
+      ->required()
+      ->option_text("MACHINE");
+  sub->add_option("file", options->file, "Layouts and tensors, as JSON (docs/formats.md)")
+      ->required()
+      ->option_text("FILE");
+  machine_changes(sub, options->changes);
+  duration(sub, "--search-time", options->search_time, "Search for at most T (8s)");
+  limits(sub, options->limits, "");
+  text(sub, "--json", options->json, "FILE",
+       "Write times, NIC seconds and bytes per link there; - is standard output");
+  text(sub, "--result", options->result, "FILE",
+       "Write the schedules and bounds there, for emit, run, check");
+  text(sub, "--emit", options->emit, "DIR",
+       "Write the plan there, and a program of torch.distributed that does it and checks every byte");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
 }  // namespace
 
 void placement_options(CLI::App& app, Command& parsed) {
   hierarchy_options(app, parsed);
   place_options(app, parsed);
   order_options(app, parsed);
+  reshard_options(app, parsed);
 }
 
 }  // namespace chorale

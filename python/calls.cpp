@@ -137,6 +137,21 @@ py::tuple ordered(const std::string& topology, const std::string& hosts, const s
   return py::make_tuple(to_json(answer), files);
 }
 
+// As JSON, its files by name, and the result.
+py::tuple resharded(const Topology& topology, const std::string& question, const std::vector<int>& host,
+                    double search_time) {
+  std::atomic<bool> stop = false;
+  FrontierOptions options{.time_limit = limits_of({}, search_time, stop).time};
+  options.synthesis.limits.stop = &stop;
+  const ReshardQuestion asked = reshard_from_json(question, "question");
+  const auto done = watched([&] { return reshard(topology, asked, host, options); }, stop, [] {});
+  raise_again(done, py::none());
+  py::dict files;
+  if (!done.value.result.points.empty())
+    for (const NamedText& file : reshard_script(done.value)) files[py::str(file.path)] = file.text;
+  return py::make_tuple(to_json(done.value), files, done.value.result);
+}
+
 // The job as JSON, with its gain if a machine is named; "" for no library.
 std::string traced_job(const std::vector<std::string>& files, const std::string& machine,
                        const std::string& library, double search_time, const std::string& baselines) {
@@ -359,6 +374,8 @@ void bind_calls(py::module_& module) {
   module.def("optimize", &optimized);
   module.def("compare", &compared);
   module.def("order", &ordered);
+  module.def("reshard", &resharded);
+  module.def("hosts_of", &hosts_of);
   module.def("job", &traced_job);
   module.def(
       "classic",

@@ -421,6 +421,15 @@ def order(topology: File, job: Union[Mapping[str, Any], File, None] = None, *, h
     return {**json.loads(text), "files": files}
 
 
+def reshard(machine: Union[str, Topology], question: Union[Mapping[str, Any], File], *, search_time: float = 8.0) -> Dict[str, Any]:
+    """Tensors from one layout to another: what `chorale reshard --json` writes, under "result" the schedules with their bounds, and under
+    "files" what --emit writes. The question is a mapping or a file as docs/formats.md has it. Seconds between nodes need a machine by name."""
+    asked = json.dumps(question) if isinstance(question, Mapping) else pathlib.Path(question).read_text()
+    host = _chorale.hosts_of(machine) if isinstance(machine, str) else []
+    text, files, result = _chorale.reshard(_machine(machine), asked, host, float(search_time))
+    return {**json.loads(text), "files": files, "result": result}
+
+
 def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:
     given = {"without_links": without_links, "without_ranks": without_ranks, "degraded": degraded}
     for name, value in given.items():
