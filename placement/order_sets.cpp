@@ -199,10 +199,17 @@ int in_one_direction(const NodeTraffic& traffic, int both) {
 std::optional<Least> least_loads(const NodeMesh& mesh, const std::set<int>& sizes, long long budget) {
   std::set<int> smaller;  // a set and its complement send each other the same
   for (const int size : sizes) smaller.insert(std::min(size, mesh.nodes - size));
-  const std::optional<int> axis = line_axis(mesh);
-  const Least found =
-      axis ? SlicesAlongLine(mesh, *axis, smaller, budget).least() : of_down_sets(mesh, smaller, budget);
-  if (budget < 0) return std::nullopt;
+  Least found;
+  long long left = -1;
+  if (const std::optional<int> axis = line_axis(mesh)) {
+    left = budget;
+    found = SlicesAlongLine(mesh, *axis, smaller, left).least();
+  }
+  if (left < 0) {  // no such axis, or too many slices: a line counts half of what it sends both ways
+    left = budget;
+    found = of_down_sets(mesh, smaller, left);
+  }
+  if (left < 0) return std::nullopt;
   Least least;
   for (const int size : sizes) least[size] = found.at(std::min(size, mesh.nodes - size));
   return least;
