@@ -25,7 +25,7 @@ const std::vector<std::pair<Text, std::vector<Text>>> kGroups = {
     {"Machines", {"topology", "calibrate"}},
     {"Run and emit", {"run", "bench", "emit", "simulate", "program"}},
     {"Libraries for many sizes and groups", {"library"}},
-    {"Place parallel axes", {"place", "hierarchy"}},
+    {"Place parallel axes", {"place", "order", "reshard", "hierarchy"}},
     {"Tensor programs", {"transform", "compile", "tune"}},
     {"This program", {"completion", "manual"}},
 };

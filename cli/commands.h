@@ -33,6 +33,8 @@ Outcome perform(const ClassicCommand&, Supervisor&);
 Outcome perform(const BoundsCommand&, Supervisor&);
 Outcome perform(const HierarchyCommand&, Supervisor&);
 Outcome perform(const PlaceCommand&, Supervisor&);
+Outcome perform(const OrderCommand&, Supervisor&);
+Outcome perform(const ReshardCommand&, Supervisor&);
 Outcome perform(const EmitCommand&, Supervisor&);
 Outcome perform(const SimulateCommand&, Supervisor&);
 Outcome perform(const ProgramCommand&, Supervisor&);

@@ -16,6 +16,7 @@
 #include "api/inputs.h"
 #include "api/measure.h"
 #include "api/optimize.h"
+#include "api/order.h"
 #include "api/report.h"
 #include "api/run.h"
 #include "api/simulate.h"
@@ -263,17 +264,21 @@ struct HierarchyCommand {
   Limits limits = {};
 };
 
-struct PlaceCommand {
-  std::string hierarchy = {};
-  MachineChanges changes = {};
+// A job by its axes and one communication, or a file.
+struct JobText {
   std::string axes = {};    // "data=4,tensor=8"
   std::string reduce = {};  // "tensor", "data,pipeline"
   double bytes = 0;
   int element = 4;  // bytes
   Goal goal = Goal::AllReduce;
-  std::string job = {};       // a file, instead of the five above; of a template, `axes` may give sizes
-  std::string devices = {};   // "all", "64"
-  PlaceOptions options = {};  // by their rows; its conditions are the next three
+  std::string job = {};  // a file, instead of the five above; of a template, `axes` may give sizes
+};
+
+struct PlaceCommand : JobText {
+  std::string hierarchy = {};
+  MachineChanges changes = {};
+  std::string devices = {};              // "all", "64"
+  PlaceOptions options = {};             // by their rows; its conditions are the next three
   std::vector<std::string> inside = {};  // "tensor=node"
   std::vector<std::string> order = {};   // "tensor<data"
   std::vector<std::string> memory = {};  // "node:tensor,pipeline:20G:512G"
@@ -285,6 +290,28 @@ struct PlaceCommand {
   std::string json = {};
   std::string html = {};
   std::string emit = {};  // a directory
+};
+
+struct OrderCommand : JobText {
+  std::string topology = {};  // Slurm's topology.conf
+  std::string hosts = {};     // "n[0-3,7]"; "": all of the file
+  int node_ranks = OrderQuestion().node_ranks;
+  double node_gbs = NetworkRates().node_gbs;
+  std::string tapers = "2";  // "2,4"
+  Limits limits = {};
+  std::string json = {};
+  std::string emit = {};  // a directory
+};
+
+struct ReshardCommand {
+  std::string machine = {};
+  MachineChanges changes = {};
+  std::string file = {};  // of layouts and tensors
+  std::chrono::milliseconds search_time{8'000};
+  Limits limits = {};
+  std::string json = {};
+  std::string result = {};  // a file
+  std::string emit = {};    // a directory
 };
 
 struct WorkloadInput {
@@ -367,12 +394,13 @@ struct ManualCommand {
   CommandText program = {};
 };
 
-using Command = std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand,
-                             OptimizeCommand, AlltoallvCommand, CompareCommand, JobCommand, SynthesizeCommand,
-                             FrontierCommand, ComposeCommand, CheckCommand, ShowCommand, RunCommand,
-                             ClassicCommand, BoundsCommand, HierarchyCommand, PlaceCommand, EmitCommand,
-                             SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand,
-                             TuneCommand, LibraryCommand, CompletionCommand, ManualCommand>;
+using Command =
+    std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
+                 AlltoallvCommand, CompareCommand, JobCommand, SynthesizeCommand, FrontierCommand,
+                 ComposeCommand, CheckCommand, ShowCommand, RunCommand, ClassicCommand, BoundsCommand,
+                 HierarchyCommand, PlaceCommand, OrderCommand, ReshardCommand, EmitCommand, SimulateCommand,
+                 ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
+                 CompletionCommand, ManualCommand>;
 
 struct Invocation {
   Command command = {};

@@ -1,4 +1,4 @@
-// Where parallel axes are placed.
+// Where parallel axes are placed, and how tensors move between layouts.
 #include "cli/option_kinds.h"
 
 namespace chorale {
@@ -23,6 +23,18 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
   show->final_callback([options, &parsed] { parsed = *options; });
 }
 
+// JobText but its axes and its file.
+void one_communication(CLI::App* sub, JobText& job) {
+  text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
+  sub->add_option_function<Text>(
+         "--bytes", [&job](const Text& t) { job.bytes = static_cast<double>(parse_size("--bytes", t)); },
+         "What every device contributes (4G is 4 * 2^30; bandwidths are decimal)")
+      ->option_text("SIZE");
+  choice<Goal>(sub, "--goal", job.goal, kGoalNames,
+               "What is done over these axes; shift: each sends to the next along them (allreduce)");
+  integer(sub, "--element", job.element, 1, 64, "BYTES", "Of an element: nothing is scattered finer (4)");
+}
+
 void place_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "place", "Where to put parallel axes on a hierarchy, and how to reduce over them",
@@ -43,16 +55,7 @@ void place_options(CLI::App& app, Command& parsed) {
        "Parallel axes; their sizes multiply to the number of devices. With a job template a size may be "
        "left out: tensor=8,data");
   text(sub, "--devices", options->devices, "all|N", "How many devices of the machine the job takes (all)");
-  text(sub, "--reduce", options->reduce, "NAME,...", "The axes that are summed over");
-  sub->add_option_function<Text>(
-         "--bytes",
-         [options](const Text& t) { options->bytes = static_cast<double>(parse_size("--bytes", t)); },
-         "What every device contributes (4G is 4 * 2^30; bandwidths are decimal)")
-      ->option_text("SIZE");
-  choice<Goal>(sub, "--goal", options->goal, kGoalNames,
-               "What is done over these axes; shift: each sends to the next along them (allreduce)");
-  integer(sub, "--element", options->element, 1, 64, "BYTES",
-          "Of an element: nothing is scattered finer (4)");
+  one_communication(sub, *options);
   text(sub, "--job", options->job, "FILE",
        "Axes and weighted reductions from a file, instead of these; a template leaves sizes to be chosen "
        "(docs/placement.md)");
@@ -91,11 +94,77 @@ void place_options(CLI::App& app, Command& parsed) {
   sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
+void order_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub = command(
+      app, "order", "The order of a job's nodes for the hosts and switches that it was given",
+      "Rank r of the job is at position r of the mesh of its axes, the last axis\n"
+      "the fastest. Rings go in the order of ranks, as NCCL's do.\n"
+      "exit codes: 0 ordered, proven or not, 2 bad input, 3 out of time or memory, 130 interrupted\n"
+      "examples:\n"
+      "  chorale order examples/topology.conf --hosts 'n[01-05,08-10]' --axes data=4,pipeline=2,tensor=8 "
+      "--reduce data --bytes 1G\n"
+      "  chorale order examples/topology.conf --hosts 'n[01-05,08-10]' --job examples/order.json --emit out");
+  auto options = std::make_shared<OrderCommand>();
+  sub->add_option("topology", options->topology,
+                  "Slurm's topology.conf, or the output of 'scontrol show topology'")
+      ->required()
+      ->option_text("FILE");
+  text(sub, "--hosts", options->hosts, "LIST",
+       "The hosts of the job, as SLURM_JOB_NODELIST has them: n[1-3,7] (all of the file)");
+  text(sub, "--axes", options->axes, "NAME=N,...",
+       "Parallel axes, the slowest first; their sizes multiply to the number of ranks");
+  one_communication(sub, *options);
+  text(sub, "--job", options->job, "FILE", "Axes and weighted communications from a file, instead of these");
+  integer(sub, "--node-ranks", options->node_ranks, 1, 4096, "N", "Ranks of a host: the fastest axes (8)");
+  sub->add_option_function<Text>(
+         "--node-gbs", [options](const Text& t) { options->node_gbs = parse_positive("--node-gbs", t); },
+         "GB/s that a host sends, by all its NICs (50)")
+      ->option_text("GB");
+  text(sub, "--taper", options->tapers, "R,...",
+       "What the hosts below a switch send, over what its link up carries: of leaf switches, of those above "
+       "them, and so on; the last for all further ones (2)");
+  limits(sub, options->limits, "");
+  text(sub, "--json", options->json, "FILE", "Write the order there; - is standard output");
+  text(sub, "--emit", options->emit, "DIR",
+       "Write a rank file, a SLURM_HOSTFILE, the list of hosts, and the mesh there");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
+void reshard_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "reshard", "Tensors from one layout to another, M ranks to N: bound, schedule, times",
+              "Layouts are meshes with DTensor's placements (docs/placement.md). The result is that\n"
+              "of a collective: emit, run, simulate, show and check take it.\n"
+              "exit codes: 0 found, 2 bad input, 3 out of time or memory, 130 interrupted\n"
+              "examples:\n"
+              "  chorale reshard dgx-h100:2 examples/reshard.json --result r.json\n"
+              "  chorale reshard dgx-h100:2 examples/reshard.json --emit plan");
+  auto options = std::make_shared<ReshardCommand>();
+  sub->add_option("machine", options->machine, "A machine ('chorale topology list'), or a file of one")
+      ->required()
+      ->option_text("MACHINE");
+  sub->add_option("file", options->file, "Layouts and tensors, as JSON (docs/formats.md)")
+      ->required()
+      ->option_text("FILE");
+  machine_changes(sub, options->changes);
+  duration(sub, "--search-time", options->search_time, "Search for at most T (8s)");
+  limits(sub, options->limits, "");
+  text(sub, "--json", options->json, "FILE",
+       "Write times, NIC seconds and bytes per link there; - is standard output");
+  text(sub, "--result", options->result, "FILE",
+       "Write the schedules and bounds there, for emit, run, check");
+  text(sub, "--emit", options->emit, "DIR",
+       "Write the plan there, and a program of torch.distributed that does it and checks every byte");
+  sub->final_callback([options, &parsed] { parsed = *options; });
+}
+
 }  // namespace
 
 void placement_options(CLI::App& app, Command& parsed) {
   hierarchy_options(app, parsed);
   place_options(app, parsed);
+  order_options(app, parsed);
+  reshard_options(app, parsed);
 }
 
 }  // namespace chorale

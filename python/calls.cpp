@@ -130,6 +130,36 @@ std::string planned_alltoallv(const std::vector<std::vector<std::int64_t>>& rows
   return to_json(tiers, plan_by_counts(tiers, counts));
 }
 
+// As JSON, and its files by name.
+py::tuple ordered(const std::string& topology, const std::string& hosts, const std::string& job,
+                  int node_ranks, double node_gbs, const std::vector<double>& tapers) {
+  require_between("node_ranks", std::optional(node_ranks), 1, kMostRanks);
+  if (!(node_gbs > 0) || tapers.empty() || std::ranges::any_of(tapers, [](double t) { return !(t >= 1); }))
+    throw InputError("node_gbs, tapers", "are not rates", "use a rate above 0, and ratios of 1 and more");
+  const OrderQuestion question{.job = job_from_json(job, "job"),
+                               .node_ranks = node_ranks,
+                               .rates = {.node_gbs = node_gbs, .tapers = tapers}};
+  const NodeOrder answer = order(allocation(topology, hosts), question);
+  py::dict files;
+  for (const NamedText& file : emit_order(answer)) files[py::str(file.path)] = file.text;
+  return py::make_tuple(to_json(answer), files);
+}
+
+// As JSON, its files by name, and the result.
+py::tuple resharded(const Topology& topology, const std::string& question, const std::vector<int>& host,
+                    double search_time) {
+  std::atomic<bool> stop = false;
+  FrontierOptions options{.time_limit = limits_of({}, search_time, stop).time};
+  options.synthesis.limits.stop = &stop;
+  const ReshardQuestion asked = reshard_from_json(question, "question");
+  const auto done = watched([&] { return reshard(topology, asked, host, options); }, stop, [] {});
+  raise_again(done, py::none());
+  py::dict files;
+  if (!done.value.result.points.empty())
+    for (const NamedText& file : reshard_script(done.value)) files[py::str(file.path)] = file.text;
+  return py::make_tuple(to_json(done.value), files, done.value.result);
+}
+
 // The job as JSON, with its gain if a machine is named; "" for no library.
 std::string traced_job(const std::vector<std::string>& files, const std::string& machine,
                        const std::string& library, double search_time, const std::string& baselines) {
@@ -352,6 +382,9 @@ void bind_calls(py::module_& module) {
   module.def("optimize", &optimized);
   module.def("compare", &compared);
   module.def("alltoallv", &planned_alltoallv, "counts"_a, "nodes"_a, "rates"_a);
+  module.def("order", &ordered);
+  module.def("reshard", &resharded);
+  module.def("hosts_of", &hosts_of);
   module.def("job", &traced_job);
   module.def(
       "classic",

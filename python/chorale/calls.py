@@ -416,6 +416,26 @@ def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File,
     return _chorale.place(levels, json.dumps(asked), conditions, now, **options)
 
 
+def order(topology: File, job: Union[Mapping[str, Any], File, None] = None, *, hosts: str = "", axes: Optional[Mapping[str, int]] = None,
+          reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4, node_ranks: int = 8,
+          node_gbs: float = 50, tapers: Sequence[float] = (2,)) -> Dict[str, Any]:
+    """The order of a job's nodes on the hosts that it was given: what `chorale order --json` writes, and under "files" what --emit writes.
+    `topology` is Slurm's topology.conf, `hosts` a list as Slurm has it ("n[1-3,7]"; all of the file by default); the job is as place() takes
+    it. `tapers`: what the hosts below a switch send, over what its link up carries, from the leaves up (docs/placement.md)."""
+    asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
+    text, files = _chorale.order(os.fspath(topology), hosts, json.dumps(asked), node_ranks, float(node_gbs), [float(each) for each in tapers])
+    return {**json.loads(text), "files": files}
+
+
+def reshard(machine: Union[str, Topology], question: Union[Mapping[str, Any], File], *, search_time: float = 8.0) -> Dict[str, Any]:
+    """Tensors from one layout to another: what `chorale reshard --json` writes, under "result" the schedules with their bounds, and under
+    "files" what --emit writes. The question is a mapping or a file as docs/formats.md has it. Seconds between nodes need a machine by name."""
+    asked = json.dumps(question) if isinstance(question, Mapping) else pathlib.Path(question).read_text()
+    host = _chorale.hosts_of(machine) if isinstance(machine, str) else []
+    text, files, result = _chorale.reshard(_machine(machine), asked, host, float(search_time))
+    return {**json.loads(text), "files": files, "result": result}
+
+
 def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:
     given = {"without_links": without_links, "without_ranks": without_ranks, "degraded": degraded}
     for name, value in given.items():

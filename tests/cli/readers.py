@@ -189,6 +189,10 @@ assert "16 devices" in run("place", "./whole.json", "--axes", "data=4,tensor=4",
 run("bounds", "./topology.conf", "allgather")
 one = json.loads(run("hierarchy", "show", "./topology.conf", "--json").stdout)["levels"]
 assert [(level["name"], level["fan_out"], level["bandwidth_gbs"], level["latency_us"]) for level in one] == [("node", 8, 25, 6)], one
+# As 'scontrol show topology' prints the same: with levels, and the hosts of the switches below.
+(work / "shown.conf").write_text("SwitchName=a Level=0 LinkSpeed=1 Nodes=n[0-2]\nSwitchName=b Level=0 LinkSpeed=1 Nodes=n[3-7]\n"
+                                 "SwitchName=c Level=1 LinkSpeed=1 Nodes=n[0-7] Switches=a,b\n")
+assert graph("./shown.conf")["links"] == graph("./topology.conf")["links"]
 for text, says in (("SwitchName=a Nodes=n[0-\n", "bracket"), ("SwitchName=a Nodes=n[3-1]\n", "range"), ("SwitchName=a\n", "neither"),
                    ("SwitchName=a Nodes=n0 Switches=b\n", "or both"), ("SwitchName=a Nodes=n[0-1]\nSwitchName=a Nodes=n2\n", "again"),
                    ("SwitchName=a Nodes=n[0-1],n0\n", "second time"), ("SwitchName=a Switches=b\n", "no line of its own"),

@@ -1,18 +1,19 @@
 // Slurm's topology.conf of the tree plugin: a line for each switch with the hosts or the switches that hang
 // on it ("SwitchName=s2 Switches=s[0-1]"), names as host lists ("tux[0-3,12,18-20]"). Keys are
-// case-insensitive; what follows a # is a comment. LinkSpeed has no unit and is ignored.
+// case-insensitive; what follows a # is a comment. LinkSpeed has no unit and is ignored. The output of
+// 'scontrol show topology' is read, too.
 // https://slurm.schedmd.com/topology.conf.html
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <map>
 #include <sstream>
 
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
+#include "topology/import/host_list.h"
 #include "topology/import/readers.h"
 
 namespace chorale {
@@ -88,13 +89,15 @@ class SlurmReader {
       const std::string key = lower_case(word.substr(0, equals));
       if (key == "blockname" || key == "blocksizes")
         fail("is of the block plugin", "only the tree plugin's files (SwitchName=) are read");
-      if (key != "switchname" && key != "nodes" && key != "switches" && key != "linkspeed")
+      if (key != "switchname" && key != "nodes" && key != "switches" && key != "linkspeed" && key != "level")
         fail("'" + word.substr(0, equals).substr(0, 60) + "' is not known",
              "known are SwitchName, Nodes, Switches, LinkSpeed");
       if (!values.emplace(key, word.substr(equals + 1)).second) fail("has a key twice", "give each once");
     }
     if (values.empty()) return;
     const std::string name = values["switchname"];
+    // 'scontrol show topology' prints the level, and repeats the hosts of the switches below.
+    if (values.contains("level") && !values["switches"].empty()) values.erase("nodes");
     if (name.empty()) fail("names no switch", "begin with SwitchName=");
     if (values["nodes"].empty() == values["switches"].empty())
       fail("has neither hosts nor switches, or both", "give either Nodes= or Switches=");
@@ -118,58 +121,8 @@ class SlurmReader {
         fail("has the switch " + child.substr(0, 60) + " a second time", "a switch hangs on one other");
   }
 
-  // "tux[0-3,12],gpu7": names, ranges with as many digits as they are written with.
   std::vector<std::string> listed(const std::string& text) const {
-    std::vector<std::string> all = {};
-    for (std::size_t begin = 0; begin < text.size();) {
-      int depth = 0;
-      std::size_t end = begin;
-      for (; end < text.size() && (depth > 0 || text[end] != ','); ++end)
-        depth += text[end] == '[' ? 1 : text[end] == ']' ? -1 : 0;
-      if (depth != 0)
-        fail("'" + text.substr(begin, 60) + "' has a bracket without its other", "use n[0-3,7]");
-      for (std::string& name : expanded(text.substr(begin, end - begin))) all.push_back(std::move(name));
-      begin = end + 1;
-    }
-    return all;
-  }
-
-  std::vector<std::string> expanded(const std::string& word) const {
-    const std::size_t open = word.find('[');
-    if (open == std::string::npos) {
-      if (word.empty()) fail("has an empty name", "use n[0-3,7]");
-      return {word};
-    }
-    const std::size_t close = word.find(']', open);
-    if (close == std::string::npos) fail("'" + word.substr(0, 60) + "' has no ]", "use n[0-3,7]");
-    const std::vector<std::string> rest =
-        close + 1 < word.size() ? expanded(word.substr(close + 1)) : std::vector<std::string>{""};
-    std::vector<std::string> all;
-    std::istringstream ranges(word.substr(open + 1, close - open - 1));
-    for (std::string range; std::getline(ranges, range, ',');) {
-      const std::size_t dash = range.find('-');
-      const std::string from = range.substr(0, dash),
-                        to = dash == std::string::npos ? from : range.substr(dash + 1);
-      const int first = number_in(from, word), last = number_in(to, word);
-      if (last < first || last - first >= kMostRanks)
-        fail("'" + word.substr(0, 60) + "' has a range that is none", "use n[0-3,7]");
-      for (int n = first; n <= last; ++n)
-        for (const std::string& tail : rest)
-          all.push_back(fmt::format("{}{:0{}}{}", word.substr(0, open), n, from.size(), tail));
-      if (std::ssize(all) > kMostRanks)
-        fail(fmt::format("makes more than {} names", kMostRanks), "give fewer");
-    }
-    if (all.empty()) fail("'" + word.substr(0, 60) + "' names nothing", "use n[0-3,7]");
-    return all;
-  }
-
-  int number_in(const std::string& digits, const std::string& word) const {
-    int number = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (digits.empty() || digits.size() > 9 || error != std::errc() || end != digits.data() + digits.size() ||
-        number < 0)
-      fail("'" + word.substr(0, 60) + "' has a range that is none", "use n[0-3,7]");
-    return number;
+    return read_host_list(text, fmt::format("{}:{}", file_, number_));
   }
 
   // Hosts below one switch are neighbours, whatever the order of lines is: the tree is walked from its root.

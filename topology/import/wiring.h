@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/switch_tree.h"
+
 namespace chorale {
 
 struct WiringNode {
@@ -36,14 +38,6 @@ struct NetworkPort {
   int out = 0, in = 0;  // of the wiring: what sends into the network, and what receives from it
   double gbs = 0;       // in each direction
   double alpha_us = 0;
-};
-
-// Switches over the nodes of a cluster, with switches over them.
-struct SwitchTree {
-  std::vector<std::string> hosts = {};     // nodes, in the order in which the switches have them
-  std::vector<std::string> switches = {};  // by name
-  std::vector<int> leaf = {};              // by host: the switch that it hangs on
-  std::vector<int> above = {};             // by switch: the one that it hangs on; -1: none
 };
 
 // Joins the nodes by these switches: node n is host n. A link up carries what all ports below it do. Paths

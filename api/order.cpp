@@ -1,0 +1,73 @@
+#include "api/order.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <map>
+#include <set>
+
+#include "ir/error.h"
+#include "ir/json_writer.h"
+#include "placement/node_order.h"
+#include "topology/import/host_list.h"
+#include "topology/import/readers.h"
+
+namespace chorale {
+
+Allocation allocation(const std::string& topology_file, const std::string& hosts) {
+  const std::string text = read_file(topology_file);
+  if (!is_slurm_topology(text))
+    throw InputError(topology_file, "is not a topology.conf of Slurm",
+                     "give that file, or the output of 'scontrol show topology'");
+  Allocation found{.cluster = read_slurm_topology(text, topology_file)};
+  std::map<std::string, int> at;
+  for (int h = 0; h < static_cast<int>(found.cluster.hosts.size()); ++h) at[found.cluster.hosts[h]] = h;
+  if (hosts.empty())
+    for (const auto& [name, host] : at) found.hosts.push_back(host);
+  std::set<std::string> seen;
+  for (const std::string& name : read_host_list(hosts, "--hosts")) {
+    if (!at.contains(name))
+      throw InputError("--hosts", "the host " + name.substr(0, 60) + " is not in " + topology_file,
+                       "give hosts of that file");
+    if (!seen.insert(name).second)
+      throw InputError("--hosts", "the host " + name.substr(0, 60) + " is listed twice", "list each once");
+    found.hosts.push_back(at[name]);
+  }
+  return found;
+}
+
+NodeOrder order(const Allocation& allocation, const OrderQuestion& question) {
+  return best_order(allocation, question);
+}
+
+std::vector<NamedText> emit_order(const NodeOrder& order) {
+  std::string rankfile, hostfile, hosts;
+  std::vector<std::string> axes, sizes, names, ranks;
+  for (std::size_t node = 0; node < order.hosts.size(); ++node) {
+    hosts += order.hosts[node] + "\n";
+    for (int slot = 0; slot < order.node_ranks; ++slot) {
+      const std::size_t rank = node * order.node_ranks + slot;
+      rankfile += fmt::format("rank {}={} slot={}\n", rank, order.hosts[node], slot);
+      hostfile += order.hosts[node] + "\n";
+      ranks.push_back(quoted(order.hosts[node]));
+    }
+  }
+  for (const Axis& axis : order.job.axes) {
+    axes.push_back(fmt::format("{{\"name\": {}, \"size\": {}}}", quoted(axis.name), axis.size));
+    sizes.push_back(std::to_string(axis.size));
+    names.push_back(quoted(axis.name));
+  }
+  const std::string mesh = fmt::format(
+      "# Ranks in the order of 'rankfile' or 'slurm_hostfile' are the mesh in order: the last axis is the\n"
+      "# fastest.\nfrom torch.distributed.device_mesh import init_device_mesh\n\n\n"
+      "def mesh(device=\"cuda\"):\n    return init_device_mesh(device, ({},), mesh_dim_names=({},))\n",
+      fmt::join(sizes, ", "), fmt::join(names, ", "));
+  return {{"rankfile", rankfile},
+          {"slurm_hostfile", hostfile},
+          {"hosts", hosts},
+          {"mesh.json", fmt::format("{{\"axes\": [{}],\n \"node_ranks\": {},\n \"hosts_of_ranks\": [{}]}}\n",
+                                    fmt::join(axes, ", "), order.node_ranks, fmt::join(ranks, ", "))},
+          {"torch_mesh.py", mesh}};
+}
+
+}  // namespace chorale

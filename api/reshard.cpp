@@ -1,0 +1,197 @@
+#include "api/reshard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <queue>
+#include <set>
+
+#include "api/search.h"
+#include "ir/error.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+namespace {
+
+// Bytes over links, and what that takes.
+class LinkBytes {
+ public:
+  LinkBytes(const Topology& topology, const std::vector<int>& host)
+      : topology_(topology), host_(host), bytes_(topology.links.size(), 0) {}
+
+  void add(LinkId link, double bytes) { bytes_[link] += bytes; }
+  const std::vector<double>& all() const { return bytes_; }
+
+  // By the busiest link or limit.
+  double us() const {
+    double most = 0;
+    for (std::size_t l = 0; l < bytes_.size(); ++l) most = std::max(most, bytes_[l] * us_per_byte(l));
+    for (const SharedLimit& limit : topology_.limits) {
+      double sum = 0;
+      for (const LinkId l : limit.links)
+        sum += bytes_[l] * topology_.links[l].beta_us_per_byte / limit.bandwidth;
+      most = std::max(most, sum);
+    }
+    return most;
+  }
+  ReshardMethod method(const std::string& name) const {
+    std::vector<double> slowest(bytes_.size(), 0);  // of a link and the limits over it
+    for (std::size_t l = 0; l < bytes_.size(); ++l) slowest[l] = us_per_byte(l);
+    for (const SharedLimit& limit : topology_.limits)
+      for (const LinkId l : limit.links)
+        slowest[l] = std::max(slowest[l], topology_.links[l].beta_us_per_byte / limit.bandwidth);
+    ReshardMethod method{.name = name, .us = us()};
+    for (std::size_t l = 0; l < bytes_.size(); ++l) {
+      method.bytes += bytes_[l];
+      const Link& link = topology_.links[l];
+      if (host_.empty() || host_[link.src] != host_[link.dst])
+        method.link_seconds += bytes_[l] * slowest[l] / 1e6;
+    }
+    return method;
+  }
+
+ private:
+  double us_per_byte(std::size_t link) const {
+    return topology_.links[link].beta_us_per_byte / topology_.links[link].bandwidth;
+  }
+
+  const Topology& topology_;
+  const std::vector<int>& host_;
+  std::vector<double> bytes_;
+};
+
+// The links of shortest paths from one rank (or the nearest of several): by rank the link that leads there.
+std::vector<LinkId> shortest_paths(const Topology& topology, const RankSet& sources) {
+  std::vector<double> length(topology.ranks, std::numeric_limits<double>::infinity());
+  std::vector<LinkId> last(topology.ranks, -1);
+  std::vector<std::vector<LinkId>> out(topology.ranks);
+  for (LinkId l = 0; l < static_cast<LinkId>(topology.links.size()); ++l)
+    out[topology.links[l].src].push_back(l);
+  using Reached = std::pair<double, Rank>;
+  std::priority_queue<Reached, std::vector<Reached>, std::greater<>> next;
+  for (const Rank r : sources) next.emplace(length[r] = 0, r);
+  while (!next.empty()) {
+    const auto [so_far, rank] = next.top();
+    next.pop();
+    if (so_far > length[rank]) continue;
+    for (const LinkId l : out[rank]) {
+      const Link& link = topology.links[l];
+      const double then = so_far + link.beta_us_per_byte / link.bandwidth;
+      if (then >= length[link.dst]) continue;
+      length[link.dst] = then;
+      last[link.dst] = l;
+      next.emplace(then, link.dst);
+    }
+  }
+  return last;
+}
+
+std::vector<LinkId> path_to(const Topology& topology, const std::vector<LinkId>& last, Rank rank) {
+  std::vector<LinkId> path;
+  for (; last[rank] >= 0; rank = topology.links[last[rank]].src) path.push_back(last[rank]);
+  return path;
+}
+
+// Each rank gets each piece that it lacks from the nearest rank that holds it.
+ReshardMethod direct_sends(const Topology& topology, const ReshardDemand& demand,
+                           const std::vector<int>& host) {
+  LinkBytes loads(topology, host);
+  for (const ReshardPart& part : demand.parts) {
+    const std::vector<LinkId> last = shortest_paths(topology, part.holders);
+    for (const Rank rank : part.wanted)
+      for (const LinkId l : path_to(topology, last, rank)) loads.add(l, part.bytes);
+  }
+  return loads.method("direct sends");
+}
+
+// All tensors are gathered at the first rank that holds some, which sends them whole to every rank that wants
+// some, along a tree of shortest paths.
+ReshardMethod gather_and_broadcast(const Topology& topology, const ReshardQuestion& question,
+                                   const ReshardDemand& demand, const std::vector<int>& host) {
+  const Rank root = question.from.ranks.front();
+  LinkBytes gather(topology, host), broadcast(topology, host);
+  double all = 0;
+  for (const ReshardPart& part : demand.parts) {
+    for (const LinkId l : path_to(topology, shortest_paths(topology, part.holders), root))
+      gather.add(l, part.bytes);
+    all += part.bytes;
+  }
+  std::set<LinkId> tree;
+  const std::vector<LinkId> last = shortest_paths(topology, {root});
+  for (const Rank rank : question.to.ranks)
+    for (const LinkId l : path_to(topology, last, rank)) tree.insert(l);
+  for (const LinkId l : tree) broadcast.add(l, all);
+  ReshardMethod method = gather.method("gather and broadcast");
+  const ReshardMethod second = broadcast.method("");
+  method.us += second.us;
+  method.bytes += second.bytes;
+  method.link_seconds += second.link_seconds;
+  return method;
+}
+
+double slowest_beta(const Topology& topology) {
+  double beta = 0;
+  for (const Link& link : topology.links) beta = std::max(beta, link.beta_us_per_byte);
+  return beta;
+}
+double fastest_beta(const Topology& topology) {
+  double beta = slowest_beta(topology);
+  for (const Link& link : topology.links) beta = std::min(beta, link.beta_us_per_byte);
+  return beta;
+}
+
+int fewest_rounds(const Result& result) {
+  int best = 0;
+  for (int p = 1; p < static_cast<int>(result.points.size()); ++p) {
+    const Cost &a = result.points[p].cost, &b = result.points[best].cost;
+    if (1LL * a.rounds * b.chunks < 1LL * b.rounds * a.chunks) best = p;
+  }
+  return best;
+}
+
+}  // namespace
+
+Resharding reshard(const Topology& topology, const ReshardQuestion& question, const std::vector<int>& host,
+                   const FrontierOptions& options) {
+  Resharding answer{.question = question, .demand = reshard_demand(question, topology.ranks)};
+  answer.of_nodes = !host.empty();
+  answer.result = frontier(topology, answer.demand.collective, options);
+  const Topology& machine = answer.result.topology;
+  answer.methods = {gather_and_broadcast(machine, question, answer.demand, host),
+                    direct_sends(machine, answer.demand, host)};
+  const Rate bound = rate_bound(answer.result);
+  answer.bound_us =
+      static_cast<double>(bound.rounds) / bound.chunks * answer.demand.chunk_bytes * fastest_beta(machine);
+  if (answer.result.points.empty()) return answer;
+  answer.point = fewest_rounds(answer.result);
+  const Point& point = answer.result.points[answer.point];
+  LinkBytes loads(machine, host);
+  for (const Step& step : point.schedule.steps)
+    for (const Send& send : step.sends) loads.add(send.link, answer.demand.chunk_bytes / point.cost.chunks);
+  ReshardMethod plan = loads.method("this plan");
+  plan.us = static_cast<double>(point.cost.rounds) / point.cost.chunks * answer.demand.chunk_bytes *
+            slowest_beta(machine);
+  answer.methods.push_back(plan);
+  answer.link_bytes = loads.all();
+  return answer;
+}
+
+std::string to_json(const Resharding& answer) {
+  std::vector<std::string> methods, links;
+  for (const ReshardMethod& each : answer.methods)
+    methods.push_back(fmt::format("{{\"name\":{},\"us\":{},\"bytes\":{},\"link_seconds\":{}}}",
+                                  quoted(each.name), each.us, each.bytes, each.link_seconds));
+  for (std::size_t l = 0; l < answer.link_bytes.size(); ++l)
+    if (answer.link_bytes[l] > 0)
+      links.push_back(fmt::format("[{},{},{}]", answer.result.topology.links[l].src,
+                                  answer.result.topology.links[l].dst, answer.link_bytes[l]));
+  return fmt::format(
+      "{{\"chorale_reshard\":1,\"name\":{},\"topology\":{},\"bytes\":{},\"chunk_bytes\":{},\"parts\":{},\n"
+      " \"bound_us\":{},\"of_nodes\":{},\"point\":{},\n \"methods\":{},\n \"links\":{}}}\n",
+      quoted(answer.question.name), quoted(answer.result.topology.name), answer.demand.bytes,
+      answer.demand.chunk_bytes, answer.demand.parts.size(), answer.bound_us, answer.of_nodes, answer.point,
+      lines(methods, " "), lines(links, " "));
+}
+
+}  // namespace chorale

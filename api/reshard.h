@@ -1,0 +1,98 @@
+// Tensors from one layout to another: from the ranks of a trainer to those of a rollout, M to N, disjoint or
+// the same. Every piece of a tensor is at all ranks that hold it, and goes to all that need it and do not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/files.h"
+#include "ir/frontier.h"
+#include "ir/search_options.h"
+
+namespace chorale {
+
+// Ranks of the machine as a mesh, the last axis the fastest (PyTorch's DeviceMesh).
+struct RankMesh {
+  std::vector<Rank> ranks = {};
+  std::vector<int> sizes = {};
+};
+
+// DTensor's placements, by axis of the mesh: the dimension that it shards, or -1: replicated. A dimension that
+// several axes shard is cut by the first of them first; each cut has pieces of ceil(size / parts), the last
+// ones smaller or empty.
+struct ReshardTensor {
+  std::string name = {};
+  std::vector<std::int64_t> shape = {};
+  int element_bytes = 2;
+  int count = 1;  // of tensors that are alike: layers
+  std::vector<int> from = {}, to = {};
+};
+
+struct ReshardQuestion {
+  std::string name = {};
+  RankMesh from = {}, to = {};
+  std::vector<ReshardTensor> tensors = {};
+};
+// {"reshard": name, "from": {"ranks", "mesh"}, "to": {...}, "tensors": [{"name", "shape", "element_bytes",
+// "count", "from": ["replicate", "shard(0)"], "to": [...]}]}; docs/formats.md.
+ReshardQuestion reshard_from_json(std::string_view text, const std::string& file);
+
+using Box = std::vector<std::pair<std::int64_t, std::int64_t>>;  // by dimension: from, to
+
+// All that the same ranks hold and the same ranks want, of all tensors: links are shared over them.
+struct ReshardPart {
+  RankSet holders = {}, wanted = {};
+  struct Region {
+    int tensor = 0;
+    Box box = {};
+  };
+  std::vector<Region> regions = {};  // each of all `count` tensors
+  double bytes = 0;
+  int first_chunk = 0, chunks = 0;  // of the collective; none if all that want it hold it
+};
+
+struct ReshardDemand {
+  std::vector<ReshardPart> parts = {};
+  Collective collective = {};  // custom, "reshard"
+  double chunk_bytes = 0;      // of a chunk of it, the last one of a part padded
+  double bytes = 0;            // that ranks lack, each once for every rank
+};
+// The ranks of the layouts are below `ranks`.
+ReshardDemand reshard_demand(const ReshardQuestion&, int ranks);
+// By rank of the mesh: what it holds of a tensor.
+std::vector<Box> boxes_of(const RankMesh&, const std::vector<int>& placements,
+                          const std::vector<std::int64_t>& shape);
+
+// One way to do it. Times are bytes over the busiest link or shared limit; steps cost nothing.
+struct ReshardMethod {
+  std::string name = {};
+  double us = 0;
+  double bytes = 0;         // over all links
+  double link_seconds = 0;  // all links together; between nodes alone (NICs) where the machine has nodes
+};
+
+struct Resharding {
+  ReshardQuestion question = {};
+  ReshardDemand demand = {};
+  Result result = {};                       // of the collective
+  int point = 0;                            // of the result: the fewest rounds per chunk
+  double bound_us = 0;                      // no schedule takes less
+  bool of_nodes = false;                    // link_seconds are of links between nodes
+  std::vector<ReshardMethod> methods = {};  // "gather and broadcast", "direct sends", "this plan"
+  std::vector<double> link_bytes = {};      // by link of the machine, of this plan
+};
+
+// `host` by rank (api/levels.h: hosts_of); empty: not known. Throws InputError where nothing has to move.
+Resharding reshard(const Topology&, const ReshardQuestion&, const std::vector<int>& host,
+                   const FrontierOptions& = {});
+
+// {"chorale_reshard": 1, ...}; docs/formats.md.
+std::string to_json(const Resharding&);
+
+// "plan.json" and "reshard_torch.py", a program for torchrun (gloo or another backend) that does the plan on
+// tensors and checks every byte.
+std::vector<NamedText> reshard_script(const Resharding&);
+
+}  // namespace chorale

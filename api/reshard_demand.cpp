@@ -1,0 +1,217 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "api/reshard.h"
+#include "ir/error.h"
+#include "ir/json_reader.h"
+#include "ir/limits.h"
+
+namespace chorale {
+namespace {
+
+constexpr int kMostDimensions = 8, kMostTensors = 10'000;
+// Chunks of a collective: parts whose bytes have no common measure are padded by less than a thousandth of all.
+constexpr std::int64_t kMostReshardChunks = 1024;
+
+RankMesh mesh_from(const JsonReader& json) {
+  json.require_object({"ranks", "mesh"});
+  RankMesh mesh;
+  std::int64_t all = 1;
+  const JsonReader sizes = json["mesh"], ranks = json["ranks"];
+  for (std::size_t i = 0; i < sizes.size(kMostDimensions); ++i) {
+    mesh.sizes.push_back(sizes.at(i).integer(1, kMostRanks));
+    all *= mesh.sizes.back();
+  }
+  std::set<Rank> seen;
+  for (std::size_t i = 0; i < ranks.size(kMostRanks); ++i) {
+    mesh.ranks.push_back(ranks.at(i).integer(0, kMostRanks - 1));
+    if (!seen.insert(mesh.ranks.back()).second) ranks.at(i).fail("is there twice", "list each rank once");
+  }
+  if (all != std::ssize(mesh.ranks))
+    json["mesh"].fail(fmt::format("has {} places, and there are {} ranks", all, mesh.ranks.size()),
+                      "let the sizes multiply to the number of ranks");
+  return mesh;
+}
+
+// "replicate", "Shard(0)", "R", "S(0)".
+int placement_from(const JsonReader& json, std::size_t dimensions) {
+  std::string text = json.text(20);
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (text == "replicate" || text == "replicate()" || text == "r") return -1;
+  for (std::size_t d = 0; d < dimensions; ++d)
+    if (text == fmt::format("shard({})", d) || text == fmt::format("s({})", d)) return static_cast<int>(d);
+  json.fail("'" + text + "' is not a placement of this tensor",
+            fmt::format("use \"replicate\", or \"shard(0)\" with a dimension below {}", dimensions));
+}
+
+std::vector<int> placements_from(const JsonReader& json, const RankMesh& mesh, std::size_t dimensions) {
+  std::vector<int> placements;
+  for (std::size_t i = 0; i < json.size(kMostDimensions); ++i)
+    placements.push_back(placement_from(json.at(i), dimensions));
+  if (placements.size() != mesh.sizes.size())
+    json.fail(fmt::format("has {} placements, and the mesh {} axes", placements.size(), mesh.sizes.size()),
+              "give one for each axis");
+  return placements;
+}
+
+ReshardTensor tensor_from(const JsonReader& json, const ReshardQuestion& question) {
+  json.require_object({"name", "shape", "element_bytes", "count", "from", "to"});
+  ReshardTensor tensor{.name = json["name"].text()};
+  double bytes = tensor.element_bytes;
+  for (std::size_t i = 0; i < json["shape"].size(kMostDimensions); ++i) {
+    tensor.shape.push_back(json["shape"].at(i).long_integer(1, std::int64_t{1} << 40));
+    bytes *= static_cast<double>(tensor.shape.back());
+  }
+  if (tensor.shape.empty()) json["shape"].fail("is empty", "give the sizes of its dimensions");
+  if (bytes > 1e15) json["shape"].fail("makes more than 1e15 bytes", "give a smaller tensor");
+  if (json.has("element_bytes")) tensor.element_bytes = json["element_bytes"].integer(1, 64);
+  if (json.has("count")) tensor.count = json["count"].integer(1, 1'000'000);
+  tensor.from = placements_from(json["from"], question.from, tensor.shape.size());
+  tensor.to = placements_from(json["to"], question.to, tensor.shape.size());
+  return tensor;
+}
+
+bool contains(const Box& outer, const Box& inner) {
+  for (std::size_t d = 0; d < inner.size(); ++d)
+    if (inner[d].first < outer[d].first || inner[d].second > outer[d].second) return false;
+  return true;
+}
+
+double elements(const Box& box) {
+  double all = 1;
+  for (const auto& [from, to] : box) all *= static_cast<double>(to - from);
+  return all;
+}
+
+// The boxes between all borders of the given ones.
+std::vector<Box> cells(const std::vector<Box>& boxes, std::size_t dimensions) {
+  std::vector<Box> all = {{}};
+  for (std::size_t d = 0; d < dimensions; ++d) {
+    std::set<std::int64_t> borders;
+    for (const Box& box : boxes) borders.insert({box[d].first, box[d].second});
+    std::vector<Box> longer;
+    for (const Box& box : all)
+      for (auto from = borders.begin(); std::next(from) != borders.end(); ++from) {
+        longer.push_back(box);
+        longer.back().emplace_back(*from, *std::next(from));
+      }
+    all = std::move(longer);
+  }
+  return all;
+}
+
+RankSet ranks_with(const RankMesh& mesh, const std::vector<Box>& boxes, const Box& cell) {
+  std::vector<Rank> ranks;
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+    if (contains(boxes[i], cell)) ranks.push_back(mesh.ranks[i]);
+  return ranks;
+}
+
+std::vector<ReshardPart> parts_of(const ReshardQuestion& question) {
+  std::map<std::pair<RankSet, RankSet>, ReshardPart> parts;
+  for (int t = 0; t < static_cast<int>(question.tensors.size()); ++t) {
+    const ReshardTensor& tensor = question.tensors[t];
+    const std::vector<Box> from = boxes_of(question.from, tensor.from, tensor.shape),
+                           to = boxes_of(question.to, tensor.to, tensor.shape);
+    std::vector<Box> both = from;
+    both.insert(both.end(), to.begin(), to.end());
+    for (const Box& cell : cells(both, tensor.shape.size())) {
+      const RankSet holders = ranks_with(question.from, from, cell),
+                    wanted = ranks_with(question.to, to, cell);
+      if (wanted.empty()) continue;
+      ReshardPart& part = parts[{holders, wanted}];
+      part.holders = holders;
+      part.wanted = wanted;
+      part.regions.push_back({t, cell});
+      part.bytes += elements(cell) * tensor.element_bytes * tensor.count;
+    }
+  }
+  std::vector<ReshardPart> all;
+  for (auto& [ranks, part] : parts) all.push_back(std::move(part));
+  return all;
+}
+
+RankSet lacking(const ReshardPart& part) {
+  std::vector<Rank> ranks;
+  std::ranges::set_difference(part.wanted, part.holders, std::back_inserter(ranks));
+  return ranks;
+}
+
+}  // namespace
+
+ReshardQuestion reshard_from_json(std::string_view text, const std::string& file) {
+  const JsonReader json = parse_json(text, file);
+  json.require_object({"reshard", "from", "to", "tensors"});
+  ReshardQuestion question{
+      .name = json["reshard"].text(), .from = mesh_from(json["from"]), .to = mesh_from(json["to"])};
+  for (std::size_t i = 0; i < json["tensors"].size(kMostTensors); ++i)
+    question.tensors.push_back(tensor_from(json["tensors"].at(i), question));
+  if (question.tensors.empty()) json["tensors"].fail("is empty", "give at least one tensor");
+  return question;
+}
+
+std::vector<Box> boxes_of(const RankMesh& mesh, const std::vector<int>& placements,
+                          const std::vector<std::int64_t>& shape) {
+  std::vector<Box> boxes;
+  for (int i = 0; i < static_cast<int>(mesh.ranks.size()); ++i) {
+    Box box;
+    for (const std::int64_t size : shape) box.emplace_back(0, size);
+    int stride = static_cast<int>(mesh.ranks.size());
+    for (std::size_t a = 0; a < mesh.sizes.size(); ++a) {
+      stride /= mesh.sizes[a];
+      if (placements[a] < 0) continue;
+      auto& [from, to] = box[placements[a]];
+      const std::int64_t piece = (to - from + mesh.sizes[a] - 1) / mesh.sizes[a];
+      const std::int64_t at = i / stride % mesh.sizes[a], begin = from, end = to;
+      from = std::min(end, begin + at * piece);
+      to = std::min(end, from + piece);
+    }
+    boxes.push_back(std::move(box));
+  }
+  return boxes;
+}
+
+ReshardDemand reshard_demand(const ReshardQuestion& question, int ranks) {
+  for (const RankMesh* mesh : {&question.from, &question.to})
+    for (const Rank rank : mesh->ranks)
+      if (rank >= ranks)
+        throw InputError("reshard", fmt::format("rank {}: the machine has {} ranks", rank, ranks),
+                         "give ranks of the machine");
+  ReshardDemand demand{
+      .parts = parts_of(question),
+      .collective = {.kind = CollectiveKind::Custom, .custom_name = "reshard", .ranks = ranks}};
+  std::int64_t unit = 0;
+  double all = 0;
+  for (const ReshardPart& part : demand.parts)
+    if (const auto missing = std::ssize(lacking(part)); missing > 0) {
+      unit = std::gcd(unit, static_cast<std::int64_t>(part.bytes));
+      all += part.bytes;
+      demand.bytes += part.bytes * static_cast<double>(missing);
+    }
+  if (unit == 0)
+    throw InputError("reshard", "nothing has to move: every rank holds what it needs", "give other layouts");
+  demand.chunk_bytes = std::max(static_cast<double>(unit), std::ceil(all / kMostReshardChunks));
+  std::vector<int> inputs(ranks, 0), outputs(ranks, 0);
+  for (ReshardPart& part : demand.parts) {
+    const RankSet missing = lacking(part);
+    if (missing.empty()) continue;
+    part.first_chunk = static_cast<int>(demand.collective.chunks.size());
+    part.chunks = static_cast<int>(std::ceil(part.bytes / demand.chunk_bytes));
+    for (int c = 0; c < part.chunks; ++c) {
+      ChunkSpec chunk{.pre = part.holders, .post = missing};
+      for (const Rank r : chunk.pre) chunk.input = std::max(chunk.input, inputs[r]);
+      for (const Rank r : chunk.post) chunk.output = std::max(chunk.output, outputs[r]);
+      for (const Rank r : chunk.pre) inputs[r] = chunk.input + 1;
+      for (const Rank r : chunk.post) outputs[r] = chunk.output + 1;
+      demand.collective.chunks.push_back(std::move(chunk));
+    }
+  }
+  return demand;
+}
+
+}  // namespace chorale

@@ -1,0 +1,192 @@
+// The plan of a reshard as a program of torch.distributed: the plan as JSON, and what executes it.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "api/reshard.h"
+#include "ir/error.h"
+#include "ir/json_writer.h"
+
+namespace chorale {
+namespace {
+
+constexpr const char* kExecutor = R"(#!/usr/bin/env python3
+"""Does the plan of plan.json (chorale reshard) by torch.distributed, and checks every byte.
+
+    torchrun --nproc-per-node RANKS reshard_torch.py [gloo|nccl]
+    python3 reshard_torch.py --spawn       all ranks on this machine, over gloo
+
+reshard(plan, rank, held) is for other programs: `held` has the part that this rank holds, by (tensor, copy), as
+bytes with those of an element as its last dimension; it returns the parts that the rank needs in the same form.
+"""
+import json
+import math
+import os
+import pathlib
+import sys
+
+import torch
+import torch.distributed as dist
+
+PLAN = json.loads((pathlib.Path(__file__).resolve().parent / "plan.json").read_text())
+
+
+def box_of(layout, rank):
+    return next((box for r, box in layout if r == rank), None)
+
+
+def inside(box, outer):
+    """The slices of a box in a part that begins at `outer`; bytes of an element are the last dimension."""
+    return tuple(slice(a - o, b - o) for (a, b), (o, _) in zip(box, outer))
+
+
+def empty(tensor, box, device):
+    return torch.zeros([b - a for a, b in box] + [tensor["element_bytes"]], dtype=torch.uint8, device=device)
+
+
+def reshard(plan, rank, held, device="cpu"):
+    pieces, streams, chunk = plan["pieces"], {}, {}
+    for number, part in enumerate(plan["parts"]):
+        for c in range(part["chunks"]):
+            chunk[part["first_chunk"] + c] = (number, c)
+        size = math.ceil(part["bytes"] / max(1, part["chunks"] * pieces))  # of a piece
+        streams[number] = torch.zeros(size * part["chunks"] * pieces, dtype=torch.uint8, device=device)
+        if rank in part["holders"] and part["chunks"]:
+            at = 0
+            for t, box in part["regions"]:
+                outer = box_of(plan["tensors"][t]["from"], rank)
+                for copy in range(plan["tensors"][t]["count"]):
+                    piece = held[t, copy][inside(box, outer)].reshape(-1)
+                    streams[number][at:at + piece.numel()] = piece
+                    at += piece.numel()
+
+    def piece_of(c):
+        number, k = chunk[c // pieces]
+        size = streams[number].numel() // (plan["parts"][number]["chunks"] * pieces)
+        first = (k * pieces + c % pieces) * size
+        return streams[number][first:first + size]
+
+    for step in plan["steps"]:
+        operations = [dist.P2POp(dist.isend if src == rank else dist.irecv, piece_of(c), dst if src == rank else src)
+                      for c, src, dst in step if rank in (src, dst)]
+        for request in dist.batch_isend_irecv(operations) if operations else []:
+            request.wait()
+    needed = {}
+    for number, part in enumerate(plan["parts"]):
+        if rank not in part["wanted"]:
+            continue
+        at = 0
+        for t, box in part["regions"]:
+            tensor = plan["tensors"][t]
+            outer = box_of(tensor["to"], rank)
+            for copy in range(tensor["count"]):
+                part_of = needed.setdefault((t, copy), empty(tensor, outer, device))
+                target = part_of[inside(box, outer)]
+                if rank in part["holders"]:
+                    target.copy_(held[t, copy][inside(box, box_of(tensor["from"], rank))])
+                else:
+                    target.copy_(streams[number][at:at + target.numel()].view(target.shape))
+                at += target.numel()
+    return needed
+
+
+def expected(tensor, t, copy, box):
+    """Bytes by tensor, copy, coordinates and byte."""
+    value = torch.full((), 17 * t + 31 * copy + 1, dtype=torch.int64)
+    for d, (a, b) in enumerate(box):
+        shape = [1] * (len(box) + 1)
+        shape[d] = b - a
+        value = value + (torch.arange(a, b) * (2654435761 + 40503 * d)).view(shape)
+    value = value + torch.arange(tensor["element_bytes"]) * 97
+    return ((value ^ (value >> 11) ^ (value >> 23)) & 255).to(torch.uint8)
+
+
+def main(rank, world, backend, spawned):
+    if spawned:
+        os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=os.environ.get("MASTER_PORT", "29531"))
+        torch.set_num_threads(1)
+    dist.init_process_group(backend, rank=rank, world_size=world)
+    device = f"cuda:{rank % torch.cuda.device_count()}" if backend == "nccl" else "cpu"
+    held = {(t, copy): expected(tensor, t, copy, box_of(tensor["from"], rank)).to(device)
+            for t, tensor in enumerate(PLAN["tensors"]) for copy in range(tensor["count"]) if box_of(tensor["from"], rank)}
+    needed = reshard(PLAN, rank, held, device)
+    wrong = right = 0
+    for t, tensor in enumerate(PLAN["tensors"]):
+        box = box_of(tensor["to"], rank)
+        for copy in range(tensor["count"] if box else 0):
+            if math.prod(b - a for a, b in box) == 0:
+                continue
+            difference = needed[t, copy].cpu() != expected(tensor, t, copy, box)
+            wrong += int(difference.sum())
+            right += int((~difference).sum())
+    counts = torch.tensor([wrong, right], device=device)
+    dist.all_reduce(counts)
+    if rank == 0:
+        print(f"{world} ranks: {int(counts[1])} bytes are right, {int(counts[0])} are wrong")
+    dist.destroy_process_group()
+    if int(counts[0]):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--spawn"]:
+        import torch.multiprocessing as mp
+        mp.spawn(main, (PLAN["ranks"], "gloo", True), PLAN["ranks"])
+    else:
+        main(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), sys.argv[1] if len(sys.argv) > 1 else "gloo", False)
+)";
+
+std::string box_json(const Box& box) {
+  std::vector<std::string> sides;
+  for (const auto& [from, to] : box) sides.push_back(fmt::format("[{},{}]", from, to));
+  return fmt::format("[{}]", fmt::join(sides, ","));
+}
+
+std::string layout_json(const RankMesh& mesh, const std::vector<int>& placements,
+                        const ReshardTensor& tensor) {
+  const std::vector<Box> boxes = boxes_of(mesh, placements, tensor.shape);
+  std::vector<std::string> rows;
+  for (std::size_t i = 0; i < boxes.size(); ++i)
+    rows.push_back(fmt::format("[{},{}]", mesh.ranks[i], box_json(boxes[i])));
+  return fmt::format("[{}]", fmt::join(rows, ","));
+}
+
+std::string plan_json(const Resharding& answer) {
+  const Point& point = answer.result.points[answer.point];
+  std::vector<std::string> tensors, parts, steps;
+  for (const ReshardTensor& each : answer.question.tensors)
+    tensors.push_back(fmt::format("{{\"name\":{},\"element_bytes\":{},\"count\":{},\"from\":{},\"to\":{}}}",
+                                  quoted(each.name), each.element_bytes, each.count,
+                                  layout_json(answer.question.from, each.from, each),
+                                  layout_json(answer.question.to, each.to, each)));
+  for (const ReshardPart& part : answer.demand.parts) {
+    std::vector<std::string> regions;
+    for (const ReshardPart::Region& region : part.regions)
+      regions.push_back(fmt::format("[{},{}]", region.tensor, box_json(region.box)));
+    parts.push_back(fmt::format(
+        "{{\"holders\":{},\"wanted\":{},\"bytes\":{:.0f},\"first_chunk\":{},\"chunks\":{},\"regions\":[{}]}}",
+        list(part.holders), list(part.wanted), part.bytes, part.first_chunk, part.chunks,
+        fmt::join(regions, ",")));
+  }
+  for (const Step& step : point.schedule.steps) {
+    std::vector<std::string> sends;
+    for (const Send& send : step.sends) {
+      const Link& link = answer.result.topology.links[send.link];
+      sends.push_back(fmt::format("[{},{},{}]", send.chunk, link.src, link.dst));
+    }
+    steps.push_back(fmt::format("[{}]", fmt::join(sends, ",")));
+  }
+  return fmt::format(
+      "{{\"ranks\": {}, \"pieces\": {},\n \"tensors\": {},\n \"parts\": {},\n \"steps\": {}}}\n",
+      answer.result.topology.ranks, point.cost.chunks, lines(tensors, " "), lines(parts, " "),
+      lines(steps, " "));
+}
+
+}  // namespace
+
+std::vector<NamedText> reshard_script(const Resharding& answer) {
+  if (answer.result.points.empty())
+    throw InputError("reshard", "no schedule was found within the limits", "give more time");
+  return {{"plan.json", plan_json(answer)}, {"reshard_torch.py", kExecutor}};
+}
+
+}  // namespace chorale

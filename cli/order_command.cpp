@@ -1,0 +1,89 @@
+#include <fmt/format.h>
+
+#include "api/order.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/job_text.h"
+#include "cli/layout.h"
+#include "cli/parse.h"
+#include "cli/supervisor.h"
+#include "ir/error.h"
+#include "ir/files.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+std::vector<double> tapers_of(const std::string& text) {
+  std::vector<double> tapers;
+  for (const std::string& part : parts(text, ',')) {
+    tapers.push_back(parse_positive("--taper", part));
+    if (tapers.back() < 1 || tapers.back() > 1e6)
+      throw InputError("--taper", "'" + part.substr(0, 60) + "' is not between 1 and 1000000",
+                       "use ratios, such as 2,4");
+  }
+  return tapers;
+}
+
+std::string share_of(double us, double of) {
+  return of > 0 ? fmt::format("{:.2f}x", us / of) : "1.00x";
+}
+
+// Nodes that follow each other on one switch are one row.
+std::string nodes_table(const NodeOrder& order) {
+  std::vector<std::vector<std::string>> rows = {{"nodes", "switch", "hosts"}};
+  for (std::size_t from = 0; from < order.hosts.size();) {
+    std::size_t to = from;
+    std::vector<std::string> hosts;
+    for (; to < order.hosts.size() && order.switches[to] == order.switches[from]; ++to)
+      hosts.push_back(order.hosts[to]);
+    rows.push_back({to - from == 1 ? std::to_string(from) : fmt::format("{}-{}", from, to - 1),
+                    order.switches[from], joined(hosts, " ")});
+    from = to;
+  }
+  return table(rows, "rll");
+}
+
+std::string in_words(const NodeOrder& order) {
+  std::vector<std::vector<std::string>> times = {{"communication", "time", "least by nodes", "busiest"}};
+  for (const OrderedCommunication& each : order.communications)
+    times.push_back({each.name, format_us(each.us), format_us(each.least_us), each.busiest});
+  std::vector<std::vector<std::string>> orders = {{"order", "time", "", "between switches"}};
+  const auto row = [&](const std::string& name, const OrderTime& time) {
+    orders.push_back({name, format_us(time.us), share_of(time.us, order.time.us), format_bytes(time.bytes)});
+  };
+  row("this one", order.time);
+  for (const auto& [name, time] : order.others) row(name, time);
+  const std::string proof =
+      order.proven ? fmt::format("no order takes less time ({})\n", order.proof)
+                   : fmt::format("not proven: no order takes less than {}, {:.1f} % less\n",
+                                 format_us(order.bound_us), 100 * (1 - order.bound_us / order.time.us));
+  return fmt::format("{} of {}: {} per iteration over the busiest links\n{}\n",
+                     counted(std::ssize(order.hosts), "node"), counted(order.node_ranks, "rank"),
+                     format_us(order.time.us), proof) +
+         nodes_table(order) + "\n" + table(times, "lrrl") + "\n" + table(orders, "lrrr");
+}
+
+}  // namespace
+
+Outcome perform(const OrderCommand& command, Supervisor& supervisor) {
+  require_writable_file("--json", command.json);
+  if (!command.emit.empty()) require_makeable_directory("--emit", command.emit);
+  const OrderQuestion question{.job = job_of(command),
+                               .node_ranks = command.node_ranks,
+                               .rates = {.node_gbs = command.node_gbs, .tapers = tapers_of(command.tapers)}};
+  const NodeOrder answer = order(allocation(command.topology, command.hosts), question);
+  supervisor.take_floor();
+  Outcome outcome{.text = in_words(answer)};
+  if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
+  if (command.emit.empty()) return outcome;
+  std::vector<NamedText> files = emit_order(answer);
+  for (NamedText& file : files) {
+    file.path = command.emit + "/" + file.path;
+    outcome.written.push_back(file.path);
+  }
+  write_files(files);
+  return outcome;
+}
+
+}  // namespace chorale

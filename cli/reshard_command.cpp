@@ -1,0 +1,62 @@
+#include <fmt/format.h>
+
+#include "api/inputs.h"
+#include "api/levels.h"
+#include "api/reshard.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/report.h"
+#include "cli/supervisor.h"
+#include "ir/files.h"
+#include "ir/json.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+std::string in_words(const Resharding& answer) {
+  std::vector<std::vector<std::string>> rows = {
+      {"how", "time", "x bound", answer.of_nodes ? "NIC seconds" : "link seconds", "bytes over links"}};
+  const auto row = [&](const std::string& name, double us, const ReshardMethod* method) {
+    rows.push_back({name, format_us(us),
+                    answer.bound_us > 0 ? fmt::format("{:.3f}", us / answer.bound_us) : "-",
+                    method != nullptr ? fmt::format("{:.4g}", method->link_seconds) : "-",
+                    method != nullptr ? format_bytes(method->bytes) : "-"});
+  };
+  for (const ReshardMethod& each : answer.methods) row(each.name, each.us, &each);
+  row("bound", answer.bound_us, nullptr);
+  return fmt::format(
+             "{}: {} ranks to {}, {} that ranks lack, in {} of {} with the same holders and targets\n",
+             answer.question.name, answer.question.from.ranks.size(), answer.question.to.ranks.size(),
+             format_bytes(answer.demand.bytes), counted(std::ssize(answer.demand.collective.chunks), "chunk"),
+             counted(std::ssize(answer.demand.parts), "part")) +
+         table(rows, "lrrrr");
+}
+
+}  // namespace
+
+Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
+  require_writable_file("--json", command.json);
+  require_writable_file("--result", command.result);
+  if (!command.emit.empty()) require_makeable_directory("--emit", command.emit);
+  const ReshardQuestion question = reshard_from_json(read_file(command.file), command.file);
+  const Topology topology = machine(command.machine, command.changes);
+  FrontierOptions options{.time_limit = command.search_time};
+  options.synthesis.limits.stop = supervisor.stop();
+  const Resharding answer = reshard(topology, question, hosts_of(command.machine), options);
+  supervisor.take_floor();
+  Outcome outcome{.exit_code = answer.result.points.empty() ? kUndecided : kFound, .text = in_words(answer)};
+  if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
+  if (!command.result.empty()) deliver(command.result, to_json(answer.result), outcome);
+  if (command.emit.empty() || answer.result.points.empty()) return outcome;
+  std::vector<NamedText> files = reshard_script(answer);
+  for (NamedText& file : files) {
+    file.path = command.emit + "/" + file.path;
+    outcome.written.push_back(file.path);
+  }
+  write_files(files);
+  return outcome;
+}
+
+}  // namespace chorale

@@ -1,0 +1,35 @@
+#include "ir/json_writer.h"
+#include "ir/node_order.h"
+
+namespace chorale {
+namespace {
+
+std::string names(const std::vector<std::string>& all) {
+  std::vector<std::string> each;
+  for (const std::string& name : all) each.push_back(quoted(name));
+  return fmt::format("[{}]", fmt::join(each, ","));
+}
+
+}  // namespace
+
+std::string to_json(const NodeOrder& order) {
+  std::vector<std::string> axes, communications, others;
+  for (const Axis& axis : order.job.axes)
+    axes.push_back(fmt::format("{{\"name\":{},\"size\":{}}}", quoted(axis.name), axis.size));
+  for (const OrderedCommunication& each : order.communications)
+    communications.push_back(fmt::format("{{\"name\":{},\"us\":{},\"least_us\":{},\"busiest\":{}}}",
+                                         quoted(each.name), each.us, each.least_us, quoted(each.busiest)));
+  for (const auto& [name, time] : order.others)
+    others.push_back(
+        fmt::format("{{\"name\":{},\"us\":{},\"bytes\":{}}}", quoted(name), time.us, time.bytes));
+  return fmt::format(
+      "{{\"chorale_order\":1,\"job\":{},\"axes\":[{}],\"node_ranks\":{},\"node_gbs\":{},\"tapers\":[{}],\n"
+      " \"us\":{},\"bytes\":{},\"bound_us\":{},\"proven\":{},\"proof\":{},\n \"hosts\":{},\n "
+      "\"switches\":{},\n \"communications\":{},\n \"others\":{}}}\n",
+      quoted(order.job.name), fmt::join(axes, ","), order.node_ranks, order.rates.node_gbs,
+      fmt::join(order.rates.tapers, ","), order.time.us, order.time.bytes, order.bound_us, order.proven,
+      quoted(order.proof), names(order.hosts), names(order.switches), lines(communications, " "),
+      lines(others, " "));
+}
+
+}  // namespace chorale

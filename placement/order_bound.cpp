@@ -1,0 +1,227 @@
+#include "placement/order_bound.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "placement/node_loads.h"
+#include "placement/order_sets.h"
+
+namespace chorale {
+namespace {
+
+// Can every switch cut the groups of one communication into parts such that no link takes longer?
+class Parts {
+ public:
+  Parts(const NodeTraffic& traffic, const NodeTree& tree, long long& budget)
+      : traffic_(traffic),
+        tree_(tree),
+        group_(static_cast<int>(traffic.groups.front().size())),
+        budget_(budget) {
+    below_.resize(tree.uplinks.size() + 1);
+    for (std::size_t u = 0; u < tree.uplinks.size(); ++u)
+      below_[index(tree.uplinks[u].above)].push_back(static_cast<int>(u));
+  }
+
+  // In us of all its bytes. True too where the budget ends.
+  bool possible(double us) {
+    us_ = us * (1 + 1e-9);
+    try {
+      return !parts_below(-1).empty();
+    } catch (const OutOfBudget&) {
+      return true;
+    }
+  }
+
+ private:
+  struct OutOfBudget {};
+  using Multiset = std::vector<int>;  // descending: nodes of each group that is not whole
+  using Multisets = std::set<Multiset>;
+
+  std::size_t index(int uplink) const {
+    return uplink < 0 ? tree_.uplinks.size() : static_cast<std::size_t>(uplink);
+  }
+
+  void spend() {
+    if (--budget_ < 0) throw OutOfBudget();
+  }
+
+  bool fits(const Multiset& parts, int uplink) const {
+    if (uplink < 0) return parts.empty();
+    int all = 0;
+    for (const int m : parts) all += load_of_part(traffic_, m, group_);
+    return traffic_.bytes * in_one_direction(traffic_, all) / tree_.uplinks[uplink].gbs / 1e3 <= us_;
+  }
+
+  Multisets parts_below(int uplink) {
+    Multisets all = {{}};
+    for (const NodeTree::Leaf& leaf : tree_.leaves)
+      if (leaf.uplink == uplink) all = joined(all, of_hosts(static_cast<int>(leaf.hosts.size())));
+    for (const int below : below_[index(uplink)]) all = joined(all, parts_below(below));
+    std::erase_if(all, [&](const Multiset& parts) { return !fits(parts, uplink); });
+    return all;
+  }
+
+  Multisets of_hosts(int hosts) {
+    Multisets all;
+    Multiset parts;
+    split(hosts, group_, parts, all);
+    return all;
+  }
+  void split(int left, int most, Multiset& parts, Multisets& all) {
+    spend();
+    if (left == 0) {
+      Multiset open;
+      for (const int m : parts)
+        if (m < group_) open.push_back(m);
+      all.insert(open);
+      return;
+    }
+    if (parts.size() == traffic_.groups.size()) return;
+    for (int m = std::min(left, most); m >= 1; --m) {
+      parts.push_back(m);
+      split(left - m, m, parts, all);
+      parts.pop_back();
+    }
+  }
+
+  // Each part of one side is put to at most one of the other.
+  Multisets joined(const Multisets& first, const Multisets& second) {
+    if (first.size() == 1 && first.begin()->empty()) return second;
+    Multisets all;
+    for (const Multiset& a : first)
+      for (const Multiset& b : second) {
+        Multiset done;
+        join(a, b, std::vector<char>(a.size(), 0), 0, done, all);
+      }
+    return all;
+  }
+  void join(const Multiset& a, const Multiset& b, std::vector<char> used, std::size_t i, Multiset& done,
+            Multisets& all) {
+    spend();
+    if (i == b.size()) {
+      Multiset together = done;
+      for (std::size_t k = 0; k < a.size(); ++k)
+        if (used[k] == 0) together.push_back(a[k]);
+      if (together.size() > traffic_.groups.size()) return;
+      std::ranges::sort(together, std::greater());
+      all.insert(std::move(together));
+      return;
+    }
+    int tried = 0;
+    for (std::size_t k = 0; k < a.size(); ++k) {
+      if (used[k] != 0 || a[k] == tried || a[k] + b[i] > group_) continue;
+      tried = a[k];
+      used[k] = 1;
+      if (a[k] + b[i] < group_) done.push_back(a[k] + b[i]);
+      join(a, b, used, i + 1, done, all);
+      if (a[k] + b[i] < group_) done.pop_back();
+      used[k] = 0;
+    }
+    done.push_back(b[i]);
+    join(a, b, used, i + 1, done, all);
+    done.pop_back();
+  }
+
+  const NodeTraffic& traffic_;
+  const NodeTree& tree_;
+  const int group_;
+  long long& budget_;
+  double us_ = 0;
+  std::vector<std::vector<int>> below_ = {};  // uplinks by the one above them; the last: the root
+};
+
+double node_us(const NodeTraffic& traffic, const NodeTree& tree) {
+  return traffic.bytes * messages_of_a_node(traffic) / tree.node_gbs / 1e3;
+}
+
+// The least time of one communication that its parts allow.
+double least_alone(const NodeTraffic& traffic, const NodeTree& tree, long long budget) {
+  std::set<double> times = {node_us(traffic, tree)};
+  const int k = static_cast<int>(traffic.groups.front().size());
+  for (const Uplink& uplink : tree.uplinks) {
+    const int most =
+        static_cast<int>(traffic.groups.size()) * (traffic.pattern == GroupPattern::All ? k * k / 4 : 1);
+    for (int load = 1; load <= most; ++load)
+      if (const double us = traffic.bytes * load / uplink.gbs / 1e3; us > *times.begin()) times.insert(us);
+  }
+  // The first time that is possible: what is possible stays so with more time.
+  const std::vector<double> all(times.begin(), std::prev(times.end()));
+  const auto impossible = [&](double us) {
+    long long left = budget;
+    return !Parts(traffic, tree, left).possible(us);
+  };
+  if (all.empty() || !impossible(all.front())) return *times.begin();
+  const auto first = std::ranges::partition_point(all, impossible);
+  return first == all.end() ? *times.rbegin() : *first;
+}
+
+// The least sum of times such that every link has loads within them.
+class Thresholds {
+ public:
+  Thresholds(const NodeMesh& mesh, const NodeTree& tree, const std::map<int, std::set<NodeSetLoads>>& least,
+             long long budget)
+      : budget_(budget) {
+    for (const Uplink& uplink : tree.uplinks) {
+      std::set<std::vector<double>> choices;
+      if (const auto at = least.find(uplink.hosts); at != least.end())
+        for (const NodeSetLoads& loads : at->second) {
+          std::vector<double> us;
+          for (std::size_t t = 0; t < loads.size(); ++t)
+            us.push_back(mesh.traffic[t].bytes * loads[t] / uplink.gbs / 1e3);
+          choices.insert(std::move(us));
+        }
+      if (!choices.empty()) choices_.insert({choices.begin(), choices.end()});
+    }
+  }
+  // Nothing where the budget ends.
+  std::optional<double> least(std::vector<double> times) {
+    best_ = 1e300;
+    descend(std::move(times));
+    return budget_ > 0 ? std::optional(best_) : std::nullopt;
+  }
+
+ private:
+  void descend(std::vector<double> times) {
+    if ((budget_ -= static_cast<long long>(choices_.size())) < 0) return;
+    double sum = 0;
+    for (const double us : times) sum += us;
+    if (sum >= best_) return;
+    const auto within = [&](const std::vector<double>& us) {
+      return std::ranges::equal(us, times, [](double a, double b) { return a <= b * (1 + 1e-9); });
+    };
+    for (const auto& choices : choices_) {
+      if (std::ranges::any_of(choices, within)) continue;
+      for (const std::vector<double>& us : choices) {
+        std::vector<double> raised = times;
+        for (std::size_t t = 0; t < us.size(); ++t) raised[t] = std::max(raised[t], us[t]);
+        descend(std::move(raised));
+      }
+      return;
+    }
+    best_ = sum;
+  }
+
+  std::set<std::vector<std::vector<double>>> choices_ = {};  // by link: times of the communications
+  long long budget_;
+  double best_ = 0;
+};
+
+}  // namespace
+
+double order_bound(const NodeMesh& mesh, const NodeTree& tree, long long budget) {
+  std::vector<double> times;
+  for (const NodeTraffic& traffic : mesh.traffic)
+    times.push_back(tree.uplinks.empty() ? node_us(traffic, tree) : least_alone(traffic, tree, budget / 100));
+  double alone = 0;
+  for (const double us : times) alone += us;
+  std::set<int> sizes;
+  for (const Uplink& uplink : tree.uplinks) sizes.insert(uplink.hosts);
+  if (tree.uplinks.empty()) return alone;
+  const auto least = least_loads(mesh, sizes, budget);
+  if (!least) return alone;
+  return std::max(alone, Thresholds(mesh, tree, *least, budget).least(times).value_or(alone));
+}
+
+}  // namespace chorale

@@ -1,0 +1,262 @@
+#include "placement/order_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "placement/node_loads.h"
+
+namespace chorale {
+namespace {
+
+constexpr double kRounding = 1e-9;
+constexpr std::size_t kMostNestings = 3'000, kImproved = 6;
+// Of 64 nodes on random fragments, 0.003 to 0.03 and parts of 0.1 to 1 are each the best for some jobs.
+constexpr double kHottest = 0.01, kParts[] = {0.3, 1, 0.1};
+
+// Digits of a mixed-radix number, the slowest first: an axis, and a factor of it.
+struct Digit {
+  int axis = 0, base = 2;
+};
+
+std::vector<std::vector<int>> prime_factors(const NodeMesh& mesh) {
+  std::vector<std::vector<int>> factors;
+  for (int size : mesh.sizes) {
+    factors.emplace_back();
+    for (int prime = 2; size > 1; ++prime)
+      for (; size % prime == 0; size /= prime) factors.back().push_back(prime);
+  }
+  return factors;
+}
+
+// The digits of an axis keep their order: ranges of an axis stay together.
+void nestings(const std::vector<std::vector<int>>& factors, std::vector<std::size_t>& used,
+              std::vector<Digit>& digits, std::vector<std::vector<Digit>>& all) {
+  if (all.size() >= kMostNestings) return;
+  bool is_end = true;
+  for (std::size_t a = 0; a < factors.size(); ++a) {
+    if (used[a] == factors[a].size()) continue;
+    is_end = false;
+    digits.push_back({static_cast<int>(a), factors[a][used[a]++]});
+    nestings(factors, used, digits, all);
+    digits.pop_back();
+    --used[a];
+  }
+  if (is_end) all.push_back(digits);
+}
+
+std::vector<int> nodes_along(const NodeMesh& mesh, const std::vector<Digit>& digits) {
+  std::vector<int> nodes(mesh.nodes);
+  for (int i = 0; i < mesh.nodes; ++i) {
+    std::vector<int> at(mesh.sizes.size(), 0), scale(mesh.sizes.size(), 1);
+    int left = i;
+    for (std::size_t d = digits.size(); d-- > 0; left /= digits[d].base) {
+      at[digits[d].axis] += left % digits[d].base * scale[digits[d].axis];
+      scale[digits[d].axis] *= digits[d].base;
+    }
+    int node = 0;
+    for (std::size_t a = 0; a < mesh.sizes.size(); ++a) node = node * mesh.sizes[a] + at[a];
+    nodes[i] = node;
+  }
+  return nodes;
+}
+
+// Leaves below one uplink are neighbours; by the order of the file, the largest first, the smallest first.
+std::vector<std::vector<int>> leaf_orders(const NodeTree& tree) {
+  const std::vector<std::vector<int>> above = tree.above_leaves();
+  std::vector<std::vector<int>> orders;
+  for (const int sign : {0, -1, 1}) {
+    const auto key = [&](int l) {
+      std::vector<int> key;
+      for (auto u = above[l].rbegin(); u != above[l].rend(); ++u) {
+        key.push_back(sign * tree.uplinks[*u].hosts);
+        key.push_back(*u);
+      }
+      return key;
+    };
+    std::vector<int> leaves(tree.leaves.size());
+    std::iota(leaves.begin(), leaves.end(), 0);
+    std::ranges::stable_sort(leaves, {}, key);
+    orders.push_back(leaves);
+  }
+  return orders;
+}
+
+struct OrderCandidate {
+  OrderTime time = {};
+  LeafOfNode leaves = {};
+};
+
+NodeLoads loads_of(const NodeMesh& mesh, const NodeTree& tree, const LeafOfNode& leaves) {
+  NodeLoads loads(mesh, tree);
+  for (int node = 0; node < mesh.nodes; ++node) loads.put(node, leaves[node]);
+  return loads;
+}
+
+std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
+  std::vector<std::vector<Digit>> all;
+  std::vector<Digit> digits;
+  const std::vector<std::vector<int>> factors = prime_factors(mesh);
+  std::vector<std::size_t> used(factors.size(), 0);
+  nestings(factors, used, digits, all);
+  std::vector<OrderCandidate> found;
+  for (const std::vector<int>& order : leaf_orders(tree))
+    for (const std::vector<Digit>& each : all) {
+      const std::vector<int> nodes = nodes_along(mesh, each);
+      LeafOfNode leaves(mesh.nodes, -1);
+      std::size_t next = 0;
+      for (const int leaf : order)
+        for (std::size_t h = 0; h < tree.leaves[leaf].hosts.size(); ++h) leaves[nodes[next++]] = leaf;
+      found.push_back({loads_of(mesh, tree, leaves).time(), leaves});
+    }
+  std::ranges::stable_sort(found, takes_less, &OrderCandidate::time);
+  found.resize(std::min(found.size(), kImproved));
+  return found;
+}
+
+// One run of annealing. Accepted moves follow smooth_us(part); the best by time is kept.
+void improve(const NodeMesh& mesh, const NodeTree& tree, double part, double bound_us, long long moves,
+             std::mt19937& random, OrderCandidate& best) {
+  NodeLoads loads = loads_of(mesh, tree, best.leaves);
+  double now = loads.smooth_us(part);
+  const double hottest = kHottest * now;
+  const auto keep = [&] {
+    best.time = loads.time();
+    for (int node = 0; node < mesh.nodes; ++node) best.leaves[node] = loads.leaf(node);
+  };
+  for (long long move = 0; move < moves; ++move) {
+    const int a = static_cast<int>(random() % static_cast<unsigned>(mesh.nodes));
+    const int b = static_cast<int>(random() % static_cast<unsigned>(mesh.nodes));
+    if (loads.leaf(a) == loads.leaf(b)) continue;
+    loads.swap(a, b);
+    const double then = loads.smooth_us(part);
+    const double heat = hottest * std::pow(1 - static_cast<double>(move) / static_cast<double>(moves), 2);
+    const double chance = static_cast<double>(random()) / 4294967296.0;
+    if (then > now && (heat <= 0 || chance >= std::exp((now - then) / heat))) {
+      loads.swap(a, b);
+      continue;
+    }
+    now = then;
+    if (takes_less(loads.time(), best.time)) {
+      keep();
+      if (best.time.us <= bound_us * (1 + kRounding)) moves = std::min(moves, move + 20LL * mesh.nodes);
+    }
+  }
+}
+
+// Leaves in the same place of subtrees that are equal as long as nothing is in them.
+class Alikes {
+ public:
+  explicit Alikes(const NodeTree& tree) : above_(tree.above_leaves()), put_(tree.uplinks.size() + 1, 0) {
+    for (std::size_t u = 0; u < tree.uplinks.size(); ++u) shapes_.push_back(shape(tree, static_cast<int>(u)));
+    for (const NodeTree::Leaf& leaf : tree.leaves) hosts_.push_back(leaf.hosts.size());
+  }
+  void put(int leaf, int by) {
+    for (const int u : above_[leaf]) put_[u] += by;
+  }
+  bool alike(int a, int b) const {
+    if (hosts_[a] != hosts_[b] || above_[a].size() != above_[b].size()) return false;
+    for (std::size_t i = 0; i < above_[a].size() && above_[a][i] != above_[b][i]; ++i)
+      if (put_[above_[a][i]] > 0 || put_[above_[b][i]] > 0 || shapes_[above_[a][i]] != shapes_[above_[b][i]])
+        return false;
+    return true;
+  }
+
+ private:
+  static std::string shape(const NodeTree& tree, int uplink) {
+    std::vector<std::string> below;
+    for (std::size_t u = 0; u < tree.uplinks.size(); ++u)
+      if (tree.uplinks[u].above == uplink) below.push_back(shape(tree, static_cast<int>(u)));
+    std::ranges::sort(below);
+    std::string text =
+        std::to_string(tree.uplinks[uplink].hosts) + ":" + std::to_string(tree.uplinks[uplink].gbs) + "(";
+    for (const std::string& each : below) text += each;
+    return text + ")";
+  }
+
+  const std::vector<std::vector<int>> above_;
+  std::vector<int> put_;
+  std::vector<std::string> shapes_ = {};
+  std::vector<std::size_t> hosts_ = {};
+};
+
+class AllOrders {
+ public:
+  AllOrders(const NodeMesh& mesh, const NodeTree& tree, long long nodes, LeafOfNode& best)
+      : mesh_(mesh),
+        loads_(mesh, tree),
+        alikes_(tree),
+        left_(nodes),
+        best_(best),
+        best_us_(loads_of(mesh, tree, best).time().us) {
+    for (const NodeTree::Leaf& leaf : tree.leaves) free_.push_back(static_cast<int>(leaf.hosts.size()));
+    // Translations carry node 0 anywhere, unless a line ends somewhere.
+    first_anywhere_ = std::ranges::any_of(
+        mesh.traffic, [](const NodeTraffic& t) { return t.pattern == GroupPattern::Line; });
+  }
+  bool search() {
+    descend(0);
+    return left_ >= 0;
+  }
+
+ private:
+  void descend(int node) {
+    if (--left_ < 0 || loads_.time().us >= best_us_ * (1 - kRounding)) return;
+    if (node == mesh_.nodes) {
+      best_us_ = loads_.time().us;
+      for (int n = 0; n < mesh_.nodes; ++n) best_[n] = loads_.leaf(n);
+      return;
+    }
+    std::vector<int> tried;
+    for (int leaf = 0; leaf < static_cast<int>(free_.size()) && left_ >= 0; ++leaf) {
+      if (free_[leaf] == 0 || std::ranges::any_of(tried, [&](int t) { return alikes_.alike(t, leaf); }))
+        continue;
+      tried.push_back(leaf);
+      --free_[leaf];
+      loads_.put(node, leaf);
+      alikes_.put(leaf, 1);
+      descend(node + 1);
+      alikes_.put(leaf, -1);
+      loads_.take(node);
+      ++free_[leaf];
+      if (node == 0 && !first_anywhere_) return;
+    }
+  }
+
+  const NodeMesh& mesh_;
+  NodeLoads loads_;
+  Alikes alikes_;
+  long long left_;
+  LeafOfNode& best_;
+  double best_us_;
+  std::vector<int> free_ = {};
+  bool first_anywhere_ = true;
+};
+
+}  // namespace
+
+bool takes_less(const OrderTime& a, const OrderTime& b) {
+  if (std::abs(a.us - b.us) > kRounding * b.us) return a.us < b.us;
+  return a.bytes < b.bytes * (1 - kRounding);
+}
+
+LeafOfNode search_order(const NodeMesh& mesh, const NodeTree& tree, double bound_us, long long moves) {
+  std::vector<OrderCandidate> found = starts(mesh, tree);
+  std::mt19937 random(1);
+  OrderCandidate best = found.front();
+  const long long each = moves / static_cast<long long>(found.size());
+  for (std::size_t i = 0; i < found.size() && !tree.uplinks.empty(); ++i) {
+    improve(mesh, tree, kParts[i % std::size(kParts)], bound_us, each, random, found[i]);
+    if (takes_less(found[i].time, best.time)) best = found[i];
+    if (best.time.us <= bound_us * (1 + kRounding)) break;
+  }
+  return best.leaves;
+}
+
+bool search_all_orders(const NodeMesh& mesh, const NodeTree& tree, long long nodes, LeafOfNode& best) {
+  return AllOrders(mesh, tree, nodes, best).search();
+}
+
+}  // namespace chorale

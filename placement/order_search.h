@@ -1,0 +1,25 @@
+// Searches for an order of nodes: local, and exhaustive.
+#pragma once
+
+#include <vector>
+
+#include "placement/node_mesh.h"
+#include "placement/node_tree.h"
+
+namespace chorale {
+
+using LeafOfNode = std::vector<int>;  // by node of the mesh: its leaf of the tree
+
+// Is a better than b by more than rounding?
+bool takes_less(const OrderTime& a, const OrderTime& b);
+
+// Begins with the nodes along all nestings of the axes' prime factors, put on the leaves from one side of the
+// tree to the other; the best of these are improved by swaps (simulated annealing). It ends early where
+// bound_us is met.
+LeafOfNode search_order(const NodeMesh&, const NodeTree&, double bound_us, long long moves);
+
+// Is there an order that takes less than `best`, which becomes it? Branch and bound: node by node on a leaf,
+// on one only of leaves that are alike so far. False: `nodes` of its tree did not suffice.
+bool search_all_orders(const NodeMesh&, const NodeTree&, long long nodes, LeafOfNode& best);
+
+}  // namespace chorale

@@ -1,0 +1,31 @@
+// What a set of so many nodes must send to the others, whichever nodes they are.
+//
+// Pushing the nodes of a set down along one axis of the mesh (Bollobas and Leader: Compressions and
+// isoperimetric inequalities, 1991) never raises the load of any communication: the load of a group is concave
+// in the number of its nodes in the set, and the numbers after the push majorize those before. So down-sets
+// dominate. For a line, which has two directions, this holds along the other axes only: its sets are sequences
+// of down-sets of the other axes, and are found by dynamic programming.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "placement/node_mesh.h"
+
+namespace chorale {
+
+using NodeSetLoads = std::vector<int>;  // by traffic: messages, in the busier direction
+
+// Of a group of k nodes, m of which are in the set: messages to the others, both directions of a line together.
+int load_of_part(const NodeTraffic&, int m, int k);
+// At least, in the busier direction.
+int in_one_direction(const NodeTraffic&, int both);
+
+// By size of a set: loads such that each set of this size has, for some of them, as much everywhere. Nothing
+// where the budget of elementary steps ends.
+std::optional<std::map<int, std::set<NodeSetLoads>>> least_loads(const NodeMesh&, const std::set<int>& sizes,
+                                                                 long long budget);
+
+}  // namespace chorale

@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Reshards of random layouts: the demand, the bytes and the direct sends against what element by element is obvious; the emitted MPI program and
+the program of torch.distributed do the plan, 4 + 4 and 8 + 8 ranks and on the same ranks, every byte checked.
+
+Usage: reshard.py CHORALE MPICXX
+"""
+import itertools
+import json
+import math
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.program import refused, run_chorale as run, work  # noqa: E402
+
+random.seed(30)
+HELD = work / "r.json"
+
+
+def holders(mesh, placements, shape):
+    """By element (its coordinates): the ranks that have it. Each axis of the mesh in turn keeps the indices whose chunk is its own."""
+    found = {at: [] for at in itertools.product(*map(range, shape))}
+    for place, rank in zip(itertools.product(*map(range, mesh["mesh"])), mesh["ranks"]):
+        kept = [list(range(size)) for size in shape]
+        for at, size, placement in zip(place, mesh["mesh"], placements):
+            if placement.startswith("shard"):
+                d = int(placement[6])
+                chunk = math.ceil(len(kept[d]) / size) if kept[d] else 0
+                kept[d] = kept[d][at * chunk:(at + 1) * chunk]
+        for element in itertools.product(*kept):
+            found[element].append(rank)
+    return found
+
+
+def lacking(question):
+    """Bytes that ranks lack, and those that leave each rank at least: elements that it alone holds and others want."""
+    missing, alone = 0, {}
+    for tensor in question["tensors"]:
+        size = tensor.get("element_bytes", 2) * tensor.get("count", 1)
+        have = holders(question["from"], tensor["from"], tensor["shape"])
+        want = holders(question["to"], tensor["to"], tensor["shape"])
+        for element, ranks in want.items():
+            others = set(ranks) - set(have[element])
+            missing += size * len(others)
+            if others and len(have[element]) == 1:
+                alone[have[element][0]] = alone.get(have[element][0], 0) + size
+    return missing, max(alone.values(), default=0)
+
+
+def mesh_of(ranks):
+    sizes, left = [], len(ranks)
+    while left > 1:
+        sizes.append(random.choice([n for n in range(2, left + 1) if left % n == 0]))
+        left //= sizes[-1]
+    return {"ranks": ranks, "mesh": sizes or [1]}
+
+
+def random_question(first, second):
+    question = {"reshard": "random", "from": mesh_of(first), "to": mesh_of(second), "tensors": []}
+    for t in range(random.randint(1, 3)):
+        shape = [random.randint(1, 12) for _ in range(random.randint(1, 3))]
+        placed = [[random.choice(["replicate"] + [f"shard({d})" for d in range(len(shape))]) for _ in question[side]["mesh"]] for side in ("from", "to")]
+        question["tensors"].append({"name": f"t{t}", "shape": shape, "element_bytes": random.choice((1, 2, 4)), "count": random.randint(1, 3),
+                                    "from": placed[0], "to": placed[1]})
+    return question
+
+
+def solved(machine, question, *more):
+    (work / "q.json").write_text(json.dumps(question))
+    run("reshard", machine, "./q.json", "--search-time", "300ms", "--json", "a.json", "--result", "r.json", *more)
+    return json.loads((work / "a.json").read_text())
+
+
+def plan_moves_all(question):
+    """The plan by the obvious: which chunk is where, step by step, and in the end at all that lack it."""
+    plan = json.loads((work / "plan/plan.json").read_text())
+    have, want = {}, {}
+    for part in plan["parts"]:
+        for c in range(part["first_chunk"] * plan["pieces"], (part["first_chunk"] + part["chunks"]) * plan["pieces"]):
+            have[c], want[c] = set(part["holders"]), set(part["wanted"])
+    for step in plan["steps"]:
+        before = {c: set(ranks) for c, ranks in have.items()}
+        for c, src, dst in step:
+            assert src in before[c], (c, src, step)
+            have[c].add(dst)
+    assert all(want[c] <= have[c] for c in have)
+    # Every element is in one part, with just its ranks.
+    for t, tensor in enumerate(question["tensors"]):
+        hold, need = (holders(question[side], tensor[side], tensor["shape"]) for side in ("from", "to"))
+        for element in need:
+            inside = [p for p in plan["parts"] for s, box in p["regions"] if s == t and all(a <= x < b for x, (a, b) in zip(element, box))]
+            assert len(inside) == (1 if need[element] else 0), (t, element)
+            assert not inside or (sorted(hold[element]), sorted(need[element])) == (inside[0]["holders"], inside[0]["wanted"])
+
+
+HAS = "import torch.distributed as d; assert d.is_gloo_available()"
+with_torch = next((p for p in (sys.executable, "/usr/bin/python3") if shutil.which(p) and not subprocess.run([p, "-c", HAS], capture_output=True).returncode), None)
+if not with_torch:
+    print("PyTorch with gloo is not here: the programs of torch.distributed are NOT run")
+
+
+def torch_does(ranks, bytes_right=None):
+    if not with_torch:
+        return
+    done = subprocess.run([with_torch, work / "plan/reshard_torch.py", "--spawn"], capture_output=True, text=True, timeout=240,
+                          env={**os.environ, "MASTER_PORT": str(random.randint(20000, 60000))})
+    assert done.returncode == 0 and f"{ranks} ranks: " in done.stdout and " 0 are wrong" in done.stdout, done.stdout + done.stderr
+    assert bytes_right is None or f"{ranks} ranks: {bytes_right} bytes are right" in done.stdout, (done.stdout, bytes_right)
+
+
+for case in range(5):
+    ranks = random.randint(2, 6)
+    pool = list(range(ranks))
+    random.shuffle(pool)
+    split = random.randint(1, ranks - 1)
+    question = random_question(pool[:split], pool[split:] if case % 2 else random.sample(range(ranks), random.randint(1, ranks)))
+    missing, alone = lacking(question)
+    machine = random.choice((f"full:{ranks}", f"ring:{ranks}")) if ranks > 2 else "full:2"
+    if missing == 0:
+        (work / "q.json").write_text(json.dumps(question))
+        refused("reshard", machine, "./q.json", says="nothing has to move")
+        continue
+    answer = solved(machine, question, "--emit", "plan")
+    assert answer["bytes"] == missing, (answer, missing, question)
+    methods = {each["name"]: each for each in answer["methods"]}
+    plan = methods["this plan"]
+    assert abs(sum(link[2] for link in answer["links"]) - plan["bytes"]) < 1e-6 * plan["bytes"]
+    assert plan["us"] >= answer["bound_us"] * (1 - 1e-9) and plan["bytes"] >= missing * (1 - 1e-9)
+    if machine.startswith("full"):  # every pair has a link: direct sends move each byte once
+        assert methods["direct sends"]["bytes"] == missing, (methods, missing)
+    plan_moves_all(question)
+    if case == 1:
+        run("check", "./r.json")
+        want = sum(len(ranks) * t["element_bytes"] * t["count"] for t in question["tensors"] for ranks in holders(question["to"], t["to"], t["shape"]).values())
+        torch_does(ranks, want)
+
+# 4 + 4 and 8 + 8: data x tensor parallel to tensor parallel.
+for half in (4, 8):
+    question = {"reshard": "halves", "from": {"ranks": list(range(half)), "mesh": [2, half // 2]}, "to": {"ranks": list(range(half, 2 * half)), "mesh": [half]},
+                "tensors": [{"name": "w", "shape": [48, 20], "from": ["replicate", "shard(0)"], "to": ["shard(0)"]},
+                            {"name": "v", "shape": [17, 24], "element_bytes": 4, "count": 2, "from": ["shard(1)", "replicate"], "to": ["shard(1)"]}]}
+    solved(f"ring:{2 * half}", question, "--emit", "plan")
+    plan_moves_all(question)
+    torch_does(2 * half, 48 * 20 * 2 + 2 * 17 * 24 * 4)
+    points = json.loads(HELD.read_text())["points"]
+    best = min(range(len(points)), key=lambda p: points[p]["rounds"] / points[p]["chunks"])
+    if not sys.argv[2:] or not shutil.which("mpirun"):
+        print("MPI is not here: the emitted programs are NOT run")
+        continue
+    run("emit", "./r.json", "--target", "mpi", "--point", str(best), "-o", f"mpi{half}")
+    source = next((work / f"mpi{half}").glob("*.cpp"))
+    subprocess.run([sys.argv[2], "-O0", "-std=c++17", source, "-o", work / "reshard_mpi"], check=True)
+    done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(2 * half), work / "reshard_mpi"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+good = {"reshard": "x", "from": {"ranks": [0, 1], "mesh": [2]}, "to": {"ranks": [2, 3], "mesh": [2]},
+        "tensors": [{"name": "w", "shape": [4, 4], "from": ["shard(0)"], "to": ["replicate"]}]}
+for change, says in ((("from", {"ranks": [0, 1], "mesh": [3]}), "mesh"), (("from", {"ranks": [0, 0], "mesh": [2]}), "twice"),
+                     (("to", {"ranks": [2, 9], "mesh": [2]}), "machine has 4 ranks"), (("tensors", []), "empty"),
+                     (("tensors", [{**good["tensors"][0], "from": ["shard(2)"]}]), "not a placement"),
+                     (("tensors", [{**good["tensors"][0], "to": []}]), "placements"), (("tensors", [{**good["tensors"][0], "shape": [0]}]), "shape")):
+    (work / "bad.json").write_text(json.dumps({**good, change[0]: change[1]}))
+    refused("reshard", "ring:4", "./bad.json", says=says)
