@@ -82,7 +82,7 @@ bool contains(const Box& outer, const Box& inner) {
   return true;
 }
 
-double elements(const Box& box) {
+double elements_of(const Box& box) {
   double all = 1;
   for (const auto& [from, to] : box) all *= static_cast<double>(to - from);
   return all;
@@ -128,7 +128,7 @@ std::vector<ReshardPart> parts_of(const ReshardQuestion& question) {
       part.holders = holders;
       part.wanted = wanted;
       part.regions.push_back({t, cell});
-      part.bytes += elements(cell) * tensor.element_bytes * tensor.count;
+      part.bytes += elements_of(cell) * tensor.element_bytes * tensor.count;
     }
   }
   std::vector<ReshardPart> all;
