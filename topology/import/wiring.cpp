@@ -222,7 +222,7 @@ void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nod
   constexpr std::size_t kMostLines = 100'000, kMostSwitches = 3'000;
   const bool fits = nodes == 2 || (ports.size() * static_cast<std::size_t>(nodes) <= kMostLines &&
                                    ports.size() + static_cast<std::size_t>(nodes) <= kMostSwitches);
-  wiring.assumed.push_back("the network never blocks; each NIC has its own speed into it");
+  wiring.assumed.emplace_back("the network never blocks; each NIC has its own speed into it");
   if (within_nodes || !fits) {
     const int network = wiring.add(NodeKind::Network, "network");
     for (const NetworkPort& port : ports) {
@@ -267,7 +267,7 @@ void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, const S
   for (std::size_t each = 0; each < node.size(); ++each)
     if (tree.above[each] >= 0 && below[each] > 0)
       wiring.join(node[each], node[tree.above[each]], below[each], alpha[each]);
-  wiring.assumed.push_back("a link up from a switch carries what all hosts below it do: it never blocks");
+  wiring.assumed.emplace_back("a link up from a switch carries what all hosts below it do: it never blocks");
 }
 
 Wiring simplified(Wiring wiring) {
