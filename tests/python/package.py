@@ -139,6 +139,21 @@ class SameAnswers(unittest.TestCase):
             with self.assertRaises(chorale.InputError, msg=wrong):
                 chorale.compare("ring:4", "full:4", **wrong)
 
+    def test_orders_and_reshards(self):
+        """As the files of the command line are, of the examples; a mapping is as good as a file."""
+        answer = chorale.order(SOURCE / "examples/topology.conf", SOURCE / "examples/order.json", hosts="n[01-03,09-13]", tapers=[8])
+        self.assertTrue(answer["proven"])
+        self.assertEqual(answer["files"]["hosts"].split(), answer["hosts"])
+        self.assertEqual(sorted(answer["hosts"]), [f"n{n:02}" for n in (1, 2, 3, 9, 10, 11, 12, 13)])
+        with self.assertRaisesRegex(chorale.InputError, "bracket"):
+            chorale.order(SOURCE / "examples/topology.conf", SOURCE / "examples/order.json", hosts="n[01")
+        question = {"reshard": "halves", "from": {"ranks": [0, 1], "mesh": [2]}, "to": {"ranks": [2, 3], "mesh": [2]},
+                    "tensors": [{"name": "w", "shape": [4, 6], "from": ["shard(0)"], "to": ["replicate"]}]}
+        moved = chorale.reshard("full:4", question, search_time=1)
+        self.assertEqual(moved["bytes"], 2 * 4 * 6 * 2)
+        self.assertFalse(chorale.check(moved["result"]).faults)
+        self.assertEqual(json.loads(moved["files"]["plan.json"])["ranks"], 4)
+
     def test_options_of_imports_are_those_of_machines(self):
         node = SOURCE / "examples/node.xml"
         self.assertEqual(chorale.machine(node, nodes=2).to_json(), chorale.machine(node, nodes=2, nic_gbits=200).to_json())
