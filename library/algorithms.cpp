@@ -353,7 +353,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
   if (!known.empty()) return known;
   if (unknown.empty() && has(call, why)) {
     if (!ready)
-      why = fmt::format("no {} for {} ranks without {}", name_of(call), call.ranks, shown(failure));
+      why = fmt::format("no {} for {} ranks without {}", called(call), call.ranks, shown(failure));
     else if (other_root)
       why = fmt::format("no {} for {} ranks with root {}", name_of(call.collective), call.ranks, call.root);
     else if (other_hosts)
