@@ -101,9 +101,7 @@ void order_options(CLI::App& app, Command& parsed) {
       "the fastest. Rings go in the order of ranks, as NCCL's do.\n"
       "exit codes: 0 ordered, proven or not, 2 bad input, 3 out of time or memory, 130 interrupted\n"
       "examples:\n"
-      "  chorale order examples/topology.conf --hosts 'n[01-05,08-10]' --axes data=4,pipeline=2,tensor=8 "
-      "--reduce data --bytes 1G\n"
-      "  chorale order examples/topology.conf --hosts 'n[01-05,08-10]' --job examples/order.json --emit out");
+      "  chorale order examples/topology.conf --axes data=256 --reduce data --bytes 1G");
   auto options = std::make_shared<OrderCommand>();
   sub->add_option("topology", options->topology,
                   "Slurm's topology.conf, or the output of 'scontrol show topology'")
