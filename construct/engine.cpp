@@ -257,7 +257,7 @@ class Construction::Engine {
   }
   int most_by_themselves() const {
     const int unit = packers_.back().unit();
-    if (most_chunks(level()) < unit && most_asked(kMostChunks) >= unit) return level().small;
+    if (is_large() && most_asked(kMostChunks) >= unit) return level().small;
     return most_asked(kMostChunks) < unit ? kMostChunks : std::max(kFewByThemselves, unit);
   }
 

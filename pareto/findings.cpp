@@ -260,7 +260,8 @@ double Findings::least_rate(const Parts& parts) const {
 }
 
 // Compositions are made for costs that nothing dominates only, and large ones not for a trifle, since each
-// has to be made and verified; once the search is stopped, those alone that take no time.
+// has to be made and verified; once the search is stopped, those alone that take no time, or one if there is
+// nothing else.
 ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten) const {
   ParetoSet merged = parts.direct;
   if (!is_allreduce()) return merged;
@@ -278,7 +279,7 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     if (!is_made && stop_ != nullptr && *stop_) {
       const long long ranks = empty_.topology.ranks;
       const long long sends = each.cost.chunks * (ranks - 1) * (each.scatter ? 2 : ranks);
-      if (sends > late) continue;  // a smaller one may come
+      if (sends > late && !merged.points().empty()) continue;  // a smaller one may come
       late -= sends;
     }
     if (const SharedPoint point = made(each)) merged.put(point, beaten);
@@ -343,6 +344,11 @@ std::vector<Claim> Findings::claims() const {
   return parts().claims;
 }
 
+bool Findings::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return latest_->points.empty();
+}
+
 bool Findings::complete() const {
   const std::lock_guard lock(assembling_);
   assemble(0);
@@ -403,9 +409,7 @@ void Findings::assemble(double most_timed) const {
   marked.space = empty_.space;
   marked.claims = in_order(parts.claims);
   if (!parts.given_up.empty()) fresh->given_up = *parts.given_up.begin();
-  std::vector<SharedPoint> beaten = parts.beaten;
-  const ParetoSet frontier = merged(parts, us_ ? &beaten : nullptr);
-  std::vector<SharedPoint> points = frontier.points();
+  std::vector<SharedPoint> points = parts.direct.points();
   const auto publish = [&] {
     for (const SharedPoint& point : points) {
       Known& known = known_[point.get()];
@@ -426,6 +430,11 @@ void Findings::assemble(double most_timed) const {
     const std::lock_guard lock(mutex_);
     latest_.swap(shown);
   };
+  // Making compositions may take longer than there is time.
+  if (is_empty() && !points.empty()) publish();
+  std::vector<SharedPoint> beaten = parts.beaten;
+  const ParetoSet frontier = merged(parts, us_ ? &beaten : nullptr);
+  points = frontier.points();
   publish();
   if (us_) {
     time_all(points, beaten, most_timed);

@@ -48,6 +48,7 @@ class Findings {
   // The strongest for any chunk count and any number of steps; 0/1 if none.
   Rate rate_bound(CollectiveKind) const;
   bool complete() const;
+  bool is_empty() const;  // nothing was assembled yet that a result would have
 
   // Of all that was put. `stopped`: why the search ended; No: it did not have to.
   Result result(Stopped stopped, double seconds) const;

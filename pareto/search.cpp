@@ -137,7 +137,7 @@ class FrontierSearch {
       if (clock_.over() || found_->complete()) break;
       (this->*attempt)();
     }
-    if (ours() && found_->frontier().empty()) take_quickest();
+    if (ours() && found_->is_empty()) take_quickest();
     if (others.valid()) others.get();
     return found_->result(clock_.why_stopped(), clock_.seconds());
   }
@@ -173,12 +173,11 @@ class FrontierSearch {
         put(kind, std::move(point));
   }
 
-  // What holds for any chunk count: the least distance, and the rate. Of an AllReduce its own bounds come
-  // first.
   // On its own mirror a machine has the schedules of sums from those of copies.
   bool is_mirrored(CollectiveKind kind) const { return mirror_ && kind == CollectiveKind::ReduceScatter; }
 
-  // Of what is constructed, or of what is not.
+  // What holds for any chunk count: the least distance, and the rate. Of an AllReduce its own bounds come
+  // first. Of what is constructed, or of what is not.
   void bound_all(bool mirrored) {
     for (const CollectiveKind kind : kinds_) {
       if (clock_.over()) return;
