@@ -110,14 +110,14 @@ TEST(MatMulType, TakesWhatRanksCanComputeByThemselves) {
                                                              {"", "", "", "", "", ""},
                                                              {"Sliced(0)", "", "", "", "", ""},
                                                              {"", "", "", "", "Local", ""}}));
-  // A matrix for each of the first: slices of matrices need the same ones of both, which Replicated ones
-  // have.
+  // A matrix for each of the first: slices of matrices need the same ones of both, which Replicated ones and
+  // equal slices have.
   EXPECT_EQ(layouts_of(matmul, {3, 4, 6}, {3, 6, 8}),
             (LayoutTable{{"Replicated", "Local", "", "", "", "", "Sliced(2)"},
                          {"Local", "Local", "", "", "", "", ""},
                          {"", "", "", "", "", "", ""},
                          {"", "", "", "", "", "", ""},
-                         {"Sliced(0)", "", "", "", "", "", ""},
+                         {"Sliced(0)", "", "", "", "Sliced(0)", "", ""},
                          {"Sliced(1)", "", "", "", "", "", ""},
                          {"", "", "", "", "", "Local", ""}}));
 }
