@@ -272,11 +272,16 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
   });
   const double bound = least_rate(parts);
+  const bool is_late = stop_ != nullptr && *stop_;
+  // Of phases that better ones replaced, too: there may be no time for theirs.
+  if (is_late)
+    for (const auto& [phases, point] : made_)
+      if (point && inside(point->cost)) merged.put(point, beaten);
   long long late = kMostLate;
   for (const Composition& each : all) {
     if (merged.covers(each.cost) || is_trifle(each.cost, merged, bound)) continue;
     const bool is_made = made_.contains({each.scatter.get(), each.gather.get()});
-    if (!is_made && stop_ != nullptr && *stop_) {
+    if (!is_made && is_late) {
       const long long ranks = empty_.topology.ranks;
       const long long sends = each.cost.chunks * (ranks - 1) * (each.scatter ? 2 : ranks);
       if (sends > late && !merged.points().empty()) continue;  // a smaller one may come
