@@ -14,6 +14,7 @@
 
 #include "dispatch/plan.h"
 #include "library/rank_mapping.h"
+#include "preload/mpi_data.h"
 #include "runtime/alltoallv.h"
 #include "runtime/mpi/transport.h"
 
@@ -98,12 +99,7 @@ MpiAlltoallv::MpiAlltoallv(std::optional<TierRates> rates, std::string host)
     : rates_(rates), host_(std::move(host)) {}
 
 int MpiAlltoallv::forget_companion(MPI_Comm, int, void* companion, void*) {
-  Companion* const mine = static_cast<Companion*>(companion);
-  if (mine == nullptr) return MPI_SUCCESS;
-  mine->transport.reset();
-  if (mine->comm != MPI_COMM_NULL) PMPI_Comm_free(&mine->comm);
-  delete mine;
-  return MPI_SUCCESS;
+  return forget<Companion>(companion);
 }
 
 bool MpiAlltoallv::learn_nodes(MPI_Comm comm, Companion& companion) const {

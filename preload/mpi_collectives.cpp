@@ -196,14 +196,8 @@ void MpiCollectives::set_failure(const std::string& failure) {
   ++additions_;
 }
 
-// MPI calls it when the communicator is freed.
 int MpiCollectives::forget_companion(MPI_Comm, int, void* companion, void*) {
-  Companion* const mine = static_cast<Companion*>(companion);
-  if (mine == nullptr) return MPI_SUCCESS;
-  mine->transport.reset();
-  if (mine->comm != MPI_COMM_NULL) PMPI_Comm_free(&mine->comm);
-  delete mine;
-  return MPI_SUCCESS;
+  return forget<Companion>(companion);
 }
 
 bool MpiCollectives::learn_locations(MPI_Comm comm, Companion& companion) const {

@@ -32,6 +32,18 @@ int unpack(const std::byte* from, std::int64_t bytes, void* to, int count, MPI_D
 // The first that went wrong.
 int both(int first, int then);
 
+// Ends what a communicator has of ours: a transport, and the communicator that it sends over. MPI asks for it
+// when the former is freed.
+template <class Companion>
+int forget(void* companion) {
+  Companion* const mine = static_cast<Companion*>(companion);
+  if (mine == nullptr) return MPI_SUCCESS;
+  mine->transport.reset();
+  if (mine->comm != MPI_COMM_NULL) PMPI_Comm_free(&mine->comm);
+  delete mine;
+  return MPI_SUCCESS;
+}
+
 // Is all well in each rank, and the value the same?
 bool all_agree(MPI_Comm, bool good, std::uint64_t value);
 
