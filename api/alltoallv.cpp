@@ -9,6 +9,7 @@
 #include "dispatch/plan.h"
 #include "dispatch/read_rates.h"
 #include "ir/error.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -56,10 +57,10 @@ ByteCounts read_byte_counts(std::string_view text, const std::string& file) {
     if (counts.ranks > kMostCounted)
       throw InputError(where, fmt::format("has more than {} numbers", kMostCounted), "give fewer ranks");
     if (std::ssize(numbers) != counts.ranks || rows > counts.ranks)
-      throw InputError(
-          where,
-          fmt::format("has {} numbers in row {}, the first row has {}", numbers.size(), rows, counts.ranks),
-          "give as many rows as ranks, a number for each rank in each");
+      throw InputError(where,
+                       fmt::format("has {} in row {}, the first row has {}",
+                                   counted(numbers.size(), "number"), rows, counts.ranks),
+                       "give as many rows as ranks, a number for each rank in each");
     counts.bytes.insert(counts.bytes.end(), numbers.begin(), numbers.end());
   }
   if (rows != counts.ranks || rows == 0)

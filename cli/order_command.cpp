@@ -77,12 +77,7 @@ Outcome perform(const OrderCommand& command, Supervisor& supervisor) {
   Outcome outcome{.text = in_words(answer)};
   if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
   if (command.emit.empty()) return outcome;
-  std::vector<NamedText> files = emit_order(answer);
-  for (NamedText& file : files) {
-    file.path = command.emit + "/" + file.path;
-    outcome.written.push_back(file.path);
-  }
-  write_files(files);
+  deliver(command.emit, emit_order(answer), outcome);
   return outcome;
 }
 

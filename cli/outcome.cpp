@@ -25,6 +25,14 @@ void deliver(const std::string& path, std::string contents, Outcome& outcome) {
   }
 }
 
+void deliver(const std::string& folder, std::vector<NamedText> files, Outcome& outcome) {
+  for (NamedText& file : files) {
+    file.path = folder + "/" + file.path;
+    outcome.written.push_back(file.path);
+  }
+  write_files(files);
+}
+
 void say(const Outcome& outcome, bool quiet) {
   print(outcome.document, stdout);
   if (!quiet) {

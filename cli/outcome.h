@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "ir/files.h"
+
 namespace chorale {
 
 inline constexpr int kFound = 0;      // and verified
@@ -28,6 +30,9 @@ inline constexpr const char* kStandardOutput = "-";
 
 // Writes a requested file; "-" is standard output.
 void deliver(const std::string& path, std::string contents, Outcome&);
+
+// Writes files into a folder.
+void deliver(const std::string& folder, std::vector<NamedText> files, Outcome&);
 
 // Throws InputError where standard output cannot be written.
 void say(const Outcome&, bool quiet);

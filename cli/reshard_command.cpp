@@ -50,12 +50,7 @@ Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
   if (!command.result.empty()) deliver(command.result, to_json(answer.result), outcome);
   if (command.emit.empty() || answer.result.points.empty()) return outcome;
-  std::vector<NamedText> files = reshard_script(answer);
-  for (NamedText& file : files) {
-    file.path = command.emit + "/" + file.path;
-    outcome.written.push_back(file.path);
-  }
-  write_files(files);
+  deliver(command.emit, reshard_script(answer), outcome);
   return outcome;
 }
 
