@@ -95,13 +95,13 @@ void place_options(CLI::App& app, Command& parsed) {
 }
 
 void order_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub = command(
-      app, "order", "The order of a job's nodes for the hosts and switches that it was given",
-      "Rank r of the job is at position r of the mesh of its axes, the last axis\n"
-      "the fastest. Rings go in the order of ranks, as NCCL's do.\n"
-      "exit codes: 0 ordered, proven or not, 2 bad input, 3 out of time or memory, 130 interrupted\n"
-      "examples:\n"
-      "  chorale order examples/topology.conf --axes data=256 --reduce data --bytes 1G");
+  CLI::App* const sub =
+      command(app, "order", "The order of a job's nodes for the hosts and switches that it was given",
+              "Rank r of the job is at position r of the mesh of its axes, the last axis\n"
+              "the fastest. Rings go in the order of ranks, as NCCL's do.\n"
+              "exit codes: 0 ordered, proven or not, 2 bad input, 3 out of time or memory, 130 interrupted\n"
+              "examples:\n"
+              "  chorale order examples/topology.conf --axes data=256 --reduce data --bytes 1G");
   auto options = std::make_shared<OrderCommand>();
   sub->add_option("topology", options->topology,
                   "Slurm's topology.conf, or the output of 'scontrol show topology'")
