@@ -12,7 +12,7 @@
 namespace chorale {
 namespace {
 
-constexpr int kMostNumber = 1 << 24;
+constexpr int kMostInBlocks = 1 << 24;
 constexpr std::size_t kMostInstructions = 1 << 24, kMostPlaces = 4096;
 std::string write(const Slot& slot) {
   return fmt::format("[\"{}\",{}]",
@@ -56,12 +56,12 @@ Slot read_slot(const JsonReader& json) {
   return {buffer == "i"   ? Buffer::Input
           : buffer == "o" ? Buffer::Output
                           : Buffer::Scratch,
-          json.at(1).integer(0, kMostNumber)};
+          json.at(1).integer(0, kMostInBlocks)};
 }
 
 BlockReference read_reference(const JsonReader& json) {
   if (json.size(2) != 2) json.fail("is not a dependency", "use [block, instruction]");
-  return {json.at(0).integer(0, kMostNumber), json.at(1).integer(0, kMostNumber)};
+  return {json.at(0).integer(0, kMostInBlocks), json.at(1).integer(0, kMostInBlocks)};
 }
 
 std::vector<DataPlace> read_places(const JsonReader& json) {
@@ -89,10 +89,10 @@ BlockInstruction read_instruction(const JsonReader& json) {
       {"op", "src", "dst", "count", "piece", "after", "barrier", "position", "takes", "from", "to", "sends"});
   const std::string name = json["op"].text();
   BlockInstruction i{.does = read_operation(json, name)};
-  if (name == "bar") i.barrier = json["barrier"].integer(0, kMostNumber);
-  if (name == "epi" || json.has("position")) i.does.position = json["position"].integer(0, kMostNumber);
-  if (json.has("count")) i.does.count = json["count"].integer(1, kMostNumber);
-  if (json.has("piece")) i.does.piece = json["piece"].integer(0, kMostNumber);
+  if (name == "bar") i.barrier = json["barrier"].integer(0, kMostInBlocks);
+  if (name == "epi" || json.has("position")) i.does.position = json["position"].integer(0, kMostInBlocks);
+  if (json.has("count")) i.does.count = json["count"].integer(1, kMostInBlocks);
+  if (json.has("piece")) i.does.piece = json["piece"].integer(0, kMostInBlocks);
   if (json.has("after"))
     for (std::size_t k = 0; k < json["after"].size(kMostInstructions); ++k)
       i.after.push_back(read_reference(json["after"].at(k)));
@@ -130,7 +130,7 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
   const JsonReader json = parse_json(text, file);
   json.require_object({"chorale_program", "name", "collective", "chunks_per_block", "root", "combining",
                        "chunks", "in_place", "queue_depth", "ranks", "epilogue", "operands"});
-  if (json["chorale_program"].integer(0, kMostNumber) != 1)
+  if (json["chorale_program"].integer(0, kMostInBlocks) != 1)
     json["chorale_program"].fail("is of another version", "use version 1");
   const JsonReader ranks = json["ranks"];
   if (ranks.size(kMostRanks) == 0) ranks.fail("is empty", "a program has at least one rank");
@@ -140,17 +140,17 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
   if (json.has("epilogue")) program.epilogue = read_epilogue_members(json, file);
   for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n) {
     ranks.at(n).require_object({"input", "output", "scratch", "slice", "blocks"});
-    BlockRank rank{.input_chunks = ranks.at(n)["input"].integer(0, kMostNumber),
-                   .output_chunks = ranks.at(n)["output"].integer(0, kMostNumber),
-                   .scratch_chunks = ranks.at(n)["scratch"].integer(0, kMostNumber)};
-    if (ranks.at(n).has("slice")) rank.slice = ranks.at(n)["slice"].integer(0, kMostNumber);
+    BlockRank rank{.input_chunks = ranks.at(n)["input"].integer(0, kMostInBlocks),
+                   .output_chunks = ranks.at(n)["output"].integer(0, kMostInBlocks),
+                   .scratch_chunks = ranks.at(n)["scratch"].integer(0, kMostInBlocks)};
+    if (ranks.at(n).has("slice")) rank.slice = ranks.at(n)["slice"].integer(0, kMostInBlocks);
     const JsonReader blocks = ranks.at(n)["blocks"];
-    for (std::size_t b = 0; b < blocks.size(kMostNumber); ++b) {
+    for (std::size_t b = 0; b < blocks.size(kMostInBlocks); ++b) {
       const JsonReader each = blocks.at(b);
       each.require_object({"send", "recv", "channel", "instructions"});
       Block block{.send_to = each["send"].integer(-1, kMostRanks),
                   .recv_from = each["recv"].integer(-1, kMostRanks),
-                  .channel = each["channel"].integer(0, kMostNumber)};
+                  .channel = each["channel"].integer(0, kMostInBlocks)};
       for (std::size_t i = 0; i < each["instructions"].size(kMostInstructions); ++i)
         block.instructions.push_back(read_instruction(each["instructions"].at(i)));
       rank.blocks.push_back(std::move(block));
@@ -163,7 +163,7 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
   int largest = 1;
   for (const BlockRank& rank : program.ranks)
     largest = std::max({largest, rank.input_chunks, rank.output_chunks});
-  if (!json.has("chunks") && json["chunks_per_block"].integer(1, kMostNumber) > largest)
+  if (!json.has("chunks") && json["chunks_per_block"].integer(1, kMostInBlocks) > largest)
     json["chunks_per_block"].fail(fmt::format("is more than the {} chunks of the largest buffer", largest),
                                   "check the file");
   Collective collective = read_collective_members(json, static_cast<int>(ranks.size(kMostRanks)));

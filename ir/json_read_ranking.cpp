@@ -14,6 +14,7 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostRanked = 1'000'000, kMostRankedStrategies = 10'000, kMostRankedSteps = 64;
+constexpr std::size_t kLongestSentence = 10'000;
 constexpr double kMostUs = 1e30;
 constexpr const char* kAfter = "reductions that come after others";
 constexpr long long kMostPrograms = 1LL << 60;
@@ -290,6 +291,10 @@ Ranking ranking_from_json(std::string_view text, const std::string& file) {
   read_sizes(json, ranking);
   for (std::size_t m = 0; m < json["best"].size(kMostRanked); ++m)
     ranking.best.push_back(read_ranked(json["best"].at(m), ranking));
+  // Their words follow from the rest, and change.
+  if (json.has("sentences"))
+    for (std::size_t i = 0; i < json["sentences"].size(kMostRanked); ++i)
+      json["sentences"].at(i).text(kLongestSentence);
   if (json.has("present")) ranking.present = read_ranked(json["present"], ranking);
   return ranking;
 }

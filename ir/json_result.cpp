@@ -15,6 +15,7 @@
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
 #include "ir/sizes.h"
+#include "ir/stated_sums.h"
 
 namespace chorale {
 namespace {
@@ -147,15 +148,19 @@ Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   return certificate;
 }
 
-std::string write_step(const Topology& topology, const Step& step) {
-  std::string text = fmt::format(R"({{"rounds":{},"sends":[)", step.rounds);
+std::string write_step(const Topology& topology, int rounds, const StatedStep& step) {
+  std::string text = fmt::format(R"({{"rounds":{},"sends":[)", rounds);
   for (const Send& send : step.sends) {
     const Link& link = topology.links[send.link];
     fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}[{},{},{},{}{}]"),
                    &send == step.sends.data() ? "" : ",", send.chunk, link.src, link.dst, send.link,
                    send.reduce ? ",\"+\"" : "");
   }
-  return text += "]}";
+  text += "]";
+  for (const StatedSum& sum : step.sums)
+    text += fmt::format(R"({}[{},{},"{}"])", &sum == step.sums.data() ? ",\"sums\":[" : ",", sum.chunk,
+                        sum.rank, sum.order);
+  return text += step.sums.empty() ? "}" : "]}";
 }
 
 // [chunk, src, dst, link] or [chunk, src, dst, link, "+"]; src and dst are informative and must fit the link.
@@ -175,12 +180,37 @@ Send read_send(const JsonReader& json, const Topology& topology) {
   return send;
 }
 
+// [chunk, rank, order]
+StatedSum read_sum(const JsonReader& json) {
+  if (json.size(3) != 3) json.fail("is not a sum", "write [chunk, rank, \"((0 1) 2)\"]");
+  return {json.at(0).integer(0, kMost), json.at(1).integer(0, kMost), json.at(2).text()};
+}
+
+// Those that are stated follow from the sends. Older files state none.
+void require_sums(const JsonReader& json, const Topology& topology, const Collective& collective,
+                  const Schedule& schedule) {
+  std::vector<StatedStep> follow;
+  for (std::size_t s = 0; s < schedule.steps.size(); ++s) {
+    if (!json.at(s).has("sums")) continue;
+    if (follow.empty()) follow = stated_steps(topology, collective, schedule);
+    const JsonReader sums = json.at(s)["sums"];
+    const std::size_t size = sums.size(kMostSends);
+    for (std::size_t i = 0; i < size; ++i) {
+      const StatedSum sum = read_sum(sums.at(i));
+      const auto place = [](const StatedSum& each) { return std::pair(each.chunk, each.rank); };
+      const auto same = std::ranges::lower_bound(follow[s].sums, place(sum), {}, place);
+      if (same == follow[s].sums.end() || *same != sum)
+        sums.at(i).fail("is not how the ranks add with these sends", "leave 'sums' out");
+    }
+  }
+}
+
 Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   Schedule schedule;
   int rounds = 0;  // of all steps
   for (std::size_t s = 0; s < json.size(kMostSteps); ++s) {
     const JsonReader step = json.at(s);
-    step.require_object({"rounds", "sends"});
+    step.require_object({"rounds", "sends", "sums"});
     schedule.steps.push_back({.rounds = step["rounds"].integer(1, kMost)});
     if (schedule.steps.back().rounds > kMost - rounds)
       step["rounds"].fail(fmt::format("makes more than {} rounds of all steps", kMost), "use fewer");
@@ -247,7 +277,8 @@ struct PointFields : SpacedFields {
 
 std::string write_point(const Topology& topology, const Point& point) {
   std::vector<std::string> steps;
-  for (const Step& step : point.schedule.steps) steps.push_back(write_step(topology, step));
+  for (const StatedStep& step : stated_steps(topology, point.collective, point.schedule))
+    steps.push_back(write_step(topology, point.schedule.steps[steps.size()].rounds, step));
   std::string text =
       fmt::format("{{{},\n     \"does\": {},\n     \"schedule\": ", write_members(point, PointFields()),
                   write_collective(point.collective, "     "));
@@ -260,6 +291,7 @@ Point read_point(const JsonReader& json, const Topology& topology) {
   read_members(json, point, PointFields());
   point.collective = read_collective(json["does"], topology.ranks);
   point.schedule = read_schedule(json["schedule"], topology);
+  require_sums(json["schedule"], topology, point.collective, point.schedule);
   if (point.method == Method::Composed)
     point.reduce_scatter_steps = read_reduce_scatter_steps(json, point);
   else if (json.has("reduce_scatter_steps"))

@@ -21,8 +21,8 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/agreement.h"
 #include "ir/words.h"
-#include "semantics/agreement.h"
 #include "semantics/fault_list.h"
 #include "semantics/state.h"
 

@@ -22,7 +22,7 @@ namespace chorale {
 // abilities (ir/topology.h) counted once; a copy that the receiver already has; two copies of a chunk to one
 // receiver in one step; a contribution counted twice; a rank of the postcondition without its chunk, or with
 // an incomplete sum at the end; and, of sums that are right, an order in which they are added up
-// (semantics/agreement.h) that is not what the collective asks for (ir/sum_order.h).
+// (ir/agreement.h) that is not what the collective asks for (ir/sum_order.h).
 std::vector<Fault> violations(const Topology&, const Collective&, const Schedule&, int limit = 10);
 
 // Does performing `done` give every rank what `asked` promises it, from the same input? Compares, for every

@@ -1,7 +1,7 @@
 // One pass over the schedule that tracks, for each chunk and rank, where its value is and where it goes when
 // a message arrives. All sends of a step are emitted before any of its arrivals is processed, since they read
 // what was there before; of what arrives at one value, what replaces it comes before what is added to it.
-// Sums are made in the order in which all destinations make them (semantics/agreement.h), by as many
+// Sums are made in the order in which all destinations make them (ir/agreement.h), by as many
 // additions as in any other order.
 #include <algorithm>
 #include <map>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "codegen/passes/passes.h"
-#include "semantics/agreement.h"
+#include "ir/agreement.h"
 
 namespace chorale {
 namespace {

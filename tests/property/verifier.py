@@ -227,6 +227,16 @@ def nodes_of(tree):
     return set(nodes)
 
 
+def stated_sums(step):
+    """(chunk, rank) -> all sums that adding as stated makes, as sets of the ranks that values come from."""
+    stated = {}
+    for entry in step.get("sums", []):
+        if not isinstance(entry, list) or len(entry) != 3 or not isinstance(entry[2], str):
+            raise Fault(f"{entry!r} is not a sum")
+        stated[whole(entry[0]), whole(entry[1])] = nodes_of(entry[2])
+    return stated
+
+
 def whole(value, least=0):
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise Fault(f"{value!r} is not a number of {least} or more")
@@ -330,6 +340,9 @@ def schedule_faults(machine, chunks, schedule):
                 faults.append(f"step {s}: limit {i} carries too much")
         after = {at: list(state[at[0]][src]) for at, src in copies.items()}
         parts = {at: set(made_of[at[0]][src]) for at, src in copies.items()}
+        stated = stated_sums(step)
+        if set(stated) - set(adds):
+            raise Fault(f"step {s}: sums of what does not arrive")
         for (c, dst), sources in adds.items():
             both = parts.setdefault((c, dst), set(made_of[c][dst]))
             operands = bool(both)
@@ -338,6 +351,11 @@ def schedule_faults(machine, chunks, schedule):
                 operands += bool(made_of[c][src])
             if operands > 1:
                 both.add(frozenset().union(*both))
+            if (c, dst) in stated:
+                values = {n: frozenset().union(*made_of[c][n]) for n in {copies.get((c, dst), dst), *sources} if made_of[c][n]}
+                if max(stated[c, dst], key=len) != set(values):
+                    raise Fault(f"step {s}: a sum of other values than those at rank {dst}")
+                both |= {frozenset().union(*(values[n] for n in node)) for node in stated[c, dst]}
         for (c, dst), both in parts.items():
             made_of[c][dst] = both
         for (c, dst), sources in adds.items():

@@ -2,6 +2,7 @@
 add_executable(exhaustive property/exhaustive.cpp)
 target_link_libraries(exhaustive PRIVATE chorale_warnings)
 python_test(property.verifier SCRIPT property/verifier_test $<TARGET_FILE:exhaustive>)
+python_test(property.sums $<TARGET_FILE:chorale>)
 
 function(property_test command cases)
   add_test(NAME property.${command} COMMAND Python3::Interpreter ${PROJECT_SOURCE_DIR}/benchmarks/attack.py --chorale $<TARGET_FILE:chorale>

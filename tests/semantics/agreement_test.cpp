@@ -1,6 +1,6 @@
 // In which order ranks add up. The verifier tries all orders in which the operands of each step's sums can be
 // added, and asks whether some choice gives all destinations the same tree.
-#include "semantics/agreement.h"
+#include "ir/agreement.h"
 
 #include <gtest/gtest.h>
 

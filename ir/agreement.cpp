@@ -5,7 +5,7 @@
 // Mostly all destinations end with one version, and then there is nothing to compare: each of its sums is
 // made once. Else the used versions are compared as sets, the largest first: each rank knows the smallest set
 // so far that it is in, and the members of the next set must all know the same one.
-#include "semantics/agreement.h"
+#include "ir/agreement.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

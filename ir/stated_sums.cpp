@@ -1,0 +1,151 @@
+#include "ir/stated_sums.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "ir/agreement.h"
+
+namespace chorale {
+namespace {
+
+// What arrives at a rank of one chunk in a step, as positions in the list of sends.
+struct Arrivals {
+  std::optional<std::size_t> copy = {};
+  std::vector<std::size_t> added = {};  // value k of SumMade is added[k - 1]
+};
+
+class StatedChunk {
+ public:
+  StatedChunk(const Topology& topology, const Step& step, const Arrivals& arrivals, const SumMade& made)
+      : topology_(topology), step_(step), arrivals_(arrivals), made_(made) {}
+
+  // Values in the order in which they are added from the left, what the rank holds first; none where the
+  // additions are another tree.
+  std::optional<std::vector<int>> from_the_left() const {
+    std::vector<bool> met(arrivals_.added.size() + 1, false);
+    const bool holds =
+        std::ranges::any_of(made_.additions, [](const Addition& a) { return a.into == 0 || a.from == 0; });
+    int sum = holds ? 0 : made_.additions.front().into;
+    std::vector<int> order = {sum};
+    met[sum] = true;
+    for (const auto& [into, from] : made_.additions) {
+      const int other = into == sum ? from : into;
+      if ((into != sum && from != sum) || met[other]) return std::nullopt;
+      met[other] = true;
+      order.push_back(other);
+      sum = into;
+    }
+    return order;
+  }
+
+  std::string in_brackets() const {
+    std::vector<std::string> sums(arrivals_.added.size() + 1);  // without the last bracket
+    const auto whole = [&](int value) {
+      return sums[value].empty() ? fmt::format("{}", rank_of(value)) : sums[value] + ")";
+    };
+    for (const auto& [into, from] : made_.additions) {
+      const std::string more = " " + whole(from);
+      if (sums[into].empty()) sums[into] = "(" + whole(into);
+      sums[into] += more;
+    }
+    return whole(made_.additions.back().into);
+  }
+
+ private:
+  Rank rank_of(int value) const {
+    if (value > 0) return source(arrivals_.added[value - 1]);
+    return arrivals_.copy ? source(*arrivals_.copy) : made_.rank;
+  }
+  Rank source(std::size_t send) const { return topology_.links[step_.sends[send].link].src; }
+
+  const Topology& topology_;
+  const Step& step_;
+  const Arrivals& arrivals_;
+  const SumMade& made_;
+};
+
+bool in_range(const Topology& topology, const Collective& collective, const Schedule& schedule) {
+  return std::ranges::all_of(schedule.steps, [&](const Step& step) {
+    return std::ranges::all_of(step.sends, [&](const Send& send) {
+      return send.chunk >= 0 && send.chunk < std::ssize(collective.chunks) && send.link >= 0 &&
+             send.link < std::ssize(topology.links) && topology.links[send.link].dst < collective.ranks &&
+             topology.links[send.link].src < collective.ranks;
+    });
+  });
+}
+
+using ByChunkAndRank = std::map<std::pair<Chunk, Rank>, Arrivals>;
+
+// Those of more than one send. Sorted instead of collected in a map: a step may have millions of sends.
+ByChunkAndRank several_arrivals(const Topology& topology, const Step& step) {
+  std::vector<std::tuple<Chunk, Rank, std::size_t>> sorted;
+  for (std::size_t i = 0; i < step.sends.size(); ++i)
+    sorted.emplace_back(step.sends[i].chunk, topology.links[step.sends[i].link].dst, i);
+  std::ranges::sort(sorted);
+  const auto same = [](const auto& a, const auto& b) {
+    return std::pair(std::get<0>(a), std::get<1>(a)) == std::pair(std::get<0>(b), std::get<1>(b));
+  };
+  ByChunkAndRank several;
+  for (auto at = std::ranges::adjacent_find(sorted, same); at != sorted.end();) {
+    const auto begin = at;
+    Arrivals& there = several[{std::get<0>(*at), std::get<1>(*at)}];
+    for (; at != sorted.end() && same(*begin, *at); ++at) {
+      const std::size_t i = std::get<2>(*at);
+      if (step.sends[i].reduce)
+        there.added.push_back(i);
+      else
+        there.copy = i;
+    }
+    at = std::adjacent_find(at, sorted.end(), same);
+  }
+  return several;
+}
+
+// The sends of `from` take the places that they have together, in this order.
+void put_in_order(const Step& step, const Arrivals& from, const std::vector<int>& values,
+                  std::vector<Send>& sends) {
+  std::vector<std::size_t> places = from.added, order;
+  if (from.copy) {
+    places.push_back(*from.copy);
+    order.push_back(*from.copy);
+  }
+  std::ranges::sort(places);
+  for (const int value : values)
+    if (value > 0) order.push_back(from.added[value - 1]);
+  if (order.size() != places.size()) return;  // a send of what its sender does not hold
+  for (std::size_t i = 0; i < order.size(); ++i) sends[places[i]] = step.sends[order[i]];
+}
+
+}  // namespace
+
+std::vector<StatedStep> stated_steps(const Topology& topology, const Collective& collective,
+                                     const Schedule& schedule) {
+  std::vector<StatedStep> stated;
+  for (const Step& step : schedule.steps) stated.push_back({.sends = step.sends});
+  if (!collective.combining || !in_range(topology, collective, schedule)) return stated;
+  std::vector<ByChunkAndRank> several;
+  for (const Step& step : schedule.steps) several.push_back(several_arrivals(topology, step));
+  if (std::ranges::all_of(several, &ByChunkAndRank::empty)) return stated;
+  const SendsByChunk all = sends_by_chunk(collective, schedule);
+  for (Chunk c = 0; c < std::ssize(collective.chunks); ++c)
+    for (const SumMade& made : sums_of(topology, collective, c, all.of(c)).sums) {
+      const std::size_t s = made.step - 1;
+      const auto found = several[s].find({c, made.rank});
+      if (found == several[s].end() || made.additions.empty()) continue;
+      const StatedChunk sum(topology, schedule.steps[s], found->second, made);
+      if (const std::optional<std::vector<int>> values = sum.from_the_left())
+        put_in_order(schedule.steps[s], found->second, *values, stated[s].sends);
+      else
+        stated[s].sums.push_back({c, made.rank, sum.in_brackets()});
+    }
+  for (StatedStep& step : stated)
+    std::ranges::sort(step.sums, {}, [](const StatedSum& sum) { return std::pair(sum.chunk, sum.rank); });
+  return stated;
+}
+
+}  // namespace chorale
