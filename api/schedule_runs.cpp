@@ -72,14 +72,10 @@ std::string ScheduleRuns::difference(const Fingerprints& found) const {
 
 Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) {
   const WorkFolder folder("--measure", where_);
-  CompiledWorkload compiled;
-  try {
-    compiled = compile(workload, machine_, execution, carrier_);
-  } catch (const InputError&) {
-    return {};
-  }
-  for (NamedText& file : compiled.files) file.path = folder.path() + "/" + file.path;
-  write_files(compiled.files);
+  OrError<CompiledWorkload> compiled = try_compile(workload, machine_, execution, carrier_);
+  if (!compiled) return {};
+  for (NamedText& file : compiled->files) file.path = folder.path() + "/" + file.path;
+  write_files(compiled->files);
   const std::string name = name_of(carrier_);
   if (!folder.run("make -s " + name)) return {.failure = "does not compile: " + folder.complaint()};
   const std::string start = (carrier_ == WorkloadCarrier::Mpi ? fmt::format("mpirun --oversubscribe -n {} ",

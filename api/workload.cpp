@@ -117,16 +117,16 @@ class PointTimes {
   std::map<std::pair<std::size_t, double>, double> known_ = {};
 };
 
-std::size_t chosen_point(PointTimes& times, const std::string& workload, const std::string& operation,
-                         double bytes, const Execution& execution) {
+OrError<std::size_t> chosen_point(PointTimes& times, const std::string& workload,
+                                  const std::string& operation, double bytes, const Execution& execution) {
   const std::vector<Cost>& costs = times.costs();
   if (const Cost* const wanted = point_of(execution, operation)) {
     const auto it = std::ranges::find(costs, *wanted);
     if (it == costs.end())
-      throw InputError(workload,
-                       fmt::format("{} has no algorithm of {} steps and {}/{} rounds", operation,
-                                   wanted->steps, wanted->rounds, wanted->chunks),
-                       "search with more chunks, or take another execution");
+      return InputError(workload,
+                        fmt::format("{} has no algorithm of {} steps and {}/{} rounds", operation,
+                                    wanted->steps, wanted->rounds, wanted->chunks),
+                        "search with more chunks, or take another execution");
     return static_cast<std::size_t>(it - costs.begin());
   }
   std::size_t best = 0;
@@ -222,8 +222,8 @@ SettingValues setting_values(WorkloadCarrier carrier, int ranks) {
   return {.blocks = {512, 1024, 2048, 4096, 8192, 16384}, .usual_block = 2048};
 }
 
-CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machine, const Execution& execution,
-                         WorkloadCarrier carrier) {
+OrError<CompiledWorkload> try_compile(const Workload& workload, const WorkloadMachine& machine,
+                                      const Execution& execution, WorkloadCarrier carrier) {
   CompiledWorkload compiled;
   std::vector<WorkloadAlgorithm> algorithms;
   for (const NeededCollective& needed : needed_collectives(workload)) {
@@ -232,10 +232,12 @@ CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machin
       return answers(each, machine.topology, needed.collective);
     });
     if (result == machine.algorithms.end())
-      throw InputError(workload.name, fmt::format("has no algorithm for {}", needed.operation),
-                       "search one for its collective");
+      return InputError(workload.name, fmt::format("has no algorithm for {}", needed.operation),
+                        "search one for its collective");
     PointTimes times(*result);
-    const std::size_t chosen = chosen_point(times, workload.name, needed.operation, bytes, execution);
+    const OrError<std::size_t> found = chosen_point(times, workload.name, needed.operation, bytes, execution);
+    if (!found) return found.error();
+    const std::size_t chosen = *found;
     const Point& point = result->points[times.number(chosen)];
     algorithms.push_back({.operation = needed.operation, .program = lower(times.schedule(chosen))});
     compiled.chosen.push_back(
@@ -245,8 +247,16 @@ CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machin
          .message_bytes = bytes * static_cast<double>(message_shape(point.collective).blocks),
          .us = times.us(chosen, bytes)});
   }
-  compiled.files = to_workload_sources(workload, algorithms, {.execution = execution, .carrier = carrier});
+  OrError<std::vector<NamedText>> files =
+      try_workload_sources(workload, algorithms, {.execution = execution, .carrier = carrier});
+  if (!files) return files.error();
+  compiled.files = *std::move(files);
   return compiled;
+}
+
+CompiledWorkload compile(const Workload& workload, const WorkloadMachine& machine, const Execution& execution,
+                         WorkloadCarrier carrier) {
+  return try_compile(workload, machine, execution, carrier).or_throw();
 }
 
 }  // namespace chorale

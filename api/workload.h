@@ -6,6 +6,7 @@
 
 #include "ir/files.h"
 #include "ir/frontier.h"
+#include "ir/or_error.h"
 #include "ir/search_options.h"
 #include "ir/workload.h"
 #include "ir/workload_carrier.h"
@@ -66,7 +67,10 @@ struct CompiledWorkload {
 
 // C++ whose ranks the carrier runs: docs/workloads.md describes it. For each communication it contains the
 // point that the execution gives, or else the one with the least simulated time at the sizes of the workload.
-// Throws InputError for what cannot be emitted, and for a point that the frontier lacks.
+// An error for what cannot be emitted, and for a point that the frontier lacks.
+OrError<CompiledWorkload> try_compile(const Workload&, const WorkloadMachine&, const Execution& = {},
+                                      WorkloadCarrier = WorkloadCarrier::Any);
+// The same, or InputError.
 CompiledWorkload compile(const Workload&, const WorkloadMachine&, const Execution& = {},
                          WorkloadCarrier = WorkloadCarrier::Any);
 

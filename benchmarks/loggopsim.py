@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""LogGOPSim (Hoefler, Schneider, Lumsdaine, 2010), built from its sources, on what 'emit --target goal' writes.
+"""LogGOPSim (Hoefler, Schneider, Lumsdaine, 2010), built from its sources, on what 'emit --target goal'
+writes.
 
 Usage: loggopsim.py CHORALE FOLDER     FOLDER has LogGOPSim and txt2bin (https://github.com/spcl/LogGOPSim, src/LogGOPSim)
 
-Every point on the frontiers of hubs, at four sizes, as LogGOPSim, SimGrid ('chorale simulate') and Chorale time it. A hub
-is what LogGOPS can express: a port per rank, and no links. L is a step's latency and G the time of a byte, o, g and O are
-0, and all messages are eager. LogGOPSim counts in integers: a byte is four units of time.
+Every point on the frontiers of hubs, at four sizes, as LogGOPSim, SimGrid ('chorale simulate') and Chorale
+time it. A hub is what LogGOPS can express: a port per rank, and no links. L is a step's latency and G the
+time of a byte, o, g and O are 0, and all messages are eager. LogGOPSim counts in integers: a byte is four
+units of time.
 """
 import json
 import pathlib

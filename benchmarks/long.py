@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""The random tests of tests/ with new seeds, for as long as is asked. ctest does a few cases of each, always the same.
+"""The random tests of tests/ with new seeds, for as long as is asked. ctest does a few cases of each, always
+the same.
 
 Usage: long.py [NAME...] [--minutes M] [--seed S] [--build DIR] [--log FILE]
 
-Each NAME (without one: all) is done in rounds, a seed each, the one with the least time first. What fails is printed with the command that does it again.
-Exit code 1: something failed.
+Each NAME (without one: all) is done in rounds, a seed each, the one with the least time first. What fails is
+printed with the command that does it again. Exit code 1: something failed.
 """
 import argparse
 import pathlib

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The order of a job's nodes on random fragments of a cluster, against the alphabetical order and the order by
-switch.
+"""The order of a job's nodes on random fragments of a cluster, against the alphabetical order and the order
+by switch.
 
     benchmarks/node_order.py build/release/bin/chorale [--fragments N] [--seed S]
 
 A cluster of 512 hosts in three tiers (8 hosts per leaf switch, 8 leaves per pod, 8 pods, 4:1 above the leaves
-and 16:1 above the pods, 8 ranks and 50 GB/s per host), whose names are in no order of switches; each job has 64
-random hosts. A row per job: how many orders are proven to be the best, seconds of CPU time at most, the
+and 16:1 above the pods, 8 ranks and 50 GB/s per host), whose names are in no order of switches; each job has
+64 random hosts. A row per job: how many orders are proven to be the best, seconds of CPU time at most, the
 median and most of what the other orders take over this one, and of bytes between switches.
 """
 import argparse

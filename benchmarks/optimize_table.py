@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""The table that 'chorale optimize' answers with, on ten machines: how near each message size is to the bound, how soon
-there is a table, and that it only improves.
+"""The table that 'chorale optimize' answers with, on ten machines: how near each message size is to the
+bound, how soon there is a table, and that it only improves.
 
 Usage: optimize_table.py CHORALE [--data FOLDER] [--collectives allreduce allgather] [--times 2 6 18]
                          [--machines MACHINE ...]
 
-Five machines are files of other tools in --data (../shared/data/topology), which are not part of this tree: one that is
-missing is named and skipped. A row per machine and collective, searched for the last of --times: percent of the bound at
-seven sizes; seconds until the first line of the log, which has a time for each size (wall, and CPU of the program), with
-the aim: 2 s up to 16 ranks, 10 s up to 64. Then the same question is asked for each of --times: a size that has a longer
-time, or a lower bound, after a longer search is a fault, as is one that got worse from a line of the log to the next,
-or has no time in the end. A longer search that had fewer CPU seconds, since others used the processors, is not compared.
-Exit code 1: a fault, or a first table later than its aim in CPU seconds.
+Five machines are files of other tools in --data (../shared/data/topology), which are not part of this tree:
+one that is missing is named and skipped. A row per machine and collective, searched for the last of --times:
+percent of the bound at seven sizes; seconds until the first line of the log, which has a time for each size
+(wall, and CPU of the program), with the aim: 2 s up to 16 ranks, 10 s up to 64. Then the same question is
+asked for each of --times: a size that has a longer time, or a lower bound, after a longer search is a fault,
+as is one that got worse from a line of the log to the next, or has no time in the end. A longer search that
+had fewer CPU seconds, since others used the processors, is not compared. Exit code 1: a fault, or a first
+table later than its aim in CPU seconds.
 """
 import argparse
 import json
@@ -39,7 +40,8 @@ def cpu_seconds(pid):
 
 
 class Answer:
-    """One search: its rows, when the first line of the log came, and what the lines report of the smallest and the largest size."""
+    """One search: its rows, when the first line of the log came, and what the lines report of the smallest
+    and the largest size."""
 
     def __init__(self, chorale, machine, collective, seconds):
         self.log, self.first = [], None

@@ -1,34 +1,20 @@
 #!/usr/bin/env python3
-"""Time of chorale.optim.FusedAdam against PyTorch's own: an optimizer's step by itself, against an AllReduce and
-Adam(fused=True), and the whole step of a perceptron, against DistributedDataParallel and Adam(fused=True). All
-in the same processes, interleaved, medians; ratios, since machines are shared, of elapsed time and of processor time, which
-other processes disturb less. Needs the current PyTorch (benchmarks/torch_env.sh).
+"""Time of chorale.optim.FusedAdam against PyTorch's own: an optimizer's step by itself, against an AllReduce
+and Adam(fused=True), and the whole step of a perceptron, against DistributedDataParallel and
+Adam(fused=True). All in the same processes, interleaved, medians; ratios, since machines are shared, of
+elapsed time and of processor time, which other processes disturb less. Needs the current PyTorch
+(benchmarks/torch_env.sh).
 
 Usage: CHORALE_TORCH_PYTHON=FOLDER/bin/python optimizers.py CHORALE [--elements 4194304] [--widths 1024,3200] [--rounds 9] [--ranks 2]
 """
-import argparse
 import os
-import pathlib
 import statistics
 import subprocess
-import sys
 import time
 
-parser = argparse.ArgumentParser(usage=__doc__)
-parser.add_argument("chorale")
-parser.add_argument("--elements", type=int, default=1 << 22)
-parser.add_argument("--widths", type=lambda text: [int(each) for each in text.split(",")], default=[1024, 3200])  # 3M and 31M parameters
-parser.add_argument("--rounds", type=int, default=9)
-parser.add_argument("--ranks", type=int, default=2)
-parser.add_argument("--current", action="store_true", help=argparse.SUPPRESS)  # for the ranks
-arguments = parser.parse_args()
-root = pathlib.Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(root / "tests" / "python")]
-from torch_ranks import started  # noqa: E402
+from ranks import asked
 
-os.environ["CHORALE"] = str(pathlib.Path(arguments.chorale).resolve())
-sys.argv.append("--current")
-torch = started([arguments.ranks], limit=1200)
+arguments, torch = asked(__doc__, limit=1200, elements=1 << 22, widths=[1024, 3200], rounds=9)  # 3M and 31M parameters
 import torch.distributed as dist  # noqa: E402
 
 from chorale import optim  # noqa: E402
@@ -37,7 +23,8 @@ rank, ranks = dist.get_rank(), dist.get_world_size()
 
 
 def interleaved(name, base, ours, rounds):
-    """Median seconds of both, as the slowest rank has them, and the ratio of each round; of all rounds that of processor time."""
+    """Median seconds of both, as the slowest rank has them, and the ratio of each round; of all rounds that
+    of processor time."""
     times, used = [[], []], [[], []]
     for number in range(rounds + 2):
         for which in (0, 1) if number % 2 else (1, 0):
@@ -94,7 +81,7 @@ def whole(width):
 
 
 if rank == 0:
-    commit = subprocess.run(["git", "-C", root, "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
+    commit = subprocess.run(["git", "-C", os.path.dirname(__file__) or ".", "rev-parse", "--short", "HEAD"], capture_output=True, text=True).stdout.strip()
     load = os.getloadavg()
     print(f"{ranks} processes over gloo, 1 thread each, {os.cpu_count()} hardware threads, load {load[0]:.1f}; commit {commit}; PyTorch {torch.__version__}; "
           f"{arguments.rounds} rounds (of the optimizer by itself {4 * arguments.rounds}), medians", flush=True)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""What NCCL reaches on public clusters, by threads of its trackers, against what 'chorale optimize' expects there: the
-plateau of NCCL's ring on the machine as the thread describes it, and the part that binds.
+"""What NCCL reaches on public clusters, by threads of its trackers, against what 'chorale optimize' expects
+there: the plateau of NCCL's ring on the machine as the thread describes it, and the part that binds.
 
 Usage: plateaus.py CHORALE
 
-A line per plateau: its bus bandwidth, as measured, or as the maintainers say it should be; that of the baseline, and
-their ratio; the part that the baseline keeps busiest, and what the thread names. A machine is described as
-'nvidia-smi topo -m' does, with the speed of its NICs. Of NCCL's algorithms the ring is taken, since on two nodes its
-trees exceed what the network carries (nccl-tests #196), and maintainers compare rings; of an Alltoall the bound. Where
-a thread leaves the number of nodes open, there are four. Exit code 1: fewer than two thirds are within 10 %.
+A line per plateau: its bus bandwidth, as measured, or as the maintainers say it should be; that of the
+baseline, and their ratio; the part that the baseline keeps busiest, and what the thread names. A machine is
+described as 'nvidia-smi topo -m' does, with the speed of its NICs. Of NCCL's algorithms the ring is taken,
+since on two nodes its trees exceed what the network carries (nccl-tests #196), and maintainers compare rings;
+of an Alltoall the bound. Where a thread leaves the number of nodes open, there are four. Exit code 1: fewer
+than two thirds are within 10 %.
 """
 import json
 import pathlib
@@ -75,8 +76,8 @@ def topology(case):
 
 
 def expected(chorale, case, folder):
-    """GB/s of bus bandwidth of NCCL's ring (of an Alltoall its bound: NCCL has no ring of one), the part that it keeps
-    busiest, that of the bound, and what the bound's certificate prices."""
+    """GB/s of bus bandwidth of NCCL's ring (of an Alltoall its bound: NCCL has no ring of one), the part that
+    it keeps busiest, that of the bound, and what the bound's certificate prices."""
     (folder / "node.txt").write_text(topology(case))
     command = [chorale, "optimize", "node.txt", case.collective, "--nodes", case.nodes, "--sizes", "8G", "--search-time", 2, "--json", "table.json", "-q"]
     if case.nics:

@@ -3,11 +3,11 @@
 
 Usage: readme.py CHORALE [--figure FILE.svg] [--machine dgx-a100:2] [--search-time 5m]
 
-Prints an AllReduce of 1 KiB to 1 GiB as 'chorale optimize' does: time and bus bandwidth of what it finds, the better of the two
-algorithms that NCCL builds for it (rings over all NICs, double binary trees, each at the best of several chunk counts), and the
-share of the bound; --figure draws the table. Then Alltoall on a torus of 512 ranks, and on a torus of 4x4x8 ranks, plain and
-twisted. All times of the table are by the
-alpha-beta model, those of searches are wall seconds.
+Prints an AllReduce of 1 KiB to 1 GiB as 'chorale optimize' does: time and bus bandwidth of what it finds, the
+better of the two algorithms that NCCL builds for it (rings over all NICs, double binary trees, each at the
+best of several chunk counts), and the share of the bound; --figure draws the table. Then Alltoall on a torus
+of 512 ranks, and on a torus of 4x4x8 ranks, plain and twisted. All times of the table are by the alpha-beta
+model, those of searches are wall seconds.
 """
 import argparse
 import json

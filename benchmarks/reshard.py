@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Weights from a trainer to a rollout: gather and broadcast, direct sends, and the plan of 'chorale reshard', over
-the bound.
+"""Weights from a trainer to a rollout: gather and broadcast, direct sends, and the plan of 'chorale reshard',
+over the bound.
 
     benchmarks/reshard.py build/release/bin/chorale [--seconds S]
 
 A row per pair of layouts: CPU seconds, what ranks lack, and for each method its time over the bound and the
-seconds of NICs (of all links where a machine has no nodes). One layer of 4096 x 4096 and 4096 x 16384 of 2 bytes.
+seconds of NICs (of all links where a machine has no nodes). One layer of 4096 x 4096 and 4096 x 16384 of 2
+bytes.
 """
 import argparse
 import json

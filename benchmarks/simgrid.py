@@ -99,8 +99,8 @@ def run(*command, codes=(0, 3), timeout=None):
 
 
 def routers(spec, file):
-    """A torus of routers, a rank at each: the links of torus:, of the same rate and latency, between routers, and from a rank to its
-    router one that takes all of them and a tenth of their latency."""
+    """A torus of routers, a rank at each: the links of torus:, of the same rate and latency, between routers,
+    and from a rank to its router one that takes all of them and a tenth of their latency."""
     rows, columns = (int(each) for each in spec.split(":")[1].split("x"))
     ranks = rows * columns
     links = []
@@ -151,7 +151,8 @@ def simulated(chorale, folder, result, point, sizes):
 
 
 def ours(options, folder, machine, collective):
-    """Simulated microseconds and the number of the point that `optimize` chooses, by size; and the result's file."""
+    """Simulated microseconds and the number of the point that `optimize` chooses, by size; and the result's
+    file."""
     run(options.chorale, "optimize", machine, collective, "--sizes", options.sizes, "--search-time", f"{options.seconds}s",
         "-o", folder / "best", "--json", folder / "table.json", "-q")
     chosen = {}

@@ -53,15 +53,13 @@ void require_new_name(const JsonReader& json, const std::string& name, const Job
 }
 
 OpenReduction read_reduction(const JsonReader& json, const JobTemplate& job) {
-  json.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes", "after"});
   OpenReduction open{.bytes = read_quantity(json["bytes"], job)};
   open.times = json.has("times") ? read_quantity(json["times"], job) : Quantity{"1", {{.constant = 1}}};
   std::vector<Axis> axes;
   for (const OpenAxis& axis : job.axes) axes.push_back({.name = axis.name});
-  open.reduction = read_reduction_over(json, axes);
-  std::vector<std::string> before;
-  for (const OpenReduction& each : job.reductions) before.push_back(each.reduction.name);
-  read_after(json, before, open.reduction);
+  std::vector<Reduction> before;
+  for (const OpenReduction& each : job.reductions) before.push_back(each.reduction);
+  open.reduction = read_open_reduction(json, axes, before);
   return open;
 }
 

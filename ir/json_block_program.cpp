@@ -4,9 +4,11 @@
 
 #include "ir/block_program.h"
 #include "ir/json_epilogue.h"
+#include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
+#include "ir/program_fields.h"
 #include "ir/sizes.h"
 
 namespace chorale {
@@ -99,23 +101,31 @@ BlockInstruction read_instruction(const JsonReader& json) {
   return i;
 }
 
+// Lists have an element a line.
+struct ProgramFields {
+  static std::string_view between(const FieldWords&) { return ","; }
+  static std::string_view colon() { return ":"; }
+
+  static std::string write(const std::vector<BlockInstruction>& instructions, const FieldWords&) {
+    std::vector<std::string> texts;
+    for (const BlockInstruction& i : instructions) texts.push_back(chorale::write(i));
+    return lines(texts, "      ");
+  }
+  static std::string write(const std::vector<Block>& blocks, const FieldWords&) {
+    std::vector<std::string> texts;
+    for (const Block& block : blocks) texts.push_back(write_fields(block, ProgramFields()));
+    return lines(texts, "    ");
+  }
+  static void read(const JsonReader& json, const FieldWords&, BlockInstruction& i) {
+    i = read_instruction(json);
+  }
+};
+
 }  // namespace
 
 std::string to_json(const Collective& collective, const BlockProgram& program) {
   std::vector<std::string> ranks;
-  for (const BlockRank& rank : program.ranks) {
-    std::vector<std::string> blocks;
-    for (const Block& block : rank.blocks) {
-      std::vector<std::string> instructions;
-      for (const BlockInstruction& i : block.instructions) instructions.push_back(write(i));
-      blocks.push_back(fmt::format(R"({{"send":{},"recv":{},"channel":{},"instructions":{}}})", block.send_to,
-                                   block.recv_from, block.channel, lines(instructions, "      ")));
-    }
-    ranks.push_back(fmt::format(R"({{"input":{},"output":{},"scratch":{},{}"blocks":{}}})", rank.input_chunks,
-                                rank.output_chunks, rank.scratch_chunks,
-                                rank.slice == 0 ? "" : fmt::format("\"slice\":{},", rank.slice),
-                                lines(blocks, "    ")));
-  }
+  for (const BlockRank& rank : program.ranks) ranks.push_back(write_fields(rank, ProgramFields()));
   return fmt::format(
       "{{\n  \"chorale_program\": 1,\n  \"name\": {},\n  {},\n  \"in_place\": {},\n  \"queue_depth\": {},\n{}"
       "  \"ranks\": {}\n}}\n",
@@ -138,25 +148,8 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
                        .in_place = json["in_place"].boolean(),
                        .queue_depth = json["queue_depth"].integer(1, 1024)};
   if (json.has("epilogue")) program.epilogue = read_epilogue_members(json, file);
-  for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n) {
-    ranks.at(n).require_object({"input", "output", "scratch", "slice", "blocks"});
-    BlockRank rank{.input_chunks = ranks.at(n)["input"].integer(0, kMostInBlocks),
-                   .output_chunks = ranks.at(n)["output"].integer(0, kMostInBlocks),
-                   .scratch_chunks = ranks.at(n)["scratch"].integer(0, kMostInBlocks)};
-    if (ranks.at(n).has("slice")) rank.slice = ranks.at(n)["slice"].integer(0, kMostInBlocks);
-    const JsonReader blocks = ranks.at(n)["blocks"];
-    for (std::size_t b = 0; b < blocks.size(kMostInBlocks); ++b) {
-      const JsonReader each = blocks.at(b);
-      each.require_object({"send", "recv", "channel", "instructions"});
-      Block block{.send_to = each["send"].integer(-1, kMostRanks),
-                  .recv_from = each["recv"].integer(-1, kMostRanks),
-                  .channel = each["channel"].integer(0, kMostInBlocks)};
-      for (std::size_t i = 0; i < each["instructions"].size(kMostInstructions); ++i)
-        block.instructions.push_back(read_instruction(each["instructions"].at(i)));
-      rank.blocks.push_back(std::move(block));
-    }
-    program.ranks.push_back(std::move(rank));
-  }
+  for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n)
+    program.ranks.push_back(read_fields<BlockRank>(ranks.at(n), ProgramFields()));
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
   // Last, since a short text may name a large program. Of a named collective, each block lies whole in some
   // buffer.

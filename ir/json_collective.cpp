@@ -3,27 +3,80 @@
 #include <algorithm>
 #include <set>
 
+#include "ir/collective_fields.h"
+#include "ir/collective_size.h"
 #include "ir/json.h"
+#include "ir/json_fields.h"
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
 #include "ir/sizes.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
 
-constexpr int kMostChunks = 1'000'000;
+// A chunk; equal sets of ranks are shared.
+struct ChunkFields {
+  int ranks = 0;
+  mutable std::set<RankSet> known = {};
+  static std::string_view between(const FieldWords&) { return ","; }
+  static std::string_view colon() { return ":"; }
 
-// Equal sets are shared.
-RankSet read_ranks(const JsonReader& json, int ranks, std::set<RankSet>& known) {
-  std::vector<Rank> result;
-  for (std::size_t i = 0; i < json.size(ranks); ++i) result.push_back(json.at(i).integer(0, ranks - 1));
-  if (result.empty()) json.fail("is empty", "name at least one rank");
-  std::sort(result.begin(), result.end());
-  if (std::adjacent_find(result.begin(), result.end()) != result.end())
-    json.fail("names a rank twice", "name each once");
-  return *known.insert(std::move(result)).first;
-}
+  static std::string write(const RankSet& set, const FieldWords&) {
+    return list(std::vector<Rank>(set.begin(), set.end()));
+  }
+  void read(const JsonReader& json, const FieldWords&, RankSet& set) const {
+    std::vector<Rank> result;
+    for (std::size_t i = 0; i < json.size(ranks); ++i) result.push_back(json.at(i).integer(0, ranks - 1));
+    if (result.empty()) json.fail("is empty", "name at least one rank");
+    std::sort(result.begin(), result.end());
+    if (std::adjacent_find(result.begin(), result.end()) != result.end())
+      json.fail("names a rank twice", "name each once");
+    set = *known.insert(std::move(result)).first;
+  }
+};
+
+// What files have of a collective besides its number of ranks; a custom one has its chunks.
+struct CollectiveFields {
+  int ranks = 0;
+  std::string indent = {};
+  static std::string_view between(const FieldWords&) { return ", "; }
+  static std::string_view colon() { return ": "; }
+
+  static std::optional<bool> has(const Collective& owner, const FieldWords& words) {
+    if (words.name == "root") return is_rooted(owner.kind);
+    if (words.name == "chunks") return is_custom(owner);
+    if (words.name == "order" && !adds(owner)) return false;
+    if (words.name == "combining" && !is_custom(owner)) return false;
+    return {};
+  }
+  static std::string write(const SumOrder& order, const FieldWords&) { return quoted(to_string(order)); }
+  std::string write(const std::vector<ChunkSpec>& chunks, const FieldWords&) const {
+    std::vector<std::string> texts;
+    for (const ChunkSpec& chunk : chunks) texts.push_back(write_fields(chunk, ChunkFields()));
+    return lines(texts, indent);
+  }
+
+  static void read(const JsonReader& json, const FieldWords&, std::string& name) {
+    name = json.text();
+    if (name.empty() || kind_named(name))
+      json.fail("'" + name + "' is the name of a known collective", "choose another");
+  }
+  void read(const JsonReader& json, const FieldWords& words, SumOrder& order) const {
+    order = parse_sum_order(json.text(words.longest), ranks, json.where());
+  }
+  void read(const JsonReader& json, const FieldWords& words, std::vector<ChunkSpec>& chunks) const {
+    const ChunkFields codec{ranks};
+    for (std::size_t i = 0; i < json.size(words.longest); ++i) {
+      const int position = static_cast<int>(i);
+      chunks.push_back({.input = position, .output = position});
+      require_fields<ChunkSpec>(json.at(i));
+      read_members(json.at(i), chunks.back(), codec);
+    }
+    if (chunks.empty()) json.fail("is empty", "list at least one chunk");
+  }
+};
 
 // A position in a buffer belongs to one chunk, except that copies of several chunks may be added up in one
 // output.
@@ -45,27 +98,11 @@ void check_positions(const JsonReader& json, const Collective& collective) {
 }
 
 Collective read_custom(const JsonReader& json, int ranks) {
-  Collective collective{.custom_name = json["collective"].text(), .ranks = ranks};
-  if (collective.custom_name.empty() || kind_named(collective.custom_name))
-    json["collective"].fail("'" + collective.custom_name + "' is the name of a known collective",
-                            "choose another");
+  Collective collective{.ranks = ranks};
+  // Whether there are sums decides whether they can have an order.
   if (json.has("combining")) collective.combining = json["combining"].boolean();
-  if (json.has("chunks_per_block"))
-    collective.chunks_per_block = json["chunks_per_block"].integer(1, kMostChunks);
+  read_members(json, collective, CollectiveFields{ranks});
   const JsonReader chunks = json["chunks"];
-  std::set<RankSet> sets;
-  for (std::size_t i = 0; i < chunks.size(kMostChunks); ++i) {
-    const JsonReader chunk = chunks.at(i);
-    chunk.require_object({"pre", "post", "input", "output"});
-    ChunkSpec spec{.pre = read_ranks(chunk["pre"], ranks, sets),
-                   .post = read_ranks(chunk["post"], ranks, sets),
-                   .input = static_cast<int>(i),
-                   .output = static_cast<int>(i)};
-    if (chunk.has("input")) spec.input = chunk["input"].integer(0, kMostChunks);
-    if (chunk.has("output")) spec.output = chunk["output"].integer(0, kMostChunks);
-    collective.chunks.push_back(std::move(spec));
-  }
-  if (collective.chunks.empty()) chunks.fail("is empty", "list at least one chunk");
   check_positions(chunks, collective);
   if (const double bytes = bytes_of(collective); bytes > kMostCollectiveBytes)
     chunks.fail(
@@ -74,82 +111,60 @@ Collective read_custom(const JsonReader& json, int ranks) {
   return collective;
 }
 
-// "order", of combining collectives.
-void read_order(const JsonReader& json, Collective& collective) {
-  if (!json.has("order")) return;
-  const JsonReader order = json["order"];
-  if (!adds(collective)) order.fail("is of sums, and " + name_of(collective) + " has none", "leave it out");
-  collective.order = parse_sum_order(order.text(1 << 20), collective.ranks, order.where());
-}
-
-std::string write_order(const Collective& collective) {
-  if (collective.order == SumOrder{} || !adds(collective)) return "";
-  return ", \"order\": " + quoted(to_string(collective.order));
-}
-
+// By its name, with so many chunks per block; its root and order are in both forms of files.
 Collective read_named(const JsonReader& json, int ranks, int chunks) {
   const JsonReader name = json["collective"];
   const Rank root = json.has("root") ? json["root"].integer(0, ranks - 1) : 0;
-  try {
-    return make_collective(name.text(), ranks, chunks, root);
-  } catch (const InputError& error) {
-    name.fail(error.what());
-  }
+  const std::string spelled = name.text();
+  const std::optional<CollectiveKind> kind = kind_spelled(spelled);
+  if (!kind)
+    name.fail("unknown name '" + spelled.substr(0, 60) + "'",
+              did_you_mean(spelled, collective_names(), "use one of " + joined(collective_names())));
+  if (const std::optional<Fault> fault = flaw(*kind, ranks, chunks, root))
+    name.fail(fault->words, fault->remedy);
+  Collective named = make_collective(*kind, ranks, chunks, root);
+  if (!json.has("order")) return named;
+  const JsonReader order = json["order"];
+  if (!adds(named)) order.fail("is of sums, and " + name_of(named) + " has none", "leave it out");
+  CollectiveFields{ranks}.read(order, {.longest = 1 << 20}, named.order);
+  return named;
+}
+
+void refuse_root(const JsonReader& json, const Collective& named) {
+  if (json.has("root") && !is_rooted(named.kind))
+    json["root"].fail(name_of(named) + " has no root", "leave it out");
 }
 
 }  // namespace
 
 Collective read_collective(const JsonReader& json, int ranks) {
   json.require_object({"collective", "combining", "chunks", "chunks_per_block", "root", "order"});
-  if (json.has("chunks") && json["chunks"].is_array()) {
-    if (json.has("root")) json["root"].fail("is of a named collective", "leave it out");
-    Collective custom = read_custom(json, ranks);
-    read_order(json, custom);
-    return custom;
-  }
+  if (json.has("chunks") && json["chunks"].is_array()) return read_custom(json, ranks);
   for (const char* key : {"combining", "chunks_per_block"})
     if (json.has(key)) json[key].fail("is of a collective with a list of chunks", "leave it out");
-  Collective named = read_named(json, ranks, json.has("chunks") ? json["chunks"].integer(1, kMostChunks) : 1);
-  // Ours have it, too, and then it is 0.
-  if (named.root != 0 && !is_rooted(named.kind))
-    json["root"].fail(name_of(named) + " has no root", "leave it out");
-  read_order(json, named);
+  Collective named =
+      read_named(json, ranks, json.has("chunks") ? json["chunks"].integer(1, kMostChunkSpecs) : 1);
+  if (named.root != 0) refuse_root(json, named);  // ours have it, too, and then it is 0
   return named;
 }
 
 std::string write_collective(const Collective& collective, const std::string& indent) {
-  if (!is_custom(collective))
-    return fmt::format(R"({{"collective": {}, "chunks": {}, "root": {}{}}})", quoted(name_of(collective)),
-                       collective.chunks_per_block, collective.root, write_order(collective));
-  return "{" + write_collective_members(collective, indent) + "}";
+  if (is_custom(collective)) return write_fields(collective, CollectiveFields{0, indent});
+  const bool ordered = adds(collective) && collective.order != SumOrder{};
+  return fmt::format(R"({{"collective": {}, "chunks": {}, "root": {}{}}})", quoted(name_of(collective)),
+                     collective.chunks_per_block, collective.root,
+                     ordered ? ", \"order\": " + quoted(to_string(collective.order)) : "");
 }
 
 std::string write_collective_members(const Collective& collective, const std::string& indent) {
-  std::string members = fmt::format("\"collective\": {}, \"chunks_per_block\": {}",
-                                    quoted(name_of(collective)), collective.chunks_per_block);
-  if (is_rooted(collective.kind)) members += fmt::format(", \"root\": {}", collective.root);
-  members += write_order(collective);
-  if (!is_custom(collective)) return members;
-  std::vector<std::string> chunks;
-  for (const ChunkSpec& spec : collective.chunks)
-    chunks.push_back(fmt::format(R"({{"pre":{},"post":{},"input":{},"output":{}}})", list(spec.pre),
-                                 list(spec.post), spec.input, spec.output));
-  return members +
-         fmt::format(", \"combining\": {}, \"chunks\": {}", collective.combining, lines(chunks, indent));
+  return write_members(collective, CollectiveFields{0, indent});
 }
 
 Collective read_collective_members(const JsonReader& json, int ranks) {
-  if (json.has("chunks")) {
-    if (json.has("root")) json["root"].fail("is of a named collective", "leave it out");
-    Collective custom = read_custom(json, ranks);
-    read_order(json, custom);
-    return custom;
-  }
+  if (json.has("chunks")) return read_custom(json, ranks);
   if (json.has("combining")) json["combining"].fail("is of a collective with \"chunks\"", "leave it out");
-  Collective named = read_named(json, ranks, json["chunks_per_block"].integer(1, kMostChunks));
-  if (json.has("root") && !is_rooted(named.kind))
-    json["root"].fail(name_of(named) + " has no root", "leave it out");
-  read_order(json, named);
+  Collective named = read_named(json, ranks, json["chunks_per_block"].integer(1, kMostChunkSpecs));
+  refuse_root(json, named);
   return named;
 }
 

@@ -1,7 +1,10 @@
 // Values written and read by their fields (ir/fields.h), for the writers and readers of our JSON.
 //
-// A codec writes and reads single values; one of a file derives from PlainFields and adds what needs to know
-// more, such as the machine whose links a value names.
+// A codec writes and reads single values; one of a file has what needs to know more, such as the machine whose
+// links a value names. Values without a form of their own in it are written by write_value() and read by
+// read_value(): a list by its elements, a noun by its fields, others as PlainFields has them. Its has(owner,
+// words), if there is one, states which members an owner has: true, it must; false, it must not; nothing: as
+// the words have it.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "ir/enum_names.h"
 #include "ir/fields.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
@@ -26,6 +30,17 @@ template <typename Type, typename Codec = PlainFields>
 std::string write_fields(const Type&, const Codec& = {});
 template <typename Type, typename Codec = PlainFields>
 Type read_fields(const JsonReader&, const Codec& = {});  // refuses other members
+
+// The value of an enumeration with names (ir/enum_names.h).
+template <typename Value>
+Value read_named(const JsonReader& json) {
+  const std::string text = json.text();
+  if (const std::optional<Value> value = value_in(Names<Value>::all(), text)) return *value;
+  std::string known;
+  for (const Named<Value>& row : Names<Value>::all())
+    known.append(known.empty() ? "" : ", ").append(row.name);
+  json.fail("'" + text + "' is not known here", "use one of " + known);
+}
 
 struct PlainFields {
   static std::string_view between(const FieldWords&) { return ","; }
@@ -45,6 +60,8 @@ struct PlainFields {
       return value ? write(*value, words) : "null";
     else if constexpr (requires { Fields<Value>::all; })
       return write_fields(value, PlainFields());
+    else if constexpr (requires { Names<Value>::all(); })
+      return quoted(name_in(Names<Value>::all(), value));
     else
       return fmt::format("{}", value);
   }
@@ -71,6 +88,8 @@ struct PlainFields {
       value = read_rate(json);
     } else if constexpr (requires { Fields<Value>::all; }) {
       value = read_fields<Value>(json, PlainFields());
+    } else if constexpr (requires { Names<Value>::all(); }) {
+      value = read_named<Value>(json);
     } else {
       value = json.text(words.longest);
     }
@@ -104,18 +123,66 @@ struct LineFields : SpacedFields {
   }
 };
 
+template <typename Value>
+constexpr bool is_list = false;
+template <typename Value>
+constexpr bool is_list<std::vector<Value>> = true;
+
+template <typename Value, typename Codec>
+std::string write_value(const Value& value, const FieldWords& words, const Codec& codec) {
+  if constexpr (requires { codec.write(value, words); }) {
+    return codec.write(value, words);
+  } else if constexpr (is_list<Value>) {
+    std::vector<std::string> texts;
+    for (const auto& each : value) texts.push_back(write_value(each, words, codec));
+    return fmt::format("[{}]", fmt::join(texts, ","));
+  } else if constexpr (requires { value.has_value(); }) {
+    return value ? write_value(*value, words, codec) : "null";
+  } else if constexpr (requires { Fields<Value>::all; }) {
+    return write_fields(value, codec);
+  } else {
+    return PlainFields().write(value, words);
+  }
+}
+
+template <typename Value, typename Codec>
+void read_value(const JsonReader& json, const FieldWords& words, Value& value, const Codec& codec) {
+  if constexpr (requires { codec.read(json, words, value); }) {
+    codec.read(json, words, value);
+  } else if constexpr (is_list<Value>) {
+    for (std::size_t i = 0; i < json.size(words.longest); ++i)
+      read_value(json.at(i), words, value.emplace_back(), codec);
+  } else if constexpr (requires { value.has_value(); }) {
+    read_value(json, words, value.emplace(), codec);
+  } else if constexpr (requires { Fields<Value>::all; }) {
+    value = read_fields<Value>(json, codec);
+  } else {
+    PlainFields().read(json, words, value);
+  }
+}
+
+// Whether the owner has the member, as far as that depends on the owner.
+template <typename Type, typename Codec>
+std::optional<bool> has_member(const Type& owner, const FieldWords& words, const Codec& codec) {
+  if constexpr (requires { codec.has(owner, words); })
+    return codec.has(owner, words);
+  else
+    return {};
+}
+
 // The members of an object, without its braces.
 template <typename Type, typename Codec = PlainFields>
 std::string write_members(const Type& value, const Codec& codec = {}) {
   static const Type usual;
   std::string text;
   fields<Type>([&](const auto& field) {
+    if (has_member(value, field.words, codec) == false) return;
     if (field.words.unless_default && field.of(value) == field.of(usual)) return;
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field.of(value))>, int>)
       if (field.words.unstated == field.of(value)) return;
     if (!text.empty()) text += codec.between(field.words);
     text.append("\"").append(key_of(field.words)).append("\"").append(codec.colon());
-    text += codec.write(field.of(value), field.words);
+    text += write_value(field.of(value), field.words, codec);
   });
   return text;
 }
@@ -137,17 +204,19 @@ template <typename Type, typename Codec = PlainFields>
 void read_members(const JsonReader& json, Type& value, const Codec& codec = {}) {
   fields<Type>([&](const auto& field) {
     const char* const name = key_of(field.words).data();
-    if (field.words.may_lack && !json.has(name)) {
+    const std::optional<bool> has = has_member(value, field.words, codec);
+    if (has == false && json.has(name)) json[name].fail("does not belong here", "leave it out");
+    if (has == false || (!has && field.words.may_lack && !json.has(name))) {
       if constexpr (std::is_same_v<decltype(field.of(value)), int&>)
         field.of(value) = field.words.unstated.value_or(field.of(value));
       return;
     }
     if constexpr (std::is_lvalue_reference_v<decltype(field.of(value))>) {
-      codec.read(json[name], field.words, field.of(value));
+      read_value(json[name], field.words, field.of(value), codec);
     } else if constexpr (requires { field.take(value, field.of(value)); }) {
-      auto told = field.of(value);
-      codec.read(json[name], field.words, told);
-      field.take(value, told);
+      auto shown = field.of(value);
+      read_value(json[name], field.words, shown, codec);
+      field.take(value, shown);
     } else {
       codec.require(json[name], field.of(value));
     }

@@ -24,10 +24,8 @@ std::string write_collective_members(const Collective&, const std::string& inden
 Hierarchy read_hierarchy(const JsonReader&);
 Job read_job(const JsonReader&, bool may_be_idle = false);  // idle: without reductions
 
-// Name, goal, axes and size of an element of a job's reduction; not its bytes and times, which may be
-// formulas.
-Reduction read_reduction_over(const JsonReader&, const std::vector<Axis>&);
-// Its "after", by the names of those before it.
-void read_after(const JsonReader&, const std::vector<std::string>& before, Reduction&);
+// Of a template of a job: all but its bytes and times, which may be formulas.
+Reduction read_open_reduction(const JsonReader&, const std::vector<Axis>&,
+                              const std::vector<Reduction>& before);
 
 }  // namespace chorale

@@ -8,15 +8,14 @@
 #include "ir/json_nouns.h"
 #include "ir/json_reader.h"
 #include "ir/json_writer.h"
-#include "ir/placement.h"
+#include "ir/placement_fields.h"
 
 namespace chorale {
 namespace {
 
-constexpr int kMostLevels = 8, kMostAxes = 8;
+constexpr int kMostLevels = 8;
 constexpr int kMostInARing = 1024;  // every pair is followed round the ring
 constexpr long long kMostDevices = 1LL << 24;
-constexpr double kMostReductionBytes = 1e18;
 
 struct LevelFields : PlainFields {
   using PlainFields::read, PlainFields::write;
@@ -50,25 +49,97 @@ Level read_level(const JsonReader& json) {
   return level;
 }
 
-int index_of(const std::vector<Axis>& axes, const JsonReader& json) {
-  const std::string name = json.text(40);
-  for (std::size_t i = 0; i < axes.size(); ++i)
-    if (axes[i].name == name) return static_cast<int>(i);
-  json.fail("'" + name + "' is not an axis of the job", "name one of its axes");
-}
+// A job by its fields, or a reduction of a template, whose numbers may be formulas.
+struct JobFields {
+  const Job& job;
+  bool is_outermost = true;
+  bool is_template = false;
+  std::string_view between(const FieldWords&) const { return is_outermost ? ",\n  " : ","; }
+  std::string_view colon() const { return is_outermost ? ": " : ":"; }
+  JobFields inner() const { return {job, false, is_template}; }
 
-Goal read_goal(const JsonReader& json) {
-  const std::string text = json.text(40);
-  if (const std::optional<Goal> goal = value_in<Goal>(kGoalNames, text)) return *goal;
-  json.fail("'" + text + "' is not a goal", "use allreduce, reducescatter, allgather, alltoall or shift");
-}
+  std::vector<std::string> names_of_axes() const {
+    std::vector<std::string> names;
+    for (const Axis& axis : job.axes) names.push_back(axis.name);
+    return names;
+  }
+  std::vector<std::string> names_before(std::size_t number) const {
+    std::vector<std::string> names;
+    for (std::size_t k = 0; k < number; ++k) names.push_back(job.reductions[k].name);
+    return names;
+  }
 
-std::string write_after(const Job& job, const Reduction& reduction) {
-  if (!reduction.after) return "";
-  std::vector<std::string> names;
-  for (int before : *reduction.after) names.push_back(quoted(job.reductions[before].name));
-  return fmt::format(R"(,"after":[{}])", fmt::join(names, ","));
-}
+  // Lists of the job have an element a line.
+  template <typename Value>
+  requires requires { Fields<Value>::all; }
+  std::string write(const std::vector<Value>& values, const FieldWords& words) const {
+    std::vector<std::string> texts;
+    for (const Value& each : values) texts.push_back(write_value(each, words, inner()));
+    return lines(texts, "  ");
+  }
+  std::string write(const std::vector<int>& numbers, const FieldWords& words) const {
+    const std::vector<std::string> names =
+        words.name == "axes" ? names_of_axes() : names_before(job.reductions.size());
+    std::vector<std::string> texts;
+    for (const int number : numbers) texts.push_back(quoted(names[number]));
+    return fmt::format("[{}]", fmt::join(texts, ","));
+  }
+
+  void read(const JsonReader& json, const FieldWords& words, std::vector<Axis>& axes) const {
+    for (std::size_t i = 0; i < json.size(words.longest); ++i) {
+      const JsonReader each = json.at(i);
+      axes.push_back(read_fields<Axis>(each));
+      const auto has_it = [&](const Axis& other) { return other.name == axes.back().name; };
+      if (std::ranges::count_if(axes, has_it) > 1)
+        each["name"].fail("is the name of another axis, too", "choose another");
+    }
+    if (axes.empty()) json.fail("is empty", "list at least one axis");
+  }
+  void read(const JsonReader& json, const FieldWords& words, std::vector<Reduction>& all) const {
+    for (std::size_t i = 0; i < json.size(words.longest); ++i) {
+      require_fields<Reduction>(json.at(i));
+      read_members(json.at(i), all.emplace_back(), inner());
+    }
+  }
+  void read(const JsonReader& json, const FieldWords& words, std::vector<int>& axes) const {
+    const std::vector<std::string> names = names_of_axes();
+    for (std::size_t k = 0; k < json.size(words.longest); ++k) {
+      const std::string name = json.at(k).text(40);
+      const auto at = std::ranges::find(names, name);
+      if (at == names.end())
+        json.at(k).fail("'" + name + "' is not an axis of the job", "name one of its axes");
+      axes.push_back(static_cast<int>(at - names.begin()));
+    }
+    std::ranges::sort(axes);
+    if (axes.empty()) json.fail("is empty", "name at least one axis");
+    if (std::ranges::adjacent_find(axes) != axes.end()) json.fail("names an axis twice", "name each once");
+  }
+  // Of the last reduction so far: by the names of those before it.
+  void read(const JsonReader& json, const FieldWords& words, std::optional<std::vector<int>>& after) const {
+    const std::vector<std::string> before = names_before(job.reductions.size() - 1);
+    after.emplace();
+    for (std::size_t k = 0; k < json.size(words.longest); ++k) {
+      const std::string name = json.at(k).text();
+      const auto at = std::ranges::find(before, name);
+      if (at == before.end())
+        json.at(k).fail("no reduction before this one is called '" + name + "'",
+                        "name earlier ones, or put this one behind them");
+      if (std::ranges::count(before, name) > 1)
+        json.at(k).fail("several reductions are called '" + name + "'", "give them names of their own");
+      const int number = static_cast<int>(at - before.begin());
+      if (std::ranges::find(*after, number) != after->end())
+        json.at(k).fail("names '" + name + "' twice", "name each once");
+      after->push_back(number);
+    }
+    std::ranges::sort(*after);
+  }
+  void read(const JsonReader& json, const FieldWords& words, double& number) const {
+    if (words.name == "element_bytes")
+      number = json.integer(static_cast<int>(words.least), static_cast<int>(words.most));
+    else if (!is_template)
+      number = json.number(words.least, words.most);
+  }
+};
 
 }  // namespace
 
@@ -102,52 +173,15 @@ Hierarchy read_hierarchy(const JsonReader& json) {
 }
 
 std::string to_json(const Job& job) {
-  std::vector<std::string> axes, reductions;
-  for (const Axis& axis : job.axes) axes.push_back(write_fields(axis));
-  for (const Reduction& reduction : job.reductions) {
-    std::vector<std::string> over;
-    for (int axis : reduction.axes) over.push_back(quoted(job.axes[axis].name));
-    reductions.push_back(
-        fmt::format(R"({{"name":{},"goal":"{}","axes":[{}],"bytes":{},"times":{},"element_bytes":{}{}}})",
-                    quoted(reduction.name), name(reduction.goal), fmt::join(over, ","), reduction.bytes,
-                    reduction.times, reduction.element_bytes, write_after(job, reduction)));
-  }
-  return fmt::format("{{\n  \"job\": {},\n  \"axes\": {},\n  \"reductions\": {}\n}}\n", quoted(job.name),
-                     lines(axes, "  "), lines(reductions, "  "));
+  return "{\n  " + write_members(job, JobFields{job}) + "\n}\n";
 }
 
-Reduction read_reduction_over(const JsonReader& json, const std::vector<Axis>& axes) {
-  Reduction reduction;
-  if (json.has("name")) reduction.name = json["name"].text();
-  if (json.has("goal")) reduction.goal = read_goal(json["goal"]);
-  if (json.has("element_bytes")) reduction.element_bytes = json["element_bytes"].integer(1, 64);
-  const JsonReader over = json["axes"];
-  for (std::size_t k = 0; k < over.size(kMostAxes); ++k) reduction.axes.push_back(index_of(axes, over.at(k)));
-  std::sort(reduction.axes.begin(), reduction.axes.end());
-  if (reduction.axes.empty()) over.fail("is empty", "name at least one axis");
-  if (std::adjacent_find(reduction.axes.begin(), reduction.axes.end()) != reduction.axes.end())
-    over.fail("names an axis twice", "name each once");
-  return reduction;
-}
-
-void read_after(const JsonReader& json, const std::vector<std::string>& before, Reduction& reduction) {
-  if (!json.has("after")) return;
-  const JsonReader after = json["after"];
-  reduction.after.emplace();
-  for (std::size_t k = 0; k < after.size(1000); ++k) {
-    const std::string name = after.at(k).text();
-    const auto at = std::ranges::find(before, name);
-    if (at == before.end())
-      after.at(k).fail("no reduction before this one is called '" + name + "'",
-                       "name earlier ones, or put this one behind them");
-    if (std::ranges::count(before, name) > 1)
-      after.at(k).fail("several reductions are called '" + name + "'", "give them names of their own");
-    const int number = static_cast<int>(at - before.begin());
-    if (std::ranges::find(*reduction.after, number) != reduction.after->end())
-      after.at(k).fail("names '" + name + "' twice", "name each once");
-    reduction.after->push_back(number);
-  }
-  std::ranges::sort(*reduction.after);
+Reduction read_open_reduction(const JsonReader& json, const std::vector<Axis>& axes,
+                              const std::vector<Reduction>& before) {
+  Job job{.axes = axes, .reductions = before};
+  require_fields<Reduction>(json);
+  read_members(json, job.reductions.emplace_back(), JobFields{job, false, true});
+  return job.reductions.back();
 }
 
 Job job_from_json(std::string_view text, const std::string& file) {
@@ -155,30 +189,11 @@ Job job_from_json(std::string_view text, const std::string& file) {
 }
 
 Job read_job(const JsonReader& json, bool may_be_idle) {
-  json.require_object({"job", "axes", "reductions"});
-  Job job{.name = json["job"].text()};
-  const JsonReader axes = json["axes"];
-  for (std::size_t i = 0; i < axes.size(kMostAxes); ++i) {
-    Axis axis = read_fields<Axis>(axes.at(i));
-    for (const Axis& other : job.axes)
-      if (other.name == axis.name)
-        axes.at(i)["name"].fail("is the name of another axis, too", "choose another");
-    job.axes.push_back(std::move(axis));
-  }
-  if (job.axes.empty()) axes.fail("is empty", "list at least one axis");
-  const JsonReader reductions = json["reductions"];
-  std::vector<std::string> names;
-  for (std::size_t i = 0; i < reductions.size(1000); ++i) {
-    const JsonReader each = reductions.at(i);
-    each.require_object({"name", "goal", "axes", "bytes", "times", "element_bytes", "after"});
-    Reduction reduction = read_reduction_over(each, job.axes);
-    reduction.bytes = each["bytes"].number(1, kMostReductionBytes);
-    if (each.has("times")) reduction.times = each["times"].number(1e-9, 1e12);
-    read_after(each, names, reduction);
-    names.push_back(reduction.name);
-    job.reductions.push_back(std::move(reduction));
-  }
-  if (job.reductions.empty() && !may_be_idle) reductions.fail("is empty", "list at least one reduction");
+  require_fields<Job>(json);
+  Job job;
+  read_members(json, job, JobFields{job});
+  if (job.reductions.empty() && !may_be_idle)
+    json["reductions"].fail("is empty", "list at least one reduction");
   return job;
 }
 

@@ -1,135 +1,280 @@
-// Writes what placement returns; ir/json_read_ranking.cpp reads it.
+// Rankings of placements, written and read by their fields (ir/placement_fields.h). Names become numbers
+// here, and numbers are bounded; what the numbers claim is verified elsewhere.
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <concepts>
 
+#include "ir/json_fields.h"
+#include "ir/json_nouns.h"
+#include "ir/json_reader.h"
 #include "ir/json_writer.h"
-#include "ir/ranking.h"
-#include "ir/ranking_sentences.h"
+#include "ir/place_options.h"
+#include "ir/placement_fields.h"
 
 namespace chorale {
 namespace {
 
-std::string lists(const std::vector<std::vector<int>>& rows) {
-  std::vector<std::string> all;
-  for (const std::vector<int>& row : rows) all.push_back(list(row));
-  return fmt::format("[{}]", fmt::join(all, ","));
+using Counts = decltype(ReductionRanking::programs_over);
+constexpr const char* kAgain = "make the ranking again";
+
+std::vector<std::string> names_of(const std::vector<Axis>& axes) {
+  std::vector<std::string> names;
+  for (const Axis& axis : axes) names.push_back(axis.name);
+  return names;
 }
 
-std::string write(const RankedStrategy& strategy, const ReductionRanking& ranking, bool says_levels = false) {
-  std::vector<std::string> instructions;
-  for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
-    const PricedInstruction& priced = strategy.instructions[i];
-    const StrategyInstruction& instruction = priced.instruction;
-    std::string text = fmt::format(R"({{"slice":{},"form":"{}")", quoted(ranking.levels[instruction.slice]),
-                                   name_in<StrategyInstruction::Form>(kFormNames, instruction.form));
-    if (instruction.form != StrategyInstruction::Form::InsideGroup)
-      text += fmt::format(R"(,"ancestor":{})", quoted(ranking.levels[instruction.ancestor]));
-    text += fmt::format(R"(,"operation":"{}","us":{},"latency_us":{},"binding":{},"rings":{},"pattern":{})",
-                        name(instruction.operation), priced.us, priced.latency_us, quoted(priced.binding),
-                        priced.rings, quoted(priced.pattern));
-    if (i < strategy.lowered.size())
-      text += fmt::format(R"(,"groups":{})", lists(strategy.lowered[i].groups));
-    instructions.push_back(text + "}");
+std::vector<std::string> names_of(const Hierarchy& hierarchy) {
+  std::vector<std::string> names;
+  for (const Level& level : hierarchy.levels) names.push_back(level.name);
+  return names;
+}
+
+// The table of names that a text field of a ranking takes one of.
+bool is_known(const FieldWords& words, const std::string& name) {
+  return words.name == "algorithm" ? value_in(algorithms(), name).has_value()
+         : words.name == "rules"   ? value_in(strategy_rules(), name).has_value()
+         : words.name == "synthesis"
+             ? value_in(std::span<const Named<SynthesisKind>>(kSynthesisChoices), name).has_value()
+             : true;
+}
+
+// Lists of these have an element a line.
+template <typename Value>
+constexpr const char* indent_of() {
+  if constexpr (std::is_same_v<Value, ListedInstruction>) return "          ";
+  if constexpr (std::is_same_v<Value, RankedStrategy>) return "        ";
+  if constexpr (std::is_same_v<Value, ReductionRanking>) return "      ";
+  if constexpr (std::is_same_v<Value, RankedMatrix> || std::is_same_v<Value, RankedSizes>) return "  ";
+  return nullptr;
+}
+
+// What is read is read in the order of the members, each by those before it.
+struct RankingFields {
+  const Ranking& ranking;
+  bool is_outermost = true;
+  bool is_listed = true;     // instructions have their groups
+  bool may_be_idle = false;  // the job has no reductions
+  int reduction = 0;         // of the job: the one at hand, and the levels of its strategies
+  const std::vector<std::string>* levels = nullptr;
+
+  std::string_view between(const FieldWords& words) const {
+    return !is_outermost || words.name == "job" || words.name == "algorithm" ? "," : ",\n";
   }
-  return fmt::format(R"({{"us":{}{},"instructions":{}}})", strategy.us,
-                     says_levels ? R"(,"levels":)" + list(ranking.levels) : "",
-                     lines(instructions, "          "));
-}
-
-// By hierarchy; nothing where nothing was counted.
-std::string programs_over(const ReductionRanking& reduction) {
-  if (std::ranges::count(reduction.programs_over, 0) == std::ssize(reduction.programs_over)) return "";
-  std::vector<std::string> counts;
-  for (std::size_t k = 0; k < std::size(kSynthesisChoices); ++k)
-    counts.push_back(fmt::format(R"("{}":{})", kSynthesisChoices[k].name, reduction.programs_over[k]));
-  return fmt::format(R"(,"programs_over":{{{}}})", fmt::join(counts, ","));
-}
-
-std::string write(const ReductionRanking& reduction, const Job& job) {
-  std::vector<std::string> strategies;
-  for (const RankedStrategy& strategy : reduction.strategies)
-    strategies.push_back(write(strategy, reduction));
-  const std::string span =
-      overlaps(job) ? fmt::format(R"(,"from_us":{},"to_us":{})", reduction.from_us, reduction.to_us) : "";
-  if (reduction.exchange)
-    return fmt::format(
-        R"({{"reduction":{},"levels":["root"],"sizes":[1],"allreduce_us":{},"programs":0,"faster":0,"strategies":[],"exchange":{{"us":{},"latency_us":{},"binding":{},"pattern":{}}}{}}})",
-        quoted(job.reductions[reduction.reduction].name), reduction.allreduce_us, reduction.exchange->us,
-        reduction.exchange->latency_us, quoted(reduction.exchange->binding),
-        quoted(reduction.exchange->pattern), span);
-  std::string own;
-  if (reduction.own && !reduction.own->fault.empty())
-    own = fmt::format(R"(,"own":{{"fault":{}}})", quoted(reduction.own->fault));
-  else if (reduction.own)
-    own = R"(,"own":)" + write(reduction.own->priced, {.levels = reduction.own->levels},
-                               reduction.own->levels != reduction.levels);
-  return fmt::format(
-      R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{}{},"strategies":{}{}{}}})",
-      quoted(job.reductions[reduction.reduction].name), list(reduction.levels), list(reduction.sizes),
-      reduction.allreduce_us, reduction.programs, reduction.faster, programs_over(reduction),
-      lines(strategies, "        "), own, span);
-}
-
-std::string write(const RankedMatrix& ranked, const Job& job) {
-  std::vector<std::string> reductions;
-  for (const ReductionRanking& reduction : ranked.reductions) reductions.push_back(write(reduction, job));
-  const std::string orders =
-      ranked.matrix.orders.empty() ? "" : fmt::format(R"(,"orders":{})", lists(ranked.matrix.orders));
-  const std::string sum = overlaps(job) ? fmt::format(R"(,"one_by_one_us":{})", ranked.one_by_one_us) : "";
-  return fmt::format(R"({{"matrix":{}{},"us":{}{},"allreduce_us":{},"reductions":{}}})",
-                     lists(ranked.matrix.factors), orders, ranked.us, sum, ranked.allreduce_us,
-                     lines(reductions, "      "));
-}
-
-std::string write_sizes(const Ranking& ranking) {
-  if (ranking.size_choices.all == 0) return "";
-  std::vector<std::string> rows;
-  for (const RankedSizes& each : ranking.sizes)
-    rows.push_back(fmt::format(R"({{"sizes":{},"memory_bytes":{},"compute_us":{},"communication_us":{}}})",
-                               list(each.sizes), each.memory_bytes, each.compute_us, each.communication_us));
-  return fmt::format("\"choices\": {},\n\"fitting\": {},\n\"placed\": {},\n\"sizes\": {},\n",
-                     ranking.size_choices.all, ranking.size_choices.fit, ranking.size_choices.priced,
-                     lines(rows, "  "));
-}
-
-std::string write_conditions(const Ranking& ranking) {
-  const Conditions& conditions = ranking.conditions;
-  if (conditions == Conditions()) return "";
-  const auto axis = [&](int i) { return quoted(ranking.job.axes[i].name); };
-  const auto level = [&](int j) { return quoted(ranking.hierarchy.levels[j].name); };
-  std::vector<std::string> inside, order, memory;
-  for (const Conditions::Inside& each : conditions.inside)
-    inside.push_back(fmt::format(R"({{"axis":{},"level":{}}})", axis(each.axis), level(each.level)));
-  for (const Conditions::Order& each : conditions.order)
-    order.push_back(fmt::format(R"({{"inner":{},"outer":{}}})", axis(each.inner), axis(each.outer)));
-  for (const Conditions::Memory& each : conditions.memory) {
-    std::vector<std::string> of;
-    for (int i : each.axes) of.push_back(axis(i));
-    memory.push_back(fmt::format(R"({{"level":{},"axes":[{}],"shard_bytes":{},"capacity_bytes":{}}})",
-                                 level(each.level), fmt::join(of, ","), each.shard_bytes,
-                                 each.capacity_bytes));
+  std::string_view colon() const { return is_outermost ? ": " : ":"; }
+  RankingFields inner() const {
+    RankingFields codec = *this;
+    codec.is_outermost = false;
+    return codec;
   }
-  return fmt::format("\"conditions\": {{\"inside\":[{}],\"order\":[{}],\"memory\":[{}]}},\n",
-                     fmt::join(inside, ","), fmt::join(order, ","), fmt::join(memory, ","));
-}
+  RankingFields of(const std::vector<std::string>& levels_of_strategies) const {
+    RankingFields codec = inner();
+    codec.levels = &levels_of_strategies;
+    return codec;
+  }
+
+  // --- Which members there are ---
+
+  std::optional<bool> has(const ListedInstruction& each, const FieldWords& words) const {
+    if (words.name == "ancestor")
+      return each.priced.instruction.form != StrategyInstruction::Form::InsideGroup;
+    if (words.name != "groups") return {};
+    return is_listed && devices(ranking.hierarchy) <= kMostListedDevices;
+  }
+  std::optional<bool> has(const ReductionRanking&, const FieldWords& words) const {
+    const bool is_span = words.name == "from_us" || words.name == "to_us";
+    return is_span ? std::optional(overlaps(ranking.job)) : std::nullopt;
+  }
+  std::optional<bool> has(const RankedMatrix&, const FieldWords& words) const {
+    return words.name == "one_by_one_us" ? std::optional(overlaps(ranking.job)) : std::nullopt;
+  }
+  std::optional<bool> has(const OwnStrategy& own, const FieldWords& words) const {
+    if (words.name == "fault") return {};
+    return own.fault.empty() ? std::nullopt : std::optional(false);
+  }
+  std::optional<bool> has(const Ranking& all, const FieldWords& words) const {
+    const bool is_of_sizes = words.name == "fitting" || words.name == "placed" || words.name == "sizes";
+    return is_of_sizes ? std::optional(all.size_choices.all != 0) : std::nullopt;
+  }
+
+  // --- Names for numbers ---
+
+  // Nothing where the number is one.
+  std::optional<std::vector<std::string>> names_for(const FieldWords& words) const {
+    if (words.name == "slice" || words.name == "ancestor") return *levels;
+    if (words.name == "level") return names_of(ranking.hierarchy);
+    if (words.name == "axis" || words.name == "inner" || words.name == "outer" || words.name == "axes")
+      return names_of(ranking.job.axes);
+    return {};
+  }
+  template <std::same_as<int> Int>
+  std::string write(Int number, const FieldWords& words) const {
+    if (words.name == "reduction") return quoted(ranking.job.reductions[number].name);
+    const auto names = names_for(words);
+    return names ? quoted((*names)[number]) : std::to_string(number);
+  }
+  void read(const JsonReader& json, const FieldWords& words, int& number) const {
+    number = reduction;
+    if (words.name == "reduction") {
+      if (json.text() != ranking.job.reductions[reduction].name)
+        json.fail("is not the job's reduction of this number", kAgain);
+    } else if (const auto names = names_for(words)) {
+      const std::string name = json.text(400);
+      const auto at = std::ranges::find(*names, name);
+      if (at == names->end()) json.fail(fmt::format("'{}': there is no such {}", name, words.name), kAgain);
+      number = static_cast<int>(at - names->begin());
+    } else {
+      PlainFields().read(json, words, number);
+    }
+  }
+  void read(const JsonReader& json, const FieldWords& words, std::string& text) const {
+    text = json.text(words.name == "fault" ? words.longest : 400);
+    if (!is_known(words, text)) json.fail("unknown '" + text + "'", kAgain);
+  }
+
+  // --- Forms of their own ---
+
+  std::string write(const Hierarchy& hierarchy, const FieldWords&) const { return to_json(hierarchy); }
+  std::string write(const Job& job, const FieldWords&) const { return to_json(job); }
+  template <typename Value>
+  requires(indent_of<Value>() != nullptr) std::string
+      write(const std::vector<Value>& values, const FieldWords& words)
+  const {
+    std::vector<std::string> texts;
+    for (const Value& each : values) texts.push_back(write_value(each, words, inner()));
+    return lines(texts, indent_of<Value>());
+  }
+  std::string write(const ReductionRanking& each, const FieldWords&) const {
+    return write_fields(each, of(each.levels));
+  }
+  std::string write(const Conditions& conditions, const FieldWords&) const {
+    return write_fields(conditions, inner());
+  }
+  std::string write(const OwnStrategy& own, const FieldWords&) const {
+    OwnStrategy shown = own;
+    RankingFields codec = of(own.levels);
+    codec.is_listed = false;
+    if (own.levels == *levels) shown.levels.clear();  // those of the other strategies need not be repeated
+    return write_fields(shown, codec);
+  }
+  std::string write(const Counts& counts, const FieldWords&) const {
+    std::vector<std::string> members;
+    for (std::size_t k = 0; k < counts.size(); ++k)
+      members.push_back(fmt::format(R"("{}":{})", kSynthesisChoices[k].name, counts[k]));
+    return fmt::format("{{{}}}", fmt::join(members, ","));
+  }
+
+  void read(const JsonReader& json, const FieldWords&, Hierarchy& hierarchy) const {
+    hierarchy = read_hierarchy(json);
+  }
+  void read(const JsonReader& json, const FieldWords&, Job& job) const { job = read_job(json, may_be_idle); }
+  void read(const JsonReader& json, const FieldWords&, Conditions& conditions) const {
+    conditions = read_fields<Conditions>(json, inner());
+  }
+  void read(const JsonReader& json, const FieldWords&, ReductionRanking& each) const {
+    require_fields<ReductionRanking>(json);
+    read_members(json, each, of(each.levels));
+    if (each.levels.empty() || each.sizes.size() != each.levels.size())
+      json["sizes"].fail("is not a size for each level", kAgain);
+  }
+  void read(const JsonReader& json, const FieldWords& words, std::vector<ReductionRanking>& all) const {
+    if (json.size(words.longest) != ranking.job.reductions.size())
+      json.fail("is not one for each of the job's", kAgain);
+    RankingFields codec = *this;
+    for (; codec.reduction < std::ssize(ranking.job.reductions); ++codec.reduction)
+      codec.read(json.at(codec.reduction), words, all.emplace_back());
+  }
+  void read(const JsonReader& json, const FieldWords&, OwnStrategy& own) const {
+    require_fields<OwnStrategy>(json);
+    if (!json.has("levels") && !json.has("fault")) own.levels = *levels;
+    RankingFields codec = of(own.levels);
+    codec.is_listed = false;
+    read_members(json, own, codec);
+  }
+  void read(const JsonReader& json, const FieldWords& words, Counts& counts) const {
+    json.require_object({"system", "columns", "rows", "reduction"});
+    for (std::size_t k = 0; k < counts.size(); ++k)
+      PlainFields().read(json[kSynthesisChoices[k].name.data()], words, counts[k]);
+  }
+  void read(const JsonReader& json, const FieldWords&, ListedInstruction& each) const {
+    require_fields<ListedInstruction>(json);
+    read_members(json, each, *this);
+    const StrategyInstruction& instruction = each.priced.instruction;
+    if (instruction.form != StrategyInstruction::Form::InsideGroup &&
+        instruction.ancestor >= instruction.slice)
+      json["ancestor"].fail("is not outside of the slice", kAgain);
+  }
+  // Groups of devices, or the matrix.
+  void read(const JsonReader& json, const FieldWords& words, std::vector<std::vector<int>>& rows) const {
+    const bool groups = words.name == "groups";
+    const std::size_t longest = groups ? static_cast<std::size_t>(devices(ranking.hierarchy)) : words.longest;
+    const int most = groups ? static_cast<int>(longest) - 1 : static_cast<int>(words.most);
+    for (std::size_t i = 0; i < json.size(longest); ++i) {
+      rows.emplace_back();
+      for (std::size_t j = 0; j < json.at(i).size(longest); ++j)
+        rows.back().push_back(json.at(i).at(j).integer(static_cast<int>(words.least), most));
+    }
+  }
+  void read(const JsonReader& json, const FieldWords&, RankedMatrix& ranked) const {
+    require_fields<RankedMatrix>(json);
+    read_members(json, ranked, inner());
+    require_shape(json, ranked.matrix);
+  }
+  void require_shape(const JsonReader& json, const ParallelismMatrix& matrix) const {
+    const std::size_t axes = ranking.job.axes.size(), levels_of_machine = ranking.hierarchy.levels.size();
+    const auto is_of = [](const std::vector<std::vector<int>>& rows, std::size_t count, std::size_t size) {
+      return rows.size() == count &&
+             std::ranges::all_of(rows, [&](const std::vector<int>& row) { return row.size() == size; });
+    };
+    if (!is_of(matrix.factors, axes, levels_of_machine))
+      json["matrix"].fail("has not a row for each axis, with a factor for each level", kAgain);
+    if (matrix.orders.empty()) return;
+    const auto names_all = [](std::vector<int> order) {
+      std::ranges::sort(order);
+      for (std::size_t k = 0; k < order.size(); ++k)
+        if (order[k] != static_cast<int>(k)) return false;
+      return true;
+    };
+    if (!is_of(matrix.orders, levels_of_machine, axes) || !std::ranges::all_of(matrix.orders, names_all))
+      json["orders"].fail("has not an order for each level, which names every axis once", kAgain);
+  }
+  void read(const JsonReader& json, const FieldWords& words, std::vector<RankedSizes>& all) const {
+    for (std::size_t i = 0; i < json.size(words.longest); ++i) {
+      all.push_back(read_fields<RankedSizes>(json.at(i), inner()));
+      if (all.back().sizes.size() != ranking.job.axes.size())
+        json.at(i)["sizes"].fail("is not one for each axis", kAgain);
+    }
+  }
+  // Sentences are for people: their words follow from the rest, and change.
+  void require(const JsonReader& stated, const std::vector<std::string>&) const {
+    constexpr std::size_t kMost = 10'000, kLongest = 10'000;
+    for (std::size_t i = 0; i < stated.size(kMost); ++i) stated.at(i).text(kLongest);
+  }
+};
 
 }  // namespace
 
 std::string to_json(const Ranking& ranking) {
-  std::vector<std::string> best;
-  for (const RankedMatrix& matrix : ranking.best) best.push_back(write(matrix, ranking.job));
-  return fmt::format(
-      "{{\n\"chorale_ranking\": {},\n\"hierarchy\": {},\"job\": {},\"algorithm\": {},\n\"rules\": {},\n"
-      "\"synthesis\": {},\n{}\"matrices\": {},\n\"priced\": {},\n\"without_strategy\": {},\n\"seconds\": "
-      "{},\n{}\"sentences\": {},\n{}\"best\": {}\n}}\n",
-      kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
-      quoted(ranking.rules), quoted(ranking.synthesis), write_conditions(ranking), ranking.matrices,
-      ranking.priced, ranking.without_strategy, ranking.seconds, write_sizes(ranking),
-      list(sentences(ranking)),
-      ranking.present ? "\"present\": " + write(*ranking.present, ranking.job) + ",\n" : "",
-      lines(best, "  "));
+  return fmt::format("{{\n\"chorale_ranking\": {},\n", kRankingVersion)
+      .append(write_members(ranking, RankingFields{ranking}))
+      .append("\n}\n");
+}
+
+bool is_ranking(std::string_view text) {
+  constexpr std::size_t kBeginning = 100;
+  return text.substr(0, kBeginning).find("\"chorale_ranking\"") != std::string_view::npos;
+}
+
+Ranking ranking_from_json(std::string_view text, const std::string& file) {
+  const JsonReader json = parse_json(text, file);
+  require_fields<Ranking>(json, {"chorale_ranking"});
+  if (json["chorale_ranking"].integer(1, 1 << 30) != kRankingVersion)
+    json["chorale_ranking"].fail("is of another version", kAgain);
+  Ranking ranking;
+  RankingFields codec{ranking};
+  codec.may_be_idle = json.has("choices");
+  read_members(json, ranking, codec);
+  return ranking;
 }
 
 }  // namespace chorale

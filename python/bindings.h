@@ -20,11 +20,6 @@ namespace chorale {
 namespace py = pybind11;
 using namespace pybind11::literals;
 
-// Numbers without a limit are None in Python.
-inline std::optional<int> if_any(int number) {
-  return number == INT_MAX ? std::nullopt : std::optional(number);
-}
-
 // chorale.errors.NAME
 py::object exception_type(const char* name);
 

@@ -2,6 +2,7 @@
 // Python makes is written as text and read again, so that what the readers of files refuse is refused here,
 // in their words.
 #include <chorale/chorale.h>
+#include <chorale/ir/collective_fields.h>
 #include <chorale/ir/fields.h>
 
 #include <cmath>
@@ -30,10 +31,6 @@ py::object fraction(const Rate& rate) {
   return fraction(rate.rounds, rate.chunks);
 }
 
-std::vector<int> listed(const RankSet& set) {
-  return {set.begin(), set.end()};
-}
-
 std::string kind_of(const Certificate& certificate) {
   return name_in(certificate_kinds(), certificate.kind);
 }
@@ -48,6 +45,10 @@ py::object python_of(const Value& value, const FieldWords& words) {
     return fraction(value);
   else if constexpr (std::is_same_v<Value, Certificate>)
     return py::str(kind_of(value));
+  else if constexpr (std::is_same_v<Value, RankSet>)
+    return py::cast(std::vector<int>(value.begin(), value.end()));
+  else if constexpr (std::is_same_v<Value, SumOrder>)
+    return py::str(to_string(value));
   else if constexpr (requires { name_of(value); })
     return py::str(name_of(value));
   else if constexpr (std::is_same_v<Value, std::vector<Cable>>) {
@@ -62,7 +63,7 @@ py::object python_of(const Value& value, const FieldWords& words) {
 
 // A value with a class of its own, or a list of such.
 template <typename Value>
-constexpr bool is_noun = std::is_same_v<Value, Collective>;
+constexpr bool is_noun = false;
 template <typename Value>
 requires requires {
   Fields<Value>::all;
@@ -87,7 +88,7 @@ std::string annotation(const FieldWords& words) {
   if constexpr (std::is_integral_v<Value>) return words.or_any ? "Optional[int]" : "int";
   if constexpr (std::is_same_v<Value, double>) return "float";
   if constexpr (std::is_same_v<Value, Rate>) return "Optional[Fraction]";
-  if constexpr (std::is_same_v<Value, std::vector<int>>) return "List[int]";
+  if constexpr (std::is_same_v<Value, std::vector<int>> || std::is_same_v<Value, RankSet>) return "List[int]";
   if constexpr (std::is_same_v<Value, std::vector<Cable>>) return "List[Tuple[int, int]]";
   if constexpr (requires(Value value) { value.has_value(); }) {
     const std::string value = annotation<typename Value::value_type>(words);
@@ -213,14 +214,13 @@ void bind_machines(py::module_& module) {
 }
 
 void bind_collectives(py::module_& module) {
-  py::class_<ChunkSpec>(module, "Chunk",
-                        "Sources (pre) and destinations (post) of a chunk, and its slots in their buffers.")
-      .def_property_readonly("pre", [](const ChunkSpec& chunk) { return listed(chunk.pre); })
-      .def_property_readonly("post", [](const ChunkSpec& chunk) { return listed(chunk.post); })
-      .def_readonly("input", &ChunkSpec::input)
-      .def_readonly("output", &ChunkSpec::output);
-  py::class_<Collective>(module, "Collective",
-                         "The chunks of a collective, with the sources and destinations of each.")
+  py::class_<ChunkSpec> chunk(
+      module, "Chunk", "Sources (pre) and destinations (post) of a chunk, and its slots in their buffers.");
+  bind_fields(chunk);
+  py::class_<Collective> collective(module, "Collective",
+                                    "The chunks of a collective, with the sources and destinations of each.");
+  bind_fields(collective);
+  collective.def_readonly("ranks", &Collective::ranks)
       .def_static(
           "from_json",
           [](const std::string& text, int ranks, const std::string& name) {
@@ -228,14 +228,6 @@ void bind_collectives(py::module_& module) {
           },
           py::arg("text"), py::arg("ranks"), py::arg("name") = "collective")
       .def("to_json", [](const Collective& collective) { return to_json(collective); })
-      .def_property_readonly("name", [](const Collective& collective) { return name_of(collective); })
-      .def_readonly("ranks", &Collective::ranks)
-      .def_readonly("root", &Collective::root)
-      .def_readonly("chunks_per_block", &Collective::chunks_per_block)
-      .def_readonly("combining", &Collective::combining)
-      .def_property_readonly("order",
-                             [](const Collective& collective) { return to_string(collective.order); })
-      .def_readonly("chunks", &Collective::chunks)
       .def(
           "input_chunks",
           [](const Collective& collective, Rank rank) { return input_chunks(collective, rank); },

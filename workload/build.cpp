@@ -295,7 +295,7 @@ void Builder::returns(const std::vector<Tensor>& tensors) {
 }
 
 Workload Builder::finish() const {
-  return inferred(draft_.workload, draft_.workload.name);
+  return inferred(draft_.workload, draft_.workload.name).or_throw();
 }
 
 }  // namespace chorale

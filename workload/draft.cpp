@@ -17,7 +17,7 @@ void Draft::add(Operation operation, const std::string& where) {
   }
   const std::string name = operation.name;
   if (!statement.empty() && !is_given(operation.kind)) operation.name = statement;
-  operation.type = inferred_type(workload, operation, where);
+  operation.type = inferred_type(workload, operation, where).or_throw();
   operation.name = name;
   places[operation.name] = where;
   taken.insert(operation.name);

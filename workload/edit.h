@@ -5,15 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "ir/or_error.h"
 #include "ir/workload.h"
 
 namespace chorale {
 
-// Throws InputError if there is none of that name.
-const Operation& operation_for(const Workload&, const std::string& name, const std::string& where);
+OrError<const Operation*> operation_for(const Workload&, const std::string& name, const std::string& where);
 // Indices in the list of the operations of these names; the name of a kernel stands for all that is in it.
-// Sorted. Throws InputError for a name that is neither, and for an operation that is named twice.
-std::vector<int> places_for(const Workload&, const std::vector<std::string>& names, const std::string& where);
+// Sorted. An error for a name that is neither, and for an operation that is named twice.
+OrError<std::vector<int>> places_for(const Workload&, const std::vector<std::string>& names,
+                                     const std::string& where);
 int place(const Workload&, const std::string& name);  // of an operation, which there is
 
 std::vector<std::string> readers(const Workload&, const std::string& name);
@@ -21,14 +22,14 @@ bool is_output(const Workload&, const std::string& name);
 // Has it a result that is wanted by name: is it read, an output, or in the memory of an input?
 bool is_wanted(const Workload&, const Operation&);
 
-// Throw InputError: the name cannot be that of something new; the operation is done as one with others.
-void check_new_name(const Workload&, const std::string& name, const std::string& where);
-void check_alone(const Operation&, const std::string& where);
+// Errors: the name cannot be that of something new; the operation is done as one with others.
+MaybeError check_new_name(const Workload&, const std::string& name, const std::string& where);
+MaybeError check_alone(const Operation&, const std::string& where);
 
 // Of operations that both have: those whose types differ.
 std::vector<std::string> retyped(const Workload& before, const Workload& after);
-// `after` with its types, checked by all rules of workloads (InputError). Operations that were there before
+// `after` with its types, checked by all rules of workloads. Operations that were there before
 // have the type that they had (std::logic_error).
-Workload rewritten(const Workload& before, Workload after, const std::string& where);
+OrError<Workload> rewritten(const Workload& before, Workload after, const std::string& where);
 
 }  // namespace chorale

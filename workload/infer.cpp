@@ -35,25 +35,25 @@ int operand_count(OperationKind kind) {
   }
 }
 
-TensorType size_type(const Typing& typing) {
+OrError<TensorType> size_type(const Typing& typing) {
   const std::vector<WorkloadSize>& sizes = typing.workload.sizes;
   const auto size = std::ranges::find(sizes, typing.operation.name, &WorkloadSize::name);
-  if (size == sizes.end()) typing.fail("there is no size of that name", "declare it");
+  if (size == sizes.end()) return typing.fail("there is no size of that name", "declare it");
   if (size->value > std::numeric_limits<std::int32_t>::max())
-    typing.fail(fmt::format("{} is too large for an int32 number", size->value),
-                "as a number, 2^31 - 1 is the most");
-  return {.element = ElementType::Int32};
+    return typing.fail(fmt::format("{} is too large for an int32 number", size->value),
+                       "as a number, 2^31 - 1 is the most");
+  return TensorType{.element = ElementType::Int32};
 }
 
-TensorType type_by_rules(const Typing& typing) {
+OrError<TensorType> type_by_rules(const Typing& typing) {
   switch (typing.operation.kind) {
     case OperationKind::Input:
       return input_type(typing);
     case OperationKind::Rank:
     case OperationKind::Group:
-      return {.element = ElementType::Int32, .layout = {.kind = LayoutKind::Local}};
+      return TensorType{.element = ElementType::Int32, .layout = {.kind = LayoutKind::Local}};
     case OperationKind::Ranks:
-      return {.element = ElementType::Int32};
+      return TensorType{.element = ElementType::Int32};
     case OperationKind::Size:
       return size_type(typing);
     case OperationKind::Pointwise:
@@ -100,25 +100,27 @@ TensorType type_by_rules(const Typing& typing) {
 
 }  // namespace
 
-TensorType inferred_type(const Workload& workload, const Operation& operation, const std::string& where) {
+OrError<TensorType> inferred_type(const Workload& workload, const Operation& operation,
+                                  const std::string& where) {
   Typing typing{workload, operation, where};
   if (operation.operands.size() > kMostOperands)
-    typing.fail(fmt::format("reads {} tensors; {} are the most", operation.operands.size(), kMostOperands),
-                "make several statements of it");
+    return typing.fail(
+        fmt::format("reads {} tensors; {} are the most", operation.operands.size(), kMostOperands),
+        "make several statements of it");
   for (const std::string& name : operation.operands) {
     const Operation* const operand = find(workload, name);
     if (operand == nullptr || operand == &operation)
-      typing.fail(fmt::format("there is no '{}' before it", name), "declare or compute it first");
+      return typing.fail(fmt::format("there is no '{}' before it", name), "declare or compute it first");
     typing.operands.push_back(&operand->type);
   }
   const int takes = operand_count(operation.kind);
   if (takes >= 0 && takes != static_cast<int>(operation.operands.size()))
-    typing.fail(fmt::format("{} takes {}, and not {}", to_string(operation.kind), counted(takes, "tensor"),
-                            operation.operands.size()));
-  TensorType result = type_by_rules(typing);
-  if (counted_elements(result.shape) < 0)
-    typing.fail(fmt::format("{} are too many elements", to_string(result.shape)),
-                fmt::format("{} are the most", kMostElements));
+    return typing.fail(fmt::format("{} takes {}, and not {}", to_string(operation.kind),
+                                   counted(takes, "tensor"), operation.operands.size()));
+  OrError<TensorType> result = type_by_rules(typing);
+  if (result && counted_elements(result->shape) < 0)
+    return typing.fail(fmt::format("{} are too many elements", to_string(result->shape)),
+                       fmt::format("{} are the most", kMostElements));
   return result;
 }
 

@@ -5,28 +5,29 @@
 #include <functional>
 #include <string>
 
+#include "ir/or_error.h"
 #include "ir/workload.h"
 
 namespace chorale {
 
 inline constexpr std::size_t kMostOperations = 1024, kMostSizes = 256;  // of a workload
 
-// Of an operation whose operands are in the workload, with their types; of Input, the declared one. Throws
-// InputError that names `where`, the operation and the rule.
-TensorType inferred_type(const Workload&, const Operation&, const std::string& where);
+// Of an operation whose operands are in the workload, with their types; of Input, the declared one. An error
+// names `where`, the operation and the rule.
+OrError<TensorType> inferred_type(const Workload&, const Operation&, const std::string& where);
 
 // With all types inferred anew, after all checks of a workload: names, order, updates, kernels and overlaps
-// (workload/kernels.h), outputs. Throws InputError that names `where` and the operation.
+// (workload/kernels.h), outputs. An error names `where` and the operation.
 //
 // The result is in normal form: dimensions have the values that the sizes give; operands of expressions are
 // there once each, in the order in which the expression has them; RANK, GROUP and WORLD come first, if
 // anything reads them; fields that mean nothing for a kind have their defaults.
-Workload inferred(Workload, const std::string& where);
+OrError<Workload> inferred(Workload, const std::string& where);
 
 // Likewise; errors are reported at the location of the operation, kernel or overlap of a name ("": the
 // program).
 using Whereabouts = std::function<std::string(const std::string& name)>;
-Workload inferred(Workload, const Whereabouts&);
+OrError<Workload> inferred(Workload, const Whereabouts&);
 
 // The type that elements have after an operator on both, as PyTorch promotes them: float16 with bfloat16
 // becomes fp32.

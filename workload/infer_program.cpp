@@ -127,119 +127,138 @@ class ProgramCheck {
  public:
   ProgramCheck(Workload given, const Whereabouts& where) : given_(std::move(given)), where_(where) {}
 
-  Workload run() {
+  OrError<Workload> run() {
     tidy_operations(given_.operations);
-    look_at_heading();
-    walk();
-    look_at_runs(&Operation::kernel, "kernel");
-    look_at_runs(&Operation::overlap, "overlap");
-    look_at_units();
-    look_at_outputs();
+    if (auto error = look_at_heading()) return *error;
+    if (auto error = walk()) return *error;
+    if (auto error = look_at_runs(&Operation::kernel, "kernel")) return *error;
+    if (auto error = look_at_runs(&Operation::overlap, "overlap")) return *error;
+    if (auto error = look_at_units()) return *error;
+    if (auto error = look_at_outputs()) return *error;
     return std::move(result_);
   }
 
  private:
-  [[noreturn]] void fail(const std::string& name, const std::string& problem,
-                         const std::string& remedy) const {
-    throw InputError(where_(name), problem, remedy);
+  [[nodiscard]] InputError fail(const std::string& name, const std::string& problem,
+                                const std::string& remedy) const {
+    return InputError(where_(name), problem, remedy);
   }
-  [[noreturn]] void fail_at(const Operation& operation, const std::string& problem,
-                            const std::string& remedy) const {
-    fail(operation.name, fmt::format("{}: {}", operation.name, problem), remedy);
+  [[nodiscard]] InputError fail_at(const Operation& operation, const std::string& problem,
+                                   const std::string& remedy) const {
+    return fail(operation.name, fmt::format("{}: {}", operation.name, problem), remedy);
   }
 
   // Each name once, of any kind.
-  void take_name(const std::string& what, const std::string& name) {
+  MaybeError take_name(const std::string& what, const std::string& name) {
     if (const std::string flaw = name_flaw(name); !flaw.empty())
-      fail(name, fmt::format("the name '{}' of {} {}", name, what, flaw), "choose another one");
+      return fail(name, fmt::format("the name '{}' of {} {}", name, what, flaw), "choose another one");
     if (!names_.insert(name).second)
-      fail(name, fmt::format("the name '{}' is that of two things", name), "give each its own");
+      return fail(name, fmt::format("the name '{}' is that of two things", name), "give each its own");
+    return {};
   }
 
-  void look_at_heading() {
+  MaybeError look_at_heading() {
     if (const std::string flaw = name_flaw(given_.name); !flaw.empty())
-      fail("", fmt::format("the name '{}' of the program {}", given_.name, flaw), "choose another one");
+      return fail("", fmt::format("the name '{}' of the program {}", given_.name, flaw),
+                  "choose another one");
     if (given_.ranks < 1 || given_.groups < 1 ||
         std::int64_t{given_.ranks} * given_.groups > std::int64_t{kMostRanks})
-      fail("",
-           fmt::format("{} in each of {}", counted(given_.ranks, "rank"), counted(given_.groups, "group")),
-           fmt::format("there are 1 to {} in all", kMostRanks));
+      return fail(
+          "", fmt::format("{} in each of {}", counted(given_.ranks, "rank"), counted(given_.groups, "group")),
+          fmt::format("there are 1 to {} in all", kMostRanks));
     if (given_.operations.size() > kMostOperations || given_.sizes.size() > kMostSizes)
-      fail("",
-           fmt::format("{} and {}", counted(static_cast<long long>(given_.operations.size()), "operation"),
-                       counted(static_cast<long long>(given_.sizes.size()), "size")),
-           fmt::format("{} operations and {} sizes are the most", kMostOperations, kMostSizes));
+      return fail(
+          "",
+          fmt::format("{} and {}", counted(static_cast<long long>(given_.operations.size()), "operation"),
+                      counted(static_cast<long long>(given_.sizes.size()), "size")),
+          fmt::format("{} operations and {} sizes are the most", kMostOperations, kMostSizes));
     for (const WorkloadSize& size : given_.sizes) {
-      take_name("a size", size.name);
+      if (auto error = take_name("a size", size.name)) return error;
       if (size.value < 1 || size.value > kMostElements)
-        fail(size.name, fmt::format("the size {} is {}", size.name, size.value),
-             fmt::format("sizes are 1 to {}", kMostElements));
+        return fail(size.name, fmt::format("the size {} is {}", size.name, size.value),
+                    fmt::format("sizes are 1 to {}", kMostElements));
     }
+    return {};
   }
 
-  void walk() {
+  MaybeError walk() {
     result_ = given_;
     result_.operations.clear();
     for (Operation operation : given_.operations) {
-      take_operation_name(operation);
-      require_unchanged(operation);
-      if (operation.kind == OperationKind::Input) look_at_input(operation);
-      operation.type = inferred_type(result_, operation, where_(operation.name));
+      if (auto error = take_operation_name(operation)) return error;
+      if (auto error = require_unchanged(operation)) return error;
+      if (operation.kind == OperationKind::Input)
+        if (auto error = look_at_input(operation)) return error;
+      OrError<TensorType> type = inferred_type(result_, operation, where_(operation.name));
+      if (!type) return type.error();
+      operation.type = *std::move(type);
       if (operation.layout.kind == LayoutKind::Sliced) operation.layout = operation.type.layout;
-      if (!operation.updates.empty()) look_at_update(operation);
+      if (!operation.updates.empty())
+        if (auto error = look_at_update(operation)) return error;
       result_.operations.push_back(std::move(operation));
     }
+    return {};
   }
 
-  void take_operation_name(const Operation& operation) {
+  MaybeError take_operation_name(const Operation& operation) {
     if (!is_constant(operation.kind)) return take_name("an operation", operation.name);
     if (operation.kind == OperationKind::Size) return look_at_size(operation);
     if (operation.name != to_string(operation.kind) || !names_.insert(operation.name).second)
-      fail_at(operation, fmt::format("there is one {}, and that is its name", to_string(operation.kind)), "");
+      return fail_at(operation,
+                     fmt::format("there is one {}, and that is its name", to_string(operation.kind)), "");
+    return {};
   }
 
-  void look_at_size(const Operation& operation) {
-    if (!numbers_.insert(operation.name).second) fail_at(operation, "is there twice", "");
+  MaybeError look_at_size(const Operation& operation) {
+    if (!numbers_.insert(operation.name).second) return fail_at(operation, "is there twice", "");
+    return {};
   }
 
-  void require_unchanged(const Operation& operation) const {
+  MaybeError require_unchanged(const Operation& operation) const {
     for (const std::string& name : operation.operands)
       if (const auto update = updates_.find(name); update != updates_.end())
-        fail_at(operation, fmt::format("reads {}, whose memory has {} from there on", name, update->second),
-                fmt::format("read {}, or read {} before", update->second, name));
+        return fail_at(operation,
+                       fmt::format("reads {}, whose memory has {} from there on", name, update->second),
+                       fmt::format("read {}, or read {} before", update->second, name));
+    return {};
   }
 
-  void look_at_input(const Operation& input) const {
+  MaybeError look_at_input(const Operation& input) const {
     if (!input.kernel.empty() || !input.overlap.empty())
-      fail_at(input, "is an input, and no part of a kernel or overlap", "declare it before");
+      return fail_at(input, "is an input, and no part of a kernel or overlap", "declare it before");
+    return {};
   }
 
-  void look_at_update(const Operation& operation) {
+  MaybeError look_at_update(const Operation& operation) {
     using enum OperationKind;
     const OperationKind kind = operation.kind;
     if (kind != Pointwise && kind != AllGather && kind != AllReduce && kind != Broadcast && kind != Send)
-      fail_at(operation, fmt::format("{} cannot store its result in a tensor that is there", to_string(kind)),
-              "update by a pointwise operation, AllReduce, AllGather, Broadcast or Send");
+      return fail_at(operation,
+                     fmt::format("{} cannot store its result in a tensor that is there", to_string(kind)),
+                     "update by a pointwise operation, AllReduce, AllGather, Broadcast or Send");
     const Operation* const input = find(result_, operation.updates);
     if (input == nullptr || input->kind != Input)
-      fail_at(operation, fmt::format("updates '{}', which is not a tensor from outside", operation.updates),
-              "declare it as a Tensor before");
+      return fail_at(operation,
+                     fmt::format("updates '{}', which is not a tensor from outside", operation.updates),
+                     "declare it as a Tensor before");
     if (const auto other = updates_.find(operation.updates); other != updates_.end())
-      fail_at(operation, fmt::format("updates {}, which {} updates, too", operation.updates, other->second),
-              "update a tensor once");
+      return fail_at(operation,
+                     fmt::format("updates {}, which {} updates, too", operation.updates, other->second),
+                     "update a tensor once");
     const TensorType &mine = operation.type, &its = input->type;
     if (mine.element != its.element || !same_sides(mine.shape, its.shape))
-      fail_at(operation,
-              fmt::format("is {}, and {}, which it updates, is {}", to_string(mine), operation.updates,
-                          to_string(its)),
-              "shape and element type have to be the same; Cast changes the type");
+      return fail_at(operation,
+                     fmt::format("is {}, and {}, which it updates, is {}", to_string(mine), operation.updates,
+                                 to_string(its)),
+                     "shape and element type have to be the same; Cast changes the type");
     if (mine.layout != its.layout || mine.scope != its.scope || mine.first_group != its.first_group ||
         mine.last_group != its.last_group)
-      fail_at(operation,
-              fmt::format("is {}{}, and {}, which it updates, is {}{}", to_string(mine), group_words(mine),
-                          operation.updates, to_string(its), group_words(its)),
-              "layout and groups have to be the same");
+      return fail_at(operation,
+                     fmt::format("is {}{}, and {}, which it updates, is {}{}", to_string(mine),
+                                 group_words(mine), operation.updates, to_string(its), group_words(its)),
+                     "layout and groups have to be the same");
     updates_[operation.updates] = operation.name;
+    return {};
   }
   static std::string group_words(const TensorType& type) {
     if (type.scope == Scope::World) return "";
@@ -248,56 +267,61 @@ class ProgramCheck {
   }
 
   // Runs of operations that are of the same kernel (overlap).
-  void look_at_runs(std::string Operation::*member, const std::string& what) {
+  MaybeError look_at_runs(std::string Operation::*member, const std::string& what) {
     std::string before;
     for (const Operation& operation : result_.operations) {
       const std::string& name = operation.*member;
       if (name != before && !name.empty()) {
         const bool seen = !runs_.insert(name).second;
         if (seen)
-          fail(name,
-               fmt::format("{} {}: its operations do not follow each other; {} stands apart", what, name,
-                           operation.name),
-               "move them together");
-        take_name("a " + what, name);
+          return fail(name,
+                      fmt::format("{} {}: its operations do not follow each other; {} stands apart", what,
+                                  name, operation.name),
+                      "move them together");
+        if (auto error = take_name("a " + what, name)) return error;
       }
       before = name;
     }
+    return {};
   }
 
-  void look_at_units() const {
+  MaybeError look_at_units() const {
     const std::vector<Unit> all = units(result_);
     std::map<std::string, std::vector<Unit>> overlaps;
     for (const Unit& unit : all) {
-      if (unit.kind != KernelKind::Single) look_at_kernel(unit);
+      if (unit.kind != KernelKind::Single)
+        if (auto error = look_at_kernel(unit)) return error;
       if (!unit.overlap.empty()) overlaps[unit.overlap].push_back(unit);
     }
     for (const auto& [name, members] : overlaps)
       if (const std::vector<Fault> faults = overlap_faults(result_, members); !faults.empty())
-        fail(name, fmt::format("overlap {}: {}", name, faults[0].words), faults[0].remedy);
+        return fail(name, fmt::format("overlap {}: {}", name, faults[0].words), faults[0].remedy);
+    return {};
   }
-  void look_at_kernel(const Unit& unit) const {
+  MaybeError look_at_kernel(const Unit& unit) const {
     for (const int index : unit.operations)
       if (result_.operations[index].overlap != unit.overlap)
-        fail(unit.name, fmt::format("kernel {}: only some of it is overlapped", unit.name),
-             "overlap kernels as wholes");
+        return fail(unit.name, fmt::format("kernel {}: only some of it is overlapped", unit.name),
+                    "overlap kernels as wholes");
     if (const std::vector<Fault> faults = kernel_faults(result_, unit.operations); !faults.empty())
-      fail(unit.name, fmt::format("kernel {}: {}", unit.name, faults[0].words), faults[0].remedy);
+      return fail(unit.name, fmt::format("kernel {}: {}", unit.name, faults[0].words), faults[0].remedy);
+    return {};
   }
 
-  void look_at_outputs() const {
+  MaybeError look_at_outputs() const {
     std::set<std::string> seen;
     for (const std::string& name : result_.outputs) {
       const Operation* const output = find(result_, name);
       if (output == nullptr)
-        fail(name, fmt::format("'{}' is returned, and there is no such operation", name),
-             "return what was computed");
+        return fail(name, fmt::format("'{}' is returned, and there is no such operation", name),
+                    "return what was computed");
       if (output->kind == OperationKind::Input || is_constant(output->kind))
-        fail(name, fmt::format("{} is returned as it was given", name), "return what was computed");
-      if (!seen.insert(name).second) fail(name, fmt::format("{} is returned twice", name), "");
+        return fail(name, fmt::format("{} is returned as it was given", name), "return what was computed");
+      if (!seen.insert(name).second) return fail(name, fmt::format("{} is returned twice", name), "");
     }
     if (result_.outputs.empty() && updates_.empty())
-      fail("", "the program returns and updates nothing", "end it with \"return NAME\"");
+      return fail("", "the program returns and updates nothing", "end it with \"return NAME\"");
+    return {};
   }
 
   Workload given_, result_ = {};
@@ -308,11 +332,11 @@ class ProgramCheck {
 
 }  // namespace
 
-Workload inferred(Workload workload, const Whereabouts& where) {
+OrError<Workload> inferred(Workload workload, const Whereabouts& where) {
   return ProgramCheck(std::move(workload), where).run();
 }
 
-Workload inferred(Workload workload, const std::string& where) {
+OrError<Workload> inferred(Workload workload, const std::string& where) {
   return inferred(std::move(workload), [&](const std::string&) { return where; });
 }
 

@@ -6,12 +6,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "ir/error.h"
 #include "workload/edit.h"
 #include "workload/kernels.h"
 #include "workload/transform.h"
@@ -56,16 +54,6 @@ bool is_alone(const Operation& operation) {
   return operation.kernel.empty() && operation.overlap.empty();
 }
 
-// What a transformation makes; none where its rules refuse it, which they report by InputError, since users
-// call them, too. The only place where that is caught.
-std::optional<Workload> tried(const std::function<Workload()>& transformation) {
-  try {
-    return transformation();
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
-}
-
 class MoveSearch {
  public:
   MoveSearch(const Workload& workload, const std::vector<int>& roots)
@@ -84,15 +72,14 @@ class MoveSearch {
   }
 
  private:
-  bool attempt(const std::string& script, const std::function<Workload()>& made) {
-    std::optional<Workload> after = counted(made);
+  bool attempt(const std::string& script, OrError<Workload> made) {
+    std::optional<Workload> after = counted(std::move(made));
     if (after) moves_.list.push_back({.script = script, .after = std::move(*after)});
     return after.has_value();
   }
-  std::optional<Workload> counted(const std::function<Workload()>& made) {
-    std::optional<Workload> after = tried(made);
-    moves_.refused += !after;
-    return after;
+  std::optional<Workload> counted(OrError<Workload> made) {
+    moves_.refused += !made;
+    return made ? std::optional(*std::move(made)) : std::nullopt;
   }
 
   const Operation& at(int i) const { return workload_.operations[i]; }
@@ -113,11 +100,10 @@ class MoveSearch {
     const bool scatters = layout.kind == LayoutKind::Sliced;
     const std::string first = unused(workload_, (scatters ? "rs_" : "r_") + sum.name);
     const std::string as = layout == TensorLayout{.kind = LayoutKind::Sliced} ? "" : ", " + to_string(layout);
-    attempt(fmt::format("split({}, {}{})", sum.name, first, as), [&] {
-      return split(workload_, sum.name,
-                   scatters ? SplitPolicy::ReduceScatterAllGather : SplitPolicy::ReduceBroadcast, first,
-                   layout);
-    });
+    attempt(
+        fmt::format("split({}, {}{})", sum.name, first, as),
+        split(workload_, sum.name,
+              scatters ? SplitPolicy::ReduceScatterAllGather : SplitPolicy::ReduceBroadcast, first, layout));
   }
 
   // Where a Send follows, which has less to do for slices.
@@ -129,9 +115,8 @@ class MoveSearch {
     if (elements(sum.type) == 1 || is_sliced || std::ranges::none_of(workload_.operations, sends)) return;
     const std::string first = unused(workload_, "ar_" + sum.name),
                       slice = unused(workload_, "part_" + sum.name);
-    attempt(fmt::format("shard({}, {}, {})", sum.name, first, slice), [&] {
-      return shard(workload_, sum.name, first, slice, {.kind = LayoutKind::Sliced, .dim = kFlat});
-    });
+    attempt(fmt::format("shard({}, {}, {})", sum.name, first, slice),
+            shard(workload_, sum.name, first, slice, {.kind = LayoutKind::Sliced, .dim = kFlat}));
   }
 
   // Does a product, or an operation on slices, follow?
@@ -153,7 +138,7 @@ class MoveSearch {
   void joins(const Operation& gather) {
     const Kind first = operation(workload_, gather.operands[0]).kind;
     if (first == Kind::ReduceScatter || first == Kind::Reduce)
-      attempt(fmt::format("join({})", gather.name), [&] { return join(workload_, gather.name); });
+      attempt(fmt::format("join({})", gather.name), join(workload_, gather.name));
   }
 
   // --- Reorder ---
@@ -168,7 +153,7 @@ class MoveSearch {
       const bool directly = reads_any(unit, {gather.name});
       Names more = all;
       more.push_back(unit.name);
-      if (!counted([&] { return reorder(workload_, gather.name, more, prefix); })) continue;
+      if (!counted(reorder(workload_, gather.name, more, prefix))) continue;
       all = more;
       if (directly) single.push_back({unit.name});
       for (const int i : unit.operations) made.insert(at(i).name);
@@ -202,7 +187,7 @@ class MoveSearch {
   void reorder_behind(const Operation& gather, const Names& names, const std::string& prefix) {
     const std::string as = prefix == "s_" ? "" : "; " + prefix;
     attempt(fmt::format("reorder({}; {}{})", gather.name, fmt::join(names, ", "), as),
-            [&] { return reorder(workload_, gather.name, names, prefix); });
+            reorder(workload_, gather.name, names, prefix));
   }
 
   bool reads_any(const Unit& unit, const std::set<std::string>& names) const {
@@ -229,7 +214,7 @@ class MoveSearch {
         continue;
       const auto update = std::ranges::find(workload_.operations, input.name, &Operation::updates);
       if (update != workload_.operations.end() && is_output(workload_, update->name)) continue;
-      std::optional<Workload> sliced = counted([&] { return as_slice(after, input.name); });
+      std::optional<Workload> sliced = counted(as_slice(after, input.name));
       if (!sliced) continue;
       after = std::move(*sliced);
       scripts.push_back(fmt::format("asSlice({})", input.name));
@@ -244,7 +229,7 @@ class MoveSearch {
     Workload after = workload_;
     for (auto it = workload_.operations.rbegin(); it != workload_.operations.rend(); ++it) {
       if (is_given(it->kind) || !is_alone(*it) || is_wanted(after, *it)) continue;
-      after = dead(after, it->name);
+      after = dead(after, it->name).or_throw();
       scripts.push_back(fmt::format("dead({})", it->name));
     }
     if (!scripts.empty())
@@ -288,9 +273,8 @@ class MoveSearch {
         const std::string kernel = has_kernel                     ? a.name
                                    : b.kind != KernelKind::Single ? b.name
                                                                   : unused(workload_, "fused");
-        attempt(fmt::format("fuse({}; {}, {})", kernel, a.name, b.name), [&] {
-          return fuse(workload_, {a.name, b.name}, kernel);
-        });
+        attempt(fmt::format("fuse({}; {}, {})", kernel, a.name, b.name),
+                fuse(workload_, {a.name, b.name}, kernel));
       }
   }
 
@@ -319,7 +303,7 @@ class MoveSearch {
       }
       const std::string name = unused(workload_, "overlapped");
       if (attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")),
-                  [&] { return overlap(workload_, names, name); }))
+                  overlap(workload_, names, name)))
         overlaps_from(longer);
     }
   }
@@ -335,13 +319,10 @@ bool is_free_computation(const Operation& operation) {
                                  operation.kind == Kind::ReduceAlong);
 }
 
-// The kernel with the operation in it; none if that is not valid.
-std::optional<Workload> widened(const Workload& workload, const std::string& kernel,
-                                const std::string& operation) {
+// The kernel with the operation in it.
+OrError<Workload> widened(const Workload& workload, const std::string& kernel, const std::string& operation) {
   const bool single = find(workload, kernel) != nullptr;
-  return tried([&] {
-    return fuse(workload, {kernel, operation}, single ? unused(workload, "comp") : kernel);
-  });
+  return fuse(workload, {kernel, operation}, single ? unused(workload, "comp") : kernel);
 }
 
 }  // namespace
@@ -360,9 +341,9 @@ Move pointwise_fused(const Workload& workload, int most_operations) {
       if (other || static_cast<int>(unit->operations.size()) >= most_operations) continue;
       if (find(workload, last.name)->kernel != "") continue;  // a kernel of the user's stays as it is
       if (place(workload, last.name) >= place(workload, operation.name)) continue;
-      std::optional<Workload> wider = widened(fused, unit->name, operation.name);
-      done = wider.has_value();
-      if (done) fused = std::move(*wider);
+      OrError<Workload> wider = widened(fused, unit->name, operation.name);
+      done = static_cast<bool>(wider);
+      if (done) fused = *std::move(wider);
     }
   }
   Move move;

@@ -31,10 +31,12 @@ Workload WorkloadParser::parse() {
     if (std::ranges::find(draft_.workload.sizes, name, &WorkloadSize::name) == draft_.workload.sizes.end())
       throw InputError(file_, fmt::format("there is no size '{}' that could be {}", name, value),
                        did_you_mean(name, size_names(), "the program declares none"));
-  return inferred(std::move(draft_.workload), [&](const std::string& name) {
-    const auto it = draft_.places.find(name);
-    return it == draft_.places.end() ? file_ : it->second;
-  });
+  return inferred(std::move(draft_.workload),
+                  [&](const std::string& name) {
+                    const auto it = draft_.places.find(name);
+                    return it == draft_.places.end() ? file_ : it->second;
+                  })
+      .or_throw();
 }
 
 std::string WorkloadParser::new_name(const std::string& what) {

@@ -87,29 +87,30 @@ ElementType element_of(const Typing& typing) {
   return stack.back().element;
 }
 
-void require_expression(const Typing& typing) {
+MaybeError require_expression(const Typing& typing) {
   const Operation& operation = typing.operation;
   Epilogue limits{.expression = operation.expression};
   for (std::size_t k = 0; k < operation.operands.size(); ++k)
     limits.operands.push_back({.name = fmt::format("o{}", k)});
-  if (operation.expression.empty()) typing.fail("computes nothing: it has no expression");
+  if (operation.expression.empty()) return typing.fail("computes nothing: it has no expression");
   if (const std::string what = flaw(limits); !what.empty())
-    typing.fail(
+    return typing.fail(
         fmt::format("its expression {}", what),
         fmt::format("the most are {} operators and values, {} of them at once, and {} operands: make several "
                     "statements of it",
                     kMostExpressionNodes, kDeepestExpression, kMostOperands));
   for (const ExpressionNode& node : operation.expression) {
     if (node.op == Op::Element || (node.op == Op::Index && node.operand < 0))
-      typing.fail("its expression is of an element or an index",
-                  "programs have operands, and Index(dimension)");
+      return typing.fail("its expression is of an element or an index",
+                         "programs have operands, and Index(dimension)");
     if (node.op == Op::Convert && !is_workload_type(static_cast<ElementType>(node.operand)))
-      typing.fail("its expression converts to a type that programs have not",
-                  "use fp64, fp32, fp16, bf16 or int32");
+      return typing.fail("its expression converts to a type that programs have not",
+                         "use fp64, fp32, fp16, bf16 or int32");
   }
+  return {};
 }
 
-TensorShape broadcast_shape(const Typing& typing) {
+OrError<TensorShape> broadcast_shape(const Typing& typing) {
   TensorShape shape;
   std::vector<std::size_t> from;  // operand that gave each side, from the last one on
   for (std::size_t k = 0; k < typing.operands.size(); ++k) {
@@ -126,93 +127,103 @@ TensorShape broadcast_shape(const Typing& typing) {
         mine = side;
         from[back] = k;
       } else if (side.value != 1 && side.value != mine.value) {
-        typing.fail(fmt::format("{} and {} do not broadcast: {} is not {}, counted from the last side",
-                                typing.shown_operand(from[back]), typing.shown_operand(k), to_string(side),
-                                to_string(mine)),
-                    "sides have to be the same, or 1, or not there");
+        return typing.fail(fmt::format("{} and {} do not broadcast: {} is not {}, counted from the last side",
+                                       typing.shown_operand(from[back]), typing.shown_operand(k),
+                                       to_string(side), to_string(mine)),
+                           "sides have to be the same, or 1, or not there");
       }
     }
   }
   return shape;
 }
 
-void require_indices(const Typing& typing, const TensorShape& shape) {
+MaybeError require_indices(const Typing& typing, const TensorShape& shape) {
   for (const ExpressionNode& node : typing.operation.expression)
     if (node.op == Op::Index && node.operand >= static_cast<int>(shape.size()))
-      typing.fail(
+      return typing.fail(
           fmt::format("Index({}) is along a dimension, counted from 0, that its result {} does not have",
                       node.operand, to_string(shape)),
           "choose one that it has");
+  return {};
 }
 
 // Requires layouts of two kinds, neither of them Replicated.
-void fail_mixed(const Typing& typing, std::size_t a, std::size_t b) {
+[[nodiscard]] InputError fail_mixed(const Typing& typing, std::size_t a, std::size_t b) {
   const auto has = [&](LayoutKind kind) {
     return typing.operands[a]->layout.kind == kind || typing.operands[b]->layout.kind == kind;
   };
   const std::string both = fmt::format("{} and {}", typing.shown_operand(a), typing.shown_operand(b));
   if (!has(LayoutKind::Rooted))
-    typing.fail(fmt::format("{}: of one, a rank has a slice, of the other, a tensor of its own", both),
-                "ReduceScatter the Local one, or AllGather the sliced one");
+    return typing.fail(fmt::format("{}: of one, a rank has a slice, of the other, a tensor of its own", both),
+                       "ReduceScatter the Local one, or AllGather the sliced one");
   if (has(LayoutKind::Sliced))
-    typing.fail(fmt::format("{}: one lies on one rank, the other in slices on all", both),
-                "Broadcast the rooted one, or AllGather the sliced one");
-  typing.fail(fmt::format("{}: one lies on one rank, of the other each rank has its own", both),
-              "Broadcast the rooted one, or Reduce the Local one to the same root");
+    return typing.fail(fmt::format("{}: one lies on one rank, the other in slices on all", both),
+                       "Broadcast the rooted one, or AllGather the sliced one");
+  return typing.fail(fmt::format("{}: one lies on one rank, of the other each rank has its own", both),
+                     "Broadcast the rooted one, or Reduce the Local one to the same root");
 }
 
-void fail_unless_same(const Typing& typing, std::size_t a, std::size_t b, int dimensions) {
+MaybeError fail_unless_same(const Typing& typing, std::size_t a, std::size_t b, int dimensions) {
   const TensorType &first = *typing.operands[a], &second = *typing.operands[b];
-  if (first.layout.kind != second.layout.kind) fail_mixed(typing, a, b);
+  if (first.layout.kind != second.layout.kind) return fail_mixed(typing, a, b);
   const auto in_result = [&](const TensorType& type) {
     return aligned(type.layout, static_cast<int>(type.shape.size()), dimensions);
   };
-  if (in_result(first) == in_result(second)) return;
+  if (in_result(first) == in_result(second)) return {};
   const std::string both = fmt::format("{} and {}", typing.shown_operand(a), typing.shown_operand(b));
   if (first.layout.kind == LayoutKind::Rooted)
-    typing.fail(fmt::format("{} lie on two ranks", both), "Broadcast one of them");
-  typing.fail(fmt::format("{} have other slices", both), "AllGather one of them, or slice both equally");
+    return typing.fail(fmt::format("{} lie on two ranks", both), "Broadcast one of them");
+  return typing.fail(fmt::format("{} have other slices", both),
+                     "AllGather one of them, or slice both equally");
 }
 
 // A slice of an operand that is broadcast along the sliced side, or along any if it is flat, is not that of
 // the result.
-void require_slices_of(const Typing& typing, std::size_t k, const TensorShape& shape) {
+MaybeError require_slices_of(const Typing& typing, std::size_t k, const TensorShape& shape) {
   const TensorType& type = *typing.operands[k];
   const int dimensions = static_cast<int>(type.shape.size());
   const int dim = aligned(type.layout, dimensions, static_cast<int>(shape.size())).dim;
   const bool fits = type.layout.dim == kFlat ? same_sides(type.shape, shape)
                                              : type.shape[type.layout.dim].value == shape[dim].value;
   if (!fits)
-    typing.fail(fmt::format("{} is broadcast to {} along what it is sliced along", typing.shown_operand(k),
-                            to_string(shape)),
-                "AllGather it, so that each rank has what it needs of it");
+    return typing.fail(fmt::format("{} is broadcast to {} along what it is sliced along",
+                                   typing.shown_operand(k), to_string(shape)),
+                       "AllGather it, so that each rank has what it needs of it");
+  return {};
 }
 
-TensorLayout common_layout(const Typing& typing, const TensorShape& shape) {
+OrError<TensorLayout> common_layout(const Typing& typing, const TensorShape& shape) {
   const int dimensions = static_cast<int>(shape.size());
   int first = -1;
   for (std::size_t k = 0; k < typing.operands.size(); ++k) {
     if (typing.operands[k]->layout.kind == LayoutKind::Replicated) continue;
     if (first < 0) first = static_cast<int>(k);
-    fail_unless_same(typing, first, k, dimensions);
-    if (typing.operands[k]->layout.kind == LayoutKind::Sliced) require_slices_of(typing, k, shape);
+    if (auto error = fail_unless_same(typing, first, k, dimensions)) return *error;
+    if (typing.operands[k]->layout.kind != LayoutKind::Sliced) continue;
+    if (auto error = require_slices_of(typing, k, shape)) return *error;
   }
-  if (first < 0) return {};
+  if (first < 0) return TensorLayout{};
   const TensorType& type = *typing.operands[first];
   return normal(aligned(type.layout, static_cast<int>(type.shape.size()), dimensions), dimensions);
 }
 
 }  // namespace
 
-TensorType pointwise_type(const Typing& typing) {
-  require_expression(typing);
-  TensorType result = scoped(typing);
-  result.shape = broadcast_shape(typing);
-  require_indices(typing, result.shape);
-  result.layout = common_layout(typing, result.shape);
+OrError<TensorType> pointwise_type(const Typing& typing) {
+  if (auto error = require_expression(typing)) return *error;
+  const OrError<TensorType> scope = scoped(typing);
+  if (!scope) return scope;
+  TensorType result = *scope;
+  const OrError<TensorShape> shape = broadcast_shape(typing);
+  if (!shape) return shape.error();
+  result.shape = *shape;
+  if (auto error = require_indices(typing, result.shape)) return *error;
+  const OrError<TensorLayout> layout = common_layout(typing, result.shape);
+  if (!layout) return layout.error();
+  result.layout = *layout;
   result.element = typing.operation.casts ? typing.operation.type.element : element_of(typing);
   if (!is_workload_type(result.element))
-    typing.fail("is cast to a type that programs have not", "use fp64, fp32, fp16, bf16 or int32");
+    return typing.fail("is cast to a type that programs have not", "use fp64, fp32, fp16, bf16 or int32");
   return result;
 }
 

@@ -19,15 +19,17 @@ bool is_sliced(const TensorType& type, int dim) {
   return type.layout.kind == LayoutKind::Sliced && type.layout.dim == dim;
 }
 
-void require_real_and_same(const Typing& typing) {
+MaybeError require_real_and_same(const Typing& typing) {
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   if (a.element != b.element)
-    typing.fail(
+    return typing.fail(
         fmt::format("{} and {} have elements of two types", typing.shown_operand(0), typing.shown_operand(1)),
         "Cast one of them");
   if (a.element == ElementType::Int32)
-    typing.fail(fmt::format("{} has integers, which libraries do not multiply", typing.shown_operand(0)),
-                "Cast both to fp32 or fp64");
+    return typing.fail(
+        fmt::format("{} has integers, which libraries do not multiply", typing.shown_operand(0)),
+        "Cast both to fp32 or fp64");
+  return {};
 }
 
 bool is_replicated(const TensorType& type) {
@@ -41,7 +43,7 @@ bool makes_local(const TensorType& a, const TensorType& b) {
   return fits(a) && fits(b) && !(is_replicated(a) && is_replicated(b));
 }
 
-TensorLayout matmul_layout(const Typing& typing) {
+OrError<TensorLayout> matmul_layout(const Typing& typing) {
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   const int last = static_cast<int>(a.shape.size()) - 1;
   const int k_side = static_cast<int>(b.shape.size()) - 2, n_side = k_side + 1;
@@ -54,22 +56,23 @@ TensorLayout matmul_layout(const Typing& typing) {
   if (a.layout.kind == LayoutKind::Sliced && a.layout == b.layout && a.layout.dim != kFlat &&
       a.layout.dim < k_side && a.shape.size() == b.shape.size())
     return a.layout;  // each rank has some of the batch
-  typing.fail(fmt::format("no rank can compute its part of {} by {} from what it has",
-                          typing.shown_operand(0), typing.shown_operand(1)),
-              "the layouts may be Sliced(last) by Sliced(the side summed over), which gives Local summands; "
-              "Replicated by "
-              "Sliced(last); Sliced(another than last) by Replicated, or by the same if it is of the batch; "
-              "Local by Local or Replicated");
+  return typing.fail(
+      fmt::format("no rank can compute its part of {} by {} from what it has", typing.shown_operand(0),
+                  typing.shown_operand(1)),
+      "the layouts may be Sliced(last) by Sliced(the side summed over), which gives Local summands; "
+      "Replicated by "
+      "Sliced(last); Sliced(another than last) by Replicated, or by the same if it is of the batch; "
+      "Local by Local or Replicated");
 }
 
-TensorLayout convolution_layout(const Typing& typing) {
+OrError<TensorLayout> convolution_layout(const Typing& typing) {
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   if (is_replicated(a) && is_replicated(b)) return kReplicatedLayout;
   if (makes_local(a, b)) return kLocalLayout;
   if (is_sliced(a, 1) && is_sliced(b, 1)) return kLocalLayout;  // summands
   if (is_sliced(a, 0) && is_replicated(b)) return sliced_layout(0);
   if (is_replicated(a) && is_sliced(b, 0)) return sliced_layout(1);
-  typing.fail(
+  return typing.fail(
       fmt::format("no rank can compute its part of the convolution of {} with {} from what it has",
                   typing.shown_operand(0), typing.shown_operand(1)),
       "the layouts may be Sliced(1) with Sliced(1), which gives Local summands; Sliced(0) with Replicated; "
@@ -77,71 +80,84 @@ TensorLayout convolution_layout(const Typing& typing) {
 }
 
 // (in + 2 * padding - window) / stride + 1; the same side where that is the same length.
-Extent window_side(const Typing& typing, const Extent& in, const Extent& window) {
+OrError<Extent> window_side(const Typing& typing, const Extent& in, const Extent& window) {
   const Operation& operation = typing.operation;
   const std::int64_t room = in.value + 2 * std::int64_t{operation.padding} - window.value;
   if (room < 0)
-    typing.fail(fmt::format("its window, {} long, is longer than what it is moved over, {} with the padding",
-                            window.value, in.value + 2 * std::int64_t{operation.padding}),
-                "pad more");
+    return typing.fail(
+        fmt::format("its window, {} long, is longer than what it is moved over, {} with the padding",
+                    window.value, in.value + 2 * std::int64_t{operation.padding}),
+        "pad more");
   const std::int64_t length = room / operation.stride + 1;
   return length == in.value ? in : Extent{.factor = length, .value = length};
 }
 
 }  // namespace
 
-TensorType matmul_type(const Typing& typing) {
+OrError<TensorType> matmul_type(const Typing& typing) {
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   const std::size_t dimensions = a.shape.size();
   if (dimensions < 2 || b.shape.size() < 2)
-    typing.fail(
+    return typing.fail(
         fmt::format("{} by {}: matrices have two sides", typing.shown_operand(0), typing.shown_operand(1)),
         "give vectors a side of 1");
   if (b.shape.size() != 2 && b.shape.size() != dimensions)
-    typing.fail(fmt::format("{} by {}: the second is neither one matrix nor as many as the first",
-                            typing.shown_operand(0), typing.shown_operand(1)),
-                "give it two sides, or the leading ones of the first");
+    return typing.fail(fmt::format("{} by {}: the second is neither one matrix nor as many as the first",
+                                   typing.shown_operand(0), typing.shown_operand(1)),
+                       "give it two sides, or the leading ones of the first");
   for (std::size_t d = 0; d + 2 < b.shape.size(); ++d)
     if (a.shape[d].value != b.shape[d].value)
-      typing.fail(fmt::format("{} by {}: {} matrices by {}", typing.shown_operand(0), typing.shown_operand(1),
-                              to_string(a.shape[d]), to_string(b.shape[d])),
-                  "leading sides have to be the same");
+      return typing.fail(fmt::format("{} by {}: {} matrices by {}", typing.shown_operand(0),
+                                     typing.shown_operand(1), to_string(a.shape[d]), to_string(b.shape[d])),
+                         "leading sides have to be the same");
   if (a.shape.back().value != b.shape[b.shape.size() - 2].value)
-    typing.fail(
+    return typing.fail(
         fmt::format("{} by {}: rows of {} by columns of {}", typing.shown_operand(0), typing.shown_operand(1),
                     to_string(a.shape.back()), to_string(b.shape[b.shape.size() - 2])),
         "the last side of the first is the one before the last of the second");
-  require_real_and_same(typing);
-  TensorType result = scoped(typing);
+  if (auto error = require_real_and_same(typing)) return *error;
+  const OrError<TensorType> scope = scoped(typing);
+  if (!scope) return scope;
+  TensorType result = *scope;
   result.element = a.element;
   result.shape = a.shape;
   result.shape.back() = b.shape.back();
-  result.layout = matmul_layout(typing);
+  const OrError<TensorLayout> layout = matmul_layout(typing);
+  if (!layout) return layout.error();
+  result.layout = *layout;
   return result;
 }
 
-TensorType convolution_type(const Typing& typing) {
+OrError<TensorType> convolution_type(const Typing& typing) {
   constexpr int kMostWindow = 1 << 20;
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   const Operation& operation = typing.operation;
   if (a.shape.size() != 4 || b.shape.size() != 4)
-    typing.fail(
+    return typing.fail(
         fmt::format("{} with {}: both have four sides", typing.shown_operand(0), typing.shown_operand(1)),
         "images are [N, C, H, W], windows [O, C, h, w]");
   if (a.shape[1].value != b.shape[1].value)
-    typing.fail(fmt::format("{} with {}: {} channels with {}", typing.shown_operand(0),
-                            typing.shown_operand(1), to_string(a.shape[1]), to_string(b.shape[1])),
-                "the second sides have to be the same");
+    return typing.fail(fmt::format("{} with {}: {} channels with {}", typing.shown_operand(0),
+                                   typing.shown_operand(1), to_string(a.shape[1]), to_string(b.shape[1])),
+                       "the second sides have to be the same");
   if (operation.stride < 1 || operation.stride > kMostWindow || operation.padding < 0 ||
       operation.padding > kMostWindow)
-    typing.fail(fmt::format("a stride of {} and padding of {}", operation.stride, operation.padding),
-                fmt::format("strides are 1 to {}, paddings 0 to {}", kMostWindow, kMostWindow));
-  require_real_and_same(typing);
-  TensorType result = scoped(typing);
+    return typing.fail(fmt::format("a stride of {} and padding of {}", operation.stride, operation.padding),
+                       fmt::format("strides are 1 to {}, paddings 0 to {}", kMostWindow, kMostWindow));
+  if (auto error = require_real_and_same(typing)) return *error;
+  const OrError<TensorType> scope = scoped(typing);
+  if (!scope) return scope;
+  TensorType result = *scope;
   result.element = a.element;
-  result.shape = {a.shape[0], b.shape[0], window_side(typing, a.shape[2], b.shape[2]),
-                  window_side(typing, a.shape[3], b.shape[3])};
-  result.layout = convolution_layout(typing);
+  result.shape = {a.shape[0], b.shape[0]};
+  for (const int d : {2, 3}) {
+    const OrError<Extent> side = window_side(typing, a.shape[d], b.shape[d]);
+    if (!side) return side.error();
+    result.shape.push_back(*side);
+  }
+  const OrError<TensorLayout> layout = convolution_layout(typing);
+  if (!layout) return layout.error();
+  result.layout = *layout;
   return result;
 }
 

@@ -42,26 +42,25 @@ bool can_be_sliced(OperationKind kind) {
 
 class Reordering {
  public:
+  // `moved`: the places of the operations.
   Reordering(const Workload& before, const Operation& gather, const std::vector<std::string>& operations,
-             const std::string& prefix, const std::string& where)
+             const std::vector<int>& moved, const std::string& prefix, const std::string& where)
       : before_(before), gather_(gather), prefix_(prefix), where_(where), known_(before) {
-    for (const int i : places_for(before, operations, where)) moved_.insert(before.operations[i].name);
+    for (const int i : moved) moved_.insert(before.operations[i].name);
     by_name_ = {operations.begin(), operations.end()};
     sliced_[gather.name] = gather.operands[0];
     known_.operations.clear();
   }
 
-  Workload result() {
-    for (const std::string& name : moved_) check_movable(operation(before_, name));
+  OrError<Workload> result() {
+    for (const std::string& name : moved_)
+      if (auto error = check_movable(operation(before_, name))) return *error;
     Workload after = before_;
     after.operations.clear();
     for (const Operation& old : before_.operations) {
       if (old.kernel.empty() || old.kernel != kernel_) end_of_kernel(after);
       kernel_ = old.kernel;
-      if (moved_.contains(old.name))
-        move(old);
-      else
-        keep(old);
+      if (auto error = moved_.contains(old.name) ? move(old) : keep(old)) return *error;
     }
     end_of_kernel(after);
     if (const Operation& gather = operation(after, gather_.name); !is_wanted(after, gather))
@@ -70,32 +69,34 @@ class Reordering {
   }
 
  private:
-  void check_movable(const Operation& old) const {
-    if (old.name == gather_.name) throw InputError(where_, "it cannot be moved behind itself");
+  MaybeError check_movable(const Operation& old) const {
+    if (old.name == gather_.name) return InputError(where_, "it cannot be moved behind itself");
     if (!can_be_sliced(old.kind))
-      throw InputError(
+      return InputError(
           where_, fmt::format("{} is {}, behind which nothing can be moved", old.name, to_string(old.kind)),
           "Pointwise, ReduceTensor, ReduceAlong, MatMul, Convolution, Send, and what moves elements but "
           "ScatterRows "
           "can be sliced");
     if (!old.overlap.empty())
-      throw InputError(where_, fmt::format("{} is overlapped in {}", old.name, old.overlap),
-                       "overlap comes after this");
+      return InputError(where_, fmt::format("{} is overlapped in {}", old.name, old.overlap),
+                        "overlap comes after this");
+    return {};
   }
 
-  void keep(const Operation& old) {
+  MaybeError keep(const Operation& old) {
     for (const std::string& operand : old.operands)
       if (!old.kernel.empty() && renamed_.contains(operand) &&
           operation(before_, operand).kernel == old.kernel)
-        throw InputError(where_,
-                         fmt::format("{} stays, but is in the kernel {} with {}, which is moved", old.name,
-                                     old.kernel, operand),
-                         fmt::format("move {} as a whole", old.kernel));
+        return InputError(where_,
+                          fmt::format("{} stays, but is in the kernel {} with {}, which is moved", old.name,
+                                      old.kernel, operand),
+                          fmt::format("move {} as a whole", old.kernel));
     staying_.push_back(old);
     known_.operations.push_back(old);
+    return {};
   }
 
-  void move(const Operation& old) {
+  MaybeError move(const Operation& old) {
     Operation now = old;
     bool slices = false;
     for (std::string& operand : now.operands)
@@ -103,20 +104,28 @@ class Reordering {
         operand = it->second;
         slices = true;
       }
-    if (!slices && !(slices = slice_operand(now))) return stays_whole(old);
+    if (!slices) {
+      const OrError<bool> sliced = slice_operand(now);
+      if (!sliced) return sliced.error();
+      if (!*sliced) return stays_whole(old);
+    }
 
-    now.type = inferred_type(known_, now, fmt::format("{}: {} of slices", where_, old.name));
+    const OrError<TensorType> type =
+        inferred_type(known_, now, fmt::format("{}: {} of slices", where_, old.name));
+    if (!type) return type.error();
+    now.type = *type;
     if (now.type == old.type) {
       staying_.push_back(now);
       known_.operations.push_back(std::move(now));
-      return;
+      return {};
     }
     now.name = new_name(old.name);
+    if (auto error = check_new_name(before_, now.name, where_)) return error;
     now.updates = {};
     Operation whole = {.name = old.name, .operands = {now.name}, .type = old.type, .updates = old.updates};
     if (old.type.layout.kind != LayoutKind::Replicated)
-      throw InputError(where_, fmt::format("{} is {}, and would become {}", old.name, to_string(old.type),
-                                           to_string(now.type)));
+      return InputError(where_, fmt::format("{} is {}, and would become {}", old.name, to_string(old.type),
+                                            to_string(now.type)));
     if (now.type.layout.kind == gathered().layout.kind) {
       whole.kind = gather_.kind;
       sliced_[old.name] = now.name;
@@ -125,31 +134,35 @@ class Reordering {
       whole.reduction = old.reduction;
       summed_.insert(old.name);
     } else {
-      throw InputError(where_, fmt::format("{} would become {}, which no {} makes whole", old.name,
-                                           to_string(now.type), to_string(gather_.kind)));
+      return InputError(where_, fmt::format("{} would become {}, which no {} makes whole", old.name,
+                                            to_string(now.type), to_string(gather_.kind)));
     }
     renamed_.insert(old.name);
-    if (!old.kernel.empty()) now.kernel = kernel_name(old.kernel);
+    if (!old.kernel.empty()) {
+      now.kernel = new_name(old.kernel);
+      if (auto error = check_new_name(before_, now.kernel, where_)) return error;
+    }
     known_.operations.push_back(now);
     known_.operations.push_back(whole);
     moving_.push_back(std::move(now));
     if (whole.kind == OperationKind::AllReduce || is_read_outside(old)) wholes_.push_back(std::move(whole));
+    return {};
   }
 
   // What reads only sums of slices is as it was, and so is what came along with its kernel.
-  void stays_whole(const Operation& old) {
+  MaybeError stays_whole(const Operation& old) {
     const bool reads_moved = std::ranges::any_of(
         old.operands, [&](const std::string& operand) { return summed_.contains(operand); });
     if (!reads_moved && by_name_.contains(old.name))
-      throw InputError(
+      return InputError(
           where_, fmt::format("{} reads neither {} nor slices that are made of it", old.name, gather_.name),
           "of others only Replicated tensors of the same shape can be sliced along");
     if (reads_moved) summed_.insert(old.name);
-    keep(old);
+    return keep(old);
   }
 
   // The first replicated operand of the gathered shape is replaced by a slice of it.
-  bool slice_operand(Operation& now) {
+  OrError<bool> slice_operand(Operation& now) {
     if (!by_name_.contains(now.name) || gather_.kind != OperationKind::AllGather) return false;
     if (now.kind != OperationKind::Pointwise && !reduces(now.kind)) return false;
     for (std::string& operand : now.operands) {
@@ -161,7 +174,10 @@ class Reordering {
                          .name = new_name(operand),
                          .operands = {operand},
                          .layout = gathered().layout};
-      slice.type = inferred_type(known_, slice, where_);
+      if (auto error = check_new_name(before_, slice.name, where_)) return *error;
+      const OrError<TensorType> type = inferred_type(known_, slice, where_);
+      if (!type) return type.error();
+      slice.type = *type;
       sliced_[operand] = slice.name;
       known_.operations.push_back(slice);
       slices_.push_back(slice);
@@ -177,7 +193,6 @@ class Reordering {
       for (Operation& operation : *part) after.operations.push_back(std::move(operation));
       part->clear();
     }
-    kernel_names_.clear();
   }
 
   bool is_read_outside(const Operation& old) const {
@@ -188,22 +203,14 @@ class Reordering {
 
   const TensorType& gathered() const { return operation(before_, gather_.operands[0]).type; }
 
-  std::string new_name(const std::string& old) const {
-    check_new_name(before_, prefix_ + old, where_);
-    return prefix_ + old;
-  }
-
-  const std::string& kernel_name(const std::string& old) {
-    if (!kernel_names_.contains(old)) kernel_names_[old] = new_name(old);
-    return kernel_names_[old];
-  }
+  std::string new_name(const std::string& old) const { return prefix_ + old; }
 
   const Workload& before_;
   const Operation& gather_;
   const std::string prefix_, where_;
   Workload known_;  // of both programs what was seen so far, for the rules of types
   std::set<std::string> moved_, by_name_, renamed_, summed_;
-  std::map<std::string, std::string> sliced_, kernel_names_;
+  std::map<std::string, std::string> sliced_;
   std::string kernel_;
   std::vector<Operation> slices_, staying_, moving_,
       wholes_;  // of the kernel, or operation, that is being processed
@@ -211,17 +218,22 @@ class Reordering {
 
 }  // namespace
 
-Workload reorder(const Workload& workload, const std::string& gather,
-                 const std::vector<std::string>& operations, const std::string& prefix) {
+OrError<Workload> reorder(const Workload& workload, const std::string& gather,
+                          const std::vector<std::string>& operations, const std::string& prefix) {
   const std::string where = "reorder " + gather;
-  const Operation& first = operation_for(workload, gather, where);
+  const OrError<const Operation*> named = operation_for(workload, gather, where);
+  if (!named) return named.error();
+  const Operation& first = **named;
   if (first.kind != OperationKind::AllGather && first.kind != OperationKind::Broadcast)
-    throw InputError(
+    return InputError(
         where, fmt::format("it is {}, and only AllGather and Broadcast can be moved", to_string(first.kind)),
         first.kind == OperationKind::AllReduce ? "split makes an AllGather of it" : "");
-  check_alone(first, where);
-  if (operations.empty()) throw InputError(where, "no operation is named behind which it is to be moved");
-  return rewritten(workload, Reordering(workload, first, operations, prefix, where).result(), where);
+  if (auto error = check_alone(first, where)) return *error;
+  if (operations.empty()) return InputError(where, "no operation is named behind which it is to be moved");
+  const OrError<std::vector<int>> moved = places_for(workload, operations, where);
+  if (!moved) return moved.error();
+  OrError<Workload> after = Reordering(workload, first, operations, *moved, prefix, where).result();
+  return after ? rewritten(workload, *std::move(after), where) : after;
 }
 
 }  // namespace chorale

@@ -31,14 +31,14 @@ struct CallForm {
   std::vector<int> words;  // by group; 0: any number, but at least one
   int needed;              // groups
   bool layout;
-  Workload (*apply)(const Workload&, const ScriptCall&);
+  OrError<Workload> (*apply)(const Workload&, const ScriptCall&);
 };
 
 const std::string& word(const ScriptCall& call, int i = 0) {
   return call.groups[0][i];
 }
 
-Workload apply_split(const Workload& workload, const ScriptCall& call) {
+OrError<Workload> apply_split(const Workload& workload, const ScriptCall& call) {
   const TensorLayout layout = call.layout.value_or(TensorLayout{.kind = LayoutKind::Sliced});
   const bool scatters = layout.kind == LayoutKind::Sliced;
   return split(workload, word(call),
@@ -250,11 +250,9 @@ Workload transformed(const Workload& workload, std::string_view script, const st
   for (const ScriptCall& call : reader.calls()) {
     for (const CallForm& form : call_forms())
       if (call.name == form.name) {
-        try {
-          result = form.apply(result, call);
-        } catch (const InputError& error) {
-          throw InputError(reader.where(call.at), error.what());
-        }
+        OrError<Workload> after = form.apply(result, call);
+        if (!after) throw InputError(reader.where(call.at), after.error().what());
+        result = *std::move(after);
         break;
       }
   }

@@ -37,22 +37,23 @@ const Operation* updater(const Workload& workload, const std::string& input) {
 }
 
 // That of the slices which are stored in it, or else read of it.
-TensorLayout layout_of_slices(const Workload& workload, const Operation& state, const std::string& where) {
+OrError<TensorLayout> layout_of_slices(const Workload& workload, const Operation& state,
+                                       const std::string& where) {
   if (const Operation* const update = updater(workload, state.name); update != nullptr) {
     if (update->kind != OperationKind::AllGather && update->kind != OperationKind::Broadcast)
-      throw InputError(where, fmt::format("{} updates it with all elements", update->name),
-                       "reorder makes an AllGather of slices of it");
-    check_alone(*update, where);
+      return InputError(where, fmt::format("{} updates it with all elements", update->name),
+                        "reorder makes an AllGather of slices of it");
+    if (auto error = check_alone(*update, where)) return *error;
     if (const auto all = readers(workload, update->name); !all.empty())
-      throw InputError(where, fmt::format("{} reads all of {}", all.front(), update->name),
-                       "reorder moves the AllGather behind it");
+      return InputError(where, fmt::format("{} reads all of {}", all.front(), update->name),
+                        "reorder moves the AllGather behind it");
     return operation(workload, update->operands[0]).type.layout;
   }
   for (const std::string& reader : readers(workload, state.name))
     if (const TensorLayout layout = layout_in(operation(workload, reader), state);
         layout.kind != LayoutKind::Replicated)
       return layout;
-  throw InputError(where, "nothing is a slice of it", "reorder makes slices");
+  return InputError(where, "nothing is a slice of it", "reorder makes slices");
 }
 
 void rename_operand(Workload& workload, const std::string& from, const std::string& to) {
@@ -66,23 +67,27 @@ void erase_operation(Workload& workload, const std::string& name) {
 
 }  // namespace
 
-Workload as_slice(const Workload& workload, const std::string& input) {
+OrError<Workload> as_slice(const Workload& workload, const std::string& input) {
   const std::string where = "asSlice " + input;
-  const Operation& state = operation_for(workload, input, where);
+  const OrError<const Operation*> named = operation_for(workload, input, where);
+  if (!named) return named.error();
+  const Operation& state = **named;
   if (state.kind != OperationKind::Input || !state.state)
-    throw InputError(where, "it is not the program's own state, so that others give it its layout",
-                     "an input is, that is declared with \"state\" behind it");
+    return InputError(where, "it is not the program's own state, so that others give it its layout",
+                      "an input is, that is declared with \"state\" behind it");
   if (state.type.layout.kind != LayoutKind::Replicated)
-    throw InputError(where, fmt::format("it is {} already", to_string(state.type.layout)));
+    return InputError(where, fmt::format("it is {} already", to_string(state.type.layout)));
 
   const int dimensions = static_cast<int>(state.type.shape.size());
-  const TensorLayout layout = normal(layout_of_slices(workload, state, where), dimensions);
+  const OrError<TensorLayout> of_slices = layout_of_slices(workload, state, where);
+  if (!of_slices) return of_slices.error();
+  const TensorLayout layout = normal(*of_slices, dimensions);
   Workload result = workload;
   result.operations[place(workload, input)].type.layout = layout;
   if (const Operation* const update = updater(workload, input); update != nullptr) {
     Operation& sliced = result.operations[place(workload, update->operands[0])];
     if (!sliced.updates.empty())
-      throw InputError(where, fmt::format("{} updates {} already", sliced.name, sliced.updates));
+      return InputError(where, fmt::format("{} updates {} already", sliced.name, sliced.updates));
     sliced.updates = input;
     erase_operation(result, update->name);
     rename_operand(result, update->name, update->operands[0]);
@@ -95,26 +100,29 @@ Workload as_slice(const Workload& workload, const std::string& input) {
       rename_operand(result, reader, input);
     }
 
-  result = inferred(std::move(result), where);
-  for (const std::string& name : retyped(workload, result))
+  OrError<Workload> typed = inferred(std::move(result), where);
+  if (!typed) return typed;
+  for (const std::string& name : retyped(workload, *typed))
     if (name != input)
-      throw InputError(where,
-                       fmt::format("{} would be {}, since it uses more than slices in {}", name,
-                                   to_string(operation(result, name).type), to_string(layout)),
-                       "reorder moves an AllGather behind it");
-  return result;
+      return InputError(where,
+                        fmt::format("{} would be {}, since it uses more than slices in {}", name,
+                                    to_string(operation(*typed, name).type), to_string(layout)),
+                        "reorder moves an AllGather behind it");
+  return typed;
 }
 
-Workload dead(const Workload& workload, const std::string& name) {
+OrError<Workload> dead(const Workload& workload, const std::string& name) {
   const std::string where = "dead " + name;
-  const Operation& unread = operation_for(workload, name, where);
-  if (unread.kind == OperationKind::Input) throw InputError(where, "it is an input, which others give");
+  const OrError<const Operation*> named = operation_for(workload, name, where);
+  if (!named) return named.error();
+  const Operation& unread = **named;
+  if (unread.kind == OperationKind::Input) return InputError(where, "it is an input, which others give");
   if (const auto names = readers(workload, name); !names.empty())
-    throw InputError(where, fmt::format("{} reads it", names.front()));
-  if (is_output(workload, name)) throw InputError(where, "it is an output");
+    return InputError(where, fmt::format("{} reads it", names.front()));
+  if (is_output(workload, name)) return InputError(where, "it is an output");
   if (!unread.updates.empty())
-    throw InputError(where, fmt::format("it updates {}", unread.updates),
-                     "asSlice makes the update one of slices");
+    return InputError(where, fmt::format("it updates {}", unread.updates),
+                      "asSlice makes the update one of slices");
   Workload result = workload;
   erase_operation(result, name);
   return rewritten(workload, std::move(result), where);

@@ -8,21 +8,24 @@
 
 namespace chorale {
 
-Workload split(const Workload& workload, const std::string& name, SplitPolicy policy,
-               const std::string& first, TensorLayout layout) {
+OrError<Workload> split(const Workload& workload, const std::string& name, SplitPolicy policy,
+                        const std::string& first, TensorLayout layout) {
   const std::string where = "split " + name;
-  const Operation& sum = operation_for(workload, name, where);
+  const OrError<const Operation*> named = operation_for(workload, name, where);
+  if (!named) return named.error();
+  const Operation& sum = **named;
   if (sum.kind != OperationKind::AllReduce)
-    throw InputError(where, fmt::format("it is {}, and only AllReduce can be split", to_string(sum.kind)));
-  check_alone(sum, where);
-  check_new_name(workload, first, where);
+    return InputError(where, fmt::format("it is {}, and only AllReduce can be split", to_string(sum.kind)));
+  if (auto error = check_alone(sum, where)) return *error;
+  if (auto error = check_new_name(workload, first, where)) return *error;
   const bool scatters = policy == SplitPolicy::ReduceScatterAllGather;
   if (layout.kind != (scatters ? LayoutKind::Sliced : LayoutKind::Rooted))
-    throw InputError(where,
-                     fmt::format("{} leaves no {}", scatters ? "ReduceScatter" : "Reduce", to_string(layout)),
-                     scatters ? "Sliced(flat), or Sliced of a dimension" : "Rooted of a rank");
+    return InputError(
+        where, fmt::format("{} leaves no {}", scatters ? "ReduceScatter" : "Reduce", to_string(layout)),
+        scatters ? "Sliced(flat), or Sliced of a dimension" : "Rooted of a rank");
   if (scatters && sum.type.shape.empty())
-    throw InputError(where, "it is a scalar, which has no slices", "Rooted(0) makes it Reduce and Broadcast");
+    return InputError(where, "it is a scalar, which has no slices",
+                      "Rooted(0) makes it Reduce and Broadcast");
 
   Workload result = workload;
   const auto at = result.operations.begin() + place(workload, name);
@@ -39,23 +42,25 @@ Workload split(const Workload& workload, const std::string& name, SplitPolicy po
   return rewritten(workload, std::move(result), where);
 }
 
-Workload join(const Workload& workload, const std::string& gather) {
+OrError<Workload> join(const Workload& workload, const std::string& gather) {
   const std::string where = "join " + gather;
-  const Operation& second = operation_for(workload, gather, where);
+  const OrError<const Operation*> named = operation_for(workload, gather, where);
+  if (!named) return named.error();
+  const Operation& second = **named;
   const bool gathers = second.kind == OperationKind::AllGather;
   if (!gathers && second.kind != OperationKind::Broadcast)
-    throw InputError(where, fmt::format("it is {}, and only AllGather and Broadcast end what was split",
-                                        to_string(second.kind)));
+    return InputError(where, fmt::format("it is {}, and only AllGather and Broadcast end what was split",
+                                         to_string(second.kind)));
   const Operation& first = operation(workload, second.operands[0]);
   const OperationKind kind = gathers ? OperationKind::ReduceScatter : OperationKind::Reduce;
   if (first.kind != kind)
-    throw InputError(where, fmt::format("what it reads, {}, is {}, not {}", first.name, to_string(first.kind),
-                                        to_string(kind)));
-  check_alone(first, where);
-  check_alone(second, where);
+    return InputError(where, fmt::format("what it reads, {}, is {}, not {}", first.name,
+                                         to_string(first.kind), to_string(kind)));
+  if (auto error = check_alone(first, where)) return *error;
+  if (auto error = check_alone(second, where)) return *error;
   for (const std::string& reader : readers(workload, first.name))
-    if (reader != gather) throw InputError(where, fmt::format("{} reads {}, too", reader, first.name));
-  if (is_output(workload, first.name)) throw InputError(where, fmt::format("{} is an output", first.name));
+    if (reader != gather) return InputError(where, fmt::format("{} reads {}, too", reader, first.name));
+  if (is_output(workload, first.name)) return InputError(where, fmt::format("{} is an output", first.name));
 
   Workload result = workload;
   result.operations[place(workload, gather)] = {.kind = OperationKind::AllReduce,
@@ -67,17 +72,19 @@ Workload join(const Workload& workload, const std::string& gather) {
   return rewritten(workload, std::move(result), where);
 }
 
-Workload shard(const Workload& workload, const std::string& name, const std::string& first,
-               const std::string& slice, TensorLayout layout) {
+OrError<Workload> shard(const Workload& workload, const std::string& name, const std::string& first,
+                        const std::string& slice, TensorLayout layout) {
   const std::string where = "shard " + name;
-  const Operation& sum = operation_for(workload, name, where);
+  const OrError<const Operation*> named = operation_for(workload, name, where);
+  if (!named) return named.error();
+  const Operation& sum = **named;
   if (sum.kind != OperationKind::AllReduce)
-    throw InputError(where, fmt::format("it is {}, and only AllReduce can be sharded", to_string(sum.kind)));
-  check_alone(sum, where);
-  check_new_name(workload, first, where);
-  check_new_name(workload, slice, where);
-  if (first == slice) throw InputError(where, fmt::format("{} is the name of two things", first));
-  if (sum.type.shape.empty()) throw InputError(where, "it is a scalar, which has no slices");
+    return InputError(where, fmt::format("it is {}, and only AllReduce can be sharded", to_string(sum.kind)));
+  if (auto error = check_alone(sum, where)) return *error;
+  if (auto error = check_new_name(workload, first, where)) return *error;
+  if (auto error = check_new_name(workload, slice, where)) return *error;
+  if (first == slice) return InputError(where, fmt::format("{} is the name of two things", first));
+  if (sum.type.shape.empty()) return InputError(where, "it is a scalar, which has no slices");
 
   Workload result = workload;
   const auto at = result.operations.begin() + place(workload, name);

@@ -72,8 +72,8 @@ bool precedes(const std::vector<std::set<int>>& before, const Block& a, const Bl
       b, [&](int i) { return std::ranges::any_of(a, [&](int j) { return before[i].contains(j); }); });
 }
 
-Workload brought_together(const Workload& workload, const std::vector<int>& members,
-                          const std::string& where) {
+OrError<Workload> brought_together(const Workload& workload, const std::vector<int>& members,
+                                   const std::string& where) {
   const Blocks blocks = blocks_around(workload, members);
   const auto before = what_precedes(workload);
   const int count = static_cast<int>(blocks.list.size());
@@ -89,7 +89,7 @@ Workload brought_together(const Workload& workload, const std::vector<int>& memb
     std::string path = workload.operations[blocks.list[b].front()].name;
     for (int a = from[b]; a != blocks.members; a = from[a])
       path = fmt::format("{}, {}", workload.operations[blocks.list[a].front()].name, path);
-    throw InputError(
+    return InputError(
         where,
         fmt::format("{} would have to come before and after them: it reads them, and they read it", path),
         "take it in, too, or leave out what reads it");
@@ -134,32 +134,35 @@ bool does_nothing(const Operation& operation) {
   return is_given(operation.kind);
 }
 
-void check_members(const Workload& workload, const std::vector<int>& members, const std::string& where) {
-  if (members.size() < 2) throw InputError(where, "two operations or more are done as one");
+MaybeError check_members(const Workload& workload, const std::vector<int>& members,
+                         const std::string& where) {
+  if (members.size() < 2) return InputError(where, "two operations or more are done as one");
   for (const int i : members) {
     const Operation& operation = workload.operations[i];
     if (does_nothing(operation))
-      throw InputError(where, fmt::format("{} is {}, for which nothing is done", operation.name,
-                                          to_string(operation.kind)));
+      return InputError(where, fmt::format("{} is {}, for which nothing is done", operation.name,
+                                           to_string(operation.kind)));
     if (!operation.overlap.empty())
-      throw InputError(where,
-                       fmt::format("{} is overlapped in {} already", operation.name, operation.overlap));
+      return InputError(where,
+                        fmt::format("{} is overlapped in {} already", operation.name, operation.overlap));
   }
+  return {};
 }
 
 // Kernels of which some operations are members and others are not.
-void check_whole_kernels(const Workload& workload, const std::vector<int>& members,
-                         const std::string& where) {
+MaybeError check_whole_kernels(const Workload& workload, const std::vector<int>& members,
+                               const std::string& where) {
   for (int i = 0; i < static_cast<int>(workload.operations.size()); ++i) {
     const Operation& outside = workload.operations[i];
     if (outside.kernel.empty() || std::ranges::binary_search(members, i)) continue;
     for (const int m : members)
       if (const Operation& inside = workload.operations[m]; inside.kernel == outside.kernel)
-        throw InputError(
+        return InputError(
             where,
             fmt::format("{} is in the kernel {}, and so is {}", inside.name, inside.kernel, outside.name),
             fmt::format("name {} as a whole", inside.kernel));
   }
+  return {};
 }
 
 bool is_kernel_of(const Workload& workload, const std::string& name, const std::vector<int>& members) {
@@ -176,15 +179,20 @@ std::vector<int> places_now(const Workload& before, const std::vector<int>& memb
 
 }  // namespace
 
-Workload fuse(const Workload& workload, const std::vector<std::string>& operations,
-              const std::string& kernel) {
+OrError<Workload> fuse(const Workload& workload, const std::vector<std::string>& operations,
+                       const std::string& kernel) {
   const std::string where = "fuse " + kernel;
-  const std::vector<int> members = places_for(workload, operations, where);
-  check_members(workload, members, where);
-  check_whole_kernels(workload, members, where);
-  if (!is_kernel_of(workload, kernel, members)) check_new_name(workload, kernel, where);
+  const OrError<std::vector<int>> named = places_for(workload, operations, where);
+  if (!named) return named.error();
+  const std::vector<int>& members = *named;
+  if (auto error = check_members(workload, members, where)) return *error;
+  if (auto error = check_whole_kernels(workload, members, where)) return *error;
+  if (!is_kernel_of(workload, kernel, members))
+    if (auto error = check_new_name(workload, kernel, where)) return *error;
 
-  Workload result = brought_together(workload, members, where);
+  OrError<Workload> together = brought_together(workload, members, where);
+  if (!together) return together;
+  Workload& result = *together;
   const std::vector<int> now = places_now(workload, members, result);
   const Workload moved = result;
   int at = now.front();
@@ -193,25 +201,29 @@ Workload fuse(const Workload& workload, const std::vector<std::string>& operatio
     result.operations[at++].kernel = kernel;
   }
   if (const auto faults = kernel_faults(result, now); !faults.empty())
-    throw InputError(where, faults.front());
+    return InputError(where, faults.front());
   return rewritten(workload, std::move(result), where);
 }
 
-Workload overlap(const Workload& workload, const std::vector<std::string>& units_of_it,
-                 const std::string& name) {
+OrError<Workload> overlap(const Workload& workload, const std::vector<std::string>& units_of_it,
+                          const std::string& name) {
   const std::string where = "overlap " + name;
-  const std::vector<int> members = places_for(workload, units_of_it, where);
-  check_members(workload, members, where);
-  check_whole_kernels(workload, members, where);
-  check_new_name(workload, name, where);
+  const OrError<std::vector<int>> named = places_for(workload, units_of_it, where);
+  if (!named) return named.error();
+  const std::vector<int>& members = *named;
+  if (auto error = check_members(workload, members, where)) return *error;
+  if (auto error = check_whole_kernels(workload, members, where)) return *error;
+  if (auto error = check_new_name(workload, name, where)) return *error;
 
-  Workload result = brought_together(workload, members, where);
+  OrError<Workload> together = brought_together(workload, members, where);
+  if (!together) return together;
+  Workload& result = *together;
   for (const int i : places_now(workload, members, result)) result.operations[i].overlap = name;
   std::vector<Unit> overlapped;
   for (Unit& unit : units(result))
     if (unit.overlap == name) overlapped.push_back(std::move(unit));
   if (const auto faults = overlap_faults(result, overlapped); !faults.empty())
-    throw InputError(where, faults.front());
+    return InputError(where, faults.front());
   return rewritten(workload, std::move(result), where);
 }
 

@@ -1,5 +1,5 @@
 // Transformations of programs into equivalent programs. Each is a pure function; one that cannot be applied
-// throws InputError: "split avg: ..." with the rule and the operation that breaks it. docs/workloads.md has
+// gives an error: "split avg: ..." with the rule and the operation that breaks it. docs/workloads.md has
 // them as a table. Types are inferred before and after; what is already fused or overlapped is left so, or
 // refused.
 #pragma once
@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ir/or_error.h"
 #include "ir/workload.h"
 
 namespace chorale {
@@ -16,16 +17,16 @@ enum class SplitPolicy { ReduceScatterAllGather, ReduceBroadcast };
 
 // AllReduce `name` as a first part, named `first`, and a second one, which keeps the name, so that all that
 // reads it still does. `layout`: what the first part leaves, Sliced or Rooted.
-Workload split(const Workload&, const std::string& name, SplitPolicy, const std::string& first,
-               TensorLayout layout);
+OrError<Workload> split(const Workload&, const std::string& name, SplitPolicy, const std::string& first,
+                        TensorLayout layout);
 // The inverse: an AllGather (Broadcast) whose only operand is a ReduceScatter (Reduce) that nothing else
 // reads.
-Workload join(const Workload&, const std::string& gather);
+OrError<Workload> join(const Workload&, const std::string& gather);
 
 // AllReduce `name` stays one, named `first`; each rank goes on with its slice, named `slice`, and an
 // AllGather of these keeps the name. Behind that, operations can be moved by reorder().
-Workload shard(const Workload&, const std::string& name, const std::string& first, const std::string& slice,
-               TensorLayout layout);
+OrError<Workload> shard(const Workload&, const std::string& name, const std::string& first,
+                        const std::string& slice, TensorLayout layout);
 
 // Moves an AllGather, or Broadcast, behind operations that read it, directly or through each other: they work
 // on slices (on the root), and what is read from outside of them is gathered (broadcast) afterwards.
@@ -34,21 +35,22 @@ Workload shard(const Workload&, const std::string& name, const std::string& firs
 // shape. A kernel's name stands for all that is in it. The gathered ones keep their names, the sliced ones,
 // and kernels of such, have names with `prefix` in front. The gather disappears if no operation reads it any
 // more.
-Workload reorder(const Workload&, const std::string& gather, const std::vector<std::string>& operations,
-                 const std::string& prefix);
+OrError<Workload> reorder(const Workload&, const std::string& gather,
+                          const std::vector<std::string>& operations, const std::string& prefix);
 
 // An input of the program's own, replicated, of which only slices in one layout are used and made: it becomes
 // sliced, and the gather that updated it disappears; where that was an output, the slices are. (Of
 // broadcasts: Rooted.)
-Workload as_slice(const Workload&, const std::string& input);
+OrError<Workload> as_slice(const Workload&, const std::string& input);
 // Without an operation whose result no operation reads.
-Workload dead(const Workload&, const std::string& name);
+OrError<Workload> dead(const Workload&, const std::string& name);
 
 // As one kernel (workload/kernels.h), or overlapped. Operations are moved together where dependencies allow
 // it: what lies between them stays in front if it can, and in its order. A kernel's name stands for all that
 // is in it.
-Workload fuse(const Workload&, const std::vector<std::string>& operations, const std::string& kernel);
-Workload overlap(const Workload&, const std::vector<std::string>& units, const std::string& name);
+OrError<Workload> fuse(const Workload&, const std::vector<std::string>& operations,
+                       const std::string& kernel);
+OrError<Workload> overlap(const Workload&, const std::vector<std::string>& units, const std::string& name);
 
 // A script, one after the other, with ; or newlines between them, and # before comments:
 //   split(avg, rs)                       ReduceScatter, named rs, and AllGather; of all elements in a row, or

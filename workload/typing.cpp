@@ -9,18 +9,18 @@
 
 namespace chorale {
 
-void Typing::fail(const std::string& problem, const std::string& remedy) const {
-  throw InputError(where, fmt::format("{}: {}", operation.name, problem), remedy);
+InputError Typing::fail(const std::string& problem, const std::string& remedy) const {
+  return InputError(where, fmt::format("{}: {}", operation.name, problem), remedy);
 }
 
 std::string Typing::shown_operand(std::size_t k) const {
   return fmt::format("{} ({})", operation.operands[k], to_string(*operands[k]));
 }
 
-TensorType scoped(const Typing& typing) {
+OrError<TensorType> scoped(const Typing& typing) {
   const auto in_groups = [](const TensorType* type) { return type->scope == Scope::Group; };
   const auto first = std::ranges::find_if(typing.operands, in_groups);
-  if (first == typing.operands.end()) return {};
+  if (first == typing.operands.end()) return TensorType{};
   TensorType result{
       .scope = Scope::Group, .first_group = (*first)->first_group, .last_group = (*first)->last_group};
   for (std::size_t k = 0; k < typing.operands.size(); ++k) {
@@ -29,7 +29,7 @@ TensorType scoped(const Typing& typing) {
       const bool anywhere =
           type.layout.kind == LayoutKind::Replicated || type.layout.kind == LayoutKind::Local;
       if (anywhere) continue;
-      typing.fail(
+      return typing.fail(
           fmt::format("{} is laid out over the world, and {} over groups", typing.shown_operand(k),
                       typing.shown_operand(first - typing.operands.begin())),
           "in groups, only Replicated and Local tensors of the world can be read: declare both with GROUP");
@@ -38,8 +38,8 @@ TensorType scoped(const Typing& typing) {
     result.last_group = std::min(result.last_group, type.last_group);
   }
   if (result.first_group > result.last_group)
-    typing.fail("no group has all of its operands",
-                "declare them for the same groups, or Send one to where the others are");
+    return typing.fail("no group has all of its operands",
+                       "declare them for the same groups, or Send one to where the others are");
   return result;
 }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ir/or_error.h"
 #include "ir/workload.h"
 
 namespace chorale {
@@ -18,39 +19,39 @@ struct Typing {
   const std::string& where;
   std::vector<const TensorType*> operands = {};
 
-  // Throws InputError: "where: name: problem; remedy".
-  [[noreturn]] void fail(const std::string& problem, const std::string& remedy = "") const;
+  // "where: name: problem; remedy".
+  [[nodiscard]] InputError fail(const std::string& problem, const std::string& remedy = "") const;
   // "g (fp16[N] Local)"
   std::string shown_operand(std::size_t k) const;
   const TensorType& only() const { return *operands.front(); }
 };
 
 // The rules, a family a file; layouts of results are normal().
-TensorType input_type(const Typing&);        // workload/input_type.cpp
-TensorType pointwise_type(const Typing&);    // workload/pointwise_type.cpp
-TensorType matmul_type(const Typing&);       // workload/product_types.cpp
-TensorType convolution_type(const Typing&);  //
-TensorType reduce_tensor_type(
+OrError<TensorType> input_type(const Typing&);        // workload/input_type.cpp
+OrError<TensorType> pointwise_type(const Typing&);    // workload/pointwise_type.cpp
+OrError<TensorType> matmul_type(const Typing&);       // workload/product_types.cpp
+OrError<TensorType> convolution_type(const Typing&);  //
+OrError<TensorType> reduce_tensor_type(
     const Typing&);  // workload/communication_types.cpp, and all from here on, but for
-TensorType reduce_along_type(const Typing&);
-TensorType transpose_type(const Typing&);  // workload/view_types.cpp
-TensorType reshape_type(const Typing&);
-TensorType narrow_type(const Typing&);
-TensorType concat_type(const Typing&);
-TensorType gather_rows_type(const Typing&);
-TensorType scatter_rows_type(const Typing&);
-TensorType slice_type(const Typing&);
-TensorType all_reduce_type(const Typing&);
-TensorType reduce_scatter_type(const Typing&);
-TensorType all_gather_type(const Typing&);
-TensorType reduce_type(const Typing&);
-TensorType broadcast_type(const Typing&);
-TensorType all_to_all_type(const Typing&);
-TensorType send_type(const Typing&);
+OrError<TensorType> reduce_along_type(const Typing&);
+OrError<TensorType> transpose_type(const Typing&);  // workload/view_types.cpp
+OrError<TensorType> reshape_type(const Typing&);
+OrError<TensorType> narrow_type(const Typing&);
+OrError<TensorType> concat_type(const Typing&);
+OrError<TensorType> gather_rows_type(const Typing&);
+OrError<TensorType> scatter_rows_type(const Typing&);
+OrError<TensorType> slice_type(const Typing&);
+OrError<TensorType> all_reduce_type(const Typing&);
+OrError<TensorType> reduce_scatter_type(const Typing&);
+OrError<TensorType> all_gather_type(const Typing&);
+OrError<TensorType> reduce_type(const Typing&);
+OrError<TensorType> broadcast_type(const Typing&);
+OrError<TensorType> all_to_all_type(const Typing&);
+OrError<TensorType> send_type(const Typing&);
 
 // Scope and groups of a result, from those of all operands. Groups are what all operands have; in groups, a
 // tensor that the world has replicated, or every rank has of its own, is each group's, too.
-TensorType scoped(const Typing&);
+OrError<TensorType> scoped(const Typing&);
 
 // Which dimension of a tensor with more dimensions a slice is along, once it is broadcast to that: they are
 // counted from the end.

@@ -18,22 +18,25 @@ bool is_cut(const TensorType& type) {
   return type.layout.kind == LayoutKind::Sliced;
 }
 
-void require_dimension(const Typing& typing, int dim, const TensorType& type) {
+MaybeError require_dimension(const Typing& typing, int dim, const TensorType& type) {
   if (dim < 0 || dim >= sides_in(type))
-    typing.fail(fmt::format("dimension {}, counted from 0, is none of {}", dim, to_string(type)),
-                fmt::format("it has {}", counted(sides_in(type), "dimension")));
+    return typing.fail(fmt::format("dimension {}, counted from 0, is none of {}", dim, to_string(type)),
+                       fmt::format("it has {}", counted(sides_in(type), "dimension")));
+  return {};
 }
 // Flat slices are of no dimension.
-void require_not_flat(const Typing& typing, std::size_t k) {
+MaybeError require_not_flat(const Typing& typing, std::size_t k) {
   if (is_cut(*typing.operands[k]) && typing.operands[k]->layout.dim == kFlat)
-    typing.fail(fmt::format("{} has flat slices", typing.shown_operand(k)),
-                "slice it along a dimension, or AllGather it");
+    return typing.fail(fmt::format("{} has flat slices", typing.shown_operand(k)),
+                       "slice it along a dimension, or AllGather it");
+  return {};
 }
-void require_whole_along(const Typing& typing, std::size_t k, int dim) {
-  require_not_flat(typing, k);
+MaybeError require_whole_along(const Typing& typing, std::size_t k, int dim) {
+  if (auto error = require_not_flat(typing, k)) return *error;
   if (is_cut(*typing.operands[k]) && typing.operands[k]->layout.dim == dim)
-    typing.fail(fmt::format("{} is sliced along that dimension", typing.shown_operand(k)),
-                "slice it along another one, or AllGather it");
+    return typing.fail(fmt::format("{} is sliced along that dimension", typing.shown_operand(k)),
+                       "slice it along another one, or AllGather it");
+  return {};
 }
 
 std::int64_t length_of(const TensorShape& shape, std::size_t from, std::size_t to) {
@@ -56,18 +59,20 @@ int reshaped_dim(const TensorType& type, const TensorShape& shape, int ranks) {
   return found;
 }
 
-void require_indices_of_rows(const Typing& typing) {
+MaybeError require_indices_of_rows(const Typing& typing) {
   if (typing.operands[1]->element != ElementType::Int32)
-    typing.fail(fmt::format("{} has the numbers of rows", typing.shown_operand(1)), "Cast it to int32");
+    return typing.fail(fmt::format("{} has the numbers of rows", typing.shown_operand(1)),
+                       "Cast it to int32");
   if (typing.operands[0]->shape.empty())
-    typing.fail(fmt::format("{} is a scalar, which has no rows", typing.shown_operand(0)),
-                "give it a tensor with dimensions");
+    return typing.fail(fmt::format("{} is a scalar, which has no rows", typing.shown_operand(0)),
+                       "give it a tensor with dimensions");
+  return {};
 }
 
-[[noreturn]] void fail_rows(const Typing& typing, const std::string& layouts) {
-  typing.fail(fmt::format("no rank can compute its part of the rows of {} by {} from what it has",
-                          typing.shown_operand(0), typing.shown_operand(1)),
-              "the layouts may be " + layouts);
+[[nodiscard]] InputError fail_rows(const Typing& typing, const std::string& layouts) {
+  return typing.fail(fmt::format("no rank can compute its part of the rows of {} by {} from what it has",
+                                 typing.shown_operand(0), typing.shown_operand(1)),
+                     "the layouts may be " + layouts);
 }
 
 // Of two tensors that no rank has a part of only.
@@ -83,12 +88,13 @@ bool in_full(const Typing& typing, TensorLayout& layout) {
 
 }  // namespace
 
-TensorType transpose_type(const Typing& typing) {
+OrError<TensorType> transpose_type(const Typing& typing) {
   const std::vector<int>& dims = typing.operation.dims;
-  if (dims.size() != 2 || dims[0] == dims[1]) typing.fail("transposes two different dimensions");
+  if (dims.size() != 2 || dims[0] == dims[1]) return typing.fail("transposes two different dimensions");
   TensorType result = typing.only();
-  for (const int dim : dims) require_dimension(typing, dim, result);
-  require_not_flat(typing, 0);
+  for (const int dim : dims)
+    if (auto error = require_dimension(typing, dim, result)) return *error;
+  if (auto error = require_not_flat(typing, 0)) return *error;
   std::swap(result.shape[dims[0]], result.shape[dims[1]]);
   if (is_cut(result))
     result.layout.dim = result.layout.dim == dims[0]   ? dims[1]
@@ -97,63 +103,66 @@ TensorType transpose_type(const Typing& typing) {
   return result;
 }
 
-TensorType reshape_type(const Typing& typing) {
+OrError<TensorType> reshape_type(const Typing& typing) {
   TensorType result = typing.only();
   result.shape = typing.operation.shape;
   if (counted_elements(result.shape) != elements(typing.only()))
-    typing.fail(
+    return typing.fail(
         fmt::format("{} does not have the elements of {}", typing.shown_operand(0), to_string(result.shape)),
         "give it a shape of as many");
   if (is_cut(result) && result.layout.dim != kFlat) {
     result.layout.dim = reshaped_dim(typing.only(), result.shape, ranks_of(typing.workload, typing.only()));
     if (result.layout.dim < 0)
-      typing.fail(
+      return typing.fail(
           fmt::format("slices of {} are none along a dimension of {}", typing.shown_operand(0),
                       to_string(result.shape)),
           "keep the sides before the sliced one, and that one, or let the ranks divide it and what it "
           "becomes; or AllGather it");
   }
-  if (is_cut(result) && result.shape.empty()) typing.fail("a scalar has no slices", "AllGather it");
+  if (is_cut(result) && result.shape.empty()) return typing.fail("a scalar has no slices", "AllGather it");
   result.layout = normal(result.layout, sides_in(result));
   return result;
 }
 
-TensorType narrow_type(const Typing& typing) {
+OrError<TensorType> narrow_type(const Typing& typing) {
   TensorType result = typing.only();
   const Operation& operation = typing.operation;
   if (operation.dims.size() != 1 || operation.shape.size() != 2)
-    typing.fail("has no dimension, beginning and length");
+    return typing.fail("has no dimension, beginning and length");
   const int dim = operation.dims[0];
-  require_dimension(typing, dim, result);
-  require_whole_along(typing, 0, dim);
+  if (auto error = require_dimension(typing, dim, result)) return *error;
+  if (auto error = require_whole_along(typing, 0, dim)) return *error;
   const Extent &begin = operation.shape[0], &length = operation.shape[1];
   if (begin.value < 0 || length.value < 1 || begin.value > result.shape[dim].value - length.value)
-    typing.fail(fmt::format("{} elements from {} on are not in {}", to_string(length), to_string(begin),
-                            to_string(result.shape[dim])),
-                "begin before, or take fewer");
+    return typing.fail(fmt::format("{} elements from {} on are not in {}", to_string(length),
+                                   to_string(begin), to_string(result.shape[dim])),
+                       "begin before, or take fewer");
   result.shape[dim] = length;
   return result;
 }
 
-TensorType concat_type(const Typing& typing) {
-  if (typing.operands.empty() || typing.operation.dims.size() != 1) typing.fail("concatenates nothing");
+OrError<TensorType> concat_type(const Typing& typing) {
+  if (typing.operands.empty() || typing.operation.dims.size() != 1)
+    return typing.fail("concatenates nothing");
   const int dim = typing.operation.dims[0];
   const TensorType& first = typing.only();
-  require_dimension(typing, dim, first);
-  TensorType result = scoped(typing);
+  if (auto error = require_dimension(typing, dim, first)) return *error;
+  const OrError<TensorType> scope = scoped(typing);
+  if (!scope) return scope;
+  TensorType result = *scope;
   result.element = first.element;
   result.shape = first.shape;
   result.layout = first.layout;
   for (std::size_t k = 0; k < typing.operands.size(); ++k) {
-    require_whole_along(typing, k, dim);
+    if (auto error = require_whole_along(typing, k, dim)) return *error;
     if (k == 0) continue;
     const TensorType& type = *typing.operands[k];
     TensorShape sides = type.shape;
     if (type.shape.size() == first.shape.size()) sides[dim] = first.shape[dim];
     if (type.element != first.element || !same_sides(sides, first.shape) || type.layout != first.layout)
-      typing.fail(fmt::format("{} and {} differ in more than the length of dimension {}",
-                              typing.shown_operand(0), typing.shown_operand(k), dim),
-                  "element type, layout and the other sides have to be the same");
+      return typing.fail(fmt::format("{} and {} differ in more than the length of dimension {}",
+                                     typing.shown_operand(0), typing.shown_operand(k), dim),
+                         "element type, layout and the other sides have to be the same");
     Extent& side = result.shape[dim];
     if (side.sizes == type.shape[dim].sizes)
       side.factor += type.shape[dim].factor;
@@ -165,15 +174,17 @@ TensorType concat_type(const Typing& typing) {
   return result;
 }
 
-TensorType gather_rows_type(const Typing& typing) {
-  require_indices_of_rows(typing);
+OrError<TensorType> gather_rows_type(const Typing& typing) {
+  if (auto error = require_indices_of_rows(typing)) return *error;
   const TensorType &rows = *typing.operands[0], &indices = *typing.operands[1];
-  TensorType result = scoped(typing);
+  const OrError<TensorType> scope = scoped(typing);
+  if (!scope) return scope;
+  TensorType result = *scope;
   result.element = rows.element;
   result.shape = indices.shape;
   result.shape.insert(result.shape.end(), rows.shape.begin() + 1, rows.shape.end());
   if (result.shape.size() > kMostDimensions)
-    typing.fail(fmt::format("has {} dimensions", result.shape.size()), "8 are the most");
+    return typing.fail(fmt::format("has {} dimensions", result.shape.size()), "8 are the most");
   const bool by_index = rows.layout.kind == LayoutKind::Replicated && is_cut(indices) &&
                         (indices.layout.dim != kFlat || rows.shape.size() == 1);
   const bool by_side = is_cut(rows) && rows.layout.dim > 0 && indices.layout.kind == LayoutKind::Replicated;
@@ -182,25 +193,27 @@ TensorType gather_rows_type(const Typing& typing) {
   else if (by_side)
     result.layout = {.kind = LayoutKind::Sliced, .dim = rows.layout.dim - 1 + sides_in(indices)};
   else if (!in_full(typing, result.layout))
-    fail_rows(
+    return fail_rows(
         typing,
         "Replicated and any; Local with Local or Replicated; Sliced, but not along rows, by Replicated");
   result.layout = normal(result.layout, sides_in(result));
   return result;
 }
 
-TensorType scatter_rows_type(const Typing& typing) {
-  require_indices_of_rows(typing);
+OrError<TensorType> scatter_rows_type(const Typing& typing) {
+  if (auto error = require_indices_of_rows(typing)) return *error;
   const TensorType &rows = *typing.operands[0], &indices = *typing.operands[1];
   const std::size_t of_rows = indices.shape.size();
-  if (typing.operation.shape.size() != 1) typing.fail("has no number of rows");
+  if (typing.operation.shape.size() != 1) return typing.fail("has no number of rows");
   if (rows.shape.size() < of_rows ||
       !same_sides(TensorShape(rows.shape.begin(), rows.shape.begin() + static_cast<std::ptrdiff_t>(of_rows)),
                   indices.shape))
-    typing.fail(
+    return typing.fail(
         fmt::format("{} has not a row for each of {}", typing.shown_operand(0), typing.shown_operand(1)),
         "the first sides of the one are those of the other");
-  TensorType result = scoped(typing);
+  const OrError<TensorType> scope = scoped(typing);
+  if (!scope) return scope;
+  TensorType result = *scope;
   result.element = rows.element;
   result.shape = typing.operation.shape;
   result.shape.insert(result.shape.end(), rows.shape.begin() + static_cast<std::ptrdiff_t>(of_rows),
@@ -211,9 +224,10 @@ TensorType scatter_rows_type(const Typing& typing) {
   else if (is_cut(rows) && rows.layout.dim >= first_side && indices.layout.kind == LayoutKind::Replicated)
     result.layout = {.kind = LayoutKind::Sliced, .dim = rows.layout.dim - first_side + 1};
   else if (!in_full(typing, result.layout))
-    fail_rows(typing,
-              "Replicated or Local with such; Sliced along rows with indices that are sliced so, which gives "
-              "Local summands; Sliced, but not along rows, by Replicated");
+    return fail_rows(
+        typing,
+        "Replicated or Local with such; Sliced along rows with indices that are sliced so, which gives "
+        "Local summands; Sliced, but not along rows, by Replicated");
   return result;
 }
 

@@ -174,19 +174,20 @@ class ContentRun {
 
 }  // namespace
 
-ExchangeRows exchange_rows(const std::string& where, const Verified<Program>& program, bool applies) {
+OrError<ExchangeRows> exchange_rows(const std::string& where, const Verified<Program>& program,
+                                    bool applies) {
   const Collective& collective = program.collective();
   const auto refuse = [&](const std::string& problem) {
-    throw InputError(where,
-                     fmt::format("{} cannot be done by this program: {}", name_of(collective), problem),
-                     "give it a program that was lowered for it");
+    return InputError(where,
+                      fmt::format("{} cannot be done by this program: {}", name_of(collective), problem),
+                      "give it a program that was lowered for it");
   };
-  if (program->in_place) refuse("its input and output are in one memory");
+  if (program->in_place) return refuse("its input and output are in one memory");
   if (collective.order.kind == SumOrder::Kind::Free)
-    refuse("its ranks may end with different bits; search again without --allow-disagreement");
+    return refuse("its ranks may end with different bits; search again without --allow-disagreement");
   if (applies && collective.kind != CollectiveKind::ReduceScatter &&
       collective.kind != CollectiveKind::Reduce)
-    refuse("sums are for one rank in reduce and reducescatter alone");
+    return refuse("sums are for one rank in reduce and reducescatter alone");
   return ContentRun(collective, applies ? with_completions(program) : *program, applies).rows();
 }
 

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "ir/or_error.h"
 #include "ir/program.h"
 #include "ir/step_rows.h"
 #include "ir/verified.h"
@@ -19,8 +20,8 @@ struct ExchangeRows {
 
 // With `applies`, the rank that a sum is for (Reduce, ReduceScatter) has it once, where it is complete there
 // for the first time: by the operation that completes it, or, where another rank completes it, as it is
-// received. Throws InputError where the program is in place, its ranks may end with different bits, or its
+// received. An error where the program is in place, its ranks may end with different bits, or its
 // kind has no such rank.
-ExchangeRows exchange_rows(const std::string& where, const Verified<Program>&, bool applies);
+OrError<ExchangeRows> exchange_rows(const std::string& where, const Verified<Program>&, bool applies);
 
 }  // namespace chorale

@@ -29,30 +29,33 @@ std::string printed_constant(const Operation& op) {
 WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms,
                                std::string name, Execution execution)
     : workload_(workload), name_(std::move(name)), execution_(std::move(execution)), stages_(workload) {
-  for (const NeededCollective& needed : needed_collectives(workload)) {
-    const auto it = std::ranges::find(algorithms, needed.operation, &WorkloadAlgorithm::operation);
-    if (it == algorithms.end())
-      throw InputError(workload.name, fmt::format("{} has no algorithm", needed.operation),
-                       fmt::format("give it one for {} among {} ranks", name_of(needed.collective),
-                                   needed.collective.ranks));
-    check_kind(needed, *it);
-    algorithm_[needed.operation] = &*it;
-    const Operation& op = operation(workload, needed.operation);
-    const Stage& stage = stages_.all()[stages_.stage_of(needed.operation)];
-    const bool sums = !stage.loop.empty();
-    rows_[needed.operation] = exchange_rows(fmt::format("{}: {}", workload.name, op.name), it->program, sums);
-    if (is_gather(op) && !stages_.made_in_place(op.name).empty() && rows_[op.name].in_place)
-      in_place_[stages_.made_in_place(op.name)] = op.name;
-  }
+  for (const NeededCollective& needed : needed_collectives(workload))
+    if ((error_ = take(needed, algorithms))) return;
 }
 
-void WorkloadPlaces::check_kind(const NeededCollective& needed, const WorkloadAlgorithm& given) const {
-  const Collective &a = needed.collective, &b = given.program.collective();
+MaybeError WorkloadPlaces::take(const NeededCollective& needed,
+                                const std::vector<WorkloadAlgorithm>& algorithms) {
+  const Collective& a = needed.collective;
+  const auto given = std::ranges::find(algorithms, needed.operation, &WorkloadAlgorithm::operation);
+  if (given == algorithms.end())
+    return InputError(workload_.name, fmt::format("{} has no algorithm", needed.operation),
+                      fmt::format("give it one for {} among {} ranks", name_of(a), a.ranks));
+  const Collective& b = given->program.collective();
   if (row_of(b.kind).result != a.kind || a.ranks != b.ranks || a.root != b.root)
-    throw InputError(workload_.name,
-                     fmt::format("{} is {} among {} ranks, and its algorithm {} among {}", needed.operation,
-                                 name_of(a), a.ranks, name_of(b), b.ranks),
-                     "give it one for its collective, ranks and root");
+    return InputError(workload_.name,
+                      fmt::format("{} is {} among {} ranks, and its algorithm {} among {}", needed.operation,
+                                  name_of(a), a.ranks, name_of(b), b.ranks),
+                      "give it one for its collective, ranks and root");
+  const Operation& op = operation(workload_, needed.operation);
+  const bool sums = !stages_.all()[stages_.stage_of(op.name)].loop.empty();
+  OrError<ExchangeRows> rows =
+      exchange_rows(fmt::format("{}: {}", workload_.name, op.name), given->program, sums);
+  if (!rows) return rows.error();
+  if (is_gather(op) && !stages_.made_in_place(op.name).empty() && rows->in_place)
+    in_place_[stages_.made_in_place(op.name)] = op.name;
+  algorithm_[op.name] = &*given;
+  rows_[op.name] = *std::move(rows);
+  return {};
 }
 
 LoopPlace WorkloadPlaces::read_at(const std::string& name, const TensorType& space) const {
@@ -107,10 +110,10 @@ bool WorkloadPlaces::is_scattered(const std::string& name) const {
   return operation(workload_, home(name)).scattered;
 }
 void WorkloadPlaces::require_together(const std::string& name, const std::string& reader) const {
-  if (is_scattered(name))
-    throw InputError(workload_.name,
-                     fmt::format("{} is scattered, and {} needs it in one piece", home(name), reader),
-                     "let a pointwise operation read it, or a collective");
+  if (is_scattered(name) && !error_)
+    error_ = InputError(workload_.name,
+                        fmt::format("{} is scattered, and {} needs it in one piece", home(name), reader),
+                        "let a pointwise operation read it, or a collective");
 }
 std::string WorkloadPlaces::first_of(const std::string& name) const {
   return behind(name) == name ? pointer(name) : begun_at(behind(name), name);

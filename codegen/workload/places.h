@@ -11,16 +11,20 @@
 
 #include "codegen/workload/algorithms.h"
 #include "codegen/workload/exchange_tables.h"
-#include "codegen/workload/loop_source.h"
+#include "codegen/workload/loop_contents.h"
 #include "codegen/workload/stages.h"
 #include "ir/execution.h"
+#include "ir/or_error.h"
 
 namespace chorale {
 
 class WorkloadPlaces : public LoopSurroundings {
  public:
-  // Throws InputError where an algorithm is missing or does something else.
+  // Nothing but error() may be asked where an algorithm is missing or does something else.
   WorkloadPlaces(const Workload&, const std::vector<WorkloadAlgorithm>&, std::string name, Execution = {});
+
+  // Why it cannot be printed: the first reason that was found, also by require_together() while printing.
+  const MaybeError& error() const { return error_; }
 
   const Workload& workload() const { return workload_; }
   const std::string& name() const { return name_; }  // of the namespace
@@ -71,7 +75,7 @@ class WorkloadPlaces : public LoopSurroundings {
   int scope_ranks(const TensorType& type) const { return ranks_of(workload_, type); }
 
  private:
-  void check_kind(const NeededCollective&, const WorkloadAlgorithm&) const;
+  MaybeError take(const NeededCollective&, const std::vector<WorkloadAlgorithm>&);
 
   const Workload& workload_;
   const std::string name_;
@@ -80,6 +84,7 @@ class WorkloadPlaces : public LoopSurroundings {
   std::map<std::string, const WorkloadAlgorithm*> algorithm_ = {};
   std::map<std::string, ExchangeRows> rows_ = {};
   std::map<std::string, std::string> in_place_ = {};  // what is made where a gathering begins: which
+  mutable MaybeError error_ = {};
 };
 
 std::string printed_constant(const Operation&);  // RANK, GROUP, WORLD, a size

@@ -22,18 +22,26 @@ std::string printed_header(const WorkloadPlaces& places) {
 
 }  // namespace
 
-std::vector<NamedText> to_workload_sources(const Workload& workload,
-                                           const std::vector<WorkloadAlgorithm>& algorithms,
-                                           const WorkloadSourceOptions& options) {
+OrError<std::vector<NamedText>> try_workload_sources(const Workload& workload,
+                                                     const std::vector<WorkloadAlgorithm>& algorithms,
+                                                     const WorkloadSourceOptions& options) {
   const std::string name = identifier(options.name.empty() ? workload.name : options.name);
   const WorkloadPlaces places(workload, algorithms, name, options.execution);
+  if (places.error()) return *places.error();
   std::vector<NamedText> files = {{name + ".h", printed_header(places)},
                                   {name + "_main.cpp", printed_driver(places)},
                                   {name + ".json", printed_description(places)},
                                   {"Makefile", printed_makefile(places, options.carrier)}};
+  if (places.error()) return *places.error();
   for (const EmbeddedFile& file : workload_files())
     if (includes_header(options.carrier, file.path)) files.push_back({file.path, file.contents});
   return files;
+}
+
+std::vector<NamedText> to_workload_sources(const Workload& workload,
+                                           const std::vector<WorkloadAlgorithm>& algorithms,
+                                           const WorkloadSourceOptions& options) {
+  return try_workload_sources(workload, algorithms, options).or_throw();
 }
 
 }  // namespace chorale

@@ -17,6 +17,7 @@
 #include "codegen/workload/algorithms.h"
 #include "ir/execution.h"
 #include "ir/files.h"
+#include "ir/or_error.h"
 #include "ir/workload.h"
 #include "ir/workload_carrier.h"
 
@@ -32,8 +33,11 @@ struct WorkloadSourceOptions {
 // NAME.h, NAME.json (what a library of it takes: runtime/exchange/library.h), NAME_main.cpp (which fills
 // inputs with numbers or files, runs, times, and writes what comes out), Makefile (make threads; make mpi;
 // make cuda; make nccl), and runtime/*/*.h, which they include. Requires a workload that inferred() has
-// passed, and an algorithm for each of needed_collectives() with any number of chunks. Throws InputError
-// where one is missing or does something else.
+// passed, and an algorithm for each of needed_collectives() with any number of chunks. An error
+// where one is missing or does something else, and for operations that need a scattered tensor in one piece.
+OrError<std::vector<NamedText>> try_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,
+                                                     const WorkloadSourceOptions& = {});
+// The same, or InputError.
 std::vector<NamedText> to_workload_sources(const Workload&, const std::vector<WorkloadAlgorithm>&,
                                            const WorkloadSourceOptions& = {});
 

@@ -1,6 +1,6 @@
-"""benchmarks/simgrid.py on a small machine with parallel links, limits and links of different rates: predictions agree with SimGrid,
-and one that is off is found; algorithms of SMPI compete where they do their job, and one that is faster is listed. Without SimGrid
-nothing is tested, which is reported."""
+"""benchmarks/simgrid.py on a small machine with parallel links, limits and links of different rates:
+predictions agree with SimGrid, and one that is off is found; algorithms of SMPI compete where they do their
+job, and one that is faster is listed. Without SimGrid nothing is tested, which is reported."""
 import json
 import pathlib
 import re

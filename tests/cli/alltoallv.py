@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""'chorale alltoallv': random counts on nodes of random sizes; each byte of a plan is walked along its path here,
-its time and the bound are added up again, and bad input is refused.
+"""'chorale alltoallv': random counts on nodes of random sizes; each byte of a plan is walked along its path
+here, its time and the bound are added up again, and bad input is refused.
 
 Usage: alltoallv.py CHORALE [SEED]
 """

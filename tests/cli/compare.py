@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two machines or results side by side: bounds against those of 'chorale bounds', times against those of other commands, random pairs of
-machines, the page and the figure, wrong input.
+"""Two machines or results side by side: bounds against those of 'chorale bounds', times against those of
+other commands, random pairs of machines, the page and the figure, wrong input.
 
 Usage: compare.py CHORALE EXAMPLES
 """
@@ -53,7 +53,8 @@ for machine, limits in zip(("ring:8", "full:8"), both["limits"]):
     for each in limits:
         busbw, n = bus_bound(machine, each["collective"])
         assert abs(each["busbw_gbs"] - busbw) < 1e-3 * busbw, (machine, each, busbw)
-        # Alphas of the farthest pair: half way round the ring, one hop where all are linked; a sum has to come and to go.
+        # Alphas of the farthest pair: half way round the ring, one hop where all are linked; a sum has to
+        # come and to go.
         assert each["latency_us"] > 0 and each["steps"] >= (4 if machine == "ring:8" else 1), each
 for words in ("Machines", "Bounds that no schedule can beat", "allreduce", "broadcast", "busbw GB/s A"):
     assert words in text, text

@@ -55,7 +55,8 @@ directories = (emitted("ring", "classic", "ring_allreduce", "ring:4")
                + emitted("alltoall", "classic", "direct_alltoall", "full:3")
                + emitted("frontier", "frontier", "dgx1", "reducescatter", "--max-chunks", "1"))
 ring = directories[0]
-# In 3 steps and 3/2 rounds per chunk ranks of this ring add up in orders of their own: wrong, if they were to agree.
+# In 3 steps and 3/2 rounds per chunk ranks of this ring add up in orders of their own: wrong, if they were to
+# agree.
 free = emitted("free", "frontier", "ring:6", "allreduce", "--max-chunks", "2", "--allow-disagreement")[0]
 agreed = changed("agreed", free, "kAgreed = false;", "kAgreed = true;")
 # A wait that is for too much, and one that is left out.
@@ -76,7 +77,8 @@ alone = ring / "virtual_ranks_cpu"
 
 rows = 0
 for program in [[alone], *plain]:
-    # From nothing to more than a segment, with segments and slices that cut it anyhow; many launches in a row.
+    # From nothing to more than a segment, with segments and slices that cut it anyhow; many launches in a
+    # row.
     rows += checked(program, "-b", "1", "-e", "1M", "-f", "37", "-n", "20")
     rows += checked(program, "-b", "4", "-e", "300K", "-f", "13", "-n", "5", "-s", "3", "-t", "2", "-g", "8K")
 for program in placed:

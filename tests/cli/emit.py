@@ -222,7 +222,8 @@ for machine, collective in [("full:2", "./pairs.json"), ("ring:4", "./sums.json"
     for path in names(run(chorale, "emit", "custom.json", "--target", "json", "-o", "custom")):
         assert "out of place: right" in run(chorale, "program", path, "--bytes", "1,1000"), path
 
-# What a target cannot express is said on standard error: one line if nothing is written, otherwise one for each point that is not.
+# What a target cannot express is said on standard error: one line if nothing is written, otherwise one for
+# each point that is not.
 said = refused("emit", "custom.json", "--target", "msccl-xml", "-o", "none")
 assert re.match(r"chorale: error: custom.json: none of its 2 points on the frontier can be written; point 0: .* has no such collective: down; use --target json\n", said), said
 assert not (work / "none").exists()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Libraries that are ready for failures: each failure of small machines has an entry, failures that a symmetry
-carries to each other one answer, which is a frontier of the machine without that part; 'library failures' has
-their rates beside that of the whole machine.
+"""Libraries that are ready for failures: each failure of small machines has an entry, failures that a
+symmetry carries to each other one answer, which is a frontier of the machine without that part; 'library
+failures' has their rates beside that of the whole machine.
 
 Usage: failures.py CHORALE
 """

@@ -99,8 +99,8 @@ def still_true(key, changed):
 
 # -- forgeries -----------------------------------------------------------------------------------------------
 
-# (what, change of an open file, why it may pass or ""); a function is asked only if it passes, since verification
-# is slow.
+# (what, change of an open file, why it may pass or ""); a function is asked only if it passes, since
+# verification is slow.
 FORGERIES = []
 
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A job of PyTorch over gloo, profiled by PyTorch: what 'chorale job' reads are the calls that the job makes.
 
-A PyTorch without Kineto (Debian's) writes traces without sizes, which are refused by saying so; there the profiler's
-own list of events, which has them, is written in the form that Kineto has.
+A PyTorch without Kineto (Debian's) writes traces without sizes, which are refused by saying so; there the
+profiler's own list of events, which has them, is written in the form that Kineto has.
 
 Usage: job_torch.py CHORALE
 """

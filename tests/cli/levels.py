@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Levels of imported machines, which placements need: random PCI trees and clusters of them, written as NCCL writes them. Each rate of levels
-by cuts is compared with a minimum cut that is computed here, slowly, on the machine as the program shows it; uneven ones are refused.
+"""Levels of imported machines, which placements need: random PCI trees and clusters of them, written as NCCL
+writes them. Each rate of levels by cuts is compared with a minimum cut that is computed here, slowly, on the
+machine as the program shows it; uneven ones are refused.
 
 Usage: levels.py CHORALE SHARED, the folder of reference material, which is optional.
 """
@@ -81,7 +82,8 @@ def nic(bus, number, gbits):
 
 
 def node(sockets, switches, gpus, nvlinks, nics, gbits, missing=None):
-    """Sockets of PCI switches of GPUs, `nics` NICs on each switch. missing: the number of a GPU that is not there."""
+    """Sockets of PCI switches of GPUs, `nics` NICs on each switch. missing: the number of a GPU that is not
+    there."""
     bus, devices, cards, text = itertools.count(1), itertools.count(), itertools.count(), ""
     for s in range(sockets):
         text += f'<cpu numaid="{s}" affinity="ffff" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">'
@@ -124,7 +126,8 @@ def judged(machine, *more):
         port = level["bandwidth_gbs"] * level.get("ports", 1)
         for a, b in ((inside, whole - inside), (whole - inside, inside)):
             cut = min_cut(rates, ranks, a, b)
-            # The other children can send no more than they have: with two, both directions are the cut of both.
+            # The other children can send no more than they have: with two, both directions are the cut of
+            # both.
             assert abs(port - cut) < 1e-4 * cut or (a is not inside and cut > port), (machine, more, level, cut)
         assert abs(port - min_cut(rates, ranks, inside, whole - inside)) < 1e-4 * port
         if "exit" in level:

@@ -26,8 +26,8 @@ frontier = {(p["steps"], p["rounds"], p["chunks"]) for p in result["points"] if 
 assert frontier == {(2, 3, 2), (3, 7, 6)}, frontier
 assert f"{len(result['points'])} schedules verified" in run(chorale, "check", "ag.json")
 
-# At each size of the message (eight blocks) the fastest point, and how far from the bound: 7/6 rounds of 1 MiB at
-# 25 GB/s, and three steps. Seven of eight blocks come from others.
+# At each size of the message (eight blocks) the fastest point, and how far from the bound: 7/6 rounds of 1
+# MiB at 25 GB/s, and three steps. Seven of eight blocks come from others.
 text = run(chorale, "show", "ag.json", "--bytes", "8K,8M", "--json", "sizes.json")
 rows = json.loads((work / "sizes.json").read_text())["rows"]
 assert [(row["message_bytes"], row["block_bytes"]) for row in rows] == [(8192, 1024), (8 << 20, 1 << 20)] and "x lower bound" in text, (rows, text)

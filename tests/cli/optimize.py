@@ -106,8 +106,9 @@ run("frontier", "dgx1", "allgather", "--group", "0,2,3", "--bytes", "3K,3M", "--
 run("show", "f.json", "--bytes", "3K,3M", "--json", "sizes.json")
 assert json.loads((work / "sizes.json").read_text())["rows"][0]["us"] == group["rows"][0]["us"]
 
-# What binds, by the certificate: on random machines of two groups that few slow links join, these links, which
-# separate just these groups; and a message is bound by them from the size on at which they take as long as latency.
+# What binds, by the certificate: on random machines of two groups that few slow links join, these links,
+# which separate just these groups; and a message is bound by them from the size on at which they take as long
+# as latency.
 for seed in range(4):
     dice = random.Random(seed)
     sizes = [dice.randint(2, 4), dice.randint(2, 4)]

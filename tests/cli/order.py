@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The order of a job's nodes as a user asks for it: files that it writes, hosts of Slurm's lists, wrong input; one case that is plain to see.
+"""The order of a job's nodes as a user asks for it: files that it writes, hosts of Slurm's lists, wrong
+input; one case that is plain to see.
 
 Usage: order.py CHORALE EXAMPLES
 """
@@ -12,8 +13,9 @@ from kit.program import refused, run_chorale as run, work  # noqa: E402
 
 examples = pathlib.Path(sys.argv[2]).resolve()
 
-# Two switches of four hosts each, and two rings of four nodes, 1.5 MB a message: each ring fits below a switch, and then nothing is between
-# switches. A switch has a link up of one node's rate. By name, two messages of each ring leave a switch; by switch, one of each.
+# Two switches of four hosts each, and two rings of four nodes, 1.5 MB a message: each ring fits below a
+# switch, and then nothing is between switches. A switch has a link up of one node's rate. By name, two
+# messages of each ring leave a switch; by switch, one of each.
 (work / "two.conf").write_text("SwitchName=a Nodes=n[0-1,4-5]\nSwitchName=b Nodes=n[2-3,6-7]\nSwitchName=c Switches=a,b\n")
 asked = ["order", "./two.conf", "--axes", "data=4,rest=2", "--node-ranks", "1", "--reduce", "data", "--bytes", "1000000", "--node-gbs", "10", "--taper", "4"]
 run(*asked, "--json", "o.json", "--emit", "out")

@@ -251,7 +251,7 @@ assert abs(hop[-1]["us"] - (5 + 16 * 8000 / 8e3)) < 1e-6, hop[-1]  # 16 GPUs sen
 everyone = ranking("a100:4", "--axes", "a=64", "--reduce", "a", "--bytes", "64000", "--goal", "alltoall")["best"][0]
 assert abs(everyone["us"] - (5 + 16 * 48 * 1000 / 8e3)) < 1e-6, everyone
 assert "stages" in run("place", "h100:128", "--job", str(examples / "gpt3-175b.json"), "--top", "1")
-refused("place", "a100:4", "--job", "bad.json", says="is not a goal")
+refused("place", "a100:4", "--job", "bad.json", says="is not known here")
 refused("place", "a100:4", "--axes", "a=4,b=16", "--reduce", "a", "--bytes", "1G", "--order", "a<a", says="is on both sides")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Placements in sentences, and the placement of today: its notations against each other and against meshes laid out here, its price against
-that of the same matrix among all, sentences against the JSON beside them, files that claim something else, wrong input.
+"""Placements in sentences, and the placement of today: its notations against each other and against meshes
+laid out here, its price against that of the same matrix among all, sentences against the JSON beside them,
+files that claim something else, wrong input.
 
 Usage: present.py CHORALE EXAMPLES
 """
@@ -25,7 +26,8 @@ def ranking(*arguments):
 
 
 def mesh(sizes, order):
-    """The device of each rank: ranks are numbered by `sizes` as given, devices by the axes in `order`, the first the slowest."""
+    """The device of each rank: ranks are numbered by `sizes` as given, devices by the axes in `order`, the
+    first the slowest."""
     stride, strides = 1, {}
     for axis in reversed(order):
         strides[axis] = stride
@@ -65,7 +67,8 @@ def factors_of(n, parts):
 
 
 def shape_of(ranked):
-    """What two placements have in common that send the same: where only one axis splits a level, its order is nothing."""
+    """What two placements have in common that send the same: where only one axis splits a level, its order is
+    nothing."""
     return ranked["matrix"], ranked.get("orders")
 
 
@@ -86,7 +89,8 @@ for machine, total in (("a100:4", 64), ("v100:2", 16), ("h100:2", 16), ("rack:1x
             assert ranking(*question, "--present", "-".join(reversed(order)))[1]["present"] == by_order["present"]
         by_list = ranking(*question, "--present", ",".join(map(str, listed)))[1]["present"]
         assert devices_of(by_list, by_order["job"], by_order["hierarchy"]) == listed and math.isclose(by_list["us"], by_order["present"]["us"]), question
-        # It costs what the same matrix costs, or more where another order of axes inside of a level is better; none is better than the best.
+        # It costs what the same matrix costs, or more where another order of axes inside of a level is
+        # better; none is better than the best.
         alike = next(each for each in by_order["best"] if each["matrix"] == by_order["present"]["matrix"])
         assert by_order["present"]["us"] >= alike["us"] * (1 - 1e-9) >= by_order["best"][0]["us"] * (1 - 1e-9), question
         if shape_of(alike) == shape_of(by_order["present"]):

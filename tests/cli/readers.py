@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Files of rocm-smi and of Slurm as machines, what instance types and options add to files: random inputs, compared link by link with what
-they were made of; wrong input.
+"""Files of rocm-smi and of Slurm as machines, what instance types and options add to files: random inputs,
+compared link by link with what they were made of; wrong input.
 
 Usage: readers.py CHORALE EXAMPLES SHARED, the folder of reference material, which is optional.
 """
@@ -184,7 +184,8 @@ run("topology", "import", examples / "node.xml", "./topology.conf", "-o", "whole
 assert graph("./whole.json")["ranks"] == 16
 assert [level["fan_out"] for level in json.loads(run("hierarchy", "show", "./whole.json", "--json").stdout)["levels"]] == [2, 2, 4]
 assert "16 devices" in run("place", "./whole.json", "--axes", "data=4,tensor=4", "--reduce", "data", "--bytes", "1G")
-# Unequal leaves whose links up carry all that their hosts send: no unit of hosts is nearer than all others, so they are one level.
+# Unequal leaves whose links up carry all that their hosts send: no unit of hosts is nearer than all others,
+# so they are one level.
 (work / "topology.conf").write_text("SwitchName=a Nodes=n[0-2]\nSwitchName=b Nodes=n[3-7]\nSwitchName=c Switches=a,b\n")
 run("bounds", "./topology.conf", "allgather")
 one = json.loads(run("hierarchy", "show", "./topology.conf", "--json").stdout)["levels"]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Reshards of random layouts: the demand, the bytes and the direct sends against what element by element is obvious; the emitted MPI program and
-the program of torch.distributed do the plan, 4 + 4 and 8 + 8 ranks and on the same ranks, every byte checked.
+"""Reshards of random layouts: the demand, the bytes and the direct sends against what element by element is
+obvious; the emitted MPI program and the program of torch.distributed do the plan, 4 + 4 and 8 + 8 ranks and
+on the same ranks, every byte checked.
 
 Usage: reshard.py CHORALE MPICXX
 """
@@ -22,7 +23,8 @@ HELD = work / "r.json"
 
 
 def holders(mesh, placements, shape):
-    """By element (its coordinates): the ranks that have it. Each axis of the mesh in turn keeps the indices whose chunk is its own."""
+    """By element (its coordinates): the ranks that have it. Each axis of the mesh in turn keeps the indices
+    whose chunk is its own."""
     found = {at: [] for at in itertools.product(*map(range, shape))}
     for place, rank in zip(itertools.product(*map(range, mesh["mesh"])), mesh["ranks"]):
         kept = [list(range(size)) for size in shape]
@@ -37,7 +39,8 @@ def holders(mesh, placements, shape):
 
 
 def lacking(question):
-    """Bytes that ranks lack, and those that leave each rank at least: elements that it alone holds and others want."""
+    """Bytes that ranks lack, and those that leave each rank at least: elements that it alone holds and others
+    want."""
     missing, alone = 0, {}
     for tensor in question["tensors"]:
         size = tensor.get("element_bytes", 2) * tensor.get("count", 1)

@@ -1,6 +1,7 @@
-"""Times by SimGrid are those that are predicted, on machines that nobody named: links of different rates and latencies, parallel
-and one-way ones, limits over any of them. A platform that is wrong is noticed. Emitted MPI programs run unchanged on the platform
-and check their own data. Without SimGrid only what is written is looked at, and that it is missing is said.
+"""Times by SimGrid are those that are predicted, on machines that nobody named: links of different rates and
+latencies, parallel and one-way ones, limits over any of them. A platform that is wrong is noticed. Emitted
+MPI programs run unchanged on the platform and check their own data. Without SimGrid only what is written is
+looked at, and that it is missing is said.
 
 usage: simulate.py CHORALE [SEED [MACHINES]]"""
 import json
@@ -21,8 +22,8 @@ SIZES = "100,1K,100K,16M"
 
 
 def random_machine(number):
-    """A ring in a random order, so that all are reached, and links anywhere. Every second machine needs no relay: its links have one
-    latency, and none are parallel."""
+    """A ring in a random order, so that all are reached, and links anywhere. Every second machine needs no
+    relay: its links have one latency, and none are parallel."""
     ranks = draw.randint(2, 7)
     order = draw.sample(range(ranks), ranks)
     latencies, rates = [0.3, 1, 2.5, 7], [4e-5, 8e-5, 1.2e-4]
@@ -71,7 +72,8 @@ def written(name="f.json", *options):
     return sorted((work / "out").iterdir())
 
 
-# What is written, by anyone's reader of XML: a link a link, and of each limit one in the routes that it bounds.
+# What is written, by anyone's reader of XML: a link a link, and of each limit one in the routes that it
+# bounds.
 (work / "three.json").write_text(json.dumps({
     "topology": "three", "ranks": 3, "links": [{"src": a, "dst": b, "alpha_us": 2, "bandwidth": 2} for a in range(3) for b in range(3) if a != b],
     "limits": [{"name": "out of 0", "links": [0, 1], "bandwidth": 3}]}))
@@ -137,7 +139,8 @@ for machine, collective in [("torus:3x3", "allreduce"), ("dgx-a100:2", "alltoall
     rows = json.loads((work / "rows.json").read_text())["rows"]
     assert rows and off(rows) < 0.01, f"{machine}, {collective}: off by {100 * off(rows):.2f} %\n{rows}"
 
-# Transfers over many limits that begin and end at different times: SimGrid's lazy updates, its default, are 7 % off here.
+# Transfers over many limits that begin and end at different times: SimGrid's lazy updates, its default, are 7
+# % off here.
 result_of("dgx2:2", "allreduce", "f.json", "--max-steps", 3)
 run_chorale("simulate", "f.json", "--sizes", "256M", "--json", "rows.json")
 rows = json.loads((work / "rows.json").read_text())["rows"]

@@ -1,5 +1,6 @@
-"""GOAL and execution traces of Chakra have the messages of the schedule, and orders that carry it out: read here by nothing of
-Chorale's, and by protoc where that is there. What they say is held against the schedule in the result's file.
+"""GOAL and execution traces of Chakra have the messages of the schedule, and orders that carry it out: read
+here by nothing of Chorale's, and by protoc where that is there. What they say is held against the schedule in
+the result's file.
 
 usage: simulators.py CHORALE"""
 import collections
@@ -37,7 +38,8 @@ class Operation:
 
 
 def carried_out(operations):
-    """Steps of each rank, by waves: in a wave all that is ready is done, and what is sent arrives in the next. [(rank, name)] -> wave."""
+    """Steps of each rank, by waves: in a wave all that is ready is done, and what is sent arrives in the
+    next. [(rank, name)] -> wave."""
     done, wave = {}, 0
     sent = {}
     while len(done) < sum(map(len, operations.values())):
@@ -55,7 +57,8 @@ def carried_out(operations):
 
 
 def judged(operations, result, point, step_of):
-    """The messages are the schedule's; nothing is sent before all that its rank does in earlier steps is over."""
+    """The messages are the schedule's; nothing is sent before all that its rank does in earlier steps is
+    over."""
     chunk = block_bytes(result) / point["chunks"]
     ends = {"send": collections.Counter(), "recv": collections.Counter()}
     for rank, own in operations.items():
@@ -207,7 +210,8 @@ for machine, collective in [("dgx1", "allreduce"), ("ring:5", "alltoall"), ("dgx
 refused("emit", "f.json", "--target", "goal", "--epilogue", says="without data")
 if not shutil.which("protoc"):
     print("SKIPPED in part: no protoc here (protobuf-compiler), so traces were read by this test alone")
-# Messages of a step are posted by distance (ir/posting_order.h): behind a switch the k-th of all ranks go to different ranks.
+# Messages of a step are posted by distance (ir/posting_order.h): behind a switch the k-th of all ranks go to
+# different ranks.
 run_chorale("frontier", "hub:5", "alltoall", "--max-chunks", 1, "--json", "hub.json")
 run_chorale("emit", "hub.json", "--target", "goal", "--point", 0, "-o", "hub")
 ranks = re.split(r"^rank \d+ {$", next((work / "hub").glob("*.goal")).read_text(), flags=re.M)[1:]

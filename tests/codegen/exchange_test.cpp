@@ -24,7 +24,8 @@ struct Tables {
   const ExchangeRows rows;
   const StepTables tables = rows.steps.tables();
 
-  Tables(const Verified<Program>& program, bool applies) : rows(exchange_rows("test", program, applies)) {}
+  Tables(const Verified<Program>& program, bool applies)
+      : rows(exchange_rows("test", program, applies).or_throw()) {}
   Tables(const Tables&) = delete;
   Tables& operator=(const Tables&) = delete;
 };
@@ -173,7 +174,8 @@ TEST(ExchangeRows, GiveCompleteSumsToTheFunction) {
     std::ranges::sort(step.sends);
     schedule.steps.push_back(step);
   }
-  const StepRows rows = exchange_rows("test", lower(accepted(machine, collective, schedule)), true).steps;
+  const StepRows rows =
+      exchange_rows("test", lower(accepted(machine, collective, schedule)), true).or_throw().steps;
   ASSERT_EQ(rows.work.size(), 12);
   for (const StepWork& row : rows.work) EXPECT_EQ(row.completes, row.step == 2 ? 1 : 0);
   for (const StepMessage& row : rows.messages) EXPECT_EQ(row.borrows, 1);

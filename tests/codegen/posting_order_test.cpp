@@ -49,7 +49,8 @@ TEST(PostingOrder, OfEmittedMpiPrograms) {
 
 TEST(PostingOrder, OfEmittedWorkloads) {
   std::vector<std::pair<Rank, Rank>> messages;
-  for (const StepMessage& m : exchange_rows("test", DirectAlltoall().program, false).steps.messages)
+  for (const StepMessage& m :
+       exchange_rows("test", DirectAlltoall().program, false).or_throw().steps.messages)
     messages.emplace_back(m.from, m.to);
   expect_by_distance(messages);
 }

@@ -5,14 +5,20 @@
 
 #include <iostream>
 
+#include "ir/collective_fields.h"
+#include "ir/enum_names.h"
 #include "ir/fields.h"
+#include "ir/placement_fields.h"
+#include "ir/program_fields.h"
+#include "ir/report_fields.h"
 #include "ir/search_options.h"
 
 namespace chorale {
 namespace {
 
 std::string number(double value) {
-  return value >= 1 || value == 0 ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
+  const bool is_short = value == 0 || (value >= 1 && value < 9e18);
+  return is_short ? fmt::format("{:.0f}", value) : fmt::format("{}", value);
 }
 
 std::string range(const char* type, double least, double most) {
@@ -34,6 +40,11 @@ std::string schema_of(const FieldWords& words) {
   if constexpr (std::is_same_v<Value, double>) return range("number", words.least, words.most);
   if constexpr (std::is_same_v<Value, std::string>)
     return words.longest == FieldWords().longest ? R"({"type":"string"})" : "null";
+  if constexpr (requires { Names<Value>::all(); }) {
+    std::vector<std::string> names;
+    for (const auto& row : Names<Value>::all()) names.push_back(fmt::format("\"{}\"", row.name));
+    return fmt::format(R"({{"enum":[{}]}})", fmt::join(names, ","));
+  }
   if constexpr (std::is_same_v<Value, Rate>) return R"({"$ref":"#/$defs/rate"})";
   if constexpr (requires(Value value) { value.has_value(); })
     return or_null(schema_of<typename Value::value_type>(words));
@@ -45,9 +56,13 @@ std::string noun(const char* name) {
   std::vector<std::string> rows;
   fields<Type>([&](const auto& field) {
     using Member = decltype(field.of(std::declval<Type&>()));
-    const std::string schema = std::is_lvalue_reference_v<Member>
-                                   ? schema_of<std::remove_cvref_t<Member>>(field.words)
-                                   : std::string("null");
+    std::string schema = "null";
+    if constexpr (requires { field.is_by_name; })
+      schema = schema_of<std::string>(field.words);
+    else if constexpr (requires { field.is_whole; })
+      schema = range("integer", field.words.least, field.words.most);
+    else if constexpr (std::is_lvalue_reference_v<Member>)
+      schema = schema_of<std::remove_cvref_t<Member>>(field.words);
     rows.push_back(fmt::format(R"("{}":[{},{}])", key_of(field.words), schema, !field.words.may_lack));
   });
   return fmt::format("\"{}\":{{{}}}", name, fmt::join(rows, ","));
@@ -75,14 +90,38 @@ std::string keys() {
 int main() {
   using namespace chorale;
   std::cout << "{"
-            << fmt::format(
-                   "{}",
-                   fmt::join(
-                       std::vector{noun<Link>("Link"), noun<SharedLimit>("SharedLimit"),
-                                   noun<Topology>("Topology"), noun<Result>("Result"), noun<Space>("Space"),
-                                   noun<SearchLimits>("SearchLimits"), noun<Opening>("Opening"),
-                                   noun<Claim>("Claim"), noun<Point>("Point"), noun<Level>("Level"),
-                                   noun<SharedPath>("SharedPath"), noun<HostPath>("HostPath"), keys()},
-                       ",\n"))
+            << fmt::format("{}", fmt::join(std::vector{noun<Link>("Link"),
+                                                       noun<SharedLimit>("SharedLimit"),
+                                                       noun<Topology>("Topology"),
+                                                       noun<Result>("Result"),
+                                                       noun<Space>("Space"),
+                                                       noun<SearchLimits>("SearchLimits"),
+                                                       noun<Opening>("Opening"),
+                                                       noun<Claim>("Claim"),
+                                                       noun<Point>("Point"),
+                                                       noun<Level>("Level"),
+                                                       noun<SharedPath>("SharedPath"),
+                                                       noun<HostPath>("HostPath"),
+                                                       noun<Axis>("Axis"),
+                                                       noun<Reduction>("Reduction"),
+                                                       noun<Job>("Job"),
+                                                       noun<Conditions::Memory>("Memory"),
+                                                       noun<ListedInstruction>("Instruction"),
+                                                       noun<PricedInstruction>("Exchange"),
+                                                       noun<RankedStrategy>("RankedStrategy"),
+                                                       noun<ReductionRanking>("ReductionRanking"),
+                                                       noun<RankedMatrix>("RankedMatrix"),
+                                                       noun<RankedSizes>("RankedSizes"),
+                                                       noun<Ranking>("Ranking"),
+                                                       noun<Block>("Block"),
+                                                       noun<BlockRank>("BlockRank"),
+                                                       noun<ChunkSpec>("ChunkSpec"),
+                                                       noun<FaultPlace>("FaultPlace"),
+                                                       noun<Fault>("Fault"),
+                                                       noun<CheckedRefutations>("CheckedRefutations"),
+                                                       noun<CheckReport>("CheckReport"),
+                                                       noun<RankingReport>("RankingReport"),
+                                                       keys()},
+                                           ",\n"))
             << "}\n";
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What files for others have of the rows of fields and options (ir/fields.h, ir/option.h): docs/schemas, and the stub of the Python package.
-Says what differs; with --write the files are made so.
+"""What files for others have of the rows of fields and options (ir/fields.h, ir/option.h): docs/schemas, and
+the stub of the Python package. Says what differs; with --write the files are made so.
 
 Usage: described.py DESCRIBED SOURCE_DIRECTORY [--write]    (the stub only with the package on the path)
 """
@@ -18,6 +18,15 @@ PLACES = {"Link": ["machine#$defs/link"], "SharedLimit": ["machine#$defs/limit"]
           "Result": ["result#"], "Space": ["result#properties/space"], "SearchLimits": ["result#properties/limits"],
           "Opening": ["result#properties/openings/items"], "Claim": ["result#properties/claims/items"], "Point": ["result#$defs/point"],
           "Level": ["hierarchy#$defs/level"], "SharedPath": ["hierarchy#$defs/path"], "HostPath": ["hierarchy#$defs/host"],
+          "Axis": ["job#properties/axes/items"], "Reduction": ["job#properties/reductions/items"], "Job": ["job#"],
+          "Ranking": ["ranking#"], "Memory": ["ranking#properties/conditions/properties/memory/items"],
+          "RankedSizes": ["ranking#properties/sizes/items"], "RankedMatrix": ["ranking#$defs/placement"],
+          "ReductionRanking": ["ranking#$defs/reduction"], "Exchange": ["ranking#$defs/reduction/properties/exchange"],
+          "RankedStrategy": ["ranking#$defs/strategy"], "Instruction": ["ranking#$defs/instruction"],
+          "Block": ["program#properties/ranks/items/properties/blocks/items"], "BlockRank": ["program#properties/ranks/items"],
+          "ChunkSpec": ["collective#$defs/chunk"], "Fault": ["check#properties/faults/items"],
+          "FaultPlace": ["check#properties/faults/items/properties/place"], "CheckReport": ["check#"],
+          "RankingReport": ["check#"], "CheckedRefutations": ["check#properties/refutations"],
           "Specification": ["library-spec#"]}
 OPTIONS = {"_SynthesisOptions": "synthesize", "_FrontierOptions": "frontier", "_PlaceOptions": "place", "_RunOptions": "measure",
            "_CompileOptions": "compile", "_ImportOptions": "import_topology"}

@@ -1,7 +1,8 @@
-"""The pages of papers (docs/paper-*.md) show what commands print. A row of their tables that has a command has in
-its last cell what that prints: pieces of its output in their order, with " … " where something is left out; spaces count
-as one. A row with seconds behind its command runs with --all only; its numbers may be off by a tenth, since what is
-found within some time depends on the processors. Commands of ```sh blocks run first, and no page is without rows.
+"""The pages of papers (docs/paper-*.md) show what commands print. A row of their tables that has a command
+has in its last cell what that prints: pieces of its output in their order, with " … " where something is left
+out; spaces count as one. A row with seconds behind its command runs with --all only; its numbers may be off
+by a tenth, since what is found within some time depends on the processors. Commands of ```sh blocks run
+first, and no page is without rows.
 
 Usage: papers.py CHORALE SOURCE_DIRECTORY [--all]
 """
@@ -21,7 +22,8 @@ printed, failed = {}, []
 
 
 def output(command):
-    """What the command prints, with single spaces; an answer that there is nothing has an exit code of its own."""
+    """What the command prints, with single spaces; an answer that there is nothing has an exit code of its
+    own."""
     if command not in printed:
         line = command.replace("chorale", str(chorale), 1)
         done = subprocess.run(["bash", "-c", line], cwd=work, capture_output=True, text=True, timeout=600)

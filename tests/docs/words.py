@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""README.md, CONTRIBUTING.md, CHANGELOG.md, docs/*.md and benchmarks/README.md use the field's words: none of the private ones
-below comes back, in prose, headings or tables, nor in what the product prints: help, output, errors, pages, docstrings. Code
-blocks and `code` are exempt: they show what programs and files contain. Lines of prose have at most 110 columns; tables,
-headings, code blocks and the targets of links are exempt.
+"""README.md, CONTRIBUTING.md, CHANGELOG.md, docs/*.md and benchmarks/README.md use the field's words: none of
+the private ones below comes back, in prose, headings or tables, nor in what the product prints: help, output,
+errors, pages, docstrings. Code blocks and `code` are exempt: they show what programs and files contain. Lines
+of prose have at most 110 columns; tables, headings, code blocks and the targets of links are exempt.
 
 Usage: words.py SOURCE_DIRECTORY [--counts]      --counts prints how often each word occurs, and checks nothing
 """
@@ -53,7 +53,8 @@ COLUMNS = 110
 
 
 def prose(text):
-    """(number, line) outside of code blocks, fenced or indented: lines of prose, headings, and rows of tables."""
+    """(number, line) outside of code blocks, fenced or indented: lines of prose, headings, and rows of
+    tables."""
     fenced = code = False
     before = ""
     for number, line in enumerate(text.splitlines(), 1):
@@ -97,7 +98,8 @@ def is_wide(line):
 
 
 def literals(text, quotes):
-    """(number, text) of the string literals of a C++ or JavaScript source; what stands side by side is one."""
+    """(number, text) of the string literals of a C++ or JavaScript source; what stands side by side is
+    one."""
     first, parts = 0, []
     token = (rf"""//[^\n]*|/\*.*?\*/|R"\w*\((?P<raw>.*?)\)\w*"|(?P<quote>[{quotes}])(?P<plain>(?:\\.|(?!(?P=quote)).)*)(?P=quote)"""
              r"""|(?<!\d)'(?:\\.|[^'\\\n])*'|\S""")
@@ -112,8 +114,8 @@ def literals(text, quotes):
 
 
 def printed(path):
-    """(number, text) of what a source prints: its literals of several words, without names that they quote; of Python its
-    docstrings, too, and of HTML all that is not a tag."""
+    """(number, text) of what a source prints: its literals of several words, without names that they quote;
+    of Python its docstrings, too, and of HTML all that is not a tag."""
     text = path.read_text()
     if path.suffix in (".py", ".pyi"):
         found_there = [(node.lineno, node.value) for node in ast.walk(ast.parse(text))

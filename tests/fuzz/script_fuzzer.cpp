@@ -44,7 +44,8 @@ return p_, n, sent
 void script(std::string_view text) {
   refusing([&] {
     const Workload after = transformed(transformable(), text, "input");
-    require(inferred(after, "made") == after, "a program that was transformed is inferred as another one");
+    require(inferred(after, "made").or_throw() == after,
+            "a program that was transformed is inferred as another one");
     require(parse_workload(to_text(after), "written") == after,
             "a program that was transformed does not come back");
   });

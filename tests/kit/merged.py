@@ -1,5 +1,6 @@
-"""Emitted programs of one target, compiled as one: what they share is most of what a compiler reads, and the rest of each, its tables and
-its main, gets a namespace. So nothing but its tables may tell a program from the others."""
+"""Emitted programs of one target, compiled as one: what they share is most of what a compiler reads, and the
+rest of each, its tables and its main, gets a namespace. So nothing but its tables may tell a program from the
+others."""
 import os
 import re
 
@@ -14,7 +15,8 @@ def _joined(shared, own):
 
 
 def merged(texts):
-    """Of programs in a file each, one source, whose program takes the number of one of these before that one's arguments."""
+    """Of programs in a file each, one source, whose program takes the number of one of these before that
+    one's arguments."""
     texts = [re.sub(r"^(//.*\n)+", "", text) for text in texts]  # of what is made, by whom
     shared = os.path.commonprefix(texts)
     shared = shared[:shared.rindex("}  // namespace chorale\n") + len("}  // namespace chorale\n")]
@@ -24,12 +26,13 @@ def merged(texts):
 
 
 def merged_directories(programs):
-    """The same of directories of target cuda, with the tables as they are now. programs: (directory, macros, file), macros as NAME or
-    NAME=VALUE; virtual ranks are on threads unless CHORALE_GPU is one."""
+    """The same of directories of target cuda, with the tables as they are now. programs: (directory, macros,
+    file), macros as NAME or NAME=VALUE; virtual ranks are on threads unless CHORALE_GPU is one."""
     shared, own = ["#include <cstdlib>\n"], []
 
     def inlined(directory, name, done):
-        """Without its includes, each of which is taken once: what all have alike comes before the namespaces."""
+        """Without its includes, each of which is taken once: what all have alike comes before the
+        namespaces."""
         for line in (directory / name).read_text().splitlines(keepends=True):
             include = re.match(r'#include (<.*>|"(.*)")', line)
             if include and (include[1][0] == "<" or include[2].startswith(("runtime/", "ir/")) or not (directory / include[2]).exists()):

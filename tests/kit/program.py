@@ -1,6 +1,8 @@
-"""What the tests in Python share: a folder of the test's own, programs that run in it, and what a refusal has to be.
+"""What the tests in Python share: a folder of the test's own, programs that run in it, and what a refusal has
+to be.
 
-All that is run may start mpirun as root, as in a container, and has more ranks than cores, so that ranks that wait yield.
+All that is run may start mpirun as root, as in a container, and has more ranks than cores, so that ranks that
+wait yield.
 """
 import atexit
 import os
@@ -17,7 +19,8 @@ if "CHORALE_KEEP" not in os.environ:
 
 
 class Output(str):
-    """Standard output if the exit code is 0, otherwise standard error behind it. Both are also apart: stdout, stderr."""
+    """Standard output if the exit code is 0, otherwise standard error behind it. Both are also apart: stdout,
+    stderr."""
 
     def __new__(cls, done):
         self = super().__new__(cls, done.stdout if done.returncode == 0 else done.stdout + done.stderr)
@@ -26,7 +29,8 @@ class Output(str):
 
 
 def run(*command, code=0, cwd=work, env=None, timeout=300, **options):
-    """Runs a program. code: the exit code that it must have, several, or None for any. env: variables besides those that are set."""
+    """Runs a program. code: the exit code that it must have, several, or None for any. env: variables besides
+    those that are set."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, cwd=cwd, timeout=timeout,
                           env={**os.environ, **(env or {})}, **options)
     assert code is None or done.returncode in (code if isinstance(code, tuple) else (code,)), (

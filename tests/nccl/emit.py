@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The printed programs over NCCL: compiled against tests/nccl/shim, several as one (tests/kit/merged.py), and run with a thread a rank.
-Changed tables must be seen.
+"""The printed programs over NCCL: compiled against tests/nccl/shim, several as one (tests/kit/merged.py), and
+run with a thread a rank. Changed tables must be seen.
 
 Usage: emit.py CHORALE CXX SHIM_HEADERS SHIM_LIBRARY FLAGS, the folder of tests/scripts/emitted.cmake.
 """
@@ -52,8 +52,8 @@ run(chorale, "frontier", "ring:6", "allreduce", "--max-chunks", "2", "--allow-di
 run(chorale, "emit", "free.json", "--point", "0", "--target", "nccl", "-o", "free")
 free = next((work / "free").iterdir())
 
-# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements. Each changes one number, and all
-# of a program's are in one, which takes the one that it is told.
+# A message that lands elsewhere, one that is missing, a sum that is a copy: wrong elements. Each changes one
+# number, and all of a program's are in one, which takes the one that it is told.
 text = programs[0].read_text()
 tables = text[text.index("StepMessage kMessages[]"):]
 message = re.search(r"\{(\d+), 0, 0, (\d+), 1, (\d+), (\d+), 0, (\d+), 0\},\n", tables)
@@ -92,7 +92,8 @@ static bool told(const std::string& name) { return std::getenv("CHANGE") && std:
 """ + tables
 
 
-# Those with a function, and those without, share what comes before their tables. One is compiled alone, as it is.
+# Those with a function, and those without, share what comes before their tables. One is compiled alone, as it
+# is.
 mutants = [choosing(*each) for each in mutations]
 together = {}  # by source: (program, number in it)
 for name, some in (("plain", [*programs[:5], free]), ("applied", programs[5:])):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The emitted programs for GPUs (peers.cu, multimem.cu, and virtual_ranks.cu for one GPU), compiled as they are against stand-ins for CUDA, NCCL's device interface and
-MPI, all but one as one (tests/kit/merged.py), under ThreadSanitizer: one node, several nodes, every rank a node of its own. A signal that comes before its data must be seen.
+"""The emitted programs for GPUs (peers.cu, multimem.cu, and virtual_ranks.cu for one GPU), compiled as they
+are against stand-ins for CUDA, NCCL's device interface and MPI, all but one as one (tests/kit/merged.py),
+under ThreadSanitizer: one node, several nodes, every rank a node of its own. A signal that comes before its
+data must be seen.
 
 Usage: peers.py CHORALE CXX SHIMS, the folder that has shim/ and shim_mpi/, FLAGS, that of tests/scripts/emitted.cmake.
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Alltoallv planned when it is called, in an unmodified program and by the library: every element checked by the
-program, on nodes of any size, with counts of every kind, types that are not dense, in place, in parts of the
-ranks. Rates are low, so that a plan is worth its time for few bytes.
+"""Alltoallv planned when it is called, in an unmodified program and by the library: every element checked by
+the program, on nodes of any size, with counts of every kind, types that are not dense, in place, in parts of
+the ranks. Rates are low, so that a plan is worth its time for few bytes.
 
 Usage: alltoallv.py PRELOAD LIBRARY INCLUDE MPICC SOURCE
 """

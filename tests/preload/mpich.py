@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""MPICH takes the selection file: a name that it does not know, or a call that no branch is for, would end it.
+"""MPICH takes the selection file: a name that it does not know, or a call that no branch is for, would end
+it.
 
 Usage: mpich.py CHORALE
 """

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Files with which MPI libraries, UCC and NCCL choose their own algorithms by what was measured.
 
-Times are written into a library by hand, at random, so that the right choice of each size is known; each format is
-read here by a small reader of its own, as the program that obeys it reads it. Open MPI itself is then run with the
-rules: its monitoring counts the messages of each pair, which have to be those of the algorithm that was forced.
-NCCL is played by this test, which loads the plugin and looks at the costs that it sets. MPICH itself: mpich.py.
+Times are written into a library by hand, at random, so that the right choice of each size is known; each
+format is read here by a small reader of its own, as the program that obeys it reads it. Open MPI itself is
+then run with the rules: its monitoring counts the messages of each pair, which have to be those of the
+algorithm that was forced. NCCL is played by this test, which loads the plugin and looks at the costs that it
+sets. MPICH itself: mpich.py.
 
 Usage: tuned_files.py CHORALE MPICC SEED
 """
@@ -53,7 +54,8 @@ def keys(file):
 
 
 def invent(file, library, names, sizes):
-    """Times of a library's algorithms at these block sizes. Returns the choice: [machine, collective][size] -> name, '' for its own."""
+    """Times of a library's algorithms at these block sizes. Returns the choice: [machine, collective][size]
+    -> name, '' for its own."""
     rows, best = [], {}
     for (machine, collective), key in keys(file).items():
         for size in sizes if collective in names else ():
@@ -108,7 +110,8 @@ def of_version_4(sets, ranks, size):
 
 
 def of_version_6(sets, ranks, size):
-    """Of Open MPI 6: a set is from the end of the one before to one less than its ranks, the last without end."""
+    """Of Open MPI 6: a set is from the end of the one before to one less than its ranks, the last without
+    end."""
     least = 0
     for number, (end, rules) in enumerate(sets):
         most = end - 1 if number + 1 < len(sets) else 1 << 30
@@ -284,7 +287,8 @@ for machine in ("full:3", "full:4"):
             assert not found.endswith("recursive_doubling") or name not in ("allgather", "allgatherv") or some["comm_size"] & (some["comm_size"] - 1) == 0
             if "scan" not in name and "neighbor" not in name:
                 walk(tree, {**some, "comm_type": "inter"})
-# UCC: nothing is measured of it. The fastest baseline of a shape, as 'classic' and 'show' have it on this machine.
+# UCC: nothing is measured of it. The fastest baseline of a shape, as 'classic' and 'show' have it on this
+# machine.
 done = export("mpi.db", "full:4", "ucc-tune", "allreduce", "allgather", "alltoall", more=["--bytes", "256,16K,4M"])
 assert "alltoall: no rules; nothing was measured of ucc, and fewer than two" in done.stderr, done.stderr
 text = (work / "ucc-tune_4" / "ucc.conf").read_text()

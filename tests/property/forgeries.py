@@ -1,5 +1,5 @@
-"""Ways to change a genuine result file into another: most say something false then. What is false, verifier.py
-states, but for what is false by how it was made.
+"""Ways to change a genuine result file into another: most say something false then. What is false,
+verifier.py states, but for what is false by how it was made.
 
 A forgery is a function of a result (its own copy, to be changed) and a random.Random. It returns True if it
 changed something, FALSE if what it changed is false whatever the verifier can tell, and None if there is

@@ -4,8 +4,8 @@ Written from docs/semantics.md, docs/bounds.md and docs/formats.md alone, so tha
 of the program. It is slow, and states "undecided" where it cannot tell: of a refutation without an exhaustive
 search (`truth`), of a growth that is too large.
 
-    verdict = verify(result, truth)      result: what json.loads gives; truth: None, or as exhaustive.Exhaustive
-    verdict.faults, verdict.undecided   lists of words
+    verdict = verify(result, truth)      result: what json.loads gives; truth: None, or as
+    exhaustive.Exhaustive verdict.faults, verdict.undecided   lists of words
 """
 import fractions
 import itertools

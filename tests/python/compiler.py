@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""torch.compile(model, backend="chorale") under the current PyTorch: blocks with tensor parallelism, written by hand, of
-DTensors, with sequence parallelism, and FSDP2. No graph break; the collectives beside products are fused, in the
-forward and the backward pass; after 100 steps of training the loss is that of PyTorch itself. What is left alone is
-reported, with the reason.
+"""torch.compile(model, backend="chorale") under the current PyTorch: blocks with tensor parallelism, written
+by hand, of DTensors, with sequence parallelism, and FSDP2. No graph break; the collectives beside products
+are fused, in the forward and the backward pass; after 100 steps of training the loss is that of PyTorch
+itself. What is left alone is reported, with the reason.
 
 Usage: compiler.py CHORALE FOLDER --current
 """

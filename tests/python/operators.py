@@ -43,7 +43,8 @@ def gelu(x):
     return 0.5 * x * (1 + torch.tanh(0.79788456 * (x + 0.044715 * x**3)))
 
 
-# Of each: the text, layouts of inputs with their whole shapes, layouts of results, and what all ranks have, of lists by rank.
+# Of each: the text, layouts of inputs with their whole shapes, layouts of results, and what all ranks have,
+# of lists by rank.
 B, H, F = 5, 7, 9
 
 

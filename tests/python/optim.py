@@ -202,7 +202,8 @@ for name, fused, plain in [("Adam", optim.FusedAdam, torch.optim.Adam), ("AdamW"
         print(f"{name}: {len(rows)} random trainings of 20 steps on {ranks} ranks: parameters apart by at most {max(row[0] for row in rows):.1e}, "
               f"{sum(row[1] for row in rows)} norms clipped, {sum(row[2] for row in rows)} gradients missing, {sum(row[3] for row in rows)} resumed, bit by bit")
 
-# Halves: masters of fp32. Against Adam on parameters of fp32 whose gradients are those of the halves, rounded after each step.
+# Halves: masters of fp32. Against Adam on parameters of fp32 whose gradients are those of the halves, rounded
+# after each step.
 for kind in (torch.bfloat16, torch.float16):
     generator = torch.Generator().manual_seed(7)
     ours = [torch.nn.Parameter(torch.randn(shape, generator=generator).to(kind)) for shape in SHAPES]
@@ -233,7 +234,8 @@ for kind in (torch.bfloat16, torch.float16):
     if rank == 0:
         print(f"AdamW of {kind}: masters are those of fp32, a resumed run has the same bits")
 
-# Buckets are reduced during the backward pass, in one order on all ranks; several backward passes, without and within no_sync().
+# Buckets are reduced during the backward pass, in one order on all ranks; several backward passes, without
+# and within no_sync().
 fused_optimizers.BUCKET = 100
 net, twin = model(), model()
 optimizer, plain_one = optim.FusedSGD(net.parameters(), lr=0.1, directory=folder), torch.optim.SGD(twin.parameters(), lr=0.1)

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Dumps of PyTorch's flight recorder: what is pickled is what is written as JSON, with the marks of PyTorch's own pickler, too; 'chorale
-job' lists its calls. A pickle that names anything else is refused, and nothing in it runs; cut ones are refused in a line.
+"""Dumps of PyTorch's flight recorder: what is pickled is what is written as JSON, with the marks of PyTorch's
+own pickler, too; 'chorale job' lists its calls. A pickle that names anything else is refused, and nothing in
+it runs; cut ones are refused in a line.
 
 Usage: recorder.py CHORALE     (PYTHONPATH has the package)
 """

@@ -1,5 +1,6 @@
-"""Starts a test of PyTorch as several processes over gloo. With --current among the arguments the interpreter is
-that of $CHORALE_TORCH_PYTHON (benchmarks/torch_env.sh makes it), without which the test is left out, loudly."""
+"""Starts a test of PyTorch as several processes over gloo. With --current among the arguments the interpreter
+is that of $CHORALE_TORCH_PYTHON (benchmarks/torch_env.sh makes it), without which the test is left out,
+loudly."""
 import os
 import pathlib
 import socket
@@ -8,8 +9,8 @@ import sys
 
 
 def started(counts, limit=280):
-    """The module torch, in a process that is a rank. In the first process it starts these numbers of ranks, one after the
-    other, and exits."""
+    """The module torch, in a process that is a rank. In the first process it starts these numbers of ranks,
+    one after the other, and exits."""
     current = "--current" in sys.argv
     if current and "RANK" not in os.environ:
         named = os.environ.get("CHORALE_TORCH_PYTHON")

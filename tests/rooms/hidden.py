@@ -7,8 +7,9 @@ and is compiled if the arguments convert. So a source does not call, by a bare n
 that it includes, where another source of the room has a function of that name, and parameters to which as
 many arguments fit, in its unnamed namespace.
 
-Reads the sources: scopes by their braces, calls by their names and commas. Arguments of types of ours find the
-header's function as well (by their namespace), so a call that is reported may be right; rename one of the two."""
+Reads the sources: scopes by their braces, calls by their names and commas. Arguments of types of ours find
+the header's function as well (by their namespace), so a call that is reported may be right; rename one of the
+two."""
 import collections
 import functools
 import pathlib
@@ -78,7 +79,8 @@ def functions(text, wanted):
 
 
 def declared(text, result):
-    """What a stretch of text at namespace scope declares: `type name(parameters)`, the last one with a body."""
+    """What a stretch of text at namespace scope declares: `type name(parameters)`, the last one with a
+    body."""
     for statement in re.split(r";", text):
         match = re.search(r"[\w>&*\]]\s+[&*]*([a-z_]\w*)\s*\(", statement)
         if not match or match[1] in KEYWORDS or re.match(r"\s*(?:using|friend|typedef|#)", statement):

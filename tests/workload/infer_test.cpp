@@ -52,7 +52,7 @@ Operation sum_of(const std::string& name, const std::string& a, const std::strin
 // "a + b" of inputs of the types; or what was refused.
 std::string type_of_sum(const Operation& a, const Operation& b) try {
   const Workload workload{.name = "w", .ranks = 3, .operations = {a, b}};
-  return to_string(inferred_type(workload, sum_of("c", a.name, b.name), "here"));
+  return to_string(inferred_type(workload, sum_of("c", a.name, b.name), "here").or_throw());
 } catch (const InputError& error) {
   return error.what();
 }
@@ -90,11 +90,8 @@ LayoutTable layouts_of(Operation operation, const std::vector<std::int64_t>& a,
     for (const TensorLayout& second : layouts(b.size())) {
       const Workload workload{
           .name = "w", .ranks = 2, .operations = {input("a", a, first), input("b", b, second)}};
-      try {
-        table.back().push_back(to_string(inferred_type(workload, operation, "here").layout));
-      } catch (const InputError&) {
-        table.back().emplace_back();
-      }
+      const OrError<TensorType> type = inferred_type(workload, operation, "here");
+      table.back().push_back(type ? to_string((*type).layout) : "");
     }
   }
   return table;
@@ -141,7 +138,7 @@ TEST(ConvolutionType, TakesWhatRanksCanComputeByThemselves) {
   const Operation strided{
       .kind = Kind::Convolution, .name = "c", .operands = {"a", "b"}, .stride = 2, .padding = 1};
   // (7 + 2 - 3) / 2 + 1 and (5 + 2 - 1) / 2 + 1.
-  EXPECT_EQ(to_string(inferred_type(workload, strided, "here")), "fp32[2, 4, 4, 4] Replicated");
+  EXPECT_EQ(to_string(inferred_type(workload, strided, "here").or_throw()), "fp32[2, 4, 4, 4] Replicated");
 }
 
 Workload gathered() {
@@ -169,20 +166,20 @@ TEST(Inferred, SaysThingsInOneWay) {
                                                 kFirst,
                                                 {.op = ExpressionOperator::Divide}},
                                  .stride = 5});
-  const Workload result = inferred(workload, "here");
+  const Workload result = inferred(workload, "here").or_throw();
   EXPECT_EQ(result.operations.front().name, "WORLD");
   EXPECT_EQ(find(result, "RANK"), nullptr);
   EXPECT_EQ(operation(result, "mean").operands, (std::vector<std::string>{"ag", "WORLD"}));
   EXPECT_EQ(operation(result, "mean").stride, 1);
   EXPECT_EQ(operation(result, "rs").layout, sliced(0));
   EXPECT_EQ(to_string(operation(result, "mean").type), "fp32[5] Replicated");
-  EXPECT_EQ(inferred(result, "here"), result);
+  EXPECT_EQ(inferred(result, "here").or_throw(), result);
 }
 
 TEST(Units, AreKernelsAndSingleOperations) {
   Workload workload = gathered();
   for (const int index : {2, 3}) workload.operations[index].kernel = "fused";
-  workload = inferred(workload, "here");
+  workload = inferred(workload, "here").or_throw();
   const std::vector<Unit> all = units(workload);
   ASSERT_EQ(all.size(), 2);
   EXPECT_EQ(all[0].kind, KernelKind::ReduceScatter);
@@ -198,7 +195,7 @@ TEST(Units, AreKernelsAndSingleOperations) {
 TEST(Inferred, RefusesOverlapsThatNobodyCanDo) {
   Workload workload = gathered();
   workload.operations[2].overlap = workload.operations[3].overlap = "both";
-  EXPECT_THROW(inferred(workload, "here"), InputError);
+  EXPECT_THROW(inferred(workload, "here").or_throw(), InputError);
 }
 
 }  // namespace

@@ -529,7 +529,7 @@ TEST(Invalid, Workloads) {
     Workload wrong = right;
     each.change(wrong);
     try {
-      inferred(wrong, "here");
+      inferred(wrong, "here").or_throw();
       ADD_FAILURE() << "it is taken: " << each.message;
     } catch (const InputError& error) {
       EXPECT_STREQ(error.what(), each.message);

@@ -99,11 +99,9 @@ class RandomWorkload {
   Name add(Operation op) {
     if (std::ranges::any_of(op.operands, [&](const Name& name) { return is_updated(name); })) return {};
     if (op.name.empty()) op.name = fresh("t");
-    try {
-      op.type = inferred_type(workload_, op, "random");
-    } catch (const InputError&) {
-      return {};
-    }
+    const OrError<TensorType> type = inferred_type(workload_, op, "random");
+    if (!type) return {};
+    op.type = *type;
     if (elements(op.type) > 512) return {};
     if (!is_given(op.kind) && dice_.one_in(12)) let_update(op);
     workload_.operations.push_back(op);
@@ -305,7 +303,7 @@ class RandomWorkload {
                  .casts = true,
                  .updates = m};
     indexed_ = kIndexed;
-    op.type = inferred_type(workload_, op, "random");
+    op.type = inferred_type(workload_, op, "random").or_throw();
     workload_.operations.push_back(op);
     return op.name;
   }
@@ -670,7 +668,7 @@ class RandomWorkload {
       const Name x = add_input(shape_, element_, kLocal);
       workload_.outputs = {communicate(OperationKind::AllReduce, x)};
     }
-    return inferred(workload_, "random");
+    return inferred(workload_, "random").or_throw();
   }
 
   Dice& dice_;

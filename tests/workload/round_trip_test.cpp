@@ -125,7 +125,7 @@ Operation random_operation(Random& random, const std::string& name, const std::v
 }
 
 bool is_taken(Workload& workload) try {
-  workload = inferred(workload, "random");
+  workload = inferred(workload, "random").or_throw();
   return true;
 } catch (const InputError&) {
   return false;
@@ -152,11 +152,9 @@ Workload random_workload(Random& random) {
                     .sizes = {{"N", 1 + below(random, 9)}, {"M", 5}}};
   std::vector<std::string> names;
   const auto keep = [&](Operation operation) {
-    try {
-      operation.type = inferred_type(workload, operation, "random");
-    } catch (const InputError&) {
-      return;
-    }
+    const OrError<TensorType> type = inferred_type(workload, operation, "random");
+    if (!type) return;
+    operation.type = *type;
     names.push_back(operation.name);
     workload.operations.push_back(std::move(operation));
   };
