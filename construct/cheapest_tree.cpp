@@ -23,7 +23,7 @@ bool reaches_all(int ranks, const RankSet& sources, const RankSet& targets) {
 
 CheapestTree::CheapestTree(const Network& network) : network_(network), wanted_(network.ranks(), false) {}
 
-void CheapestTree::start(const RankSet& sources, bool) {
+void CheapestTree::start(const RankSet& sources) {
   const auto ranks = static_cast<std::size_t>(network_.ranks());
   cost_.assign(ranks, std::numeric_limits<double>::infinity());
   via_.assign(ranks, -1);
@@ -50,49 +50,84 @@ void CheapestTree::relax(Rank n, double base, bool backwards, std::span<const do
   }
 }
 
-// From all sources, as one vertex, to all other ranks.
-double CheapestTree::span_exactly(const RankSet& sources, bool backwards, std::span<const double> prices,
-                                  std::vector<LinkId>& links) {
-  start(sources, backwards);
-  const Rank root = sources.front();
-  arcs_.clear();
-  link_of_.clear();
+// Of all roots without sources, which are one vertex otherwise.
+void CheapestTree::contract(const RankSet& sources, bool backwards, std::span<const double> prices) {
+  Exact& exact = exact_[backwards ? 1 : 0];
+  start(sources);
+  exact.arcs.clear();
+  exact.link_of.clear();
   for (LinkId l = 0; l < network_.links(); ++l) {
     const Rank from = backwards ? network_.dst(l) : network_.src(l);
     const Rank to = backwards ? network_.src(l) : network_.dst(l);
     if (in_tree_[to]) continue;
-    arcs_.push_back({.from = in_tree_[from] ? root : from, .to = to, .weight = prices[l]});
-    link_of_.push_back(l);
+    exact.arcs.push_back({.from = in_tree_[from] ? sources.front() : from, .to = to, .weight = prices[l]});
+    exact.link_of.push_back(l);
   }
   // Further sources are reached for nothing.
   for (const Rank n : sources)
-    if (n != root) {
-      arcs_.push_back({.from = root, .to = n, .weight = 0});
-      link_of_.push_back(-1);
+    if (n != sources.front()) {
+      exact.arcs.push_back({.from = sources.front(), .to = n, .weight = 0});
+      exact.link_of.push_back(-1);
     }
-  const std::vector<int> chosen = cheapest_arborescence(network_.ranks(), root, arcs_, relaxations_);
-  if (chosen.empty()) return network_.ranks() > 1 ? -1 : 0;
-  std::vector<std::vector<LinkId>> below(network_.ranks());
+  const long long before = exact.trees.work();
+  exact.trees.contract(network_.ranks(), exact.arcs);
+  relaxations_ += exact.trees.work() - before;
+}
+
+// The links of the contracted graph's tree of that root, from the root outwards.
+double CheapestTree::append(Rank root, bool backwards, std::span<const double> prices,
+                            std::vector<LinkId>& links) {
+  Exact& exact = exact_[backwards ? 1 : 0];
+  if (exact.trees.cost(root) < 0) return -1;
+  exact.trees.arcs_into(root, into_);
+  below_.resize(network_.ranks());
+  for (std::vector<LinkId>& below : below_) below.clear();
   double sum = 0;
-  for (const int a : chosen) {
-    if (link_of_[a] < 0) continue;
-    below[arcs_[a].from].push_back(link_of_[a]);
-    sum += prices[link_of_[a]];
+  for (const int a : into_) {
+    if (a < 0 || exact.link_of[a] < 0) continue;
+    const LinkId l = exact.link_of[a];
+    below_[exact.arcs[a].from].push_back(l);
+    sum += prices[l];
   }
-  std::vector<Rank> order = {root};
-  for (std::size_t i = 0; i < order.size(); ++i)
-    for (const LinkId l : below[order[i]]) {
+  path_.assign(1, root);
+  for (std::size_t i = 0; i < path_.size(); ++i)
+    for (const LinkId l : below_[path_[i]]) {
       links.push_back(l);
-      order.push_back(backwards ? network_.src(l) : network_.dst(l));
+      path_.push_back(backwards ? network_.src(l) : network_.dst(l));
     }
   return sum;
+}
+
+double CheapestTree::span_exactly(const RankSet& sources, bool backwards, std::span<const double> prices,
+                                  std::vector<LinkId>& links) {
+  contract(sources, backwards, prices);
+  return append(sources.front(), backwards, prices, links);
+}
+
+// Every rank contributes and needs the sum: the best of all roots.
+double CheapestTree::through_any(std::span<const double> prices, ChunkTree& tree) {
+  contract({}, true, prices);
+  contract({}, false, prices);
+  Rank best = -1;
+  double least = 0;
+  for (Rank n = 0; n < network_.ranks(); ++n) {
+    const double up = exact_[1].trees.cost(n), down = exact_[0].trees.cost(n);
+    if (up < 0 || down < 0 || (best >= 0 && up + down >= least)) continue;
+    best = n;
+    least = up + down;
+  }
+  if (best < 0) return -1;
+  const double up = append(best, true, prices, tree.links);
+  std::ranges::reverse(tree.links);  // from the leaves on
+  tree.ups = static_cast<int>(tree.links.size());
+  return up + append(best, false, prices, tree.links);
 }
 
 double CheapestTree::span(const RankSet& sources, const RankSet& targets, bool backwards,
                           std::span<const double> prices, double per_hop, std::vector<LinkId>& links) {
   if (per_hop == 0 && reaches_all(network_.ranks(), sources, targets))
     return span_exactly(sources, backwards, prices, links);
-  start(sources, backwards);
+  start(sources);
   int missing = 0;
   for (const Rank n : targets) {
     wanted_[n] = !in_tree_[n];
@@ -147,7 +182,7 @@ double CheapestTree::through(Rank root, const ChunkClass& chunks, std::span<cons
 }
 
 void CheapestTree::search_paths(const RankSet& sources, std::span<const double> prices, double per_hop) {
-  start(sources, false);
+  start(sources);
   while (!offers_.empty()) {
     const auto [cost, n] = offers_.top();
     offers_.pop();

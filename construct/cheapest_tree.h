@@ -53,7 +53,10 @@ class CheapestTree {
   double span_exactly(const RankSet& sources, bool backwards, std::span<const double> prices,
                       std::vector<LinkId>& links);
   double through(Rank root, const ChunkClass&, std::span<const double> prices, double per_hop, ChunkTree&);
-  void start(const RankSet& sources, bool backwards);
+  double through_any(std::span<const double> prices, ChunkTree&);
+  void contract(const RankSet& sources, bool backwards, std::span<const double> prices);
+  double append(Rank root, bool backwards, std::span<const double> prices, std::vector<LinkId>& links);
+  void start(const RankSet& sources);
   void relax(Rank, double base, bool backwards, std::span<const double> prices, double per_hop);
 
   const Network& network_;
@@ -63,8 +66,14 @@ class CheapestTree {
   std::vector<char> in_tree_ = {}, wanted_ = {};
   std::priority_queue<Offer, std::vector<Offer>, std::greater<>> offers_ = {};
   std::vector<Rank> path_ = {};
-  std::vector<WeightedArc> arcs_ = {};
-  std::vector<LinkId> link_of_ = {};  // [arc]
+  struct Exact {
+    std::vector<WeightedArc> arcs = {};
+    std::vector<LinkId> link_of = {};  // [arc]
+    Arborescences trees = {};
+  };
+  Exact exact_[2] = {};                          // forwards, backwards
+  std::vector<int> into_ = {};                   // arcs
+  std::vector<std::vector<LinkId>> below_ = {};  // by rank, links of an exact tree
   long long relaxations_ = 0;
   static constexpr int kRoots = 4;  // of a sum; the best of 4 is within 0.5 % of the best of all
 };
@@ -76,6 +85,10 @@ double CheapestTree::grow(const ChunkClass& chunks, bool sum, std::span<const do
   tree.ups = 0;
   if (!sum) return span(chunks.pre, chunks.post, false, prices, per_hop, tree.links);
   if (chunks.post.size() == 1) return through(chunks.post.front(), chunks, prices, per_hop, tree);
+  const auto everywhere = [&](const RankSet& set) {
+    return static_cast<int>(set.size()) == network_.ranks();
+  };
+  if (per_hop == 0 && everywhere(chunks.pre) && everywhere(chunks.post)) return through_any(prices, tree);
   double least = -1;
   ChunkTree other;
   for (int i = 0; i < kRoots; ++i) {

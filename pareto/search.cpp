@@ -19,6 +19,7 @@
 #include <chrono>
 #include <functional>
 #include <future>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -311,14 +312,14 @@ class FrontierSearch {
     }
     const auto begun = std::chrono::steady_clock::now();
     std::vector<bool> done(constructing_.size(), false);
+    // What is asked for is quick first; later it is to beat its phases, if these are better.
+    const bool phases_first = has_bounds && rate_to_beat(asked_.kind).value_or(0) <= best_rate(asked_.kind);
     for (std::size_t left = done.size(); left > 0;)
       for (std::size_t turn = 0; turn < done.size(); ++turn) {
-        // What is asked for is quick first; later it is to beat its phases.
-        const std::size_t i = has_bounds ? done.size() - 1 - turn : turn;
+        const std::size_t i = phases_first ? done.size() - 1 - turn : turn;
         if (done[i]) continue;
         const Constructing& each = *constructing_[i];
-        if (const auto rate = rate_of_phases(); rate && each.kind == asked_.kind)
-          each.construction->know_found(*rate);
+        if (const auto rate = rate_to_beat(each.kind)) each.construction->know_found(*rate);
         clock_.report(name_of(each.one) + ": constructing schedules");
         found_->assemble_if_due();
         if (const auto prices = has_bounds ? each.construction->take_prices() : std::nullopt) {
@@ -338,16 +339,25 @@ class FrontierSearch {
       }
   }
 
-  // Rounds per chunk of the best phases in sequence, where nothing keeps them from being composed.
-  std::optional<double> rate_of_phases() const {
-    const auto sums = best_rates_.find(CollectiveKind::ReduceScatter);
-    const auto copies = best_rates_.find(CollectiveKind::Allgather);
+  // Of the points so far; infinite if there are none.
+  double best_rate(CollectiveKind kind) const {
+    const auto at = best_rates_.find(kind);
+    return at == best_rates_.end() ? std::numeric_limits<double>::infinity() : at->second;
+  }
+
+  // Rounds per chunk that points of many chunks have to beat. Of an AllReduce those of its best phases in
+  // sequence, where nothing keeps them from being composed; of a phase those that make such a sequence as good
+  // as the best AllReduce, beside the least of the other phase.
+  std::optional<double> rate_to_beat(CollectiveKind kind) const {
+    constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter, kCopies = CollectiveKind::Allgather;
     const bool free =
         space_.max_steps == kAnySteps && space_.extra_rounds == kAnyRounds && space_.max_chunks == kAnyChunks;
-    if (!found_->is_allreduce() || !free || sums == best_rates_.end() || copies == best_rates_.end())
-      return std::nullopt;
-    const std::size_t blocks = of_kind(asked_, CollectiveKind::Allgather, 1).chunks.size();
-    return (sums->second + copies->second) / static_cast<double>(blocks);
+    if (!found_->is_allreduce() || !free) return std::nullopt;
+    const auto blocks = static_cast<double>(of_kind(asked_, kCopies, 1).chunks.size());
+    if (kind == asked_.kind) return (best_rate(kSums) + best_rate(kCopies)) / blocks;
+    const Rate other = found_->rate_bound(kind == kSums ? kCopies : kSums);
+    return best_rate(asked_.kind) * blocks -
+           static_cast<double>(other.rounds) / static_cast<double>(other.chunks);
   }
 
   // Where links are not alike, other schedules may be the fastest at some size although schedules of fewer
