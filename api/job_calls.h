@@ -50,6 +50,9 @@ struct TraceText {
 //   PyTorch's flight recorder  as JSON
 //   NCCL's inspector           JSON objects, one per line or one after the other
 //   NCCL_DEBUG=INFO            lines of subsystem COLL: "AllReduce: opCount ..."; without times
+//   Chakra                     an execution trace: collectives with their times; of one without groups, all
+//                              ranks are as many as there are traces; or one of 'emit --target chakra', whose
+//                              messages are one call
 //   a table                    as a PMPI wrapper writes it: comma-separated, with a header: collective, ranks,
 //                              bytes (of a message), and if there are such columns group, calls, us
 // A call of several ranks counts once: of the ranks whose traces have it the most calls, and the least time,

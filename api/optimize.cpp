@@ -1,11 +1,13 @@
 // Baselines are timed first and are then what the search begins with. While it goes on, a thread asks what
 // was found so far and times it for each size; it waits four times as long as that took, so the search keeps
-// four fifths of the processor.
+// four fifths of the processor. What was the fastest at a size stays, although others dominate it in steps and
+// rounds later.
 #include "api/optimize.h"
 
 #include <algorithm>
 #include <condition_variable>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -15,9 +17,11 @@
 #include <utility>
 
 #include "api/baselines.h"
+#include "api/point_times.h"
 #include "api/report.h"
 #include "api/search.h"
 #include "api/timed_stop.h"
+#include "cost/cost.h"
 #include "ir/error.h"
 #include "pareto/findings.h"
 #include "topology/import/timing_log.h"
@@ -26,33 +30,37 @@
 namespace chorale {
 namespace {
 
-// In a result, where the search may have dropped what it did not time.
-void put(const Point& baseline, Result& result) {
+// Of a result, where the search may have dropped what it did not time.
+void put(const Point& kept, Result& result) {
   const auto same = [&](const Point& point) {
-    return point.cost == baseline.cost && point.construction == baseline.construction;
+    return point.cost == kept.cost && point.construction == kept.construction;
   };
-  if (std::ranges::any_of(result.points, same)) return;
-  result.points.push_back(baseline);
-  finish_result(result);
+  if (std::ranges::none_of(result.points, same)) result.points.push_back(kept);
 }
 
+// Sends of a point that is timed in any case: a few hundredths of a second.
+constexpr long long kMostSendsOnceStopped = 2'000;
+
+// Keeps the fastest point of each size, whatever the search drops later: a table only improves.
 class Table {
  public:
   Table(Topology topology, const Collective& collective, const OptimizeQuestion& question)
-      : topology_(std::move(topology)),
+      : topology_(std::make_shared<const Topology>(std::move(topology))),
+        times_(topology_),
         messages_(question.message_bytes),
         measured_(question.measured),
         node_names_(question.node_names),
         shape_(message_shape(collective)),
-        blocks_(blocks_of_sizes(collective, messages_)) {}
+        blocks_(blocks_of_sizes(collective, messages_)),
+        fastest_(blocks_.size()) {}
 
-  const Topology& topology() const { return topology_; }
+  const Topology& topology() const { return *topology_; }
   const std::vector<std::int64_t>& blocks() const { return blocks_; }
 
   void begin_with(std::vector<TimedBaseline> baselines) {
     baselines_ = std::move(baselines);
     for (std::size_t size = 0; size < blocks_.size() && !baselines_.empty(); ++size)
-      busiest_.push_back(busiest_part(topology_, fastest_baseline(size), static_cast<double>(blocks_[size]),
+      busiest_.push_back(busiest_part(*topology_, fastest_baseline(size), static_cast<double>(blocks_[size]),
                                       fastest_algorithm(size).times.us[size], node_names_)
                              .value_or(MachinePart()));
   }
@@ -63,39 +71,36 @@ class Table {
     return points;
   }
 
+  double us(const Point& point, double block_bytes, const std::atomic<bool>* stop) {
+    const bool is_short = total_sends(point.schedule) <= kMostSendsOnceStopped;
+    return times_.us(point, block_bytes, is_short ? nullptr : stop)
+        .value_or(std::numeric_limits<double>::infinity());
+  }
+
   // Once `stop` is true, what would have to be simulated for long is not timed: a baseline, which was timed
   // before, may be faster than what was, or all that has a time, and is taken then.
-  Optimized with(Result result, const std::atomic<bool>* stop) const {
+  Optimized with(Result result, const std::atomic<bool>* stop) {
     Optimized answer{.shape = shape_, .sizes = messages_};
     for (const TimedBaseline& each : baselines_) answer.baselines.push_back(each.times);
-    const std::vector<SizeRow> rows = rows_by_size(result, messages_, {}, stop);
-    // Numbers last, since points get others with each baseline that is put among them.
-    using Chosen = std::optional<std::pair<Cost, std::string>>;
-    std::vector<Chosen> fastest;
-    for (const SizeRow& row : rows)
-      fastest.push_back(row.point < 0
-                            ? Chosen()
-                            : Chosen({result.points[row.point].cost, result.points[row.point].construction}));
+    const std::vector<SizeRow> rows = rows_by_size(result, messages_, {}, stop, &times_);
+    // Numbers last, since points get others with each that is put among them.
+    std::vector<std::shared_ptr<const Fastest>> chosen;
     for (std::size_t size = 0; size < rows.size(); ++size) {
       OptimizedRow made = compared(rows[size], size);
-      if (!made.baseline.empty() && (!fastest[size] || made.baseline_us < made.us)) {
-        const Point& baseline = fastest_baseline(size);
-        // It may add in another order than was asked for.
-        if (baseline.collective == with_chunks(result.collective, baseline.cost.chunks)) {
-          put(baseline, result);
-          fastest[size] = {baseline.cost, baseline.construction};
-          made.us = made.baseline_us;
-        }
-      }
-      if (!fastest[size]) continue;
+      const std::shared_ptr<const Fastest> fastest = fastest_at(size, rows[size], result);
+      if (!fastest) continue;
+      made.us = fastest->us;
       made.algbw_gbs = algbw_gbs(static_cast<double>(made.message_bytes), made.us);
       made.busbw_gbs = made.algbw_gbs * shape_.bus_factor;
       answer.rows.push_back(made);
+      chosen.push_back(fastest);
     }
-    std::erase(fastest, std::nullopt);
-    for (std::size_t i = 0; i < fastest.size(); ++i) {
+    const std::size_t before = result.points.size();
+    for (const auto& each : chosen) put(each->point, result);
+    if (result.points.size() > before) finish_result(result);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto point = std::ranges::find_if(result.points, [&](const Point& each) {
-        return each.cost == fastest[i]->first && each.construction == fastest[i]->second;
+        return each.cost == chosen[i]->point.cost && each.construction == chosen[i]->point.construction;
       });
       answer.rows[i].point = static_cast<int>(point - result.points.begin());
       answer.rows[i].algorithm = origin(*point);
@@ -107,6 +112,25 @@ class Table {
   }
 
  private:
+  struct Fastest {
+    double us = 0;
+    Point point = {};
+  };
+  // Of what was the fastest before, of a baseline, and of the row's point, which is the first of equals; null:
+  // there is none.
+  std::shared_ptr<const Fastest> fastest_at(std::size_t size, const SizeRow& row, const Result& result) {
+    const std::lock_guard lock(mutex_);
+    std::shared_ptr<const Fastest>& fastest = fastest_[size];
+    if (!fastest && !baselines_.empty()) {
+      const Point& baseline = fastest_baseline(size);
+      // It may add in another order than was asked for.
+      if (baseline.collective == with_chunks(result.collective, baseline.cost.chunks))
+        fastest = std::make_shared<Fastest>(fastest_algorithm(size).times.us[size], baseline);
+    }
+    if (row.point >= 0 && (!fastest || row.us <= fastest->us))
+      fastest = std::make_shared<Fastest>(row.us, result.points[row.point]);
+    return fastest;
+  }
   const TimedBaseline& fastest_algorithm(std::size_t size) const {
     return *std::ranges::min_element(baselines_, {},
                                      [&](const TimedBaseline& each) { return each.times.us[size]; });
@@ -130,12 +154,15 @@ class Table {
     return made;
   }
 
-  const Topology topology_;
+  const std::shared_ptr<const Topology> topology_;
+  PointTimes times_;
   const std::vector<std::int64_t> messages_;
   const MeasuredSizes measured_;
   const std::vector<std::string> node_names_;
   const MessageShape shape_;
   const std::vector<std::int64_t> blocks_;
+  std::mutex mutex_;                                          // of the next
+  std::vector<std::shared_ptr<const Fastest>> fastest_ = {};  // by size
   std::vector<TimedBaseline> baselines_ = {};
   std::vector<MachinePart> busiest_ = {};  // [size] -> of the fastest baseline
 };
@@ -149,21 +176,30 @@ bool is_better(const Optimized& now, const Optimized& before) {
   return false;
 }
 
-// Calls `improved` with what `found` returns whenever that is better than before, until it is stopped.
-void report(const std::function<Optimized()>& found, const std::function<void(const Optimized&)>& improved,
+// With what takes no time, or timed until the flag is true.
+using Found = std::function<Optimized(const std::atomic<bool>* stop)>;
+
+// Times what is found, as it comes, since the search may drop it later. Calls `improved`, if there is one,
+// whenever that is better than before. Until it is stopped.
+void report(const Found& found, const std::function<void(const Optimized&)>& improved,
             const std::stop_token& done) {
   using std::chrono::steady_clock;
   std::mutex mutex;
   std::condition_variable_any changed;
   std::unique_lock lock(mutex);
   Optimized last;
+  const std::atomic<bool> in_haste = true;
+  std::atomic<bool> over = false;
+  const std::stop_callback end(done, [&] { over = true; });
   for (steady_clock::duration pause = std::chrono::milliseconds(50);;) {
     changed.wait_for(lock, done, pause, [] { return false; });
     if (done.stop_requested()) return;
     const auto before = steady_clock::now();
-    Optimized now = found();
-    if (done.stop_requested()) return;
-    if (is_better(now, last)) {
+    for (const std::atomic<bool>* const stop :
+         std::initializer_list<const std::atomic<bool>*>{&in_haste, &over}) {
+      Optimized now = found(stop);
+      if (done.stop_requested()) return;
+      if (!improved || !is_better(now, last)) continue;
       improved(now);
       last = std::move(now);
     }
@@ -203,22 +239,33 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
   FrontierOptions search = question.search;
   const TimedStop end(search);
   const std::atomic<bool>* const stop = search.synthesis.limits.stop;
-  search.time_limit = search.time_limit.count() < 0 ? search.time_limit : search.time_limit * 4 / 5;
+  const bool is_limited = search.time_limit.count() >= 0;
+  const std::chrono::milliseconds limit = search.time_limit;
+  if (is_limited) search.time_limit = limit * 9 / 10;
+  const TimedStop end_of_timing(search);
+  search.timing_stop = search.synthesis.limits.stop;
+  if (is_limited) search.time_limit = limit * 4 / 5;
   const TimedStop end_of_search(search);
   if (!question.uses_all_time) search.time_limit = std::chrono::milliseconds(-1);
   search.sizes = {table.blocks().begin(), table.blocks().end()};
   table.begin_with(timed_baselines(topology, collective, question.baselines, table.blocks()));
   search.known = table.baseline_points();
+  if (!links_alike(topology))
+    search.us = [kept, timing = search.timing_stop](const Point& point, double bytes) {
+      return kept->us(point, bytes, timing);
+    };
   std::jthread reporter;
   search.publish = [&, kept](const std::function<Result()>& result) {
-    const auto found = [kept, result] {
-      const std::atomic<bool> in_haste = true;  // long schedules are timed in the end only
-      return kept->with(result(), &in_haste);
+    const Found found = [kept, result](const std::atomic<bool>* until) {
+      return kept->with(result(), until);
     };
-    if (question.improved)
-      reporter =
-          std::jthread([&, found](const std::stop_token& done) { report(found, question.improved, done); });
-    if (question.publish) question.publish(found);
+    reporter =
+        std::jthread([&, found](const std::stop_token& done) { report(found, question.improved, done); });
+    if (question.publish)
+      question.publish([found] {
+        const std::atomic<bool> in_haste = true;
+        return found(&in_haste);
+      });
   };
   Result result = frontier(topology, collective, search);
   reporter = {};

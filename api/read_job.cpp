@@ -87,7 +87,7 @@ TracedJob job_of(const TraceTally& tally) {
 
 TracedJob read_job(const std::vector<TraceText>& traces) {
   TraceTally tally;
-  for (const TraceText& trace : traces) read_trace(trace, tally);
+  for (const TraceText& trace : traces) read_trace(trace, static_cast<int>(traces.size()), tally);
   TracedJob job = job_of(tally);
   if (job.calls.empty()) {
     std::vector<std::string> names;
@@ -96,7 +96,8 @@ TracedJob read_job(const std::vector<TraceText>& traces) {
                      names.empty()
                          ? ""
                          : "it has " + joined(names) +
-                               "; PyTorch's profiler needs Kineto, and record_shapes=True for gloo");
+                               "; PyTorch's profiler needs Kineto, and record_shapes=True for gloo; Chakra's "
+                               "traces may need those of all ranks");
   }
   return job;
 }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "api/point_times.h"
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
 #include "cost/cost.h"
@@ -158,7 +159,7 @@ std::vector<std::size_t> most_likely(const Result& result, double bytes) {
 }  // namespace
 
 std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::int64_t>& message_bytes,
-                                  const SizeModel& model, const std::atomic<bool>* stop) {
+                                  const SizeModel& model, const std::atomic<bool>* stop, PointTimes* known) {
   std::vector<SizeRow> rows;
   if (result.points.empty()) return rows;
   const TimeBound least(result.topology, result.collective, rounds_per_chunk(result, stop),
@@ -175,13 +176,15 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
     for (const std::size_t p : most_likely(result, size)) {
       const Point& point = result.points[p];
       std::optional<double> us;
+      if (known != nullptr) us = known->known(point, size);
       if (numbers) {
         us = time_us(point.cost, *numbers, size);
-      } else {
+      } else if (!us) {
         const long long more = simulated ? sends + total_sends(point.schedule) : 0;
         const bool quick = more * std::ssize(message_bytes) <= kMostSendsOfSizesStopped;
         if (quick) sends = more;
-        us = point_us(result.topology, point, size, quick ? nullptr : stop);
+        const std::atomic<bool>* const until = quick ? nullptr : stop;
+        us = known != nullptr ? known->us(point, size, until) : point_us(result.topology, point, size, until);
       }
       if (!us) {
         row.at_most = true;

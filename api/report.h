@@ -14,6 +14,7 @@
 
 namespace chorale {
 
+class PointTimes;   // api/point_times.h
 struct SizeFigure;  // pages/size_figure.h
 
 // For the sizes at which a point is best; the machine's own numbers where not given.
@@ -63,9 +64,11 @@ struct Fields<SizeRow> {
 };
 
 // One row per size; empty for a result without points. Once `stop` is true, of the points that are timed by
-// then or within a fifth of a second; a size without such a point has point -1 and no time.
+// then or within a fifth of a second; a size without such a point has point -1 and no time. `known`: times of
+// points of this machine, which may be among them (null: none are).
 std::vector<SizeRow> rows_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
-                                  const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
+                                  const SizeModel& = {}, const std::atomic<bool>* stop = nullptr,
+                                  PointTimes* known = nullptr);
 // Those that have a point.
 std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);

@@ -235,7 +235,10 @@ bool is_json(std::string_view text) {
 
 }  // namespace
 
-void read_trace(const TraceText& trace, TraceTally& tally) {
+void read_trace(const TraceText& trace, int traces, TraceTally& tally) {
+  if (is_chakra(trace.text)) return read_chakra(trace, traces, tally);
+  if (trace.text.starts_with("\x1f\x8b"))
+    throw InputError(trace.file, "is compressed", "'gunzip -c' writes the trace in it");
   if (trace.text.starts_with('\x80') || trace.text.starts_with("PK"))
     throw InputError(trace.file, "is a pickle of Python",
                      "'python3 -m chorale.recorder FILE' writes a dump of the flight recorder as JSON, and "
@@ -251,8 +254,7 @@ void read_trace(const TraceText& trace, TraceTally& tally) {
     return read_profile(json["traceEvents"], ranks, trace.file, tally);
   }
   if (json.has("entries")) return read_flight_recorder(json, trace.file, tally);
-  json.fail("is not a known trace",
-            "known are PyTorch's profiler and flight recorder, NCCL's inspector and log, and tables");
+  json.fail("is not a known trace", kKnownTraces);
 }
 
 }  // namespace chorale

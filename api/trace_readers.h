@@ -11,6 +11,10 @@
 
 namespace chorale {
 
+// What errors say.
+constexpr const char* kKnownTraces =
+    "known are PyTorch's profiler and flight recorder, Chakra, NCCL's inspector and log, and tables";
+
 struct TracedCall {
   std::string operation = {};  // as it was logged: "_allgather_base"
   std::string group = {};
@@ -42,12 +46,16 @@ struct TraceTally {
   void add(const std::string& rank, TracedCall);
 };
 
-// By the format that it has. Throws InputError.
-void read_trace(const TraceText&, TraceTally&);
+// By the format that it has; one of several of the job. Throws InputError.
+void read_trace(const TraceText&, int traces, TraceTally&);
 
 // api/trace_text.cpp: formats that are lines.
 bool is_nccl_log(std::string_view text);
 void read_nccl_log(const TraceText&, TraceTally&);
 void read_table(const TraceText&, TraceTally&);
+
+// api/trace_chakra.cpp.
+bool is_chakra(std::string_view text);
+void read_chakra(const TraceText&, int traces, TraceTally&);
 
 }  // namespace chorale

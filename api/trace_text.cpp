@@ -99,10 +99,9 @@ void read_table(const TraceText& trace, TraceTally& tally) {
       header = cells;
       for (const char* const needed : {"collective", "ranks", "bytes"})
         if (std::ranges::find(header, needed) == header.end())
-          throw InputError(
-              at_line(trace, number),
-              std::string("is not a known trace, nor a table with a column '") + needed + "'",
-              "known are PyTorch's profiler and flight recorder, NCCL's inspector and log, and tables");
+          throw InputError(at_line(trace, number),
+                           std::string("is not a known trace, nor a table with a column '") + needed + "'",
+                           kKnownTraces);
       continue;
     }
     if (cells.size() != header.size())

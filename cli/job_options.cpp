@@ -9,8 +9,9 @@ void job_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "job", "The collectives that a job calls, by its traces, and what it would gain on a machine",
       "Traces are of one job, of one rank or of several: PyTorch's profiler (Kineto) and flight recorder\n"
-      "(JSON), NCCL's inspector, NCCL_DEBUG=INFO lines (subsystem COLL), or a table of a PMPI wrapper:\n"
-      "comma-separated, with a header that has collective, ranks, bytes, and perhaps group, calls, us.\n" +
+      "(JSON), Chakra, NCCL's inspector, NCCL_DEBUG=INFO lines (subsystem COLL), or a table of a PMPI\n"
+      "wrapper: comma-separated, with a header that has collective, ranks, bytes, and perhaps group, calls,\n"
+      "us.\n" +
           kPlainExitCodes +
           "examples:\n  chorale job examples/calls.csv\n"
           "  chorale job examples/calls.csv --machine dgx-a100:2 --search-time 1");

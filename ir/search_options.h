@@ -89,9 +89,13 @@ struct FrontierOptions {
   // Time of a point for a block of `block_bytes`, for machines whose links differ: the frontier counts steps
   // as if all links had the worst latency. With it, a point that others dominate in steps and rounds is kept
   // if it is the fastest at some size.
+  // It may be infinite once `timing_stop` is true; then it is not known.
   std::function<double(const Point&, double block_bytes)> us = {};
   std::vector<double> sizes =
-      {};        // of a block, in bytes, at which the fastest is searched; none: some from 100 to 1e9
+      {};  // of a block, in bytes, at which the fastest is searched; none: some from 100 to 1e9
+  // The search ends sooner than this becomes true (null: it does not): then points that others dominate are
+  // timed.
+  const std::atomic<bool>* timing_stop = nullptr;
   int jobs = 1;  // chunk counts searched side by side
   SynthesisOptions synthesis = {};
   std::function<void(const Progress&)> progress = {};  // called often, from one thread at a time

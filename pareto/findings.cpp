@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
@@ -47,9 +48,11 @@ constexpr double kMostTimedLate = 2'000;  // sends, when the search is stopped: 
 // Sends that an assembly simulates. Without it small points that only time favours are not timed before the
 // search is stopped, and lost then: dgx-a100:2 AllReduce at 1 MiB took 19.7 us after 2 s, and 26.0 after 6.
 constexpr double kMostTimedAsTheyCome = 1'000;
-constexpr double kFaster = 0.999;  // a smaller gain does not justify one more point
+constexpr double kNear = 1.1;
+constexpr double kFaster = 0.9999;  // a smaller gain does not justify one more point
 
 constexpr int kMostOfFewChunks = 4;  // numbers of steps
+constexpr int kMostReplaced = 16;    // of each phase
 
 double rate_of(const Cost& cost) {
   return static_cast<double>(cost.rounds) / cost.chunks;
@@ -64,6 +67,10 @@ bool is_trifle(const Cost& cost, const ParetoSet& known, double bound) {
   if (cost.chunks < kManyChunks || best == nullptr) return false;
   const double rate = rate_of(cost), before = rate_of(best->cost);
   return before <= kTrifle * rate || rate - bound > kNearer * (before - bound);
+}
+
+bool is_over(const std::atomic<bool>* stop) {
+  return stop != nullptr && *stop;
 }
 
 bool is_small(const Point& point) {
@@ -103,6 +110,7 @@ Findings::Findings(const Topology& topology, const Collective& asked, const Fron
   us_ = options.us;
   sizes_ = options.sizes.empty() ? std::vector<double>(std::begin(kSizes), std::end(kSizes)) : options.sizes;
   stop_ = options.synthesis.limits.stop;
+  timing_stop_ = options.timing_stop != nullptr ? options.timing_stop : stop_;
   latest_ = std::make_shared<const Assembled>();
 }
 
@@ -123,7 +131,7 @@ void Findings::put(CollectiveKind kind, const SharedPoint& point, bool verified)
       parts_.direct.put(point, us_ ? &parts_.beaten : nullptr);
       if (verified) parts_.verified.insert(point);
     } else
-      keep_phase(parts_.phases[kind], point);
+      keep_phase(kind, point);
     ++parts_.changes;
   }
   assemble_if_due();
@@ -163,7 +171,8 @@ void Findings::time(double most_sends) {
 // Of a phase a point may be cut as fine as the other phase is, so one is worse than another only if its chunk
 // count is a multiple of the other's. With a k both phases share it, and which share is best is known
 // together only.
-void Findings::keep_phase(std::vector<SharedPoint>& kept, const SharedPoint& point) const {
+void Findings::keep_phase(CollectiveKind kind, const SharedPoint& point) {
+  std::vector<SharedPoint>& kept = parts_.phases[kind];
   const bool shares = empty_.space.extra_rounds != kAnyRounds;
   const auto as_good = [&](const Cost& a, const Cost& b) {
     if (shares) return a == b;
@@ -171,7 +180,13 @@ void Findings::keep_phase(std::vector<SharedPoint>& kept, const SharedPoint& poi
   };
   if (std::ranges::any_of(kept, [&](const SharedPoint& other) { return as_good(other->cost, point->cost); }))
     return;
-  std::erase_if(kept, [&](const SharedPoint& other) { return as_good(point->cost, other->cost); });
+  std::vector<SharedPoint>& replaced = parts_.replaced[kind];
+  std::erase_if(kept, [&](const SharedPoint& other) {
+    const bool is_worse = as_good(point->cost, other->cost);
+    if (is_worse && us_) replaced.push_back(other);
+    return is_worse;
+  });
+  if (replaced.size() > kMostReplaced) replaced.erase(replaced.begin(), replaced.end() - kMostReplaced);
   kept.push_back(point);
 }
 
@@ -272,15 +287,15 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     return rate != 0 ? rate < 0 : a.cost.chunks < b.cost.chunks;
   });
   const double bound = least_rate(parts);
-  const bool is_late = stop_ != nullptr && *stop_;
+  const bool is_late = is_over(stop_);
   // Of phases that better ones replaced, too: there may be no time for theirs.
   if (is_late)
     for (const auto& [phases, point] : made_)
       if (point && inside(point->cost)) merged.put(point, beaten);
   long long late = kMostLate;
   for (const Composition& each : all) {
-    if (merged.covers(each.cost) || is_trifle(each.cost, merged, bound)) continue;
     const bool is_made = made_.contains({each.scatter.get(), each.gather.get()});
+    if (merged.covers(each.cost) || (!is_made && is_trifle(each.cost, merged, bound))) continue;
     if (!is_made && is_late) {
       const long long ranks = empty_.topology.ranks;
       const long long sends = each.cost.chunks * (ranks - 1) * (each.scatter ? 2 : ranks);
@@ -290,7 +305,37 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
     if (const SharedPoint point = made(each)) merged.put(point, beaten);
   }
   if (beaten != nullptr) add_of_few_chunks(all, merged, *beaten);
+  if (beaten != nullptr && is_late) add_of_replaced(parts, *beaten);
   return merged;
+}
+
+// A shorter search may have composed phases that this one replaced before it composed them, and found the
+// result the fastest at a size: pairs of one cost, since mirrors come in such pairs, those of the best rate
+// first.
+void Findings::add_of_replaced(const Parts& parts, std::vector<SharedPoint>& beaten) const {
+  const auto with_replaced = [&](CollectiveKind kind) {
+    std::vector<std::pair<SharedPoint, bool>> all;  // with: it was replaced
+    for (const auto* const from : {&parts.phases, &parts.replaced})
+      if (const auto at = from->find(kind); at != from->end())
+        for (const SharedPoint& phase : at->second) all.emplace_back(phase, from == &parts.replaced);
+    return all;
+  };
+  std::vector<Composition> pairs;
+  for (const auto& [gather, was_replaced] : with_replaced(CollectiveKind::Allgather))
+    for (const auto& [scatter, too] : with_replaced(CollectiveKind::ReduceScatter))
+      if ((was_replaced || too) && scatter->cost == gather->cost)
+        for (Composition& each : compositions({.phases = {{CollectiveKind::Allgather, {gather}},
+                                                          {CollectiveKind::ReduceScatter, {scatter}}}}))
+          if (each.scatter && !made_.contains({scatter.get(), gather.get()}))
+            pairs.push_back(std::move(each));
+  std::ranges::stable_sort(
+      pairs, [](const Composition& a, const Composition& b) { return compare_rate(a.cost, b.cost) < 0; });
+  long long late = kMostLate;
+  for (const Composition& each : pairs) {
+    late -= 2LL * each.cost.chunks * (empty_.topology.ranks - 1);
+    if (late < 0) return;
+    if (const SharedPoint point = made(each)) beaten.push_back(point);
+  }
 }
 
 // Where links differ, few large messages may be faster at small sizes than more of less rounds per chunk: of
@@ -361,24 +406,35 @@ bool Findings::complete() const {
 }
 
 // Simulates the points that are small enough, up to a total number of sends, those of the fewest first. Once
-// the search is stopped, only those that take no time.
+// the search is stopped, all, those first whose rate is near the best of as few steps, which may have been the
+// best before. Once timing is stopped, too, only those that take no time.
 void Findings::time_all(const std::vector<SharedPoint>& points, const std::vector<SharedPoint>& beaten,
                         double most_sends) const {
-  std::vector<std::pair<double, SharedPoint>> untimed;
+  const bool is_late = is_over(stop_);
+  ParetoSet best;
+  for (const SharedPoint& point : points) best.put(point);
+  const auto is_near = [&](const SharedPoint& point) {
+    const Point* const other = best.best_within(point->cost.steps);
+    return other == nullptr || rate_of(point->cost) <= kNear * rate_of(other->cost);
+  };
+  std::vector<std::tuple<bool, double, SharedPoint>> untimed;
   for (const std::vector<SharedPoint>* const all : {&points, &beaten})
     for (const SharedPoint& point : *all) {
       Known& known = known_[point.get()];
       known.point = point;
-      if (!known.us && is_small(*point)) untimed.emplace_back(total_sends(point->schedule), point);
+      if (known.us || !(is_late || is_small(*point))) continue;
+      const auto sends = static_cast<double>(total_sends(point->schedule));
+      untimed.emplace_back(is_late && !is_near(point), sends, point);
     }
-  std::ranges::stable_sort(untimed, {}, [](const auto& each) { return each.first; });
+  std::ranges::stable_sort(untimed, {},
+                           [](const auto& each) { return std::pair(std::get<0>(each), std::get<1>(each)); });
   double sends = 0;
-  for (const auto& [more, point] : untimed) {
+  for (const auto& [is_far, more, point] : untimed) {
+    if (sends + more > most_sends || (is_over(timing_stop_) && sends + more > kMostTimedLate)) continue;
     sends += more;
-    if (sends > most_sends || (stop_ != nullptr && *stop_ && sends > kMostTimedLate)) return;
     Times us(sizes_.size());
     for (std::size_t i = 0; i < us.size(); ++i) us[i] = us_(*point, sizes_[i]);
-    known_[point.get()].us = us;
+    if (std::ranges::none_of(us, [](double each) { return std::isinf(each); })) known_[point.get()].us = us;
   }
 }
 

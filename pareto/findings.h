@@ -69,6 +69,7 @@ class Findings {
     ParetoSet direct = {};
     std::vector<SharedPoint> beaten = {};  // by these; only with FrontierOptions::us
     std::map<CollectiveKind, std::vector<SharedPoint>> phases = {};
+    std::map<CollectiveKind, std::vector<SharedPoint>> replaced = {};  // by these, lately; likewise
     std::set<SharedPoint> verified = {};
     std::vector<Claim> claims = {};
     std::set<Stopped> given_up = {};
@@ -88,11 +89,12 @@ class Findings {
   };
 
   Parts parts() const;
-  void keep_phase(std::vector<SharedPoint>&, const SharedPoint&) const;
+  void keep_phase(CollectiveKind, const SharedPoint&);
   double least_rate(const Parts&) const;
   ParetoSet merged(const Parts&, std::vector<SharedPoint>* beaten) const;
   void add_of_few_chunks(const std::vector<Composition>& by_steps, const ParetoSet& merged,
                          std::vector<SharedPoint>& beaten) const;
+  void add_of_replaced(const Parts&, std::vector<SharedPoint>& beaten) const;
   std::vector<Composition> compositions(const Parts&) const;
   SharedPoint made(const Composition&) const;
   bool inside(const Cost&) const;
@@ -107,7 +109,8 @@ class Findings {
   Result empty_ = {};
   std::function<double(const Point&, double block_bytes)> us_ = {};  // FrontierOptions::us
   std::vector<double> sizes_ = {};                                   // FrontierOptions::sizes
-  const std::atomic<bool>* stop_ = nullptr;                          // after it nothing is timed
+  const std::atomic<bool>* stop_ = nullptr;                          // of the search
+  const std::atomic<bool>* timing_stop_ = nullptr;                   // after it nothing is timed
 
   mutable std::mutex mutex_;  // of the next two
   Parts parts_ = {};

@@ -5,60 +5,50 @@
 #include <string>
 #include <string_view>
 
+#include "codegen/simulators/chakra_schema.h"
 #include "codegen/simulators/messages.h"
+#include "codegen/simulators/protobuf.h"
+#include "ir/collective_kind.h"
 
 namespace chorale {
 namespace {
 
-// Protocol buffers (its "Encoding"): a field is its number with a type, then a varint, or a length and bytes.
-class ProtoMessage {
- public:
-  ProtoMessage& number(int field, std::uint64_t value) {
-    varint(static_cast<std::uint64_t>(field) << 3);
-    varint(value);
-    return *this;
-  }
-  ProtoMessage& bytes(int field, std::string_view value) {
-    varint(static_cast<std::uint64_t>(field) << 3 | 2);
-    return sized(value);
-  }
-  // A length and the bytes, without a field.
-  ProtoMessage& sized(std::string_view value) {
-    varint(value.size());
-    text_ += value;
-    return *this;
-  }
-  void varint(std::uint64_t value) {
-    for (; value >= 0x80; value >>= 7) text_ += static_cast<char>(value | 0x80);
-    text_ += static_cast<char>(value);
-  }
-  const std::string& text() const { return text_; }
+std::string attribute(std::string_view name, ChakraAttribute::Field field, std::int64_t value) {
+  return ProtoMessage()
+      .bytes(ChakraAttribute::Name, name)
+      .number(field, static_cast<std::uint64_t>(value))
+      .text();
+}
 
- private:
-  std::string text_ = {};
-};
+std::string attribute(std::string_view name, std::string_view value) {
+  return ProtoMessage().bytes(ChakraAttribute::Name, name).bytes(ChakraAttribute::Text, value).text();
+}
 
-// Numbers of fields and of kinds in Chakra's schema (0.0.4).
-enum NodeField { kId = 1, kName = 2, kType = 3, kDataDependencies = 5, kAttribute = 10 };
-enum AttributeField { kAttributeName = 1, kInt32 = 7, kInt64 = 9, kBool = 27 };
-enum NodeType { kSend = 5, kReceive = 6 };
-constexpr int kVersion = 1;  // of GlobalMetadata
-
-std::string attribute(const char* name, AttributeField field, std::int64_t value) {
-  return ProtoMessage().bytes(kAttributeName, name).number(field, static_cast<std::uint64_t>(value)).text();
+// The collective is named, so that a list of a job's calls (api/job_calls.h) has it.
+std::string metadata(const Collective& collective, std::int64_t block_bytes) {
+  ProtoMessage message;
+  message.bytes(ChakraMetadata::Version, "0.0.4");
+  const CollectiveKind kind = row_of(collective.kind).result;
+  if (!is_offered(kind)) return message.text();
+  for (const std::string& each : {attribute(kChakraCollective, name_of(kind)),
+                                  attribute(kChakraRanks, ChakraAttribute::Int64, collective.ranks),
+                                  attribute(kChakraMessageBytes, ChakraAttribute::Int64,
+                                            block_bytes * blocks_of(kind, collective.ranks))})
+    message.bytes(ChakraMetadata::Attribute, each);
+  return message.text();
 }
 
 // Operations of a rank are numbered from 0.
 class RankTrace {
  public:
-  RankTrace(const Messages& messages, const Topology& topology, Rank rank)
+  RankTrace(const Messages& messages, const Topology& topology, const std::string& metadata, Rank rank)
       : messages_(messages), topology_(topology) {
-    text_.sized(ProtoMessage().bytes(kVersion, "0.0.4").text());
+    text_.sized(metadata);
     std::vector<std::uint64_t> before, now;
     for (const RankStep& step : messages.by_rank[rank]) {
       now.clear();
-      for (const int i : step.sends) now.push_back(node(i, kSend, before));
-      for (const int i : step.receives) now.push_back(node(i, kReceive, {}));
+      for (const int i : step.sends) now.push_back(node(i, ChakraNode::Send, before));
+      for (const int i : step.receives) now.push_back(node(i, ChakraNode::Receive, {}));
       before.swap(now);
     }
   }
@@ -66,20 +56,22 @@ class RankTrace {
   const std::string& text() const { return text_.text(); }
 
  private:
-  std::uint64_t node(int i, NodeType type, const std::vector<std::uint64_t>& after) {
+  std::uint64_t node(int i, ChakraNode::Kind type, const std::vector<std::uint64_t>& after) {
     const ScheduleMessage& message = messages_.all[i];
     const Link& link = topology_.links[message.link];
     ProtoMessage node, list;
-    const std::string name = type == kSend ? fmt::format("step {}, send to {}", message.step, link.dst)
-                                           : fmt::format("step {}, receive from {}", message.step, link.src);
-    node.number(kId, nodes_).bytes(kName, name).number(kType, type);
+    const std::string name = type == ChakraNode::Send
+                                 ? fmt::format("step {}, send to {}", message.step, link.dst)
+                                 : fmt::format("step {}, receive from {}", message.step, link.src);
+    node.number(ChakraNode::Id, nodes_).bytes(ChakraNode::Name, name).number(ChakraNode::Type, type);
     for (const std::uint64_t each : after) list.varint(each);
-    if (!after.empty()) node.bytes(kDataDependencies, list.text());
-    for (const std::string& each :
-         {attribute("is_cpu_op", kBool, 0), attribute("comm_size", kInt64, message.bytes),
-          attribute("comm_src", kInt32, link.src), attribute("comm_dst", kInt32, link.dst),
-          attribute("comm_tag", kInt32, i)})
-      node.bytes(kAttribute, each);
+    if (!after.empty()) node.bytes(ChakraNode::DataDependencies, list.text());
+    for (const std::string& each : {attribute("is_cpu_op", ChakraAttribute::Bool, 0),
+                                    attribute("comm_size", ChakraAttribute::Int64, message.bytes),
+                                    attribute("comm_src", ChakraAttribute::Int32, link.src),
+                                    attribute("comm_dst", ChakraAttribute::Int32, link.dst),
+                                    attribute("comm_tag", ChakraAttribute::Int32, i)})
+      node.bytes(ChakraNode::Attribute, each);
     text_.sized(node.text());
     return nodes_++;
   }
@@ -103,9 +95,11 @@ constexpr const char* kReadme =
 
 std::vector<NamedText> to_chakra(const Verified<Schedule>& schedule, std::int64_t block_bytes) {
   const Messages messages = messages_of(schedule, block_bytes);
+  const std::string first = metadata(schedule.collective(), block_bytes);
   std::vector<NamedText> files;
   for (Rank n = 0; n < schedule.topology().ranks; ++n)
-    files.push_back({fmt::format("rank.{}.et", n), RankTrace(messages, schedule.topology(), n).text()});
+    files.push_back(
+        {fmt::format("rank.{}.et", n), RankTrace(messages, schedule.topology(), first, n).text()});
   files.push_back({"README.md", fmt::format(kReadme, block_bytes)});
   return files;
 }

@@ -187,7 +187,10 @@ for machine, collective in [("dgx1", "allreduce"), ("ring:5", "alltoall"), ("dgx
         operations = {}
         for rank in range(result["topology"]["ranks"]):
             first, *nodes = delimited((folder / f"rank.{rank}.et").read_bytes())
-            assert fields_of(first) == [(1, b"0.0.4")]
+            version, *about = fields_of(first)
+            named = {name.decode(): value for (_, name), (_, value) in (fields_of(each) for _, each in about)}
+            assert version == (1, b"0.0.4") and named.keys() == {"collective", "ranks", "message_bytes"}, first
+            assert named["collective"].decode() == collective and named["ranks"] == result["topology"]["ranks"] and named["message_bytes"] >= BYTES
             operations[rank] = {}
             for data in nodes:
                 node = chakra_node(data)

@@ -114,6 +114,37 @@ TEST(Findings, SmallPointsAreTimedAsTheyCome) {
   EXPECT_EQ(timed, 2);
 }
 
+// 4,800 sends are too many to be timed as they come. Where times say that many sends are fast, they are faster
+// than the fewer rounds per chunk that dominate them, which is known once they are timed: after the search.
+TEST(Findings, WhatOthersDominateIsTimedAfterTheSearch) {
+  const Topology ring = flatten(named_topology("ring:4"));
+  const Collective gather = make_collective("allgather", 4, 1);
+  const Result one = search_frontier(ring, gather, {.min_chunks = 1, .max_chunks = 1});
+  const Result two = search_frontier(ring, gather, {.min_chunks = 2, .max_chunks = 2});
+  ASSERT_FALSE(one.points.empty() || two.points.empty());
+  constexpr int kFiner = 400;
+  Point slow = one.points[0];
+  slow.schedule = cut_finer(slow.schedule, kFiner);
+  slow.cost = {.steps = 2, .rounds = 2 * kFiner, .chunks = kFiner};
+  slow.collective = with_chunks(gather, kFiner);
+  ASSERT_EQ(two.points[0].cost, (Cost{.steps = 2, .rounds = 3, .chunks = 2}));
+  for (const bool may_time : {true, false}) {
+    std::atomic<bool> stop = false;
+    const std::atomic<bool> timing_stop = !may_time;
+    FrontierOptions options{
+        .us = [](const Point& point,
+                 double) { return 1.0 / static_cast<double>(total_sends(point.schedule)); },
+        .sizes = {1024},
+        .timing_stop = &timing_stop};
+    options.synthesis.limits.stop = &stop;
+    Findings findings(ring, gather, options);
+    findings.put(CollectiveKind::Allgather, std::make_shared<const Point>(slow));
+    findings.put(CollectiveKind::Allgather, std::make_shared<const Point>(two.points[0]));
+    stop = true;
+    EXPECT_EQ(findings.result(Stopped::TimeLimit, 0).points.size(), may_time ? 2u : 1u);
+  }
+}
+
 // Once the search is stopped, only compositions are made that take no time. One of 28,000 chunks takes some,
 // and one of 16 in more steps does not have to wait for it.
 TEST(Findings, ALargeCompositionLeavesTheSmallOnesBehindIt) {

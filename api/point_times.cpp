@@ -1,0 +1,45 @@
+#include "api/point_times.h"
+
+#include "cost/program_time.h"
+
+namespace chorale {
+namespace {
+
+// FNV-1a, of words.
+std::uint64_t hash_of(const Schedule& schedule) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  const auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
+  for (const Step& step : schedule.steps) {
+    add(~static_cast<std::uint64_t>(step.rounds));
+    for (const Send& send : step.sends)
+      add(static_cast<std::uint64_t>(send.chunk) << 32 | static_cast<std::uint32_t>(send.link) << 1 |
+          (send.reduce ? 1 : 0));
+  }
+  return hash;
+}
+
+}  // namespace
+
+PointTimes::Key PointTimes::key_of(const Point& point, double block_bytes) {
+  const Cost& cost = point.cost;
+  return {cost.steps, cost.rounds, cost.chunks, hash_of(point.schedule), block_bytes};
+}
+
+std::optional<double> PointTimes::known(const Point& point, double block_bytes) const {
+  const Key key = key_of(point, block_bytes);
+  const std::lock_guard lock(mutex_);
+  const auto at = known_.find(key);
+  return at == known_.end() ? std::nullopt : std::optional(at->second);
+}
+
+std::optional<double> PointTimes::us(const Point& point, double block_bytes, const std::atomic<bool>* stop) {
+  if (const std::optional<double> us = known(point, block_bytes)) return us;
+  const std::optional<double> us = point_us(*topology_, point, block_bytes, stop);
+  if (!us) return {};
+  const Key key = key_of(point, block_bytes);
+  const std::lock_guard lock(mutex_);
+  known_[key] = *us;
+  return us;
+}
+
+}  // namespace chorale

@@ -1,0 +1,36 @@
+// How long points take at some sizes (point_us, cost/program_time.h): each is simulated once, and any thread
+// may ask.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <tuple>
+
+#include "ir/frontier.h"
+
+namespace chorale {
+
+class PointTimes {
+ public:
+  // Of a machine without switches.
+  explicit PointTimes(std::shared_ptr<const Topology> topology) : topology_(std::move(topology)) {}
+
+  std::optional<double> known(const Point&, double block_bytes) const;
+  // Nothing where `stop` (null: never) becomes true before it is known.
+  std::optional<double> us(const Point&, double block_bytes, const std::atomic<bool>* stop);
+
+ private:
+  // Points of the same cost may have other schedules, so these are part of it.
+  using Key = std::tuple<int, int, int, std::uint64_t, double>;
+  static Key key_of(const Point&, double block_bytes);
+
+  const std::shared_ptr<const Topology> topology_;
+  mutable std::mutex mutex_;
+  std::map<Key, double> known_ = {};
+};
+
+}  // namespace chorale
