@@ -46,6 +46,7 @@ TensorType all_gather_type(const Typing&);
 TensorType reduce_type(const Typing&);
 TensorType broadcast_type(const Typing&);
 TensorType all_to_all_type(const Typing&);
+TensorType all_to_all_v_type(const Typing&);
 TensorType send_type(const Typing&);
 
 // Scope and groups of a result, from those of all operands. Groups are what all operands have; in groups, a
