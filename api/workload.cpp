@@ -191,6 +191,13 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
            .simulated = [of = times[i]](std::size_t point, double bytes) { return of->us(point, bytes); }});
     }
   }
+  for (const Scope scope : {Scope::World, Scope::Group}) {
+    const int ranks = workload.ranks * (scope == Scope::World ? workload.groups : 1);
+    prices.collectives.push_back({.kind = OperationKind::AllToAllV,
+                                  .scope = scope,
+                                  .link = link,
+                                  .points = {{.steps = 2, .rounds = ranks - 1, .chunks = 1}}});
+  }
   prices.collectives.push_back({.kind = OperationKind::Send,
                                 .scope = Scope::Group,
                                 .link = link,

@@ -25,6 +25,10 @@ bool is_communication(OperationKind kind) {
   return kind >= OperationKind::AllReduce;
 }
 
+bool has_algorithm(OperationKind kind) {
+  return is_communication(kind) && kind != OperationKind::Send && kind != OperationKind::AllToAllV;
+}
+
 bool is_constant(OperationKind kind) {
   return is_given(kind) && kind != OperationKind::Input;
 }
@@ -76,10 +80,10 @@ std::string to_string(const TensorType& type) {
 
 std::string to_string(OperationKind kind) {
   static constexpr const char* kNames[] = {
-      "Tensor",        "RANK",        "GROUP",        "WORLD",       "size",      "Pointwise",
-      "MatMul",        "Convolution", "ReduceTensor", "ReduceAlong", "Transpose", "Reshape",
-      "Narrow",        "Concat",      "GatherRows",   "ScatterRows", "Slice",     "AllReduce",
-      "ReduceScatter", "AllGather",   "Reduce",       "Broadcast",   "AllToAll",  "Send"};
+      "Tensor",      "RANK",         "GROUP",       "WORLD",     "size",          "Pointwise", "MatMul",
+      "Convolution", "ReduceTensor", "ReduceAlong", "Transpose", "Reshape",       "Narrow",    "Concat",
+      "GatherRows",  "ScatterRows",  "Slice",       "AllReduce", "ReduceScatter", "AllGather", "Reduce",
+      "Broadcast",   "AllToAll",     "AllToAllV",   "Send"};
   return kNames[static_cast<int>(kind)];
 }
 

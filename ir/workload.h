@@ -95,7 +95,9 @@ enum class OperationKind {
   Reduce,         // Local [`layout`, Rooted]
   Broadcast,      // Rooted [Replicated]
   AllToAll,       // Local, cut along its first dimension: part j goes to rank j, where it is part i [Local]
-  Send,           // to the same rank of the group `shift` further on [as it is, of groups further on]
+  AllToAllV,  // Local, its rows in the order of the ranks that they go to, and how many go to each, as int32;
+              // they arrive in the order of the ranks that they come from, as `shape` many rows [Local]
+  Send,       // to the same rank of the group `shift` further on [as it is, of groups further on]
 };
 
 struct Operation {
@@ -107,7 +109,7 @@ struct Operation {
   bool casts = false;                      // of Pointwise: `type.element` is given, not inferred
   ReduceOp reduction = ReduceOp::Sum;      // Sum, Min or Max
   std::vector<int> dims = {};              // dimensions, counted from 0, of the kinds that name one
-  TensorShape shape = {};                  // of Reshape, Narrow, ScatterRows
+  TensorShape shape = {};                  // of Reshape, Narrow, ScatterRows, AllToAllV
   TensorLayout layout = {};                // of Slice, ReduceScatter, Reduce
   int shift = 1;                           // of Send: 1 or -1
   int stride = 1, padding = 0;             // of Convolution
@@ -136,8 +138,9 @@ struct Workload {
 const Operation* find(const Workload&, std::string_view name);
 const Operation& operation(const Workload&, std::string_view name);  // which there is
 bool is_communication(OperationKind);
-bool is_constant(OperationKind);  // RANK, GROUP, WORLD, a size
-bool is_given(OperationKind);     // an input, or a constant: nothing is done for it
+bool has_algorithm(OperationKind);  // a communication that is a collective: neither a Send nor an AllToAllV
+bool is_constant(OperationKind);    // RANK, GROUP, WORLD, a size
+bool is_given(OperationKind);       // an input, or a constant: nothing is done for it
 
 // Elements of the whole tensor.
 std::int64_t elements(const TensorType&);

@@ -33,6 +33,28 @@ double exchanged(const Workload& workload, const MadeElement& made, const Operan
   return read(0, from, (made.rank - first) * part + made.element % part);
 }
 
+// Row k of those that rank i sends to rank j follows all rows that j gets from ranks before i. Rank i has it
+// behind all that it sends to ranks before j; where it has no such row, or nobody sends one, zeros arrive.
+double exchanged_row(const Workload& workload, const MadeElement& made, const OperandReader& read) {
+  const int first = first_peer(workload, made.op->type, made.rank), peers = ranks_of(workload, made.op->type);
+  const std::int64_t each = made.operands[1].sides.at(0) / peers;
+  const auto sent = [&](int from, int to) {
+    double rows = 0;
+    for (std::int64_t k = to * each; k < (to + 1) * each; ++k)
+      rows += std::max(0.0, read(1, first + from, k));
+    return static_cast<std::int64_t>(rows);
+  };
+  std::int64_t length = 1;
+  for (std::size_t d = 1; d < made.sides->size(); ++d) length *= (*made.sides)[d];
+  std::int64_t row = made.element / length;
+  const int to = made.rank - first;
+  int from = 0;
+  while (from < peers && row >= sent(from, to)) row -= sent(from++, to);
+  if (from == peers) return 0;
+  for (int before = 0; before < to; ++before) row += sent(from, before);
+  return row < made.operands[0].sides[0] ? read(0, first + from, row * length + made.element % length) : 0;
+}
+
 // Over what of the inner dimension? All; or where both operands are cut along it, the part that the rank has.
 Holding summed(const Workload& workload, const MadeElement& made, int first_dim, int second_dim) {
   const TensorType &a = *made.operands[0].type, &b = *made.operands[1].type;
@@ -195,6 +217,8 @@ double made_element(const Workload& workload, const MadeElement& made, std::uint
       return sum_over_ranks(workload, made, read, rank_sum);
     case OperationKind::AllToAll:
       return exchanged(workload, made, read);
+    case OperationKind::AllToAllV:
+      return exchanged_row(workload, made, read);
     default:
       throw std::logic_error(op.name + " is nothing that is done");
   }
@@ -219,6 +243,10 @@ std::int64_t sent_bytes(const Workload& workload, const Operation& op) {
       return n - smallest(operand());
     case OperationKind::AllToAll:
       return n - n / p;
+    case OperationKind::AllToAllV: {  // of as many rows to each rank
+      const std::int64_t rows = elements(operand()) * element;
+      return rows - rows / p;
+    }
     case OperationKind::Reduce:
     case OperationKind::Broadcast:
       return p > 1 ? n : 0;

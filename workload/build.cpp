@@ -198,6 +198,10 @@ Tensor Builder::all_to_all(const std::string& name, const PointwiseTerm& value) 
 Tensor Builder::send(const std::string& name, const PointwiseTerm& value, int shift) {
   return add({.kind = Kind::Send, .name = name, .shift = shift}, {value});
 }
+Tensor Builder::all_to_all_v(const std::string& name, const PointwiseTerm& value, const PointwiseTerm& counts,
+                             const Side& rows) {
+  return add({.kind = Kind::AllToAllV, .name = name, .shape = {rows.extent}}, {value, counts});
+}
 Tensor Builder::slice(const std::string& name, const PointwiseTerm& value, int dim) {
   return add({.kind = Kind::Slice, .name = name, .layout = sliced(dim)}, {value});
 }

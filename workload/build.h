@@ -104,6 +104,8 @@ class Builder {
   Tensor reduce(const std::string& name, ReduceOp, const PointwiseTerm&, int root);
   Tensor broadcast(const std::string& name, const PointwiseTerm&);
   Tensor all_to_all(const std::string& name, const PointwiseTerm&);
+  Tensor all_to_all_v(const std::string& name, const PointwiseTerm&, const PointwiseTerm& counts,
+                      const Side& rows);
   Tensor send(const std::string& name, const PointwiseTerm&, int shift);  // GROUP + shift
   Tensor slice(const std::string& name, const PointwiseTerm&, int dim = kFlat);
   Tensor matmul(const std::string& name, const PointwiseTerm&, const PointwiseTerm&);

@@ -151,6 +151,29 @@ OrError<TensorType> all_to_all_type(const Typing& typing) {
   return type;
 }
 
+OrError<TensorType> all_to_all_v_type(const Typing& typing) {
+  const TensorType &rows = *typing.operands[0], &counts = *typing.operands[1];
+  if (rows.layout.kind != LayoutKind::Local || rows.shape.empty())
+    return fail_not_taken(typing, "a Local tensor with rows for the ranks", "declare it Local, of rows");
+  OrError<TensorType> scope = scoped(typing);
+  if (!scope) return scope;
+  TensorType result = *scope;
+  const int ranks = ranks_of(typing.workload, result);
+  const bool has_all =
+      counts.layout.kind == LayoutKind::Local || counts.layout.kind == LayoutKind::Replicated;
+  if (counts.element != ElementType::Int32 || dimensions_of(counts) != 1 || !has_all ||
+      counts.shape[0].value % ranks != 0)
+    return typing.fail(
+        fmt::format("{} has not how many rows go to each of the {} ranks", typing.shown_operand(1), ranks),
+        "give it an int32 vector, Local or Replicated, whose length is a multiple of the ranks");
+  if (typing.operation.shape.size() != 1) return typing.fail("has no number of rows");
+  result.element = rows.element;
+  result.shape = rows.shape;
+  result.shape[0] = typing.operation.shape[0];
+  result.layout = {.kind = LayoutKind::Local};
+  return result;
+}
+
 OrError<TensorType> send_type(const Typing& typing) {
   TensorType result = typing.only();
   const int shift = typing.operation.shift, last = typing.workload.groups - 1;

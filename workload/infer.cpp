@@ -29,6 +29,7 @@ int operand_count(OperationKind kind) {
     case OperationKind::Convolution:
     case OperationKind::GatherRows:
     case OperationKind::ScatterRows:
+    case OperationKind::AllToAllV:
       return 2;
     default:
       return 1;
@@ -92,6 +93,8 @@ OrError<TensorType> type_by_rules(const Typing& typing) {
       return broadcast_type(typing);
     case OperationKind::AllToAll:
       return all_to_all_type(typing);
+    case OperationKind::AllToAllV:
+      return all_to_all_v_type(typing);
     case OperationKind::Send:
       return send_type(typing);
   }

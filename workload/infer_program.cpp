@@ -82,6 +82,7 @@ Operation tidied(const Operation& operation) {
       break;
     case OperationKind::Reshape:
     case OperationKind::ScatterRows:
+    case OperationKind::AllToAllV:
       result.shape = operation.shape;
       break;
     case OperationKind::Narrow:

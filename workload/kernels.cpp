@@ -86,6 +86,8 @@ class KernelCheck {
       case Kind::ScatterRows:
         return fault(index, fmt::format("is a {}, which moves elements", to_string(at(index).kind)),
                      "do that outside of the kernel");
+      case Kind::AllToAllV:
+        return fault(index, "is an AllToAllV, with which nothing is fused", "do that outside of the kernel");
       case Kind::AllToAll:
         return fault(index, "is an AllToAll, with which nothing is fused", "overlap it with a MatMul");
       case Kind::Input:

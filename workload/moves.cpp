@@ -251,7 +251,8 @@ class MoveSearch {
     const Kind kind = at(unit.operations[0]).kind;
     return unit.operations.size() > 1 || kind == Kind::Pointwise || kind == Kind::ReduceTensor ||
            kind == Kind::ReduceAlong ||
-           (is_communication(kind) && kind != Kind::AllReduce && kind != Kind::AllToAll);
+           (is_communication(kind) && kind != Kind::AllReduce && kind != Kind::AllToAll &&
+            kind != Kind::AllToAllV);
   }
   // One scalar that ranks add up, or several in one message.
   bool sums_scalars(const Unit& unit) const {

@@ -9,15 +9,15 @@ namespace chorale {
 
 std::span<const std::string_view> reserved_words() {
   static constexpr std::string_view kWords[] = {
-      "workload",    "ranks",      "groups",        "size",       "op",          "Tensor",       "Scalar",
-      "kernel",      "overlap",    "return",        "fp64",       "fp32",        "fp16",         "bf16",
-      "int32",       "Replicated", "Local",         "Sliced",     "Rooted",      "RANK",         "GROUP",
-      "WORLD",       "AllReduce",  "ReduceScatter", "AllGather",  "Reduce",      "AllToAll",     "Broadcast",
-      "Send",        "Slice",      "MatMul",        "Norm",       "Convolution", "ReduceTensor", "Update",
-      "Cast",        "Dropout",    "Random",        "Select",     "Min",         "Max",          "Sqrt",
-      "Exp",         "Log",        "Tanh",          "ReLU",       "Abs",         "Pow",          "Index",
-      "ReduceAlong", "Mean",       "Softmax",       "RMSNorm",    "LayerNorm",   "Transpose",    "Reshape",
-      "Narrow",      "Concat",     "GatherRows",    "ScatterRows"};
+      "workload",    "ranks",      "groups",        "size",        "op",          "Tensor",       "Scalar",
+      "kernel",      "overlap",    "return",        "fp64",        "fp32",        "fp16",         "bf16",
+      "int32",       "Replicated", "Local",         "Sliced",      "Rooted",      "RANK",         "GROUP",
+      "WORLD",       "AllReduce",  "ReduceScatter", "AllGather",   "Reduce",      "AllToAll",     "Broadcast",
+      "Send",        "Slice",      "MatMul",        "Norm",        "Convolution", "ReduceTensor", "Update",
+      "Cast",        "Dropout",    "Random",        "Select",      "Min",         "Max",          "Sqrt",
+      "Exp",         "Log",        "Tanh",          "ReLU",        "Abs",         "Pow",          "Index",
+      "ReduceAlong", "Mean",       "Softmax",       "RMSNorm",     "LayerNorm",   "Transpose",    "Reshape",
+      "Narrow",      "Concat",     "GatherRows",    "ScatterRows", "AllToAllV"};
   return kWords;
 }
 

@@ -51,8 +51,8 @@ ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind 
   }
   operation.operands.push_back(tensor_argument(token));
   while (kind == Kind::Concat && takes(",")) operation.operands.push_back(tensor_argument(token));
-  if (kind == Kind::GatherRows || kind == Kind::ScatterRows) {
-    expect(",", "and the numbers of rows");
+  if (kind == Kind::GatherRows || kind == Kind::ScatterRows || kind == Kind::AllToAllV) {
+    expect(",", kind == Kind::AllToAllV ? "and how many rows go to each rank" : "and the numbers of rows");
     operation.operands.push_back(tensor_argument(token));
   }
   shape_of(operation);
@@ -101,7 +101,7 @@ void WorkloadParser::shape_of(Operation& operation) {
     const bool at_first = now().kind == Token::Kind::Number && now().whole == 0;
     operation.shape = {at_first ? Extent{.factor = take().whole, .value = 0} : product()};
   }
-  if (kind == Kind::Narrow || kind == Kind::ScatterRows) {
+  if (kind == Kind::Narrow || kind == Kind::ScatterRows || kind == Kind::AllToAllV) {
     expect(",", kind == Kind::Narrow ? "and how many" : "and how many rows there are");
     operation.shape.push_back(product());
   }

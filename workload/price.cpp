@@ -91,7 +91,7 @@ class OpenRun {
     for (const OpenUnit& unit : units_) {
       result.units.push_back(unit.settled());
       for (const OpenCollective& each : unit.collectives)
-        if (each.price->kind != OperationKind::Send)
+        if (has_algorithm(each.price->kind))
           chosen.points.push_back({.operation = each.name, .cost = each.price->points[each.pick.at]});
     }
     if (units_.size() > 1) {
@@ -289,7 +289,8 @@ WorkloadPrices switch_prices(const Workload& workload, const AlphaBeta& link, co
   for (const Scope scope : {Scope::World, Scope::Group})
     for (const OperationKind kind :
          {OperationKind::AllReduce, OperationKind::ReduceScatter, OperationKind::AllGather,
-          OperationKind::Reduce, OperationKind::Broadcast, OperationKind::AllToAll, OperationKind::Send})
+          OperationKind::Reduce, OperationKind::Broadcast, OperationKind::AllToAll, OperationKind::AllToAllV,
+          OperationKind::Send})
       prices.collectives.push_back(
           {.kind = kind,
            .scope = scope,

@@ -51,6 +51,7 @@ std::string printed_call(const Operation& operation) {
       arguments.insert(arguments.begin(), std::to_string(operation.dims[0]));
       break;
     case Kind::ScatterRows:
+    case Kind::AllToAllV:
       arguments.push_back(to_string(operation.shape[0]));
       break;
     case Kind::ReduceAlong:

@@ -12,7 +12,7 @@ using SettingKind = OpenSetting::Kind;
 
 void add_points(const CollectiveWork& collective, const WorkloadPrices& prices,
                 std::vector<OpenSetting>& settings) {
-  if (collective.kind == OperationKind::Send) return;
+  if (!has_algorithm(collective.kind)) return;
   const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
   if (price == nullptr || price->points.size() < 2) return;
   OpenSetting setting{.kind = SettingKind::Point, .name = collective.name, .points = price->points};

@@ -47,6 +47,7 @@ OrError<TensorType> all_gather_type(const Typing&);
 OrError<TensorType> reduce_type(const Typing&);
 OrError<TensorType> broadcast_type(const Typing&);
 OrError<TensorType> all_to_all_type(const Typing&);
+OrError<TensorType> all_to_all_v_type(const Typing&);
 OrError<TensorType> send_type(const Typing&);
 
 // Scope and groups of a result, from those of all operands. Groups are what all operands have; in groups, a

@@ -202,7 +202,8 @@ class WorkCount {
     const bool from_parts = operation.kind == Kind::AllGather || operation.kind == Kind::Send;
     const TensorType& blocks = from_parts ? operand : operation.type;
     std::int64_t count = elements(blocks);
-    if (operation.kind == Kind::AllToAll)
+    if (operation.kind == Kind::AllToAllV) count = elements(operand);
+    if (operation.kind == Kind::AllToAll || operation.kind == Kind::AllToAllV)
       count /= ranks_of(workload_, blocks);
     else if (blocks.layout.kind == LayoutKind::Sliced)
       count =

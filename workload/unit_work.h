@@ -18,7 +18,7 @@ struct CollectiveWork {
   int root = 0;  // of Reduce, Broadcast
   // Of a block, as costs count them (ir/collective.h): of AllReduce, Reduce, Broadcast and Send the whole
   // tensor, or what a rank has of it, of AllGather and ReduceScatter the largest part, of AllToAll what one
-  // rank sends to another.
+  // rank sends to another, and of AllToAllV, too, if counts are even.
   std::int64_t block_bytes = 0;
 };
 

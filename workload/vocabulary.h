@@ -30,6 +30,7 @@ inline constexpr Named<OperationKind> kCallWords[] = {{OperationKind::MatMul, "M
                                                       {OperationKind::Reduce, "Reduce"},
                                                       {OperationKind::Broadcast, "Broadcast"},
                                                       {OperationKind::AllToAll, "AllToAll"},
+                                                      {OperationKind::AllToAllV, "AllToAllV"},
                                                       {OperationKind::Send, "Send"}};
 
 }  // namespace chorale

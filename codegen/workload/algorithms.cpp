@@ -29,7 +29,7 @@ std::vector<NeededCollective> needed_collectives(const Workload& workload) {
   std::vector<NeededCollective> needed;
   std::string kernel;  // of scalars that are summed in one message, which the first of them stands for
   for (const Operation& op : workload.operations) {
-    if (!is_communication(op.kind) || op.kind == OperationKind::Send) continue;
+    if (!has_algorithm(op.kind)) continue;
     if (op.kind == OperationKind::AllReduce && !op.kernel.empty() && op.kernel == kernel) continue;
     kernel = op.kernel;
     const TensorType& type = operation(workload, op.operands[0]).type;

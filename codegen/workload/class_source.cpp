@@ -16,6 +16,16 @@ std::string pieces_in_words(const std::string& overlap) {
 
 using Kind = OperationKind;
 
+// Of the ranks that communicate; groups that do not have the tensor have nothing to do, as rank -1.
+std::string rank_in_scope(const Workload& workload, const TensorType& type) {
+  if (type.scope == Scope::World) return "rank_";
+  if (type.first_group == 0 && type.last_group == workload.groups - 1) return "rank_ % kGroupRanks";
+  return fmt::format("{} ? rank_ % kGroupRanks : -1", printed_groups(type.first_group, type.last_group));
+}
+std::string first_in_scope(const TensorType& type) {
+  return type.scope == Scope::Group ? "rank_ / kGroupRanks * kGroupRanks" : "0";
+}
+
 // Members that hold what lies between operations.
 std::string printed_members(const WorkloadPlaces& places, const StepPrinter& printer) {
   std::string text;
@@ -48,6 +58,20 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
           op.kind == Kind::ReduceScatter ? places.behind(op.operands[0]) : op.name);
     }
   }
+  for (const Operation& op : places.workload().operations) {
+    if (op.kind != Kind::AllToAllV) continue;
+    const auto shape = [&](std::size_t k) -> const TensorShape& {
+      return operation(places.workload(), op.operands[k]).type.shape;
+    };
+    const int ranks = places.scope_ranks(op.type);
+    text += fmt::format(
+        "  chorale::CountedExchange<Device> counted_{}_{{chorale::CountedRows{{\n      {}, {}, {}, {} / {}, "
+        "{}, {}, "
+        "chorale::product({}, 1)}}}};\n",
+        op.name, rank_in_scope(places.workload(), op.type), first_in_scope(op.type), ranks,
+        printed_extent(shape(1)[0]), ranks, printed_extent(shape(0)[0]), printed_extent(op.type.shape[0]),
+        printed_sides(op.type.shape));
+  }
   // By the communication that gave the number its name.
   for (const auto& [name, tiles] : printer.tiled())
     if (tiles.number == fmt::format("tiles_{}_", name))
@@ -56,19 +80,12 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
                           pieces_in_words(operation(places.workload(), name).overlap));
   for (const auto& [name, rows] : places.rows()) {
     const Operation& op = operation(places.workload(), name);
-    const bool grouped = places.moved(op).scope == Scope::Group;
     const TensorType& moved = places.moved(op);
     const std::string type = fmt::format("typename Device::template Exchange<{}, {}>",
                                          c_type(op.type.element), printed_combination(op.reduction));
-    // Ranks of groups that do not have the tensor have nothing to do.
-    const bool everywhere =
-        !grouped || (moved.first_group == 0 && moved.last_group == places.workload().groups - 1);
-    const std::string rank = everywhere ? fmt::format("{}", grouped ? "rank_ % kGroupRanks" : "rank_")
-                                        : fmt::format("{} ? rank_ % kGroupRanks : -1",
-                                                      printed_groups(moved.first_group, moved.last_group));
     const std::string arguments =
-        fmt::format("kTables_{}, {}, {}, {}", name, rank, grouped ? "rank_ / kGroupRanks * kGroupRanks" : "0",
-                    places.blocks_of(op));
+        fmt::format("kTables_{}, {}, {}, {}", name, rank_in_scope(places.workload(), moved),
+                    first_in_scope(moved), places.blocks_of(op));
     const auto tiles = printer.tiled().find(name);
     // Tile by tile, and, for devices that do one after the other, as a whole.
     const bool whole = mentions(printer.steps(), fmt::format("whole_{}_", name));

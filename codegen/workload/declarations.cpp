@@ -233,6 +233,13 @@ std::string printed_checks(const WorkloadPlaces& places) {
           "    chorale::require({} % {} == 0, \"{}: {}: {} must be divisible by the {} ranks\");\n",
           printed_extent(op.type.shape[0]), places.scope_ranks(places.moved(op)), places.name(), op.name,
           to_string(op.type.shape[0]), places.scope_ranks(places.moved(op))));
+    if (op.kind == Kind::AllToAllV) {
+      const Extent& counts = operation(places.workload(), op.operands[1]).type.shape[0];
+      line(fmt::format(
+          "    chorale::require({} % {} == 0, \"{}: {}: {} counts must be divisible by the {} ranks\");\n",
+          printed_extent(counts), places.scope_ranks(op.type), places.name(), op.name, to_string(counts),
+          places.scope_ranks(op.type)));
+    }
     if (!op.updates.empty()) {
       const TensorShape& shape = operation(places.workload(), op.updates).type.shape;
       for (std::size_t d = 0; d < shape.size(); ++d) equal(shape[d], op.type.shape[d], op.name);

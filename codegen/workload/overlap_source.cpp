@@ -19,8 +19,7 @@
 namespace chorale {
 
 bool StepPrinter::is_exchange(const Stage& stage) const {
-  return stage.kind == StageKind::Communication &&
-         workload_.operations[stage.operation].kind != OperationKind::Send;
+  return stage.kind == StageKind::Communication && has_algorithm(workload_.operations[stage.operation].kind);
 }
 
 bool StepPrinter::is_product(const Stage& stage) const {

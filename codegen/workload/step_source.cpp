@@ -67,8 +67,7 @@ const StepPrinter::Tiles* StepPrinter::tiles_of(const std::string& name) const {
 std::string StepPrinter::chain(const std::vector<Stage>& all, std::size_t& begin) {
   const auto joins = [&](const Stage& stage) {
     return !stage.kernel.empty() && stage.kernel == all[begin].kernel &&
-           (stage.kind == StageKind::Loop || (stage.kind == StageKind::Communication &&
-                                              workload_.operations[stage.operation].kind != Kind::Send));
+           (stage.kind == StageKind::Loop || is_exchange(stage));
   };
   std::size_t end = begin;
   while (end < all.size() && joins(all[end])) ++end;
@@ -127,6 +126,7 @@ std::string StepPrinter::single(const Stage& stage, const std::string& progress)
   }
   const Operation& op = workload_.operations[stage.operation];
   if (op.kind == Kind::Send) return send(op);
+  if (op.kind == Kind::AllToAllV) return rows_by_counts(op);
   if (!stage.scalars.empty()) return sum_of_scalars(stage);
   const Phase phase = communication(stage, "loop");
   // Blocks are filled as they are needed, and emptied as they come.
@@ -250,6 +250,13 @@ std::string StepPrinter::send(const Operation& op) const {
            fmt::format("rank_ + {} * kGroupRanks", op.shift)),
       peer(got.first_group, got.last_group, fmt::format("rank_ - {} * kGroupRanks", op.shift)), input, from,
       places_.pointer(op.name), op.name, tiles == nullptr ? "" : fmt::format(", tile, {}", tiles->number));
+}
+
+std::string StepPrinter::rows_by_counts(const Operation& op) const {
+  for (const std::string& operand : op.operands) places_.require_together(operand, op.name);
+  return fmt::format("    device_.all_to_all_v(transport_, counted_{}_, {}, {}, {});\n", op.name,
+                     places_.first_of(op.operands[0]), places_.first_of(op.operands[1]),
+                     places_.pointer(op.name));
 }
 
 std::string StepPrinter::factors_of(const Operation& op) const {

@@ -56,6 +56,7 @@ class StepPrinter {
   bool keeps_operand(const Operation&) const;
   std::string kept(const Operation&, const std::string& input) const;
   std::string send(const Operation&) const;
+  std::string rows_by_counts(const Operation&) const;  // AllToAllV
   std::string call(const Operation&) const;
 
   // In overlap_source.cpp.

@@ -17,6 +17,7 @@
 
 #include "runtime/exchange/blas.h"
 #include "runtime/exchange/boxes.h"
+#include "runtime/exchange/counted.h"
 #include "runtime/exchange/exchange.h"
 #include "runtime/exchange/overlap.h"
 #include "runtime/exchange/parts.h"
@@ -40,6 +41,12 @@ struct PhaseByPhase {
     (phases(transport), ...);
   }
 
+  // Rows by counts (AllToAllV).
+  template <typename Transport, typename Counted, typename T>
+  static void all_to_all_v(Transport& transport, Counted& exchange, const T* input,
+                           const std::int32_t* counts, T* output) {
+    exchange.run(transport, input, counts, output);
+  }
   template <typename Transport, typename T>
   static void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
                       T* output, std::int64_t output_elements) {
@@ -118,6 +125,10 @@ class HostDevice : public PhaseByPhase {
   template <typename T>
   static void copy(T* to, const T* from, std::int64_t count) {
     std::copy_n(from, count, to);
+  }
+  template <typename T>
+  static void clear(T* at, std::int64_t count) {
+    if (count > 0) std::memset(static_cast<void*>(at), 0, static_cast<std::size_t>(count) * sizeof(T));
   }
   template <typename T>
   static void copy_slice(T* slice, const T* whole, const Share& part) {

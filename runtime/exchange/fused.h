@@ -29,6 +29,7 @@
 #include <cstdint>
 
 #include "runtime/device/counters.h"
+#include "runtime/exchange/counted.h"
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/scattered.h"
 #include "runtime/exchange/several.h"
@@ -139,6 +140,13 @@ class FusedBlock {
   __device__ bool wait(const int* ranks, int count, std::uint64_t progress) const {
     bool good = true;
     for (int i = thread; i < count && good; i += threads) good = arrived(ranks[i], channel, base_ + progress);
+    return __syncthreads_and(good ? 1 : 0) != 0;
+  }
+  // Likewise for ranks that follow each other.
+  __device__ bool wait_all(int first, int count, std::uint64_t progress) const {
+    bool good = true;
+    for (int i = thread; i < count && good; i += threads)
+      good = arrived(first + i, channel, base_ + progress);
     return __syncthreads_and(good ? 1 : 0) != 0;
   }
   // Continues a phase whose earlier steps were done by the launches before.
@@ -381,6 +389,54 @@ struct SendPhase {
     if (!block.wait(&to, to >= 0 ? 1 : 0, 2)) return false;
     block.end_phase(3);
     return true;
+  }
+};
+
+// Rows by counts (runtime/exchange/counted.h): a rank reads those of all others, and then its rows there.
+template <typename T>
+struct CountedPhase {
+  CountedRows rows;
+  const T* input;
+  const std::int32_t* counts;
+  T* output;
+
+  __device__ bool run(FusedBlock& block) const {
+    const int peers = rows.rank < 0 ? 0 : rows.ranks;
+    if (!block.join()) return false;
+    block.publish(0, Lies<T>(input));
+    block.publish(1, Lies<std::int32_t>(counts));
+    block.reach(1);
+    if (!block.wait_all(rows.first, peers, 1)) return false;
+    std::int64_t end = 0;
+    for (int from = 0; from < peers; ++from) {
+      const std::int32_t* const theirs = block.published<std::int32_t>(rows.first + from, 1).at(0);
+      const CountedRows::Run run = rows.run(theirs, rows.rank, end);
+      if (run.count > 0)
+        move(block, output + run.to * rows.length,
+             block.published<T>(rows.first + from, 0).at(run.from * rows.length), run.count * rows.length);
+      if (run.zeros > 0) clear(block, (run.to + run.count) * rows.length, run.zeros * rows.length);
+      end += rows.counted(theirs, rows.rank, rows.rank + 1);
+    }
+    if (peers > 0 && end < rows.capacity)
+      clear(block, end * rows.length, (rows.capacity - end) * rows.length);
+    block.reach(2);
+    if (!block.wait_all(rows.first, peers, 2)) return false;
+    block.end_phase(3);
+    return true;
+  }
+
+ private:
+  __device__ static void move(const FusedBlock& block, T* to, const T* from, std::int64_t count) {
+    for_several(block.begin(count), block.end(count), block.thread, block.threads,
+                [&](auto width, std::int64_t e) {
+                  store_several(to + e, several_at<decltype(width)::value>(from + e));
+                });
+  }
+  __device__ void clear(const FusedBlock& block, std::int64_t first, std::int64_t count) const {
+    for_several(block.begin(count), block.end(count), block.thread, block.threads,
+                [&](auto width, std::int64_t e) {
+                  store_several(output + first + e, Several<T, decltype(width)::value>{});
+                });
   }
 };
 

@@ -181,6 +181,11 @@ class GpuDevice {
   }
 
   // All ranks take part, also those that neither send nor receive.
+  template <typename Transport, typename Counted, typename T>
+  static void all_to_all_v(Transport& transport, Counted& exchange, const T* input,
+                           const std::int32_t* counts, T* output) {
+    transport.launch(chain(CountedPhase<T>{exchange.rows(), input, counts, output}));
+  }
   template <typename Transport, typename T>
   static void send_on(Transport& transport, int to, int from, const T* input, std::int64_t, T* output,
                       std::int64_t output_elements) {
@@ -206,6 +211,11 @@ class GpuDevice {
       check(cudaMemcpyAsync(to, from, static_cast<std::size_t>(count) * sizeof(T), cudaMemcpyDeviceToDevice,
                             into_),
             "cudaMemcpyAsync");
+  }
+  template <typename T>
+  void clear(T* at, std::int64_t count) {
+    if (count > 0)
+      check(cudaMemsetAsync(at, 0, static_cast<std::size_t>(count) * sizeof(T), into_), "cudaMemsetAsync");
   }
   template <typename T>
   void copy_slice(T* slice, const T* whole, const Share& part) {

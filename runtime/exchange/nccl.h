@@ -200,7 +200,8 @@ class StreamExchange : public ExchangePlan {
 class NcclDevice : public GpuDevice, public PhaseByPhase {
  public:
   using GpuDevice::GpuDevice;
-  using PhaseByPhase::phase, PhaseByPhase::run, PhaseByPhase::send_on, PhaseByPhase::send_tile;
+  using PhaseByPhase::phase, PhaseByPhase::run, PhaseByPhase::send_on, PhaseByPhase::send_tile,
+      PhaseByPhase::all_to_all_v;
 
   template <typename T, Combination op>
   using Exchange = StreamExchange<T, op>;

@@ -113,10 +113,11 @@ const std::vector<std::map<std::string, std::int64_t>> kHeads = {{{"B", 2}, {"S"
                                                                  {{"B", 1}, {"S", 5}, {"h", 2}, {"D", 3}}};
 const std::vector<std::map<std::string, std::int64_t>> kInner = {{{"B", 2}, {"S", 3}, {"H", 4}, {"F", 7}},
                                                                  {{"B", 1}, {"S", 2}, {"H", 5}, {"F", 1}}};
-const std::vector<std::map<std::string, std::int64_t>> kExperts = {{{"T", 5}, {"H", 3}, {"F", 2}, {"E", 5}},
-                                                                   {{"T", 2}, {"H", 4}, {"F", 3}, {"E", 2}}};
+const std::vector<std::map<std::string, std::int64_t>> kExperts = {
+    {{"T", 5}, {"H", 3}, {"F", 2}, {"E", 3}, {"C", 15}}, {{"T", 9}, {"H", 4}, {"F", 3}, {"E", 3}, {"C", 7}}};
 const std::string kFuseNorm =
     "fuse(k; h, y_1, y_2, y); split(sum, rs, Sliced(1)); reorder(sum; k); fuse(all; rs, s_k, y)";
+const std::string kFuseExperts = "fuse(places; before, place_1); fuse(gate; first_1, first, rest)";
 const std::string kFuseAttention = "fuse(norm; n_1, n_2, n); fuse(softmax; p_1, p_2, p_3, p_4, p)";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -175,8 +176,11 @@ INSTANTIATE_TEST_SUITE_P(
              Carrier::Threads, 3, 1, 2e-2, kInner},
         Case{"sequence_parallel", "overlap(a; whole, up); fuse(k; sum, y); overlap(b; layer, k)",
              Carrier::Threads, 3, 1, 2e-2, kLayers},
-        Case{"moe_top2", "split(sum, rs, Sliced(1)); reorder(sum; y_1, y)", Carrier::Threads, 3, 1, 1e-5,
-             kExperts}));
+        // Rows by counts that every rank computes.
+        Case{"moe_top2", "", Carrier::Threads, 3, 1, 1e-5, kExperts},
+        Case{"moe_top2", kFuseExperts, Carrier::Mpi, 3, 1, 1e-5, kExperts},
+        Case{"moe_top2", kFuseExperts, Carrier::Cuda, 3, 1, 1e-5, kExperts},
+        Case{"moe_top2", kFuseExperts, Carrier::Nccl, 3, 1, 1e-5, kExperts}));
 
 // Slices of columns are gathered in blocks beside the tensor that they update, and read it meanwhile.
 const std::string kColumns = R"(

@@ -85,6 +85,7 @@ TEST(Builder, SaysAllThatTextsSay) {
   const Tensor w = b.tensor("w", Float32, {2 * c, 3}, replicated());
   const Tensor z = b.tensor("z", Float64, {c * c}, replicated(), {.scope = Scope::Group, .last_group = 1});
   const Tensor s = b.tensor("s", Int32, {5}, local(), {.scattered = true});
+  const Tensor n = b.tensor("n", Int32, {c}, local());
   const Tensor images = b.tensor("images", Bfloat16, {1, 2, 5, 5}, replicated());
   const Tensor windows = b.tensor("windows", Bfloat16, {3, 2, 3, 3}, sliced(0));
 
@@ -100,12 +101,13 @@ TEST(Builder, SaysAllThatTextsSay) {
   const Tensor rooted = b.reduce("rooted", ReduceOp::Min, x, 5);
   const Tensor back = b.broadcast("back", abs(rooted));
   const Tensor there = b.all_to_all("there", b.let("padded", x + b.rank() + 3 * b.group()));
+  const Tensor counted = b.all_to_all_v("counted", x, n, c);
   const Tensor sent = b.send("sent", tanh(z), 1);
   const Tensor part = b.slice("part", back, 1);
   const Tensor most = b.reduce_tensor("most", ReduceOp::Max, exp(min(part, 1)) - log(max(part, 2)));
   const Tensor other = b.convolution("other", images, windows, 2, 1);
   const Tensor kept = b.let("kept", b.dropout(random(7) <= cast(Float16, s), 0.5) + equal(s, 1));
-  b.returns({gathered, stored, there, sent, most, other, kept});
+  b.returns({gathered, stored, there, counted, sent, most, other, kept});
   const Workload built = b.finish();
 
   EXPECT_EQ(parse_workload(to_text(built), "printed"), built);
@@ -119,6 +121,7 @@ Tensor y(fp32, [C, 2*C], Replicated)
 Tensor w(fp32, [2*C, 3], Replicated)
 Tensor z(fp64, [C*C], Replicated GROUP 0..1)
 Tensor s(int32, [5], Local) scattered
+Tensor n(int32, [C], Local)
 Tensor images(bf16, [1, 2, 5, 5], Replicated)
 Tensor windows(bf16, [3, 2, 3, 3], Sliced(0))
 overlap both {
@@ -134,12 +137,13 @@ rooted = Reduce("min", x, 5)
 back = Broadcast(Abs(rooted))
 padded = x + RANK + 3 * GROUP
 there = AllToAll(padded)
+counted = AllToAllV(x, n, C)
 sent = Send(Tanh(z), GROUP + 1)
 part = Slice(back, 1)
 most = ReduceTensor("max", Exp(Min(part, 1)) - Log(Max(part, 2)))
 other = Convolution(images, windows, stride = 2, padding = 1)
 kept = Select(Random(0) < 0.5, 0, (Random(7) <= Cast(fp16, s)) * 2) + (s == 1)
-return gathered, stored, there, sent, most, other, kept
+return gathered, stored, there, counted, sent, most, other, kept
 )",
                            "all"),
             built);

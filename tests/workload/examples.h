@@ -32,7 +32,7 @@ inline std::map<std::string, Workload> small_examples() {
           {"attention", example("attention", {{"B", 1}, {"S", 3}, {"h", 4}, {"D", 2}})},
           {"swiglu", example("swiglu", {{"B", 2}, {"S", 3}, {"H", 4}, {"F", 9}})},
           {"sequence_parallel", example("sequence_parallel", {{"B", 2}, {"S", 5}, {"H", 3}})},
-          {"moe_top2", example("moe_top2", {{"T", 5}, {"H", 3}, {"F", 2}, {"E", 6}})},
+          {"moe_top2", example("moe_top2", {{"T", 5}, {"H", 3}, {"F", 2}, {"E", 4}, {"C", 11}})},
           {"rms_norm", example("rms_norm", layer)},
           {"pipeline", example("pipeline", layer)},
           {"moe", example("moe", {{"T", 8}, {"H", 3}, {"F", 5}})}};

@@ -27,7 +27,7 @@ TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
                                                       {"attention", "fp16[B, S, D*h] Replicated"},
                                                       {"swiglu", "bf16[B, S, H] Replicated"},
                                                       {"sequence_parallel", "bf16[B, S, H] Sliced(1)"},
-                                                      {"moe_top2", "fp32[T, H] Replicated"},
+                                                      {"moe_top2", "fp32[T, H] Local"},
                                                       {"moe", "fp16[T, H] Local"}};
   std::size_t found = 0;
   for (const auto& file : std::filesystem::directory_iterator(std::string(CHORALE_SOURCE) + "/examples")) {

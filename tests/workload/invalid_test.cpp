@@ -111,6 +111,17 @@ TEST(Invalid, Types) {
       {"Tensor l(fp32, [7], Local)\nx = AllToAll(l)\nreturn x",
        "w:17:5: x: l (fp32[7] Local) has no part for each of the 4 ranks; make the first side a multiple of "
        "the number of ranks"},
+      {"Tensor n(int32, [7], Local)\nx = AllToAllV(g, n, 3)\nreturn x",
+       "w:17:5: x: n (int32[7] Local) has not how many rows go to each of the 4 ranks; give it an int32 "
+       "vector, "
+       "Local or Replicated, whose length is a multiple of the ranks"},
+      {"Tensor n(fp32, [4], Local)\nx = AllToAllV(g, n, 3)\nreturn x",
+       "w:17:5: x: n (fp32[4] Local) has not how many rows go to each of the 4 ranks; give it an int32 "
+       "vector, "
+       "Local or Replicated, whose length is a multiple of the ranks"},
+      {"Tensor n(int32, [4], Local)\nx = AllToAllV(p, n, 3)\nreturn x",
+       "w:17:5: x: AllToAllV takes a Local tensor with rows for the ranks, and not p (fp32[N] Replicated); "
+       "declare it Local, of rows"},
       {"x = Slice(g, 0)\nreturn x",
        "w:16:5: x: Slice takes a Replicated tensor, of which each rank has all, and not g (fp32[N] Local); "
        "ReduceScatter adds up and slices"},

@@ -619,9 +619,28 @@ class RandomWorkload {
     TensorShape shape{{.factor = rows.factor, .value = rows.factor}, side()};
     const ElementType type = real_element();
     Name x = add_input(shape, type, kLocal);
+    if (dice_.one_in(2)) return by_counts(x, ranks);
     x = x.empty() ? x : communicate(OperationKind::AllToAll, x);
     x = x.empty() ? x : multiplied(x);
     return x.empty() ? x : communicate(OperationKind::AllToAll, x);
+  }
+
+  // As many rows to each rank as a tensor says: too many, none and negative numbers, too; and, half of the
+  // time, back.
+  Name by_counts(const Name& x, int ranks) {
+    const Extent counts{.factor = ranks * dice_.from_to(1, 2), .value = 0};
+    const Name given = add_input({{.factor = counts.factor, .value = counts.factor}}, ElementType::Int32,
+                                 dice_.one_in(3) ? kReplicated : kLocal);
+    if (x.empty() || given.empty()) return {};
+    const auto exchange = [&](const Name& rows, const Name& numbers, const Extent& most) {
+      return add({.kind = OperationKind::AllToAllV, .operands = {rows, numbers}, .shape = {most}});
+    };
+    const Extent most{.factor = dice_.from_to(1, 3 * ranks), .value = 0};
+    Name there = exchange(x, given, {.factor = most.factor, .value = most.factor});
+    if (there.empty() || dice_.one_in(2)) return there;
+    if (const Name made = multiplied(there); !made.empty()) there = made;
+    const Name back = communicate(OperationKind::AllToAll, given);
+    return back.empty() ? there : exchange(there, back, side());
   }
 
   // Any operation on any tensor, if it has a type.

@@ -93,7 +93,8 @@ Operation random_operation(Random& random, const std::string& name, const std::v
                                                              static_cast<int>(Kind::MatMul) + 1));
   const int operands = operation.kind == Kind::Pointwise ? 1 + below(random, 3)
                        : operation.kind == Kind::MatMul || operation.kind == Kind::Convolution ||
-                               operation.kind == Kind::GatherRows || operation.kind == Kind::ScatterRows
+                               operation.kind == Kind::GatherRows || operation.kind == Kind::ScatterRows ||
+                               operation.kind == Kind::AllToAllV
                            ? 2
                            : 1;
   // Often what was made last, so that there are chains; what is multiplied, often of those that fit.
@@ -182,6 +183,12 @@ Workload random_workload(Random& random) {
         .shape = {n, {.factor = 1, .sizes = {"N", "N"}, .value = n.value * n.value}}});
   keep({.kind = Kind::GatherRows, .name = "picked", .operands = {"whole", "numbers"}});
   keep({.kind = Kind::ScatterRows, .name = "added", .operands = {"picked", "numbers"}, .shape = {n}});
+  TensorType counts = input(ElementType::Int32, {{.factor = 6, .value = 6}}),
+             rows = input(ElementType::Float32, {n, n});
+  counts.layout.kind = rows.layout.kind = LayoutKind::Local;
+  keep({.name = "counts", .type = counts});
+  keep({.name = "rows", .type = rows});
+  keep({.kind = Kind::AllToAllV, .name = "counted", .operands = {"rows", "counts"}, .shape = {n}});
   keep({.kind = Kind::Concat, .name = "both", .operands = {"picked", "whole"}, .dims = {below(random, 3)}});
   for (int k = 0; k < 5; ++k) keep(random_input(random, "in" + std::to_string(k), workload.groups));
   for (int k = 0; k < 50; ++k) {

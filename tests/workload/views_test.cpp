@@ -79,6 +79,27 @@ TEST(Views, AreRefusedWhereRanksDoNotHaveTheElements) {
   EXPECT_THAT(refused("ScatterRows(x, i, 3)", "Replicated"), HasSubstr("has not a row for each"));
 }
 
+// Rows by counts, on three ranks: in the order of the ranks that they come from, with zeros for rows that a
+// rank does not have, and without those that the result has no room for.
+TEST(Views, ExchangeRowsByCounts) {
+  const Workload workload = parse_workload(R"(
+workload w ranks 3
+Tensor x(fp32, [3], Local)
+Tensor n(int32, [6], Local)
+y = AllToAllV(x, n, 4)
+back = AllToAllV(y, AllToAll(n), 3)
+return y, back
+)",
+                                           "w");
+  const RankValues x = {{1, 2, 3}, {4, 5, 6}, {7, 8, 9}};
+  // Rank 0 sends one row to rank 1, two to rank 2; rank 1 two, none and two; rank 2 all to rank 1.
+  const RankValues n = {{0, 0, 1, 0, 1, 1}, {1, 1, -3, 0, 0, 2}, {0, 0, 0, 5, 1, 0}};
+  const WorkloadRun run = interpret(workload, {.tensors = {{"x", x}, {"n", n}}}, {});
+  EXPECT_EQ(run.state.tensors.at("y"), (RankValues{{4, 5, 0, 0}, {1, 7, 8, 9}, {2, 3, 6, 0}}));
+  // What had no room is zero, and so is what was never there.
+  EXPECT_EQ(run.state.tensors.at("back"), (RankValues{{1, 2, 3}, {4, 5, 6}, {7, 8, 9}}));
+}
+
 // Heads of attention: columns of slices become heads, and back.
 TEST(Views, KeepSlicesThatTheRanksDivide) {
   const Workload workload = parse_workload(R"(
