@@ -63,6 +63,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
     throw InputError("--proofs", command.proofs + " is not a directory",
                      "check the path, or leave it out, and refutations are done again");
   require_writable_file("--json", command.json);
+  make_writable_directory("--lrat", command.lrat);
   const std::atomic<bool>* const stop = supervisor.stop();
   supervisor.progress().show("reading " + command.file);
   const Result result = read_result(command.file);
@@ -84,6 +85,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   };
   const CheckReport report =
       check(result, {.proof_dir = command.proofs,
+                     .lrat_dir = command.lrat,
                      .limits = {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = stop},
                      .plain = {.conflicts = command.plain_conflicts},
                      .progress = progress});

@@ -168,6 +168,7 @@ struct ComposeCommand {
 struct CheckCommand {
   std::string file = {};
   std::string proofs = {};
+  std::string lrat = {};
   std::int64_t conflicts = -1;
   std::int64_t plain_conflicts = PlainEffort{}.conflicts;
   std::string json = {};

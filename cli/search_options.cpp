@@ -126,6 +126,7 @@ void check_options(CLI::App& app, Command& parsed) {
               "130 interrupted\nexamples:\n  chorale check f.json\n"
               "  chorale frontier hub:4 broadcast --no-bounds --proofs proofs --json h.json\n"
               "  chorale check h.json --proofs proofs\n"
+              "  chorale check h.json --lrat lrat\n"
               "  chorale place a100:2 --axes data=2,tensor=16 --reduce data \\\n"
               "    --bytes 1G --json p.json\n"
               "  chorale check p.json");
@@ -135,6 +136,8 @@ void check_options(CLI::App& app, Command& parsed) {
       ->option_text("FILE");
   text(sub, "--proofs", options->proofs, "DIR",
        "Read kept proofs from there; what is not there is refuted again");
+  text(sub, "--lrat", options->lrat, "DIR",
+       "Write each refuted formula there, and its proof in LRAT for a verified checker");
   sub->add_option_function<Text>(
          "--plain-conflicts",
          [options](const Text& t) {

@@ -26,6 +26,7 @@
 #include "ir/sizes.h"
 #include "ir/words.h"
 #include "pareto/formulas.h"
+#include "pareto/proof_folder.h"
 #include "pareto/space_check.h"
 #include "semantics/plain_formula.h"
 #include "semantics/verify.h"
@@ -41,13 +42,14 @@ class Checker {
  public:
   Checker(const Result& result, const std::string& proof_dir, const SolveLimits& limits,
           const std::function<void(const CheckReport&)>& progress, const PlainEffort& plain,
-          const RefutedFormula& formula)
+          const RefutedFormula& formula, const KeptProofs& kept)
       : result_(result),
         proof_dir_(proof_dir),
         limits_(limits),
         progress_(progress),
         plain_(plain),
-        formula_(formula) {}
+        formula_(formula),
+        lrat_(kept.lrat, "lrat.json") {}
 
   CheckReport run() {
     report_.faults = route_faults(result_.topology);
@@ -191,40 +193,17 @@ class Checker {
     if (all_rounds && !(collective.combining && !has_copying_dual(collective)))
       return fail(at, Kind::Claim,
                   "only of sums with several destinations can it be that no rounds are enough");
-    if (too_large_to_refute(result_.topology, collective, claim)) {
-      ++report_.undecided;
-      return;
-    }
+    if (too_large_to_refute(result_.topology, collective, claim)) return leave_undecided(at);
     const Formula formula = formula_(result_.topology, collective, claim);
     if (sha256_hex(to_dimacs(formula)) != claim.certificate.formula_sha256)
       return fail(at, Kind::Claim,
                   "the formula of this claim has another SHA-256 than " + claim.certificate.formula_sha256);
     if (!claim.certificate.cubes.empty()) return check_cubes(claim, collective, at);
-    const std::optional<std::string> proof = kept_proof(claim.certificate.formula_sha256);
-    if (proof) {
-      const std::string wrong = proof_fault(formula, *proof, limits_.stop);
-      if (limits_.stop != nullptr && *limits_.stop) {
-        ++report_.undecided;
-        return;
-      }
-      if (!wrong.empty()) return fail(at, Kind::Claim, "the kept proof does not hold: " + wrong);
-    }
+    std::string wrong;
+    const std::optional<Refutation> kept = kept_refutation(formula, wrong);
+    if (!wrong.empty()) return fail(at, Kind::Claim, "the kept proof does not hold: " + wrong);
     if (is_shown_plainly(claim, collective, at)) return;
-    if (proof) {
-      ++report_.refutations;
-      return;
-    }
-    switch (solve_with_proof(formula, limits_).verdict) {
-      case Verdict::Unsat:
-        ++report_.refutations;
-        break;
-      case Verdict::Sat:
-        fail(at, Kind::Claim, "the formula that it refutes is satisfiable");
-        break;
-      case Verdict::Unknown:
-        ++report_.undecided;
-        break;
-    }
+    if (accepts(kept ? *kept : solved(formula, limits_), formula, std::nullopt, at)) ++report_.refutations;
   }
 
   // A refutation cube by cube: that these are all schedules, and that none has a model.
@@ -237,20 +216,34 @@ class Checker {
     if (!is_partition(claim.certificate.cubes))
       return fail(at, Kind::Claim, "its cubes are not all schedules, each once");
     if (is_shown_plainly(claim, collective, at)) return;
-    for (const Cube& cube : claim.certificate.cubes) {
-      const Formula formula = refutable_formula(result_.topology, collective, claim, cube);
-      const std::optional<std::string> proof = kept_proof(sha256_hex(to_dimacs(formula)));
-      const std::string wrong = proof ? proof_fault(formula, *proof, limits_.stop) : "";
-      const bool stopped = limits_.stop != nullptr && *limits_.stop;
-      if (!wrong.empty() && !stopped)
-        return fail(at, Kind::Claim, "the kept proof of a cube does not hold: " + wrong);
-      const Verdict verdict = proof && !stopped ? Verdict::Unsat : solve_with_proof(formula, limits_).verdict;
-      if (verdict == Verdict::Sat) return fail(at, Kind::Claim, "the formula that it refutes is satisfiable");
-      if (verdict == Verdict::Unsat) continue;
-      ++report_.undecided;
-      return;
+    for (std::size_t i = 0; i < claim.certificate.cubes.size(); ++i) {
+      const Formula formula =
+          refutable_formula(result_.topology, collective, claim, claim.certificate.cubes[i]);
+      std::string wrong;
+      const std::optional<Refutation> kept = kept_refutation(formula, wrong);
+      if (!wrong.empty()) return fail(at, Kind::Claim, "the kept proof of a cube does not hold: " + wrong);
+      if (!accepts(kept ? *kept : solved(formula, limits_), formula, static_cast<int>(i), at)) return;
     }
     ++report_.refutations;
+  }
+
+  // An answer about the search's formula, or a part of it.
+  bool accepts(const Refutation& answer, const Formula& formula, std::optional<int> cube,
+               const FaultPlace& at) {
+    if (answer.verdict == Verdict::Sat) fail(at, Kind::Claim, "the formula that it refutes is satisfiable");
+    if (answer.verdict == Verdict::Unknown) leave_undecided(at);
+    if (answer.verdict != Verdict::Unsat) return false;
+    if (lrat_.is_asked()) keep_lrat(lrat_, at.claim, cube, false, formula, answer);
+    return true;
+  }
+
+  void leave_undecided(const FaultPlace& at) {
+    ++report_.undecided;
+    lrat_.leave_out(at.claim, "undecided within the limits");
+  }
+
+  Refutation solved(const Formula& formula, const SolveLimits& limits) const {
+    return solve_with_proof(formula, limits, 0, lrat_.is_asked());
   }
 
   // Does the plain formula show the refutation, or show that it is wrong? If neither, nothing is reported of
@@ -266,11 +259,12 @@ class Checker {
     const PlainFormula plain(result_.topology, asked, budget, true);
     SolveLimits limits = limits_;
     limits.conflicts = limits.conflicts < 0 ? plain_.conflicts : std::min(plain_.conflicts, limits.conflicts);
-    const Refutation answer = solve_with_proof(plain.formula(), limits);
+    const Refutation answer = solved(plain.formula(), limits);
     if (answer.verdict == Verdict::Unknown) return false;
     if (answer.verdict == Verdict::Unsat) {
       ++report_.refutations;
       ++report_.plain;
+      if (lrat_.is_asked()) keep_lrat(lrat_, at.claim, std::nullopt, true, plain.formula(), answer);
       return true;
     }
     const Schedule schedule = plain.schedule(answer.model);
@@ -282,13 +276,20 @@ class Checker {
     return true;
   }
 
-  // The DRAT text that was kept for that formula, if any.
-  std::optional<std::string> kept_proof(const std::string& sha256) const {
+  // By the proof that was kept for that formula, if any, and what is wrong with it. Unknown if interrupted.
+  std::optional<Refutation> kept_refutation(const Formula& formula, std::string& wrong) const {
     if (proof_dir_.empty()) return std::nullopt;
-    const std::filesystem::path path = std::filesystem::path(proof_dir_) / (sha256 + ".drat");
+    Refutation kept{.verdict = Verdict::Unsat, .formula_sha256 = sha256_hex(to_dimacs(formula))};
+    const std::filesystem::path path = std::filesystem::path(proof_dir_) / (kept.formula_sha256 + ".drat");
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error)) return std::nullopt;
-    return read_file(path.string());
+    kept.proof = read_file(path.string());
+    wrong = proof_fault(formula, kept.proof, limits_.stop, lrat_.is_asked() ? &kept.lrat : nullptr);
+    if (limits_.stop != nullptr && *limits_.stop) {
+      wrong.clear();
+      kept.verdict = Verdict::Unknown;
+    }
+    return kept;
   }
 
   const Result& result_;
@@ -297,6 +298,7 @@ class Checker {
   const std::function<void(const CheckReport&)>& progress_;
   const PlainEffort& plain_;
   const RefutedFormula& formula_;
+  ProofFolder lrat_;
   std::map<std::pair<CollectiveKind, int>, Collective> named_ = {};
   double named_bytes_ = 0;
   CheckReport report_ = {};
@@ -310,8 +312,8 @@ Formula formula_of_the_search(const Topology& topology, const Collective& collec
 
 CheckReport check_result(const Result& result, const std::string& proof_dir, const SolveLimits& limits,
                          const std::function<void(const CheckReport&)>& progress, const PlainEffort& plain,
-                         const RefutedFormula& formula) {
-  return Checker(result, proof_dir, limits, progress, plain, formula).run();
+                         const RefutedFormula& formula, const KeptProofs& kept) {
+  return Checker(result, proof_dir, limits, progress, plain, formula, kept).run();
 }
 
 }  // namespace chorale

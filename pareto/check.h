@@ -15,11 +15,17 @@ namespace chorale {
 using RefutedFormula = std::function<Formula(const Topology&, const Collective&, const Claim&)>;
 Formula formula_of_the_search(const Topology&, const Collective&, const Claim&);
 
+// Where proofs are kept for checkers of others (pareto/proof_folder.h); "": nowhere.
+struct KeptProofs {
+  std::string lrat = {};
+};
+
 // A refutation is first tried from the plain formula; where that exceeds the limits, the refutation of the
 // search's formula is checked. `progress`, if any, is called with what has been checked so far, after every
 // point and claim. Tests give a wrong formula instead of the search's.
 CheckReport check_result(const Result&, const std::string& proof_dir, const SolveLimits&,
                          const std::function<void(const CheckReport&)>& progress = {},
-                         const PlainEffort& = {}, const RefutedFormula& = formula_of_the_search);
+                         const PlainEffort& = {}, const RefutedFormula& = formula_of_the_search,
+                         const KeptProofs& = {});
 
 }  // namespace chorale

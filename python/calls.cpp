@@ -197,10 +197,11 @@ py::object synthesis_of(const Topology& topology, const Collective& collective, 
   return py::make_tuple(name_in(verdicts(), done.value.verdict), done.value.result, done.value.conflicts);
 }
 
-CheckReport checked(const Result& result, const std::string& proofs, std::optional<std::int64_t> conflicts,
-                    std::optional<double> time_limit) {
+CheckReport checked(const Result& result, const std::string& proofs, const std::string& lrat,
+                    std::optional<std::int64_t> conflicts, std::optional<double> time_limit) {
   std::atomic<bool> stop = false;
-  const CheckOptions options{.proof_dir = proofs, .limits = limits_of(conflicts, time_limit, stop)};
+  const CheckOptions options{
+      .proof_dir = proofs, .lrat_dir = lrat, .limits = limits_of(conflicts, time_limit, stop)};
   const auto done = watched([&] { return check(result, options); }, stop, [] {});
   raise_again(done, py::cast(done.value));
   return done.value;
@@ -401,14 +402,14 @@ void bind_calls(py::module_& module) {
         return bounds(topology, collective, {.chunks = chunks, .steps = steps});
       },
       others, "machine"_a, "collective"_a, "chunks"_a, "steps"_a);
-  module.def("check", &checked, "result"_a, "proofs"_a, "conflicts"_a, "time_limit"_a);
+  module.def("check", &checked, "result"_a, "proofs"_a, "lrat"_a, "conflicts"_a, "time_limit"_a);
   module.def(
       "check_file",
-      [](const std::string& file, const std::string& proofs, std::optional<std::int64_t> conflicts,
-         std::optional<double> time_limit) {
-        return checked(read_result(file), proofs, conflicts, time_limit);
+      [](const std::string& file, const std::string& proofs, const std::string& lrat,
+         std::optional<std::int64_t> conflicts, std::optional<double> time_limit) {
+        return checked(read_result(file), proofs, lrat, conflicts, time_limit);
       },
-      "file"_a, "proofs"_a, "conflicts"_a, "time_limit"_a);
+      "file"_a, "proofs"_a, "lrat"_a, "conflicts"_a, "time_limit"_a);
   module.def(
       "read_result", [](const std::string& file) { return read_sound_result(file); }, others);
   module.def(

@@ -11,6 +11,10 @@
 // Forward means that each lemma is checked when it comes, by the clauses before it, and no other order has to
 // be trusted. Only unit propagation is known: a lemma that needs RAT would keep the formula satisfiable, and
 // not follow from it; CaDiCaL's need none (proof.h). Cost: a propagation for each lemma.
+//
+// A record (lrat.h) is told of each lemma the clauses of its conflict, in the order of the trail. Each literal
+// that becomes true without assumptions is a lemma of its own there, so that what follows from it names one
+// clause, and not again all that it was derived from. Nothing here is decided by the record.
 
 #include "solvers/proof.h"
 
@@ -24,29 +28,39 @@
 #include <stdexcept>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "ir/error.h"
 #include "ir/json.h"
+#include "solvers/lrat.h"
 
 namespace chorale {
 namespace {
 
 class RupChecker {
  public:
-  explicit RupChecker(int variables)
-      : values_(2 * static_cast<std::size_t>(variables) + 2, 0), watches_(values_.size()) {}
+  // `record`: of the formula that the clauses are of, or null.
+  RupChecker(int variables, LratRecord* record)
+      : values_(2 * static_cast<std::size_t>(variables) + 2, 0),
+        watches_(values_.size()),
+        record_(record),
+        marks_(variables + std::size_t{1}) {}
 
   bool refuted() const { return refuted_; }
   bool knows(Lit lit) const { return index(lit) < values_.size(); }
 
-  // An original clause, or a lemma that was checked.
+  // An original clause, or a lemma that follows() has accepted.
   void add(std::vector<Lit> clause) {
+    if (refuted_) return;
     std::sort(clause.begin(), clause.end());
     clause.erase(std::unique(clause.begin(), clause.end()), clause.end());
     const std::size_t start = arena_.size();
     by_hash_.emplace(hash(clause), clauses_.size());
-    clauses_.push_back({.start = start, .size = static_cast<int>(clause.size())});
+    const int number = static_cast<int>(clauses_.size());
+    clauses_.push_back({.start = start,
+                        .size = static_cast<int>(clause.size()),
+                        .id = last_lemma_ > 0 ? last_lemma_ : number + 1});
     arena_.insert(arena_.end(), clause.begin(), clause.end());
     for (Lit lit : clause)
       if (std::binary_search(clause.begin(), clause.end(), -lit)) return;  // always true: never propagates
@@ -56,17 +70,14 @@ class RupChecker {
                                          [this](Lit lit) { return value(lit) >= 0; });
     const auto free = free_end - literals;
     // All false at the root: the empty clause.
-    if (free == 0) {
-      refuted_ = true;
-      return;
-    }
+    if (free == 0) return refute(number);
     if (clause.size() >= 2) {
-      watches_[index(literals[0])].push_back(static_cast<int>(clauses_.size()) - 1);
-      watches_[index(literals[1])].push_back(static_cast<int>(clauses_.size()) - 1);
+      watches_[index(literals[0])].push_back(number);
+      watches_[index(literals[1])].push_back(number);
     }
     if (free == 1 && value(literals[0]) == 0) {
-      assign(literals[0]);
-      if (!propagate()) refuted_ = true;
+      assign(literals[0], number);
+      if (const int conflict = propagate(); conflict != kNone) refute(conflict);
     }
   }
 
@@ -74,20 +85,21 @@ class RupChecker {
   // a conflict; the trail is as before afterwards, the watches are equivalent.
   bool follows(const std::vector<Lit>& clause) {
     if (refuted_) return true;
-    const std::size_t kept = trail_.size();
-    bool conflict = false;
+    const std::size_t kept = root_ = trail_.size();
+    Lit known = 0;  // true at the root, or its negation is in the clause, too
     for (Lit lit : clause) {
-      // True at the root, or its negation is in the clause, too.
-      if (value(lit) > 0) conflict = true;
-      if (value(lit) == 0) assign(-lit);
+      if (value(lit) > 0) known = lit;
+      if (value(lit) == 0) assign(-lit, kNone);
     }
-    if (!conflict) conflict = !propagate();
+    const int conflict = known == 0 ? propagate() : kNone;
+    if (record_ != nullptr && (known != 0 || conflict != kNone)) keep(clause, known, conflict);
     while (trail_.size() > kept) {
       values_[index(trail_.back())] = values_[index(-trail_.back())] = 0;
       trail_.pop_back();
     }
     propagated_ = kept;
-    return conflict;
+    root_ = kAllOfIt;
+    return known != 0 || conflict != kNone;
   }
 
   // Clauses that are true at the root stay: one of them may be the reason of a literal, and deleting it would
@@ -119,8 +131,11 @@ class RupChecker {
   struct Clause {
     std::size_t start = 0;
     int size = 0;
+    LratRecord::Id id = 0;
     bool removed = false;
   };
+  static constexpr int kNone = -1;
+  static constexpr std::size_t kAllOfIt = static_cast<std::size_t>(-1);
 
   static std::size_t index(Lit lit) { return 2 * static_cast<std::size_t>(std::abs(lit)) + (lit < 0); }
   int value(Lit lit) const { return values_[index(lit)]; }
@@ -131,15 +146,62 @@ class RupChecker {
     return h;
   }
 
-  void assign(Lit lit) {
+  // By that clause, all of whose other literals are false; kNone: by assumption.
+  void assign(Lit lit, int reason) {
     values_[index(lit)] = 1;
     values_[index(-lit)] = -1;
     trail_.push_back(lit);
+    if (record_ == nullptr) return;
+    Mark& mark = marks_[std::abs(lit)];
+    mark.reason = reason;
+    mark.unit = 0;
+    if (root_ != kAllOfIt) return;
+    const Clause& clause = clauses_[reason];
+    mark.unit = clause.size == 1 ? clause.id : record_->add(std::span(&lit, 1), falsified(clause, lit));
   }
 
-  // False if some clause has become false. Then the rest of the list stays as it is, and what was assigned is
-  // taken back by the caller, or the formula is refuted.
-  bool propagate() {
+  void refute(int conflict) {
+    refuted_ = true;
+    if (record_ != nullptr) record_->add({}, falsified(clauses_[conflict], 0));
+  }
+
+  // The units that make all literals of a clause false but that one, and the clause.
+  std::vector<LratRecord::Id> falsified(const Clause& clause, Lit but) const {
+    std::vector<LratRecord::Id> ids;
+    for (int k = 0; k < clause.size; ++k)
+      if (const Lit lit = arena_[clause.start + k]; lit != but) ids.push_back(marks_[std::abs(lit)].unit);
+    ids.push_back(clause.id);
+    return ids;
+  }
+
+  // A lemma in the record: from the conflict back to the assumptions, over what it was derived from. Literals
+  // of the lemma are assumed false, so nothing is needed for those that are so at the root.
+  void keep(const std::vector<Lit>& lemma, Lit known, int conflict) {
+    std::vector<LratRecord::Id> units, others;
+    ++stamp_;
+    for (const Lit lit : lemma) marks_[std::abs(lit)].stamp = stamp_;
+    const auto visit = [&](const Clause& clause) {
+      others.push_back(clause.id);
+      for (int k = 0; k < clause.size; ++k) {
+        Mark& mark = marks_[std::abs(arena_[clause.start + k])];
+        if (std::exchange(mark.stamp, stamp_) != stamp_ && mark.unit != 0) units.push_back(mark.unit);
+      }
+    };
+    if (conflict != kNone) {
+      visit(clauses_[conflict]);
+      for (std::size_t at = trail_.size(); at-- > root_;)
+        if (const Mark& mark = marks_[std::abs(trail_[at])]; mark.stamp == stamp_ && mark.reason != kNone)
+          visit(clauses_[mark.reason]);
+    } else if (const Mark& mark = marks_[std::abs(known)]; mark.unit != 0) {
+      units.push_back(mark.unit);
+    }
+    units.insert(units.end(), others.rbegin(), others.rend());
+    last_lemma_ = record_->add(lemma, units);
+  }
+
+  // The clause that has become false, if one has. Then the rest of the list stays as it is, and what was
+  // assigned is taken back by the caller, or the formula is refuted.
+  int propagate() {
     while (propagated_ < trail_.size()) {
       const Lit now_false = -trail_[propagated_++];
       std::vector<int>& watching = watches_[index(now_false)];
@@ -156,16 +218,17 @@ class RupChecker {
         }
         watching[kept++] = watching[i];
         if (value(literals[0]) < 0) {
-          // A conflict: nothing of the list may be lost.
+          const int conflict = watching[i];
+          // Nothing of the list may be lost.
           for (++i; i < watching.size(); ++i) watching[kept++] = watching[i];
           watching.resize(kept);
-          return false;
+          return conflict;
         }
-        assign(literals[0]);
+        assign(literals[0], watching[i]);
       }
       watching.resize(kept);
     }
-    return true;
+    return kNone;
   }
 
   // Moves the second watch to a literal that is not false.
@@ -187,6 +250,19 @@ class RupChecker {
   std::vector<Lit> trail_ = {};  // true literals, in the order in which they became so
   std::size_t propagated_ = 0;   // this many literals of the trail have been
   bool refuted_ = false;
+
+  // For the record alone: of a variable that is assigned, its reason, and the lemma that it is, if it is true
+  // without assumptions.
+  struct Mark {
+    int reason = kNone;
+    LratRecord::Id unit = 0;
+    long stamp = 0;
+  };
+  LratRecord* const record_;
+  std::vector<Mark> marks_;  // by variable
+  long stamp_ = 0;
+  LratRecord::Id last_lemma_ = 0;  // that was recorded; 0: the clauses are those of the formula
+  std::size_t root_ = kAllOfIt;    // this many literals of the trail are true without assumptions
 };
 
 // One line of DRAT text: literals up to 0, or false with what is wrong.
@@ -209,8 +285,10 @@ bool parse_line(std::string_view line, bool& deletion, std::vector<Lit>& clause)
 
 }  // namespace
 
-std::string proof_fault(const Formula& formula, const std::string& text, const std::atomic<bool>* stop) {
-  RupChecker checker(formula.variables);
+std::string proof_fault(const Formula& formula, const std::string& text, const std::atomic<bool>* stop,
+                        std::string* lrat) {
+  LratRecord record(formula.clauses);
+  RupChecker checker(formula.variables, lrat != nullptr ? &record : nullptr);
   std::vector<Lit> clause;
   for (Lit lit : formula.literals) {
     if (lit != 0) {
@@ -243,7 +321,9 @@ std::string proof_fault(const Formula& formula, const std::string& text, const s
     if (!checker.follows(clause)) return where + "the lemma does not follow by unit propagation";
     checker.add(clause);
   }
-  return checker.refuted() ? "" : "the proof ends without the empty clause";
+  if (!checker.refuted()) return "the proof ends without the empty clause";
+  if (lrat != nullptr) *lrat = record.text();
+  return "";
 }
 
 namespace {
@@ -289,7 +369,7 @@ class NamelessFile {
 
 }  // namespace
 
-Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, int seed) {
+Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, int seed, bool lrat) {
   Refutation result;
   const NamelessFile file;
   {
@@ -303,7 +383,7 @@ Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, i
   if (result.verdict != Verdict::Unsat) return result;
   result.proof = file.text();
   result.formula_sha256 = sha256_hex(to_dimacs(formula));
-  const std::string fault = proof_fault(formula, result.proof, limits.stop);
+  const std::string fault = proof_fault(formula, result.proof, limits.stop, lrat ? &result.lrat : nullptr);
   if (limits.stop != nullptr && *limits.stop && !fault.empty()) {
     result.verdict = Verdict::Unknown;  // not checked, so not claimed
     return result;

@@ -23,7 +23,7 @@ except ImportError:
 
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
-assert len(schemas) == 23, sorted(schemas)
+assert len(schemas) == 24, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
 
 
@@ -62,7 +62,7 @@ def run(*arguments, code=0):
 
 
 # Which kind a document is, by a member that only that kind has.
-BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_failures", "failures"), ("chorale_order", "order"), ("chorale_reshard", "reshard-plan"), ("reshard", "reshard"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
+BY_MEMBER = [("chorale_result", "result"), ("chorale_program", "program"), ("chorale_ranking", "ranking"), ("chorale_sizes", "sizes"), ("chorale_simulate", "simulation"), ("chorale_alltoallv", "alltoallv"), ("chorale_failures", "failures"), ("chorale_order", "order"), ("chorale_proofs", "proofs"), ("chorale_reshard", "reshard-plan"), ("reshard", "reshard"), ("chorale_bench", "bench"), ("chorale_tuning", "tuning"), ("classes", "calibration"), ("read", "import"),
              ("faults", "check"),
              ("machines", "library-spec"), ("job_template", "job-template"), ("job", "job"), ("hierarchy", "hierarchy"), ("epilogue", "epilogue"),
              ("topology", "machine"), ("collective", "collective")]
@@ -132,6 +132,8 @@ for number, (kind, arguments) in enumerate(WRITTEN):
     path = work / file
     text = done.stdout if file == "-" else next(path.glob("**/*.json")).read_text() if path.is_dir() else path.read_text()
     documents.append((" ".join(["chorale", *arguments[:4]]), kind, json.loads(text)))
+run("check", "e.json", "--lrat", "lrat")
+documents.append(("chorale check --lrat", "proofs", json.loads((work / "lrat" / "lrat.json").read_text())))
 for where, kind, document in documents:
     must(document, kind, where)
 assert {kind for _, kind, _ in documents} == {name.removesuffix(".schema.json") for name in schemas}, "some kind was never there"
@@ -144,7 +146,7 @@ READ_BY = {
     "collective": lambda file: ["bounds", "ring:4", file],
     "program": lambda file: ["program", file],
     "epilogue": None, "library-spec": None, "check": None, "ranking": lambda file: ["check", file], "sizes": None, "simulation": None,
-    "import": None, "bench": None, "calibration": None, "tuning": None, "optimize": None, "alltoallv": None, "failures": None, "order": None, "reshard-plan": None,
+    "import": None, "bench": None, "calibration": None, "tuning": None, "optimize": None, "alltoallv": None, "failures": None, "order": None, "proofs": None, "reshard-plan": None,
     "reshard": lambda file: ["reshard", "dgx-h100:2", file],
     "job": lambda file: ["place", "a100:4", "--job", file],
     "job-template": lambda file: ["place", "a100:4", "--job", file, "--devices", "all"],
