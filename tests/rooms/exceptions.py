@@ -16,17 +16,22 @@ ALLOWED = {
     "readers' errors become values here": {"ir/or_error.h": 1},
     "the end of a program, which prints the error": {"cli/main.cpp": 2, "runtime/exchange/driver.h": 2},
     "the main thread ends before the watching one": {"cli/supervisor.cpp": 7},
-    "a hang becomes the command's report": {"cli/bench_command.cpp": 1, "cli/calibrate_command.cpp": 1, "cli/library_measure.cpp": 1,
-                                            "cli/program_command.cpp": 1, "cli/run_command.cpp": 1},
-    "what a library of others throws": {"cli/command_line.cpp": 2, "ir/json_reader.cpp": 2, "solvers/parts/z3.cpp": 2, "python/bindings.h": 1,
-                                        "python/calls.cpp": 1},
+    "a hang becomes the command's report": {
+        "cli/bench_command.cpp": 1, "cli/calibrate_command.cpp": 1, "cli/library_measure.cpp": 1,
+        "cli/program_command.cpp": 1, "cli/run_command.cpp": 1},
+    "what a library of others throws": {
+        "cli/command_line.cpp": 2, "ir/json_reader.cpp": 2, "solvers/parts/z3.cpp": 2, "python/bindings.h": 1,
+        "python/calls.cpp": 1},
     "a border that no exception may cross, to C or Python": {
-        "api/chorale_c.cpp": 2, "python/module.cpp": 2, "runtime/exchange/library.h": 1, "preload/mpi_library_api.cpp": 2,
-        "preload/mpi_preload.cpp": 1, "preload/nccl_api.cpp": 1, "preload/nccl_preload.cpp": 1},
-    "a program of others goes on where memory ends": {"preload/mpi_collectives.cpp": 8, "preload/mpi_alltoallv.cpp": 2, "library/algorithms.cpp": 2,
-                                                      "api/timed_stop.cpp": 1},
-    "from one thread to another": {"pareto/side_by_side.cpp": 1, "library/build.cpp": 1, "python/watched.h": 1, "runtime/block_executor.cpp": 2,
-                                   "runtime/exchange/cuda.h": 2, "runtime/exchange/threads.h": 2, "runtime/exchange/nccl.h": 1},
+        "api/chorale_c.cpp": 2, "python/module.cpp": 2, "runtime/exchange/library.h": 1,
+        "preload/mpi_library_api.cpp": 2, "preload/mpi_preload.cpp": 1, "preload/nccl_api.cpp": 1,
+        "preload/nccl_preload.cpp": 1},
+    "a program of others goes on where memory ends": {
+        "preload/mpi_collectives.cpp": 8, "preload/mpi_alltoallv.cpp": 2, "library/algorithms.cpp": 2,
+        "api/timed_stop.cpp": 1},
+    "from one thread to another": {
+        "pareto/side_by_side.cpp": 1, "library/build.cpp": 1, "python/watched.h": 1, "runtime/block_executor.cpp": 2,
+        "runtime/exchange/cuda.h": 2, "runtime/exchange/threads.h": 2, "runtime/exchange/nccl.h": 1},
     "undone and thrown on": {"library/parts/sqlite.cpp": 1, "cli/library_command.cpp": 1},
     "MPI refuses an algorithm in the middle of a run": {"api/measure.cpp": 1},
 }
@@ -42,7 +47,8 @@ for path in sorted(root.glob("*/**/*")):
 known = collections.Counter()
 for files in ALLOWED.values():
     known.update(files)
-faults = [f"{name}: catches {found[name]} times, and tests/rooms/exceptions.py has {known[name]}: return the error as a value (ir/or_error.h)"
+faults = [f"{name}: catches {found[name]} times, and tests/rooms/exceptions.py has {known[name]}: return the error "
+          f"as a value (ir/or_error.h)"
           for name in sorted(set(found) | set(known)) if found[name] != known[name]]
 print("\n".join(faults) or f"{sum(known.values())} places catch, for {len(ALLOWED)} reasons")
 sys.exit(1 if faults else 0)
