@@ -29,7 +29,7 @@ char* text_of(const std::string& text) {
 
 // Errors of the caller, and a lack of memory, are reported; a bug of ours ends the program, as everywhere.
 template <typename Value, typename Call>
-Value told(Value failed, const Call& call) {
+Value reported(Value failed, const Call& call) {
   try {
     return call();
   } catch (const InputError& error) {
@@ -101,7 +101,7 @@ const char* chorale_version() {
 }
 
 char* chorale_frontier(const char* machine_name, const char* collective, const chorale_question* question) {
-  return told<char*>(nullptr, [&] {
+  return reported<char*>(nullptr, [&] {
     const chorale_question asked = question == nullptr ? chorale_question() : *question;
     const FrontierOptions options = options_of(asked);
     const Topology here = machine(required(machine_name, "machine"));
@@ -119,7 +119,7 @@ char* chorale_frontier(const char* machine_name, const char* collective, const c
 }
 
 char* chorale_check(const char* result) {
-  return told<char*>(nullptr, [&] {
+  return reported<char*>(nullptr, [&] {
     std::string faults;
     for (const Fault& fault : check(result_from_json(required(result, "result"), "result")).faults)
       faults += fault.words + "\n";
@@ -128,7 +128,7 @@ char* chorale_check(const char* result) {
 }
 
 int chorale_best(const char* result, double message_bytes) {
-  return told(-1, [&] {
+  return reported(-1, [&] {
     if (!(message_bytes >= 1 && message_bytes <= 1e15))
       throw InputError("message_bytes", "is out of range", "use 1 to 10^15");
     const std::vector<SizeRow> rows = best_by_size(sound(result), {static_cast<std::int64_t>(message_bytes)});
@@ -138,11 +138,11 @@ int chorale_best(const char* result, double message_bytes) {
 }
 
 char* chorale_page(const char* result) {
-  return told<char*>(nullptr, [&] { return text_of(to_page(sound(result))); });
+  return reported<char*>(nullptr, [&] { return text_of(to_page(sound(result))); });
 }
 
 char* chorale_compile(const char* result, int point, const char* target, const char* directory) {
-  return told<char*>(nullptr, [&] {
+  return reported<char*>(nullptr, [&] {
     const Result read = sound(result);
     Compiled compiled = compile(read.topology, nth_point(read, point), target_of(required(target, "target")));
     const std::string where = required(directory, "directory");

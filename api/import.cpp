@@ -5,7 +5,7 @@
 #include <functional>
 #include <optional>
 
-#include "ir/error.h"
+#include "ir/or_error.h"
 #include "topology/import/import.h"
 #include "topology/import/live.h"
 #include "topology/import_report.h"
@@ -13,7 +13,7 @@
 namespace chorale {
 namespace {
 
-ImportedMachine told(const Import& import) {
+ImportedMachine reported(const Import& import) {
   return {
       .machine = import.machine, .names = import.names, .report = describe(import), .json = to_json(import)};
 }
@@ -21,7 +21,7 @@ ImportedMachine told(const Import& import) {
 }  // namespace
 
 ImportedMachine import_machine(const std::vector<NamedText>& files, const ImportOptions& question) {
-  return told(imported(files, question));
+  return reported(imported(files, question));
 }
 
 bool is_foreign_file(const std::string& spec_or_file) {
@@ -39,19 +39,22 @@ DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,
     found.lacked += (found.lacked.empty() ? "" : "; ") + why;
   };
   for (const auto& [name, text_of] : sources) {
-    try {
-      const std::string text = text_of();
-      if (text.empty()) {
-        lacks(name + ": not there");
-        continue;
-      }
-      Import import = imported({{name, text}}, question);
-      import.machine.name = "here" + (question.nodes > 1 ? fmt::format("-x{}", question.nodes) : "");
-      found.machine = told(import);
-      return found;
-    } catch (const InputError& error) {
-      lacks(error.what());
+    const OrError<std::string> text = read_or_error(text_of);
+    if (text && (*text).empty()) {
+      lacks(name + ": not there");
+      continue;
     }
+    OrError<Import> import = text ? read_or_error([&] {
+      return imported({{name, *text}}, question);
+    })
+                                  : text.error();
+    if (!import) {
+      lacks(import.error().what());
+      continue;
+    }
+    import->machine.name = "here" + (question.nodes > 1 ? fmt::format("-x{}", question.nodes) : "");
+    found.machine = reported(*import);
+    return found;
   }
   throw InputError("this machine", "shows no GPU (" + found.lacked + ")",
                    "import a file of the machine that you mean");

@@ -86,7 +86,7 @@ std::string json_of(const Calibration& calibration) {
                      quoted(calibration.machine.name), lines(classes, "  "), lines(crowds, "  "));
 }
 
-Outcome told(const CalibrateCommand& command, const Calibration& calibration) {
+Outcome outcome_of(const CalibrateCommand& command, const Calibration& calibration) {
   Outcome outcome{.text = in_words(calibration)};
   if (!command.output.empty()) deliver(command.output, to_json(calibration.machine), outcome);
   if (!command.json.empty()) deliver(command.json, json_of(calibration), outcome);
@@ -103,7 +103,7 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
     require_writable_file("-o", command.output);
     require_writable_file("--json", command.json);
   }
-  if (!command.logs.empty()) return told(command, calibrate(topology, command.logs));
+  if (!command.logs.empty()) return outcome_of(command, calibrate(topology, command.logs));
   if (!started_by_mpirun())
     throw InputError("calibrate", "this process was not started by mpirun, and there is no --log",
                      fmt::format("use mpirun -n {} chorale calibrate ...", topology.ranks));
@@ -116,7 +116,7 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
     const Calibration calibration = calibrate(topology, *session, options);
     if (rank_of(*session) != 0) return {};
     supervisor.take_floor();
-    return told(command, calibration);
+    return outcome_of(command, calibration);
   } catch (const Hang& hang) {
     throw hung("calibrate", hang);
   }

@@ -21,8 +21,8 @@ namespace chorale {
 namespace {
 
 // `stopped`: why not all was checked, if so.
-Outcome told(const CheckCommand& command, const CheckReport& report, std::ptrdiff_t listed,
-             const std::string& under, Stopped stopped) {
+Outcome outcome_of(const CheckCommand& command, const CheckReport& report, std::ptrdiff_t listed,
+                   const std::string& under, Stopped stopped) {
   if (!report.faults.empty() && !command.all && command.json.empty()) {
     const std::size_t more = report.faults.size() - 1;
     throw InputError(
@@ -72,7 +72,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   const std::string under = under_abilities(result.topology);
   const auto publish = [&](const CheckReport& report) {
     supervisor.publish([&command, report, listed, under](Stopped stopped) {
-      return told(command, report, listed, under, stopped);
+      return outcome_of(command, report, listed, under, stopped);
     });
   };
   publish({});
@@ -90,7 +90,8 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
                      .plain = {.conflicts = command.plain_conflicts},
                      .progress = progress});
   supervisor.take_floor();
-  return told(command, report, listed, under, report.undecided > 0 ? supervisor.stopped() : Stopped::No);
+  return outcome_of(command, report, listed, under,
+                    report.undecided > 0 ? supervisor.stopped() : Stopped::No);
 }
 
 }  // namespace chorale

@@ -17,7 +17,8 @@ std::string known_algorithms() {
   return table(rows, "lll");
 }
 
-Outcome told(const ClassicCommand& command, const Result& result, const Supervisor& supervisor, int code) {
+Outcome outcome_of(const ClassicCommand& command, const Result& result, const Supervisor& supervisor,
+                   int code) {
   Outcome outcome{.exit_code = code,
                   .text = heading(result) +
                           points_table(result, {0}, best_sizes(result, {}, supervisor.stop())) +
@@ -37,13 +38,13 @@ Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.topology, command.changes);
   const auto found = [&](const Result& unbounded) {
     supervisor.publish([&, unbounded](Stopped stopped) {
-      return told(command, unbounded, supervisor, exit_code_of(stopped));
+      return outcome_of(command, unbounded, supervisor, exit_code_of(stopped));
     });
   };
   const Result result = classic(
       topology, {.name = command.name, .chunks = command.chunks, .root = command.root, .found = found});
   supervisor.take_floor();
-  return told(command, result, supervisor, kFound);
+  return outcome_of(command, result, supervisor, kFound);
 }
 
 }  // namespace chorale

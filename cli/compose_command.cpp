@@ -13,7 +13,8 @@
 namespace chorale {
 namespace {
 
-Outcome told(const ComposeCommand& command, const Composition& composition, const Supervisor& supervisor) {
+Outcome outcome_of(const ComposeCommand& command, const Composition& composition,
+                   const Supervisor& supervisor) {
   const Stopped stopped = supervisor.stopped();
   const Result& result = composition.result;
   std::vector<int> listed;
@@ -40,7 +41,7 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
       .max_chunks = command.max_chunks,
       .stop = supervisor.stop(),
       .found = [&](const Composition& so_far) {
-        supervisor.publish([&, so_far](Stopped) { return told(command, so_far, supervisor); });
+        supervisor.publish([&, so_far](Stopped) { return outcome_of(command, so_far, supervisor); });
         supervisor.progress().show(
             fmt::format("{}; composing", counted(std::ssize(so_far.result.points), "point")));
       }};
@@ -58,7 +59,7 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
                                   "nothing was composed (" + name_of(supervisor.stopped()) + ")",
                                   "raise --time-limit")
                            .what()}};
-  return told(command, composition, supervisor);
+  return outcome_of(command, composition, supervisor);
 }
 
 }  // namespace chorale

@@ -88,8 +88,8 @@ std::string in_words(const RepairNews& news, const Result& result) {
 
 // Writes the result and describes it. `stopped`: the cause that stopped the command, which the search may not
 // have.
-Outcome told(const FrontierCommand& command, Result result, const Supervisor& supervisor, Stopped stopped,
-             const std::optional<RepairNews>& news) {
+Outcome outcome_of(const FrontierCommand& command, Result result, const Supervisor& supervisor,
+                   Stopped stopped, const std::optional<RepairNews>& news) {
   if (!result.complete && stopped != Stopped::No) result.stopped = stopped;
   const std::vector<int> listed = chosen_points("", result, {}, command.all);
   std::vector<SizeRow> timed;
@@ -112,7 +112,7 @@ Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Sup
   const std::unique_ptr<AnswerFile> file = open_answers(command.library, true);
   if (std::optional<TakenAnswer> known = find_answer(*file, question, command.library)) {
     supervisor.take_floor();
-    Outcome outcome = told(command, std::move(known->result), supervisor, Stopped::No, {});
+    Outcome outcome = outcome_of(command, std::move(known->result), supervisor, Stopped::No, {});
     note_unchecked(known->unchecked, command.library, outcome.notes);
     outcome.text += "from " + command.library + "\n";
     return outcome;
@@ -130,7 +130,7 @@ Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Sup
   supervisor.take_floor();
   if (!result.complete && supervisor.stopped() != Stopped::No) result.stopped = supervisor.stopped();
   keep_answer(*file, question, result);
-  return told(command, std::move(result), supervisor, supervisor.stopped(), {});
+  return outcome_of(command, std::move(result), supervisor, supervisor.stopped(), {});
 }
 
 }  // namespace
@@ -156,8 +156,9 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
     options.max_chunks = std::max(options.max_chunks, old.space.max_chunks);
   }
   options.publish = [&](const std::function<Result()>& found) {
-    supervisor.publish(
-        [&, found, news](Stopped stopped) { return told(command, found(), supervisor, stopped, news); });
+    supervisor.publish([&, found, news](Stopped stopped) {
+      return outcome_of(command, found(), supervisor, stopped, news);
+    });
   };
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) {
@@ -167,7 +168,7 @@ Outcome perform(const FrontierCommand& command, Supervisor& supervisor) {
     return by_library(command, library_question(topology, collective, options), supervisor);
   Result result = frontier(topology, collective, options);
   supervisor.take_floor();
-  return told(command, std::move(result), supervisor, supervisor.stopped(), news);
+  return outcome_of(command, std::move(result), supervisor, supervisor.stopped(), news);
 }
 
 }  // namespace chorale

@@ -97,7 +97,7 @@ Hierarchy machine_of(const PlaceCommand& command) {
 }
 
 // Writes the ranking and describes it. `stopped`: why it is incomplete, if it is.
-Outcome told(const PlaceCommand& command, const Ranking& ranking, Stopped stopped) {
+Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped stopped) {
   std::string text = in_words(ranking, command.explain);
   if (stopped != Stopped::No) text += "cut short (" + name_of(stopped) + ")\n";
   const bool whole = stopped == Stopped::No && ranking.priced == ranking.matrices &&
@@ -149,13 +149,14 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
     return !*stop;
   };
   options.ranked = [&](const Ranking& ranking) {
-    supervisor.publish([&command, ranking](Stopped stopped) { return told(command, ranking, stopped); });
+    supervisor.publish(
+        [&command, ranking](Stopped stopped) { return outcome_of(command, ranking, stopped); });
   };
   const Ranking ranking = open ? place(machine, *open, options) : place(machine, job, options);
   supervisor.take_floor();
   const bool whole =
       ranking.priced == ranking.matrices && ranking.size_choices.priced == ranking.size_choices.fit;
-  return told(command, ranking, whole ? Stopped::No : supervisor.stopped());
+  return outcome_of(command, ranking, whole ? Stopped::No : supervisor.stopped());
 }
 
 }  // namespace chorale

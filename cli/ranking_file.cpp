@@ -29,8 +29,8 @@ std::string beyond_the_list(const Ranking& ranking, const RankingReport& report)
 }
 
 // `stopped`: why not all was checked, if so.
-Outcome told(const CheckCommand& command, const Ranking& ranking, const RankingReport& report,
-             Stopped stopped) {
+Outcome outcome_of(const CheckCommand& command, const Ranking& ranking, const RankingReport& report,
+                   Stopped stopped) {
   if (!report.faults.empty() && !command.all && command.json.empty()) {
     const std::size_t more = report.faults.size() - 1;
     throw InputError(
@@ -68,7 +68,8 @@ Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) 
   const std::atomic<bool>* const stop = supervisor.stop();
   supervisor.progress().show("reading " + command.file);
   const Ranking ranking = read_ranking(command.file);
-  supervisor.publish([&command, ranking](Stopped stopped) { return told(command, ranking, {}, stopped); });
+  supervisor.publish(
+      [&command, ranking](Stopped stopped) { return outcome_of(command, ranking, {}, stopped); });
   const RankingReport report = check(ranking, [&](int done, int of) {
     supervisor.progress().show(fmt::format("{} of {} priced again", done, counted(of, "matrix", "matrices")));
     return !*stop;
@@ -76,7 +77,7 @@ Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) 
   supervisor.take_floor();
   const bool whole =
       !report.faults.empty() || ranking.priced < ranking.matrices || report.matrices == ranking.matrices;
-  return told(command, ranking, report, whole ? Stopped::No : supervisor.stopped());
+  return outcome_of(command, ranking, report, whole ? Stopped::No : supervisor.stopped());
 }
 
 Outcome show_ranking_file(const ShowCommand& command, Supervisor& supervisor) {

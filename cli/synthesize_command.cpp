@@ -48,8 +48,8 @@ std::string report(const SynthesizeCommand& command, const SynthesisResult& answ
 
 // Writes the answer and reports it. `stopped`: the cause that stopped the command, which the search may not
 // have.
-Outcome told(const SynthesizeCommand& command, SynthesisResult answer, const Supervisor& supervisor,
-             Stopped stopped) {
+Outcome outcome_of(const SynthesizeCommand& command, SynthesisResult answer, const Supervisor& supervisor,
+                   Stopped stopped) {
   if (answer.verdict == Verdict::Unknown && stopped != Stopped::No) answer.result.stopped = stopped;
   Outcome outcome{.exit_code = exit_code(answer), .text = report(command, answer, supervisor)};
   if (!command.search.json.empty()) deliver(command.search.json, to_json(answer.result), outcome);
@@ -74,14 +74,14 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
       SynthesisResult answer{.result = found()};
       if (answer.result.complete)
         answer.verdict = answer.result.points.empty() ? Verdict::Unsat : Verdict::Sat;
-      return told(command, std::move(answer), supervisor, stopped);
+      return outcome_of(command, std::move(answer), supervisor, stopped);
     });
   };
   if (ProgressLine& line = supervisor.progress(); line.wanted())
     options.progress = [&line](const Progress& progress) { line.show(progress.doing); };
   SynthesisResult answer = synthesize(topology, collective, command.asked, options);
   supervisor.take_floor();
-  return told(command, std::move(answer), supervisor, supervisor.stopped());
+  return outcome_of(command, std::move(answer), supervisor, supervisor.stopped());
 }
 
 }  // namespace chorale

@@ -53,10 +53,10 @@ constexpr const char* indent_of() {
 struct RankingFields {
   const Ranking& ranking;
   bool is_outermost = true;
-  bool is_listed = true;     // instructions have their groups
-  bool may_be_idle = false;  // the job has no reductions
-  int reduction = 0;         // of the job: the one at hand, and the levels of its strategies
-  const std::vector<std::string>* levels = nullptr;
+  bool is_listed = true;                             // instructions have their groups
+  bool may_be_idle = false;                          // the job has no reductions
+  int reduction = 0;                                 // of the job: the one at hand
+  const std::vector<std::string>* levels = nullptr;  // of its strategies
 
   std::string_view between(const FieldWords& words) const {
     return !is_outermost || words.name == "job" || words.name == "algorithm" ? "," : ",\n";
@@ -114,10 +114,10 @@ struct RankingFields {
     return names ? quoted((*names)[number]) : std::to_string(number);
   }
   void read(const JsonReader& json, const FieldWords& words, int& number) const {
-    number = reduction;
     if (words.name == "reduction") {
       if (json.text() != ranking.job.reductions[reduction].name)
         json.fail("is not the job's reduction of this number", kAgain);
+      number = reduction;
     } else if (const auto names = names_for(words)) {
       const std::string name = json.text(400);
       const auto at = std::ranges::find(*names, name);

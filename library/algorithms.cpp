@@ -23,6 +23,7 @@
 #include "ir/files.h"
 #include "ir/group_collective.h"
 #include "ir/json.h"
+#include "ir/or_error.h"
 #include "ir/shown.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
@@ -171,31 +172,34 @@ void Algorithms::read_all(const std::string& path) {
 
 void Algorithms::read(const std::string& file) {
   try {
-    if (is_library(file)) return read_library(file);
-    const std::uintmax_t bytes = readable_bytes(file);
-    const auto left_out = [&](const std::string& why) {
-      complaints_.push_back(shown(file) + ": is not loaded: " + why);
-    };
-    if (bytes > kMostBytesOfAFile)
-      return left_out(format_bytes(static_cast<double>(bytes)) + "; files of at most " +
-                      format_bytes(kMostBytesOfAFile) + " are");
-    if (bytes_ + bytes > kMostBytes)
-      return left_out("files of " + format_bytes(static_cast<double>(bytes_)) + " are; at most " +
-                      format_bytes(kMostBytes) + " in all");
-    const std::string text = read_file(file);
-    auto loaded = std::make_unique<Loaded>();
-    loaded->result = result_from_json(text, file);
-    loaded->name = shown(file);
-    std::vector<std::unique_ptr<Loaded>> one;
-    one.push_back(std::move(loaded));
-    keep(std::move(one));
-    bytes_ += bytes;
-    hash(text, fingerprint_);
-  } catch (const InputError& error) {
-    complaints_.push_back(error.what());
+    if (const auto error = error_of([&] { read_file_or_library(file); }))
+      complaints_.push_back(error->what());
   } catch (const std::exception&) {
     complaints_.push_back(shown(file) + ": is not loaded: there is not enough memory");
   }
+}
+
+void Algorithms::read_file_or_library(const std::string& file) {
+  if (is_library(file)) return read_library(file);
+  const std::uintmax_t bytes = readable_bytes(file);
+  const auto left_out = [&](const std::string& why) {
+    complaints_.push_back(shown(file) + ": is not loaded: " + why);
+  };
+  if (bytes > kMostBytesOfAFile)
+    return left_out(format_bytes(static_cast<double>(bytes)) + "; files of at most " +
+                    format_bytes(kMostBytesOfAFile) + " are");
+  if (bytes_ + bytes > kMostBytes)
+    return left_out("files of " + format_bytes(static_cast<double>(bytes_)) + " are; at most " +
+                    format_bytes(kMostBytes) + " in all");
+  const std::string text = read_file(file);
+  auto loaded = std::make_unique<Loaded>();
+  loaded->result = result_from_json(text, file);
+  loaded->name = shown(file);
+  std::vector<std::unique_ptr<Loaded>> one;
+  one.push_back(std::move(loaded));
+  keep(std::move(one));
+  bytes_ += bytes;
+  hash(text, fingerprint_);
 }
 
 // The fingerprint that ranks compare covers all that decides a choice: answers, hosts and times.

@@ -102,6 +102,7 @@ class Algorithms {
   std::string other_order(const Collective&);
   void read_all(const std::string& path);
   void read(const std::string& file);
+  void read_file_or_library(const std::string& file);
   void read_library(const std::string& file);
   void keep(std::vector<std::unique_ptr<Loaded>>);
   std::vector<Candidate> candidates(const CollectiveCall&, const std::vector<RankLocation>& group,

@@ -18,6 +18,7 @@
 #include "ir/embedding.h"
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/or_error.h"
 #include "ir/words.h"
 #include "library/groups.h"
 
@@ -120,17 +121,18 @@ LibraryQuestion Taker::question_of_ranks(const AnswerPlace& asked) const {
 // The rows of a result that are stored for it.
 std::vector<std::string> Taker::prediction_faults(const StoredAnswer& stored, const Result& result) const {
   std::vector<std::string> faults;
-  for (const PredictedTime& told : stored.predicted) {
+  for (const PredictedTime& stated : stored.predicted) {
     const std::vector<PredictedTime> rows =
-        told.bytes > 0 ? verifiers_.predicted(result, {told.bytes}) : std::vector<PredictedTime>{};
+        stated.bytes > 0 ? verifiers_.predicted(result, {stated.bytes}) : std::vector<PredictedTime>{};
     if (rows.empty())
-      faults.push_back(fmt::format("a time is predicted for {} bytes, and there is none", told.bytes));
-    else if (told.point != rows[0].point || !same(told.us, rows[0].us) ||
-             !same(told.least_us, rows[0].least_us))
-      faults.push_back(fmt::format(
-          "{} bytes are predicted to take {} us by point {} and {} us at least; they take {} us "
-          "by point {} and {} us at least",
-          told.bytes, told.us, told.point, told.least_us, rows[0].us, rows[0].point, rows[0].least_us));
+      faults.push_back(fmt::format("a time is predicted for {} bytes, and there is none", stated.bytes));
+    else if (stated.point != rows[0].point || !same(stated.us, rows[0].us) ||
+             !same(stated.least_us, rows[0].least_us))
+      faults.push_back(
+          fmt::format("{} bytes are predicted to take {} us by point {} and {} us at least; they take {} us "
+                      "by point {} and {} us at least",
+                      stated.bytes, stated.us, stated.point, stated.least_us, rows[0].us, rows[0].point,
+                      rows[0].least_us));
   }
   return faults;
 }
@@ -143,7 +145,12 @@ void Taker::refuse_place(const StoredAnswer& stored, const Result& result, const
 }
 
 std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
-                               const AnswerPlace& place) const try {
+                               const AnswerPlace& place) const {
+  const OrError<std::string> fault = read_or_error([&] { return misfit(stored, result, place); });
+  return fault ? *fault : fault.error().what();
+}
+
+std::string Taker::misfit(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) const {
   const Collective& asked = result.collective;
   if (place.collective != name_of(asked) || place.ranks != asked.ranks)
     return fmt::format("is of {} on {}, and the answer of {} on {}", place.collective,
@@ -164,8 +171,6 @@ std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
   const AnswerPlace seen = seen_by(
       stored, {.hosts = hosts_at(machines_.hosts(place.machine), members), .numbering = place.numbering});
   return seen.hosts == place.hosts ? "" : "its ranks sit on other hosts";
-} catch (const InputError& error) {
-  return error.what();
 }
 
 TakenAnswer Taker::taken(const StoredAnswer& stored, const std::string& file) const {
@@ -222,13 +227,12 @@ LibraryReport Taker::verified(const StoredAnswer& stored, const SolveLimits& lim
   const auto fail = [&](const std::string& words) {
     report.check.faults.push_back({.kind = Fault::Kind::Statement, .words = words});
   };
-  Result result;
-  try {
-    result = stored_result(stored, "the answer");
-  } catch (const InputError& error) {
-    fail(error.what());
+  const OrError<Result> read = read_or_error([&] { return stored_result(stored, "the answer"); });
+  if (!read) {
+    fail(read.error().what());
     return report;
   }
+  const Result& result = *read;
   report.check = verifiers_.check(result, limits);
   for (const AnswerPlace& place : stored.places)
     if (is_away(place.machine))

@@ -51,7 +51,9 @@ class Taker {
                                   std::optional<SumOrder::Kind> order) const;
 
   // Why the place does not ask the question of this answer; "": it does. Its machine is made anew.
+  // Why the answer is not that of the place; "": it is. misfit() also throws, for what cannot be read.
   std::string place_fault(const StoredAnswer&, const Result&, const AnswerPlace&) const;
+  std::string misfit(const StoredAnswer&, const Result&, const AnswerPlace&) const;
   // Throws where a place does not ask the question of this answer. Those of machines whose file is not here
   // are taken as they are.
   void refuse_places(const StoredAnswer&, const Result&, const std::string& file) const;

@@ -27,15 +27,10 @@ class Parts {
   // In us of all its bytes. True too where the budget ends.
   bool possible(double us) {
     us_ = us * (1 + 1e-9);
-    try {
-      return !parts_below(-1).empty();
-    } catch (const OutOfBudget&) {
-      return true;
-    }
+    return !parts_below(-1).empty() || is_spent();
   }
 
  private:
-  struct OutOfBudget {};
   using Multiset = std::vector<int>;  // descending: nodes of each group that is not whole
   using Multisets = std::set<Multiset>;
 
@@ -43,9 +38,8 @@ class Parts {
     return uplink < 0 ? tree_.uplinks.size() : static_cast<std::size_t>(uplink);
   }
 
-  void spend() {
-    if (--budget_ < 0) throw OutOfBudget();
-  }
+  // Once the budget is spent, nothing is enumerated any more.
+  bool is_spent() const { return budget_ < 0; }
 
   bool fits(const Multiset& parts, int uplink) const {
     if (uplink < 0) return parts.empty();
@@ -70,7 +64,7 @@ class Parts {
     return all;
   }
   void split(int left, int most, Multiset& parts, Multisets& all) {
-    spend();
+    if (is_spent() || --budget_ < 0) return;
     if (left == 0) {
       Multiset open;
       for (const int m : parts)
@@ -99,7 +93,7 @@ class Parts {
   }
   void join(const Multiset& a, const Multiset& b, std::vector<char> used, std::size_t i, Multiset& done,
             Multisets& all) {
-    spend();
+    if (is_spent() || --budget_ < 0) return;
     if (i == b.size()) {
       Multiset together = done;
       for (std::size_t k = 0; k < a.size(); ++k)

@@ -25,12 +25,12 @@ inline std::int64_t wrong(const std::vector<RunRow>& rows) {
   return sum;
 }
 
-// Calls check(topology, point) for the baselines of 2 to 16 ranks, and returns how many there are.
+// Calls check(topology, point) for the baselines of these numbers of ranks, and returns how many there are.
 template <typename Check>
-int for_each_baseline(const Check& check) {
+int for_each_baseline(const Check& check, const std::vector<int>& of_ranks = {2, 3, 5, 8, 16}) {
   int count = 0;
   for (const ClassicEntry& entry : classic_catalogue())
-    for (const int ranks : {2, 3, 5, 8, 16}) {
+    for (const int ranks : of_ranks) {
       const Topology topology = named_topology("full:" + std::to_string(ranks));
       Point point;
       try {

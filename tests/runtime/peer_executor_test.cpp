@@ -84,26 +84,17 @@ TEST(PeerExecutor, HalvesAddedAsFloats) {
 TEST(PeerExecutor, InPlace) {
   const RunOptions options{
       .bytes = {0, 4, 4 * 37}, .types = {ElementType::Int32}, .iterations = 2, .warm_up = 0};
-  int programs = 0;
-  for (const ClassicEntry& entry : classic_catalogue())
-    for (int ranks : {2, 4, 5}) {
-      const Topology topology = named_topology("full:" + std::to_string(ranks));
-      Point point;
-      try {
-        point = classic_algorithm(entry.method, topology);
-      } catch (const InputError&) {
-        continue;  // powers of two only
-      }
-      const Program program =
-          in_place(topology, point.collective, lower(topology, point.collective, point.schedule));
-      const PeerProgram peers = to_peers(point.collective, program);
-      EXPECT_TRUE(peers.in_place);
-      EXPECT_EQ(wrong(run_peers_on_threads(peers, point.collective, options)), 0)
-          << name_of(entry.method) << " " << ranks;
-      EXPECT_EQ(wrong_in_free_run(unverified(peers, point.collective), {.elements = 53}, ReduceOp::Sum, 5), 0)
-          << name_of(entry.method);
-      ++programs;
-    }
+  const auto check = [&](const Topology& topology, const Point& point) {
+    const Program program =
+        in_place(topology, point.collective, lower(topology, point.collective, point.schedule));
+    const PeerProgram peers = to_peers(point.collective, program);
+    EXPECT_TRUE(peers.in_place);
+    EXPECT_EQ(wrong(run_peers_on_threads(peers, point.collective, options)), 0)
+        << point.construction << " " << topology.ranks;
+    EXPECT_EQ(wrong_in_free_run(unverified(peers, point.collective), {.elements = 53}, ReduceOp::Sum, 5), 0)
+        << point.construction;
+  };
+  const int programs = test::for_each_baseline(check, {2, 4, 5});
   EXPECT_GT(programs, 50);
 }
 
