@@ -54,8 +54,8 @@ constexpr double kManySends = 1e6;  // of what is made for its few steps
 constexpr double kMostRegular = 5e6, kMostDisjoint = 2.5e6;
 constexpr long long kDisjointWork = 100'000'000;
 constexpr double kOfOneClass = 2;  // times the sends
-// And times the chunks, which are all the trees that there are, at the first levels: 76 trees drawn from 2,000
-// fractions take 10 % more rounds than these, 181 take 6 %. Later more are slower to repeat.
+// And times the chunks, which are all the trees that there are, at the first levels: 76 trees drawn from
+// 2,000 fractions take 10 % more rounds than these, 181 take 6 %. Later more are slower to repeat.
 constexpr int kMoreOfOneClass = 2;
 
 // Chunks per block up to which a level packs, and how much of the rounds may be left unused: with some slack
