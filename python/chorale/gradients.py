@@ -16,7 +16,7 @@ import math
 import torch
 
 from chorale.exchanges import Exchanges, part
-from chorale.statements import FUNCTIONS, MOVES, TYPES, call_of, name_of, names_in, source_of
+from chorale.statements import FUNCTIONS, MOVES, TYPES, call_of, name_of, names_in, source_of, stored, wide
 
 
 def derivative_of_tanh(x):
@@ -142,7 +142,7 @@ class Backward:
         x = self.value(operand)
         if not torch.is_tensor(x):
             return x
-        x = x.to(torch.promote_types(x.dtype, torch.float32))
+        x = x.to(wide(x.dtype))
         dim = self.cuts(operand, name)
         if dim is None:
             return x
@@ -179,7 +179,7 @@ class Backward:
             return random_numbers(self.seed, node.args[0].value, self.index(name))
         if call == "Cast":
             x, kind = value(node.args[1]), TYPES[name_of(node.args[0])]
-            return x.to(kind).to(torch.promote_types(kind, torch.float32)) if torch.is_tensor(x) else x
+            return stored(x, kind).to(wide(kind)) if torch.is_tensor(x) else x
         values = [value(each) for each in node.args]
         like = next((each for each in values if torch.is_tensor(each)), None)
         values = [each if torch.is_tensor(each) else torch.as_tensor(each, dtype=torch.float32 if like is None else like.dtype, device=self.device())
@@ -208,7 +208,7 @@ class Backward:
     def add(self, name, how, gradient):
         """`how`: "all" of it; "some", of which other ranks have the rest; ("cut", d), a slice of it."""
         parts = self.parts.setdefault(name, {})
-        gradient = gradient.to(torch.promote_types(gradient.dtype, torch.float32))
+        gradient = gradient.to(wide(gradient.dtype))
         parts[how] = parts[how] + gradient if how in parts else gradient
 
     def gradient(self, name):

@@ -252,7 +252,19 @@ try:
     raise AssertionError("a tensor that requires a gradient is changed in place")
 except RuntimeError as error:
     assert "changes p in place" in str(error), error
-if current:
+if current:  # floats of 8 bits, saturated, are PyTorch's of what fits
+    PROGRAMS["short"] = ("size N = 4\nTensor x(fp32, [N], Local)\na = Cast(e4m3, x)\nb = Cast(e5m2, x)\nc = Cast(fp32, a) + Cast(fp32, b)\nreturn a, b, c",
+                         None, None, None, None)
+    short = workload.load(text_of("short"), f"full:{ranks}", directory=folder).register()
+    generator = torch.Generator().manual_seed(rank)
+    codes = torch.arange(256, dtype=torch.uint8)
+    known = torch.cat([codes.view(kind).float() for kind in (torch.float8_e4m3fn, torch.float8_e5m2)])
+    known = known[known.isfinite()].sort()[0]
+    x = torch.cat([known, (known[1:] + known[:-1]) / 2, torch.randn(20000, generator=generator) * 2.0 ** torch.randint(-20, 20, (20000,), generator=generator)])
+    a, b, c = short(x, 0)
+    for have, most, kind in ((a, 448, torch.float8_e4m3fn), (b, 57344, torch.float8_e5m2)):
+        assert have.dtype == kind and torch.equal(have.view(torch.uint8), x.clamp(-most, most).to(kind).view(torch.uint8)), kind
+    assert torch.equal(c, a.float() + b.float())
     p = torch.ones(H)
     assert set(torch.library.opcheck(step, (g, p, 0.5)).values()) == {"SUCCESS"}
     count += 1
