@@ -60,13 +60,14 @@ def fitted(x, shape):
 
 
 class Backward:
-    """Of one run of a program: `tensors` are its inputs and outputs on this rank, and `whole` the shapes of inputs on all."""
+    """Of one run of a program: `tensors` are its inputs and outputs on this rank, `whole` the shapes of inputs on all,
+    and `sizes` the numbers that sizes are."""
 
-    def __init__(self, program, tensors, whole, seed):
+    def __init__(self, program, tensors, whole, sizes, seed):
         self.trees, self.layouts, self.seed = dict(program.statements), program.layouts, seed
         self.order = [name for name, _ in program.statements]
         self.exchanges = Exchanges(program.group)
-        self.whole, self.values, self.parts = dict(whole), {}, {}
+        self.whole, self.values, self.parts = dict(whole), dict(sizes), {}
         for name in self.order:
             self.shape(name)
         for name, value in tensors.items():
@@ -80,11 +81,19 @@ class Backward:
             self.whole[name] = [*left[:-1], right[-1]]
         elif call == "ReduceTensor":
             self.whole[name] = []
+        elif call == "AllToAllV":
+            self.whole[name] = [self.side(tree.args[2]), *self.whole[source_of(tree)][1:]]
         elif call in MOVES:
             self.whole[name] = self.whole[source_of(tree)]
         else:
             shapes = [self.whole[each] for each in names_in(tree) if each in self.whole]
             self.whole[name] = list(torch.broadcast_shapes(*shapes)) if shapes else []
+
+    def side(self, node):
+        """Of a product of numbers and sizes."""
+        if isinstance(node, ast.BinOp):
+            return self.side(node.left) * self.side(node.right)
+        return node.value if isinstance(node, ast.Constant) else self.values[name_of(node)]
 
     def own(self, name):
         """The shape of a rank's part."""
@@ -112,6 +121,8 @@ class Backward:
             return self.gathered(x, source_of(tree))
         if call == "AllToAll":
             return self.exchanges.all_to_all(x)
+        if call == "AllToAllV":
+            return self.exchanges.all_to_all_v(x, self.value(name_of(tree.args[1])), self.whole[name][0])
         if call == "Slice":
             return self.exchanges.cut(x, self.layouts[name][1])
         if call == "ReduceTensor":
@@ -235,6 +246,9 @@ class Backward:
             gradient = self.exchanges.cut(gradient, self.layouts[source][1])
         elif call == "AllToAll":
             gradient = self.exchanges.all_to_all(gradient)
+        elif call == "AllToAllV":  # rows go back to where they came from
+            back = self.exchanges.all_to_all(self.value(name_of(tree.args[1])))
+            gradient = self.exchanges.all_to_all_v(gradient, back, self.whole[source][0])
         elif call in ("ReduceScatter", "Slice"):
             gradient = self.gathered(gradient, name)
         elif call == "ReduceTensor":

@@ -60,6 +60,7 @@ def scattered(x, w, b, r):
 
 
 RESIDUAL = 0.5
+ROWS = 5
 
 
 def gathered(x, w, b):
@@ -82,6 +83,17 @@ def experts(x, w1, w2):
 
     there = exchanged(x)
     return [exchanged([torch.relu(a @ b) @ c for a, b, c in zip(there, w1, w2)])]
+
+
+def dispatched(x, c):
+    """Rows by counts, one by one."""
+    counts = [(each.detach().abs() * 2).int().tolist() for each in c]
+    nothing, y = torch.zeros(H), []
+    for to in range(ranks):
+        places = [(n, sum(counts[n][:to]) + k) for n in range(ranks) for k in range(counts[n][to])]
+        rows = [x[n][place] if place < len(x[n]) else nothing for n, place in places]
+        y.append(torch.stack((rows + [nothing] * ROWS)[:ROWS]) + 0 * total(x).sum())  # whose rows may all be left out
+    return [y, [each * ROWS for each in c]]
 
 
 def local(x, y, b):
@@ -127,6 +139,12 @@ Tensor w1(fp32, [H, F], Local)
 Tensor w2(fp32, [F, H], Local)
 y = AllToAll(MatMul(ReLU(MatMul(AllToAll(x), w1)), w2))
 return y""", [("Local", None, (2 * ranks, H)), ("Local", None, (H, F)), ("Local", None, (F, H))], ["local"], experts, [""]),
+    "dispatched": (f"""size T = 4, H = {H}, C = {ROWS}
+Tensor x(fp32, [T, H], Local)
+Tensor c(fp32, [{ranks}], Local)
+y = AllToAllV(x, Cast(int32, Abs(c) * 2), C)
+z = c * C
+return y, z""", [("Local", None, (4, H)), ("Local", None, (ranks,))], ["local", "local"], dispatched, [""]),
     "local": (f"""size B = {B}, H = {H}
 Tensor x(fp32, [B, H], Local)
 Tensor y(fp32, [B, H], Local)
@@ -136,7 +154,7 @@ return z""", [("Local", None, (B, H)), ("Local", None, (B, H)), ("Replicated", N
 }
 
 
-SIZES = {"tail": {"F": F}, "scattered": {"B": B, "F": F}, "gathered": {"B": B, "H": H}}  # what is cut in all tensors that have it
+SIZES = {"tail": {"F": F}, "scattered": {"B": B, "F": F}, "gathered": {"B": B, "H": H}, "dispatched": {"C": ROWS}}  # what is cut in all tensors that have it
 
 
 def everyones(kinds, generator):
