@@ -105,7 +105,7 @@ void require_sums_of_halves(const RunOptions& options, const Collective& collect
   if (options.accumulation != Accumulation::Float32) return;
   if (!adds(collective))
     throw InputError("--accumulate", name_of(collective) + " adds nothing", "leave it out");
-  if (std::none_of(options.types.begin(), options.types.end(), is_half_type))
+  if (std::none_of(options.types.begin(), options.types.end(), is_short_type))
     throw InputError("--accumulate", "none of the types is a half", "use it with --type half or bfloat16");
 }
 

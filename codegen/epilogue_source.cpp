@@ -17,9 +17,18 @@ using Op = ExpressionOperator;
 
 // In the order of ElementType, and of ExpressionOperator: of its values. Each value is written once, so that
 // the text is as long as the expression.
-constexpr const char* kTypes[kElementTypes] = {
-    "float",        "double",        "std::int32_t",  "std::int64_t",     "std::int8_t",
-    "std::uint8_t", "std::uint32_t", "std::uint64_t", "chorale::Float16", "chorale::Bfloat16"};
+constexpr const char* kTypes[kElementTypes] = {"float",
+                                               "double",
+                                               "std::int32_t",
+                                               "std::int64_t",
+                                               "std::int8_t",
+                                               "std::uint8_t",
+                                               "std::uint32_t",
+                                               "std::uint64_t",
+                                               "chorale::Float16",
+                                               "chorale::Bfloat16",
+                                               "chorale::Float8E4m3",
+                                               "chorale::Float8E5m2"};
 constexpr const char* kForms[] = {"",
                                   "x",
                                   "",

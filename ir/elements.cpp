@@ -8,8 +8,9 @@ namespace chorale {
 namespace {
 
 constexpr std::array<const char*, kElementTypes> kTypeNames = {
-    "float32", "float64", "int32", "int64", "int8", "uint8", "uint32", "uint64", "float16", "bfloat16"};
-constexpr std::array<std::size_t, kElementTypes> kTypeSizes = {4, 8, 4, 8, 1, 1, 4, 8, 2, 2};
+    "float32", "float64", "int32",   "int64",    "int8",        "uint8",
+    "uint32",  "uint64",  "float16", "bfloat16", "float8_e4m3", "float8_e5m2"};
+constexpr std::array<std::size_t, kElementTypes> kTypeSizes = {4, 8, 4, 8, 1, 1, 4, 8, 2, 2, 1, 1};
 constexpr std::array<const char*, kReduceOps> kOpNames = {"sum", "max", "min", "prod", "avg"};
 
 template <typename Enum, std::size_t count>
@@ -28,8 +29,8 @@ std::size_t size_of(ElementType type) {
   return kTypeSizes[static_cast<std::size_t>(type)];
 }
 
-bool is_half_type(ElementType type) {
-  return type == ElementType::Float16 || type == ElementType::Bfloat16;
+bool is_short_type(ElementType type) {
+  return type >= ElementType::Float16;
 }
 
 std::string to_string(ElementType type) {

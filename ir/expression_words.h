@@ -14,13 +14,13 @@
 
 namespace chorale {
 
-// Types of elements; workloads have the first five.
+// Types of elements; workloads have the first seven.
 inline constexpr Named<ElementType> kElementWords[] = {
-    {ElementType::Float64, "fp64"},  {ElementType::Float32, "fp32"}, {ElementType::Float16, "fp16"},
-    {ElementType::Bfloat16, "bf16"}, {ElementType::Int32, "int32"},  {ElementType::Int64, "int64"},
-    {ElementType::Int8, "int8"},     {ElementType::Uint8, "uint8"},  {ElementType::Uint32, "uint32"},
-    {ElementType::Uint64, "uint64"}};
-inline constexpr int kWorkloadElementWords = 5;
+    {ElementType::Float64, "fp64"},  {ElementType::Float32, "fp32"},    {ElementType::Float16, "fp16"},
+    {ElementType::Bfloat16, "bf16"}, {ElementType::Float8E4m3, "e4m3"}, {ElementType::Float8E5m2, "e5m2"},
+    {ElementType::Int32, "int32"},   {ElementType::Int64, "int64"},     {ElementType::Int8, "int8"},
+    {ElementType::Uint8, "uint8"},   {ElementType::Uint32, "uint32"},   {ElementType::Uint64, "uint64"}};
+inline constexpr int kWorkloadElementWords = 7;
 
 // With their values in parentheses; between two values.
 inline constexpr Named<ExpressionOperator> kFunctionWords[] = {

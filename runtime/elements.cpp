@@ -13,7 +13,7 @@ namespace chorale {
 namespace {
 
 template <typename T>
-using Wide = std::conditional_t<is_half<T>, float, T>;
+using Wide = std::conditional_t<is_short<T>, float, T>;
 
 template <typename From, typename To>
 void convert(std::byte* to_bytes, const std::byte* from_bytes, std::int64_t elements) {
@@ -74,7 +74,7 @@ void add_index(ElementType type, std::byte* bytes, std::int64_t count, std::int6
 }
 
 ElementType wide_type(ElementType type) {
-  return is_half_type(type) ? ElementType::Float32 : type;
+  return is_short_type(type) ? ElementType::Float32 : type;
 }
 
 void widen(ElementType type, std::byte* wide, const std::byte* narrow, std::int64_t elements) {

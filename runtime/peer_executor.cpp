@@ -202,7 +202,7 @@ std::unique_ptr<ThreadedMachine> machine_for(const PeerProgram& program, const B
                                              const PeerRunOptions& options) {
   return with_type(shape.type, [&](auto element) -> std::unique_ptr<ThreadedMachine> {
     using T = decltype(element);
-    if constexpr (is_half<T>)
+    if constexpr (is_short<T>)
       if (shape.accumulation == Accumulation::Float32)
         return std::make_unique<TypedMachine<T, float>>(program, shape, options);
     return std::make_unique<TypedMachine<T, T>>(program, shape, options);

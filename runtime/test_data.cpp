@@ -44,6 +44,10 @@ std::int64_t exact_integers(ElementType type) {
       return std::int64_t{1} << 11;
     case ElementType::Bfloat16:
       return std::int64_t{1} << 8;
+    case ElementType::Float8E4m3:
+      return std::int64_t{1} << 4;
+    case ElementType::Float8E5m2:
+      return std::int64_t{1} << 3;
     default:  // other sums are exact or wrap around
       return std::int64_t{1} << 23;
   }

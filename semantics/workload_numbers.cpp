@@ -25,12 +25,16 @@ double rounded_to_digits(double value, int digits, int least, double largest) {
   return std::copysign(nearest > largest ? std::numeric_limits<double>::infinity() : nearest, value);
 }
 
+double saturated(double value, double largest) {
+  return std::isinf(value) ? std::copysign(largest, value) : value;
+}
+
 double wrapped(std::int64_t value) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value)));
 }
 
 bool is_computed_in_float(ElementType type) {
-  return type == ElementType::Float32 || is_half_type(type);
+  return type == ElementType::Float32 || is_short_type(type);
 }
 
 double random_number(std::uint64_t seed, std::uint32_t stream, std::int64_t index) {
@@ -81,6 +85,10 @@ double rounded(ElementType type, double value) {
       return rounded_to_digits(static_cast<float>(value), 11, -14, 65504);
     case ElementType::Bfloat16:
       return rounded_to_digits(static_cast<float>(value), 8, -126, std::ldexp(255, 120));
+    case ElementType::Float8E4m3:
+      return saturated(rounded_to_digits(static_cast<float>(value), 4, -6, 448), 448);
+    case ElementType::Float8E5m2:
+      return saturated(rounded_to_digits(static_cast<float>(value), 3, -14, 57344), 57344);
     case ElementType::Int32:
       if (!(value > kLeast)) return kLeast;
       return value >= kMost ? kMost : static_cast<std::int32_t>(value);

@@ -12,8 +12,9 @@
 
 namespace chorale {
 
-// A value as an element of the type holds it: fp64 fp32 fp16 bf16 int32. To the nearest, ties to even; 16-bit
-// floats by way of fp32, in which they are computed. Integers are truncated; a value that is too large
+// A value as an element of the type holds it: fp64 fp32 fp16 bf16 e4m3 e5m2 int32. To the nearest, ties to
+// even; shorter floats by way of fp32, in which they are computed, and those of 8 bits at most the largest
+// number. Integers are truncated; a value that is too large
 // becomes the largest, one that is too small or NaN the smallest.
 double rounded(ElementType, double);
 

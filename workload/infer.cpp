@@ -127,12 +127,12 @@ OrError<TensorType> inferred_type(const Workload& workload, const Operation& ope
   return result;
 }
 
-// Integers give way to real numbers, and narrow ones to wide; neither of the two 16-bit floats holds the
+// Integers give way to real numbers, and narrow ones to wide; neither of two floats of one length holds the
 // other.
 ElementType promoted(ElementType a, ElementType b) {
   if (a == b || b == ElementType::Int32) return a;
   if (a == ElementType::Int32) return b;
-  if (a == ElementType::Float64 || b == ElementType::Float64) return ElementType::Float64;
+  if (size_of(a) != size_of(b)) return size_of(a) < size_of(b) ? b : a;
   return ElementType::Float32;
 }
 

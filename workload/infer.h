@@ -30,7 +30,7 @@ using Whereabouts = std::function<std::string(const std::string& name)>;
 OrError<Workload> inferred(Workload, const Whereabouts&);
 
 // The type that elements have after an operator on both, as PyTorch promotes them: float16 with bfloat16
-// becomes fp32.
+// becomes fp32, and e4m3 with e5m2, too.
 ElementType promoted(ElementType, ElementType);
 
 // The normal form: layouts that mean the same for a tensor with `dimensions` dimensions become equal (kFlat

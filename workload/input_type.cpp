@@ -38,7 +38,7 @@ OrError<TensorType> input_type(const Typing& typing) {
   const int dimensions = static_cast<int>(type.shape.size()), last = typing.workload.groups - 1;
   if (!is_workload_type(type.element))
     return typing.fail(fmt::format("has elements of {}", to_string(type.element)),
-                       "use fp64, fp32, fp16, bf16 or int32");
+                       "use fp64, fp32, fp16, bf16, e4m3, e5m2 or int32");
   if (dimensions > kMostDimensions)
     return typing.fail(fmt::format("has {} dimensions", dimensions),
                        fmt::format("{} are the most", kMostDimensions));

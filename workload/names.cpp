@@ -17,7 +17,7 @@ std::span<const std::string_view> reserved_words() {
       "Cast",        "Dropout",    "Random",        "Select",      "Min",         "Max",          "Sqrt",
       "Exp",         "Log",        "Tanh",          "ReLU",        "Abs",         "Pow",          "Index",
       "ReduceAlong", "Mean",       "Softmax",       "RMSNorm",     "LayerNorm",   "Transpose",    "Reshape",
-      "Narrow",      "Concat",     "GatherRows",    "ScatterRows", "AllToAllV"};
+      "Narrow",      "Concat",     "GatherRows",    "ScatterRows", "AllToAllV",   "e4m3",         "e5m2"};
   return kWords;
 }
 

@@ -175,7 +175,8 @@ void WorkloadParser::declaration() {
 ElementType WorkloadParser::element() {
   const auto words = std::span<const Named<ElementType>>(kElementWords).first(kWorkloadElementWords);
   const std::optional<ElementType> type = value_in(words, now().text);
-  if (!type || now().kind != Token::Kind::Name) fail("an element type: fp64, fp32, fp16, bf16 or int32");
+  if (!type || now().kind != Token::Kind::Name)
+    fail("an element type: fp64, fp32, fp16, bf16, e4m3, e5m2 or int32");
   take();
   return *type;
 }

@@ -105,7 +105,7 @@ MaybeError require_expression(const Typing& typing) {
                          "programs have operands, and Index(dimension)");
     if (node.op == Op::Convert && !is_workload_type(static_cast<ElementType>(node.operand)))
       return typing.fail("its expression converts to a type that programs have not",
-                         "use fp64, fp32, fp16, bf16 or int32");
+                         "use fp64, fp32, fp16, bf16, e4m3, e5m2 or int32");
   }
   return {};
 }
@@ -223,7 +223,8 @@ OrError<TensorType> pointwise_type(const Typing& typing) {
   result.layout = *layout;
   result.element = typing.operation.casts ? typing.operation.type.element : element_of(typing);
   if (!is_workload_type(result.element))
-    return typing.fail("is cast to a type that programs have not", "use fp64, fp32, fp16, bf16 or int32");
+    return typing.fail("is cast to a type that programs have not",
+                       "use fp64, fp32, fp16, bf16, e4m3, e5m2 or int32");
   return result;
 }
 

@@ -71,8 +71,8 @@ std::string layout_flaw(const TensorLayout& layout, int dimensions, int ranks) {
 }
 
 bool is_workload_type(ElementType type) {
-  return type == ElementType::Float64 || type == ElementType::Float32 || type == ElementType::Float16 ||
-         type == ElementType::Bfloat16 || type == ElementType::Int32;
+  return type == ElementType::Float64 || type == ElementType::Float32 || is_short_type(type) ||
+         type == ElementType::Int32;
 }
 
 std::int64_t counted_elements(const TensorShape& shape) {

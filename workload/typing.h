@@ -67,7 +67,7 @@ bool broadcasts(const TensorShape&, const TensorShape& to);
 // it can.
 std::string layout_flaw(const TensorLayout&, int dimensions, int ranks);
 
-// Is it one of fp64, fp32, fp16, bf16, int32?
+// Is it one of fp64, fp32, fp16, bf16, e4m3, e5m2, int32?
 bool is_workload_type(ElementType);
 
 // The number of elements, or -1 if they are more than kMostElements.

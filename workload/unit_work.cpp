@@ -191,7 +191,7 @@ class WorkCount {
     if (operation.kind == Kind::ReduceTensor || operation.kind == Kind::ReduceAlong)
       plain += static_cast<double>(held(workload_, named_.at(operation.operands[0])->type, rank));
     if (operation.kind != Kind::MatMul && operation.kind != Kind::Convolution) return;
-    double& products = is_half_type(element) ? work.product_flops : plain;
+    double& products = is_short_type(element) ? work.product_flops : plain;
     products += 2 * made *
                 inner_length(workload_, operation, named_.at(operation.operands[0])->type,
                              named_.at(operation.operands[1])->type, rank);

@@ -20,7 +20,7 @@ using Kind = OperationKind;
 
 // What a function of such elements is computed in.
 const char* real_of(ElementType type) {
-  return is_half_type(type) || type == ElementType::Float32 ? "float" : "double";
+  return is_short_type(type) || type == ElementType::Float32 ? "float" : "double";
 }
 std::string as_real(const std::string& real, const std::string& type, const std::string& value) {
   return real == type ? value : fmt::format("chorale::real<{}>({})", real, value);

@@ -44,6 +44,18 @@ class Exchanges:
             dist.all_gather(parts, padded.contiguous(), group=self.group)
         return torch.cat([each[:part(side, self.ranks, rank)[1]] for rank, each in enumerate(parts)]).movedim(0, dim)
 
+    def all_to_all_v(self, x, counts, rows):
+        """AllToAllV of docs/workloads.md. All ranks gather all rows: no compiler traces lengths that come from data."""
+        sent = self.gather(counts.long().clamp(min=0).reshape(1, self.ranks, -1).sum(2), 0, self.ranks)  # by sender and receiver
+        everyone = self.gather(x.unsqueeze(0), 0, self.ranks)
+        arriving, before = sent[:, self.rank].contiguous(), (sent.cumsum(1) - sent)[:, self.rank]
+        ends, row = arriving.cumsum(0), torch.arange(rows, device=x.device)
+        source = torch.searchsorted(ends, row, right=True)
+        sender = source.clamp(max=self.ranks - 1)
+        place = row - (ends - arriving)[sender] + before[sender]
+        found = ((source < self.ranks) & (place < x.shape[0])).reshape(-1, *[1] * (x.dim() - 1))
+        return torch.where(found, everyone[sender, place.clamp(max=x.shape[0] - 1)], torch.zeros((), dtype=x.dtype, device=x.device))
+
     def all_to_all(self, x):
         if self.functional:
             lengths = [x.shape[0] // self.ranks] * self.ranks

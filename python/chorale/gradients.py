@@ -16,7 +16,7 @@ import math
 import torch
 
 from chorale.exchanges import Exchanges, part
-from chorale.statements import FUNCTIONS, MOVES, TYPES, call_of, name_of, names_in, source_of
+from chorale.statements import FUNCTIONS, MOVES, TYPES, call_of, name_of, names_in, source_of, stored, wide
 
 
 def derivative_of_tanh(x):
@@ -60,13 +60,14 @@ def fitted(x, shape):
 
 
 class Backward:
-    """Of one run of a program: `tensors` are its inputs and outputs on this rank, and `whole` the shapes of inputs on all."""
+    """Of one run of a program: `tensors` are its inputs and outputs on this rank, `whole` the shapes of inputs on all,
+    and `sizes` the numbers that sizes are."""
 
-    def __init__(self, program, tensors, whole, seed):
+    def __init__(self, program, tensors, whole, sizes, seed):
         self.trees, self.layouts, self.seed = dict(program.statements), program.layouts, seed
         self.order = [name for name, _ in program.statements]
         self.exchanges = Exchanges(program.group)
-        self.whole, self.values, self.parts = dict(whole), {}, {}
+        self.whole, self.values, self.parts = dict(whole), dict(sizes), {}
         for name in self.order:
             self.shape(name)
         for name, value in tensors.items():
@@ -80,11 +81,19 @@ class Backward:
             self.whole[name] = [*left[:-1], right[-1]]
         elif call == "ReduceTensor":
             self.whole[name] = []
+        elif call == "AllToAllV":
+            self.whole[name] = [self.side(tree.args[2]), *self.whole[source_of(tree)][1:]]
         elif call in MOVES:
             self.whole[name] = self.whole[source_of(tree)]
         else:
             shapes = [self.whole[each] for each in names_in(tree) if each in self.whole]
             self.whole[name] = list(torch.broadcast_shapes(*shapes)) if shapes else []
+
+    def side(self, node):
+        """Of a product of numbers and sizes."""
+        if isinstance(node, ast.BinOp):
+            return self.side(node.left) * self.side(node.right)
+        return node.value if isinstance(node, ast.Constant) else self.values[name_of(node)]
 
     def own(self, name):
         """The shape of a rank's part."""
@@ -112,6 +121,8 @@ class Backward:
             return self.gathered(x, source_of(tree))
         if call == "AllToAll":
             return self.exchanges.all_to_all(x)
+        if call == "AllToAllV":
+            return self.exchanges.all_to_all_v(x, self.value(name_of(tree.args[1])), self.whole[name][0])
         if call == "Slice":
             return self.exchanges.cut(x, self.layouts[name][1])
         if call == "ReduceTensor":
@@ -142,7 +153,7 @@ class Backward:
         x = self.value(operand)
         if not torch.is_tensor(x):
             return x
-        x = x.to(torch.promote_types(x.dtype, torch.float32))
+        x = x.to(wide(x.dtype))
         dim = self.cuts(operand, name)
         if dim is None:
             return x
@@ -179,7 +190,7 @@ class Backward:
             return random_numbers(self.seed, node.args[0].value, self.index(name))
         if call == "Cast":
             x, kind = value(node.args[1]), TYPES[name_of(node.args[0])]
-            return x.to(kind).to(torch.promote_types(kind, torch.float32)) if torch.is_tensor(x) else x
+            return stored(x, kind).to(wide(kind)) if torch.is_tensor(x) else x
         values = [value(each) for each in node.args]
         like = next((each for each in values if torch.is_tensor(each)), None)
         values = [each if torch.is_tensor(each) else torch.as_tensor(each, dtype=torch.float32 if like is None else like.dtype, device=self.device())
@@ -208,7 +219,7 @@ class Backward:
     def add(self, name, how, gradient):
         """`how`: "all" of it; "some", of which other ranks have the rest; ("cut", d), a slice of it."""
         parts = self.parts.setdefault(name, {})
-        gradient = gradient.to(torch.promote_types(gradient.dtype, torch.float32))
+        gradient = gradient.to(wide(gradient.dtype))
         parts[how] = parts[how] + gradient if how in parts else gradient
 
     def gradient(self, name):
@@ -235,6 +246,9 @@ class Backward:
             gradient = self.exchanges.cut(gradient, self.layouts[source][1])
         elif call == "AllToAll":
             gradient = self.exchanges.all_to_all(gradient)
+        elif call == "AllToAllV":  # rows go back to where they came from
+            back = self.exchanges.all_to_all(self.value(name_of(tree.args[1])))
+            gradient = self.exchanges.all_to_all_v(gradient, back, self.whole[source][0])
         elif call in ("ReduceScatter", "Slice"):
             gradient = self.gathered(gradient, name)
         elif call == "ReduceTensor":

@@ -33,7 +33,7 @@ def gradients(workload, title, names, values, outputs, cotangents, needing, seed
     given = dict(zip(names, values))
     sizes = workload.solved({name: value for name, value in given.items() if torch.is_tensor(value)})
     whole = {row["name"]: [workload.side(side, sizes) for side in row["shape"]] for row in inputs_of(workload)}
-    found = Backward(program, {**given, **outputs}, whole, seed).gradients(cotangents, wanted)
+    found = Backward(program, {**given, **outputs}, whole, dict(zip(workload.description["sizes"], sizes)), seed).gradients(cotangents, wanted)
     return [found[name].reshape(value.shape).to(value.dtype) if name in found else None for name, value in given.items()]
 
 

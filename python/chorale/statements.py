@@ -6,12 +6,23 @@ import re
 
 import torch
 
-TYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32}
-MOVES = {"MatMul", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "Slice", "ReduceTensor"}  # what has a formula beside arithmetic
+TYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32,
+         **{name: getattr(torch, kind, torch.uint8) for name, kind in (("e4m3", "float8_e4m3fn"), ("e5m2", "float8_e5m2"))}}  # their bits before 2.1
+MOVES = {"MatMul", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "AllToAllV", "Slice", "ReduceTensor"}  # what has a formula beside arithmetic
 FUNCTIONS = {"Sqrt": torch.sqrt, "Exp": torch.exp, "Log": torch.log, "Tanh": torch.tanh, "Abs": torch.abs, "Pow": torch.pow,
              "Min": torch.minimum, "Max": torch.maximum, "Select": lambda c, a, b: torch.where(c != 0, a, b)}
 NAME = re.compile(r'(?<![\w."])([A-Za-z_]\w*)(?!\w*")')
 REPLICATED, LOCAL = ("Replicated", None), ("Local", None)
+
+
+def wide(kind):
+    """In what elements of a type are computed."""
+    return torch.float64 if kind == torch.float64 else torch.float32
+
+
+def stored(x, kind):
+    """As elements of the type: floats of 8 bits saturate, where PyTorch has a NaN or an infinity."""
+    return x.clamp(-torch.finfo(kind).max, torch.finfo(kind).max).to(kind) if kind.is_floating_point and torch.finfo(kind).bits == 8 else x.to(kind)
 
 
 class NoFormula(Exception):
@@ -32,7 +43,7 @@ def call_of(node):
 
 
 def source_of(tree):
-    """The one operand of what is in MOVES, but a product."""
+    """The one operand of what is in MOVES, but a product; of AllToAllV the one with a gradient."""
     return name_of(tree.args[call_of(tree) in ("AllReduce", "ReduceScatter", "ReduceTensor")])
 
 
@@ -91,7 +102,7 @@ class Program:
             if self.dims[name] == 1:
                 return ("Sliced", -1)
             return ("Sliced", "flat" if not written or name_of(written[0]) == "flat" else written[0].value - self.dims[name])
-        if call == "AllToAll":
+        if call in ("AllToAll", "AllToAllV"):
             return LOCAL
         if call == "ReduceTensor":
             return LOCAL if operands[0][0] == "Sliced" else operands[0]

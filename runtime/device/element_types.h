@@ -36,6 +36,10 @@ CHORALE_DEVICE auto with_type(ElementType type, Function function) {
       return function(Float16{});
     case ElementType::Bfloat16:
       return function(Bfloat16{});
+    case ElementType::Float8E4m3:
+      return function(Float8E4m3{});
+    case ElementType::Float8E5m2:
+      return function(Float8E5m2{});
   }
   return function(float{});
 }

@@ -16,7 +16,7 @@ namespace chorale {
 
 // In what a function of such elements is computed.
 template <typename T>
-using Real = std::conditional_t<std::is_same_v<T, float> || is_half<T>, float, double>;
+using Real = std::conditional_t<std::is_same_v<T, float> || is_short<T>, float, double>;
 
 CHORALE_DEVICE inline float root_of(float x) {
   return sqrtf(x);
@@ -83,7 +83,7 @@ CHORALE_DEVICE T rounded_to(R value) {
 
 template <typename R, typename T>
 CHORALE_DEVICE R real(T value) {
-  if constexpr (is_half<T>)
+  if constexpr (is_short<T>)
     return static_cast<R>(static_cast<float>(value));
   else
     return static_cast<R>(value);

@@ -51,7 +51,7 @@ bool agree(T have, T want, bool exact) {
   if (have == want || exact) return have == want;
   const double a = real<double>(have), b = real<double>(want);
   if (std::is_integral_v<T>) return std::fabs(a - b) <= 1;
-  return std::fabs(a - b) <= std::fabs(b) * (is_half<T> ? 1.0 / 128 : sizeof(T) == 4 ? 1e-5 : 1e-12);
+  return std::fabs(a - b) <= std::fabs(b) * (is_short<T> ? 1.0 / 128 : sizeof(T) == 4 ? 1e-5 : 1e-12);
 }
 
 }  // namespace chorale

@@ -389,7 +389,7 @@ class GpuDevice {
                std::int64_t columns, bool adds) {
 #ifdef CHORALE_CUBLAS
     if constexpr ((std::is_same_v<T, A> || std::is_same_v<T, Real<A>>)&&std::is_same_v<A, B> &&
-                  !std::is_integral_v<T> && !std::is_integral_v<A>)
+                  !std::is_integral_v<T> && !std::is_integral_v<A> && sizeof(A) > 1)
       if (rows > 0 && inner > 0 && columns > 0) return by_blas(c, a, b, rows, inner, columns, adds);
 #endif
     if (rows * columns > 0)

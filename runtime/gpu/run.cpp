@@ -226,7 +226,7 @@ std::vector<RunRow> run_peers_on_gpu(const Verified<PeerProgram>& verified, cons
   check(program, {}, options.accumulation);
   require_gpu();
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
-    const bool wide = shape.accumulation == Accumulation::Float32 && is_half_type(shape.type);
+    const bool wide = shape.accumulation == Accumulation::Float32 && is_short_type(shape.type);
     GpuMachine machine(program, shape, {.type = shape.type, .wide = wide, .op = op},
                        op == ReduceOp::Avg && reduces(program), options.timeout);
     return run_row_of_all(machine, collective, shape, op, options, machine.reference());

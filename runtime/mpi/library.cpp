@@ -36,6 +36,8 @@ MPI_Datatype datatype(ElementType type) {
       return MPI_UINT64_T;
     case ElementType::Float16:
     case ElementType::Bfloat16:
+    case ElementType::Float8E4m3:
+    case ElementType::Float8E5m2:
       break;
   }
   throw InputError("mpi", "has no type " + to_string(type), "use another type, or leave 'mpi' out");

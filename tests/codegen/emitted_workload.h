@@ -94,14 +94,14 @@ inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, 
 
 template <typename T>
 void put(std::ofstream& stream, double value) {
-  const T x = T(static_cast<std::conditional_t<is_half<T>, float, double>>(value));
+  const T x = T(static_cast<std::conditional_t<is_short<T>, float, double>>(value));
   stream.write(reinterpret_cast<const char*>(&x), sizeof x);
 }
 template <typename T>
 double got(std::ifstream& stream) {
   T x{};
   stream.read(reinterpret_cast<char*>(&x), sizeof x);
-  return static_cast<double>(static_cast<std::conditional_t<is_half<T>, float, T>>(x));
+  return static_cast<double>(static_cast<std::conditional_t<is_short<T>, float, T>>(x));
 }
 template <typename Function>
 auto with_type(ElementType type, Function function) {
@@ -114,6 +114,10 @@ auto with_type(ElementType type, Function function) {
       return function(Float16());
     case ElementType::Bfloat16:
       return function(Bfloat16());
+    case ElementType::Float8E4m3:
+      return function(Float8E4m3());
+    case ElementType::Float8E5m2:
+      return function(Float8E5m2());
     default:
       return function(float());
   }

@@ -118,6 +118,14 @@ const std::vector<std::map<std::string, std::int64_t>> kExperts = {
 const std::string kFuseNorm =
     "fuse(k; h, y_1, y_2, y); split(sum, rs, Sliced(1)); reorder(sum; k); fuse(all; rs, s_k, y)";
 const std::string kFuseExperts = "fuse(places; before, place_1); fuse(gate; first_1, first, rest)";
+const std::string kFuseNorm8 =
+    "fuse(k; h, y_1, y_2, y, scale_1, scale, q); split(sum, rs, Sliced(1)); reorder(sum; k); fuse(all; rs, "
+    "s_k)";
+const std::vector<std::map<std::string, std::int64_t>> kBlocks = {
+    {{"S", 3}, {"h", 2}, {"D", 3}},  // ring_attention
+    {{"S", 1}, {"h", 4}, {"D", 2}}};
+const std::string kFuseRing =
+    "fuse(a; s0, m0, p0, l0); fuse(b; s1, m1_1); fuse(c; p1, l1_1)";  // ring_attention
 const std::string kFuseAttention = "fuse(norm; n_1, n_2, n); fuse(softmax; p_1, p_2, p_3, p_4, p)";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -169,6 +177,12 @@ INSTANTIATE_TEST_SUITE_P(
         // Rows in a kernel, of which sizes at run time are others than those of the types.
         Case{"rms_norm", kFuseNorm, Carrier::Mpi, 3, 2, 2e-2, kLayers},
         Case{"rms_norm", kFuseNorm, Carrier::Cuda, 2, 1, 2e-2, kLayers},
+        Case{"rms_norm_fp8", "", Carrier::Threads, 3, 2, 0.13, kLayers},
+        Case{"rms_norm_fp8", kFuseNorm8, Carrier::Mpi, 3, 2, 0.13, kLayers},
+        Case{"rms_norm_fp8", kFuseNorm8, Carrier::Cuda, 2, 1, 0.13, kLayers},
+        Case{"rms_norm_fp8", kFuseNorm8, Carrier::Nccl, 2, 1, 0.13, kLayers},
+        Case{"ring_attention", kFuseRing, Carrier::Threads, 4, 1, 1e-5, kBlocks},
+        Case{"ring_attention", kFuseRing, Carrier::Nccl, 4, 1, 1e-5, kBlocks},
         Case{"attention", kFuseAttention, Carrier::Threads, 2, 1, 1e-2, kHeads},
         Case{"attention", kFuseAttention, Carrier::Nccl, 2, 1, 1e-2, kHeads},
         Case{"swiglu",

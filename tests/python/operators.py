@@ -61,6 +61,7 @@ def scattered(x, w, b, r):
 
 
 RESIDUAL = 0.5
+ROWS = 5
 
 
 def gathered(x, w, b):
@@ -83,6 +84,17 @@ def experts(x, w1, w2):
 
     there = exchanged(x)
     return [exchanged([torch.relu(a @ b) @ c for a, b, c in zip(there, w1, w2)])]
+
+
+def dispatched(x, c):
+    """Rows by counts, one by one."""
+    counts = [(each.detach().abs() * 2).int().tolist() for each in c]
+    nothing, y = torch.zeros(H), []
+    for to in range(ranks):
+        places = [(n, sum(counts[n][:to]) + k) for n in range(ranks) for k in range(counts[n][to])]
+        rows = [x[n][place] if place < len(x[n]) else nothing for n, place in places]
+        y.append(torch.stack((rows + [nothing] * ROWS)[:ROWS]) + 0 * total(x).sum())  # whose rows may all be left out
+    return [y, [each * ROWS for each in c]]
 
 
 def local(x, y, b):
@@ -128,6 +140,12 @@ Tensor w1(fp32, [H, F], Local)
 Tensor w2(fp32, [F, H], Local)
 y = AllToAll(MatMul(ReLU(MatMul(AllToAll(x), w1)), w2))
 return y""", [("Local", None, (2 * ranks, H)), ("Local", None, (H, F)), ("Local", None, (F, H))], ["local"], experts, [""]),
+    "dispatched": (f"""size T = 4, H = {H}, C = {ROWS}
+Tensor x(fp32, [T, H], Local)
+Tensor c(fp32, [{ranks}], Local)
+y = AllToAllV(x, Cast(int32, Abs(c) * 2), C)
+z = c * C
+return y, z""", [("Local", None, (4, H)), ("Local", None, (ranks,))], ["local", "local"], dispatched, [""]),
     "local": (f"""size B = {B}, H = {H}
 Tensor x(fp32, [B, H], Local)
 Tensor y(fp32, [B, H], Local)
@@ -137,7 +155,7 @@ return z""", [("Local", None, (B, H)), ("Local", None, (B, H)), ("Replicated", N
 }
 
 
-SIZES = {"tail": {"F": F}, "scattered": {"B": B, "F": F}, "gathered": {"B": B, "H": H}}  # what is cut in all tensors that have it
+SIZES = {"tail": {"F": F}, "scattered": {"B": B, "F": F}, "gathered": {"B": B, "H": H}, "dispatched": {"C": ROWS}}  # what is cut in all tensors that have it
 
 
 def everyones(kinds, generator):
@@ -253,7 +271,19 @@ try:
     raise AssertionError("a tensor that requires a gradient is changed in place")
 except RuntimeError as error:
     assert "changes p in place" in str(error), error
-if current:
+if current:  # floats of 8 bits, saturated, are PyTorch's of what fits
+    PROGRAMS["short"] = ("size N = 4\nTensor x(fp32, [N], Local)\na = Cast(e4m3, x)\nb = Cast(e5m2, x)\nc = Cast(fp32, a) + Cast(fp32, b)\nreturn a, b, c",
+                         None, None, None, None)
+    short = workload.load(text_of("short"), f"full:{ranks}", directory=folder).register()
+    generator = torch.Generator().manual_seed(rank)
+    codes = torch.arange(256, dtype=torch.uint8)
+    known = torch.cat([codes.view(kind).float() for kind in (torch.float8_e4m3fn, torch.float8_e5m2)])
+    known = known[known.isfinite()].sort()[0]
+    x = torch.cat([known, (known[1:] + known[:-1]) / 2, torch.randn(20000, generator=generator) * 2.0 ** torch.randint(-20, 20, (20000,), generator=generator)])
+    a, b, c = short(x, 0)
+    for have, most, kind in ((a, 448, torch.float8_e4m3fn), (b, 57344, torch.float8_e5m2)):
+        assert have.dtype == kind and torch.equal(have.view(torch.uint8), x.clamp(-most, most).to(kind).view(torch.uint8)), kind
+    assert torch.equal(c, a.float() + b.float())
     p = torch.ones(H)
     assert set(torch.library.opcheck(step, (g, p, 0.5)).values()) == {"SUCCESS"}
     count += 1

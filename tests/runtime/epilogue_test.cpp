@@ -135,8 +135,9 @@ std::string written(const Tree& tree, bool older) {
   constexpr const char* kWords[] = {"",    "x",    "index", "",   "Random", "-",   "Sqrt",  "Exp",
                                     "Log", "Tanh", "Abs",   "",   "+",      "-",   "*",     "/",
                                     "Min", "Max",  "<",     "<=", "==",     "Pow", "Select"};
-  constexpr const char* kCasts[] = {"fp32",  "fp64",   "int32",  "int64", "int8",
-                                    "uint8", "uint32", "uint64", "fp16",  "bf16"};
+  constexpr const char* kCasts[] = {"fp32",   "fp64",   "int32", "int64", "int8", "uint8",
+                                    "uint32", "uint64", "fp16",  "bf16",  "e4m3", "e5m2"};
+  static_assert(std::size(kCasts) == kElementTypes);
   std::string word = kWords[static_cast<int>(tree.op)];
   if (older && !word.empty()) word[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(word[0])));
   std::vector<std::string> of;

@@ -492,7 +492,7 @@ TEST(Elements, MaximumAndMinimumHaveTheSameBitsInBothOrders) {
     for (const ReduceOp op : {ReduceOp::Max, ReduceOp::Min})
       with_type(type, [&](auto zero) {
         using T = decltype(zero);
-        using R = std::conditional_t<is_half<T>, float, T>;
+        using R = std::conditional_t<is_short<T>, float, T>;
         std::vector<T> a, b;
         std::vector<T> numbers = {T(R(0)), T(R(1)), T(R(2))};
         if constexpr (!std::is_integral_v<T>)

@@ -102,7 +102,7 @@ TEST(Folding, IsInTheTypeOfTheSum) {
     EXPECT_TRUE(std::signbit(folded(Float32, op, -0.0, 0.0)) && std::signbit(folded(Float32, op, 0.0, -0.0)));
   }
   EXPECT_EQ(product(Int32, 65536, 65537), 65536);
-  for (ElementType type : {Float64, Float32, Float16, Bfloat16, Int32})
+  for (ElementType type : {Float64, Float32, Float16, Bfloat16, Float8E4m3, Float8E5m2, Int32})
     for (ReduceOp op : {ReduceOp::Sum, ReduceOp::Min, ReduceOp::Max})
       EXPECT_EQ(folded(type, op, neutral(type, op), -3), -3) << to_string(type) << to_string(op);
 }

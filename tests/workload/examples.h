@@ -33,7 +33,9 @@ inline std::map<std::string, Workload> small_examples() {
           {"swiglu", example("swiglu", {{"B", 2}, {"S", 3}, {"H", 4}, {"F", 9}})},
           {"sequence_parallel", example("sequence_parallel", {{"B", 2}, {"S", 5}, {"H", 3}})},
           {"moe_top2", example("moe_top2", {{"T", 5}, {"H", 3}, {"F", 2}, {"E", 4}, {"C", 11}})},
+          {"ring_attention", example("ring_attention", {{"S", 3}, {"h", 2}, {"D", 3}})},
           {"rms_norm", example("rms_norm", layer)},
+          {"rms_norm_fp8", example("rms_norm_fp8", layer)},
           {"pipeline", example("pipeline", layer)},
           {"moe", example("moe", {{"T", 8}, {"H", 3}, {"F", 5}})}};
 }

@@ -24,6 +24,8 @@ TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
                                                       {"mlp", "fp16[B, S, H] Replicated"},
                                                       {"pipeline", "fp16[B, S, H] Replicated GROUP"},
                                                       {"rms_norm", "bf16[B, S, H] Replicated"},
+                                                      {"ring_attention", "fp32[h, S, D] Local"},
+                                                      {"rms_norm_fp8", "e4m3[B, S, H] Replicated"},
                                                       {"attention", "fp16[B, S, D*h] Replicated"},
                                                       {"swiglu", "bf16[B, S, H] Replicated"},
                                                       {"sequence_parallel", "bf16[B, S, H] Sliced(1)"},

@@ -17,6 +17,9 @@ TEST(Promotion, IsThatOfPyTorch) {
   EXPECT_EQ(promoted(Float16, Bfloat16), Float32);
   EXPECT_EQ(promoted(Float16, Float32), Float32);
   EXPECT_EQ(promoted(Bfloat16, Float64), Float64);
+  EXPECT_EQ(promoted(Float8E4m3, Bfloat16), Bfloat16);
+  EXPECT_EQ(promoted(Float8E4m3, Float8E5m2), Float32);
+  EXPECT_EQ(promoted(Int32, Float8E5m2), Float8E5m2);
   EXPECT_EQ(promoted(Int32, Int32), Int32);
 }
 

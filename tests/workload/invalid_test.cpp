@@ -348,7 +348,7 @@ TEST(Invalid, Texts) {
        "w:1:20: found the end of the text, expected '(' and an element type; see docs/workloads.md, "
        "'Grammar'"},
       {"workload w Tensor x(fp8, [3], Local)",
-       "w:1:21: found 'fp8', expected an element type: fp64, fp32, fp16, bf16 or int32; see "
+       "w:1:21: found 'fp8', expected an element type: fp64, fp32, fp16, bf16, e4m3, e5m2 or int32; see "
        "docs/workloads.md, 'Grammar'"},
       {"workload w Tensor x(fp32, 3, Local)",
        "w:1:27: found '3', expected '[' and the sides; see docs/workloads.md, 'Grammar'"},
@@ -496,7 +496,7 @@ TEST(Invalid, Workloads) {
       {[](Workload& w) { w.groups = 0; }, "here: 2 ranks in each of 0 groups; there are 1 to 4096 in all"},
       {[](Workload& w) { w.sizes[0].value = -1; }, "here: the size N is -1; sizes are 1 to 281474976710656"},
       {[](Workload& w) { w.operations[0].type.element = ElementType::Int8; },
-       "here: g: has elements of int8; use fp64, fp32, fp16, bf16 or int32"},
+       "here: g: has elements of int8; use fp64, fp32, fp16, bf16, e4m3, e5m2 or int32"},
       {[](Workload& w) { w.operations[0].type.shape[0].sizes = {"M"}; },
        "here: g: there is no size 'M'; write \"size NAME = NUMBER\" before"},
       {[](Workload& w) { w.operations[0].type.scope = Scope::Group, w.operations[0].type.last_group = 1; },
@@ -524,7 +524,7 @@ TEST(Invalid, Workloads) {
        "of them at "
        "once, and 16 operands: make several statements of it"},
       {[](Workload& w) { w.operations[2].casts = true, w.operations[2].type.element = ElementType::Uint8; },
-       "here: y: is cast to a type that programs have not; use fp64, fp32, fp16, bf16 or int32"},
+       "here: y: is cast to a type that programs have not; use fp64, fp32, fp16, bf16, e4m3, e5m2 or int32"},
       {[](Workload& w) { w.operations[2].name = "RANK"; },
        "here: the name 'RANK' of an operation is a word of the language; choose another one"},
       {[](Workload& w) { w.operations[2].kernel = "k", w.operations[1].overlap = "o"; },

@@ -85,7 +85,14 @@ class RandomWorkload {
 
   ElementType element() {
     using enum ElementType;
-    return dice_.of(std::vector{Float32, Float32, Float32, Float16, Float16, Bfloat16, Float64, Int32});
+    return dice_.of(std::vector{Float32, Float32, Float32, Float32, Float16, Float16, Float16, Bfloat16,
+                                Bfloat16, Float64, Float64, Int32, Int32, Float8E4m3, Float8E5m2});
+  }
+  // That holds sums of a tensor's few integers.
+  ElementType summed_element() {
+    ElementType type = element();
+    while (size_of(type) == 1) type = element();
+    return type;
   }
   ElementType real_element() {
     ElementType type = element();
@@ -323,7 +330,7 @@ class RandomWorkload {
     Expression whole = operand(0);
     whole.push_back({.op = Convert, .operand = static_cast<int>(ElementType::Int32)});
     const Expression few = apply_to(Max, apply_to(Min, whole, number(2)), apply_to(Negate, number(2)));
-    return add_pointwise({x}, few, {.is = true, .to = element()});
+    return add_pointwise({x}, few, {.is = true, .to = summed_element()});
   }
   // Of these.
   Name reduced(const Name& x) {

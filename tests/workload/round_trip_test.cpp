@@ -23,8 +23,9 @@ auto one_of(Random& random, const Values& values) {
   return values[below(random, static_cast<int>(values.size()))];
 }
 
-constexpr std::array kTypes = {ElementType::Float64, ElementType::Float32, ElementType::Float16,
-                               ElementType::Bfloat16, ElementType::Int32};
+constexpr std::array kTypes = {ElementType::Float64,   ElementType::Float32, ElementType::Float16,
+                               ElementType::Bfloat16,  ElementType::Int32,   ElementType::Float8E4m3,
+                               ElementType::Float8E5m2};
 
 TensorLayout random_layout(Random& random, int dimensions) {
   const LayoutKind kind = static_cast<LayoutKind>(below(random, 4));

@@ -575,8 +575,9 @@ TEST(TuneResult, IsWrittenForPeopleAndPrograms) {
 
 // A second is the aim for each; printed, since machines differ.
 TEST(Tuner, ExploresTheExamplesInASecond) {
-  for (const char* name : {"sgd", "adam", "adam_mixed", "lamb", "self_attention", "mlp", "pipeline", "moe",
-                           "attention", "swiglu", "sequence_parallel", "moe_top2", "rms_norm"}) {
+  for (const char* name :
+       {"sgd", "adam", "adam_mixed", "lamb", "self_attention", "mlp", "pipeline", "moe", "attention",
+        "swiglu", "sequence_parallel", "moe_top2", "rms_norm", "rms_norm_fp8"}) {
     const TuneResult result = tuned(example(name, {}));
     fmt::print("{:<16} {:>5} schedules {:>7.3f} s\n", name, result.candidates.size(), result.seconds);
     EXPECT_EQ(result.end, TuneEnd::Complete);
