@@ -1,4 +1,4 @@
-// A certificate as a sum of cuts in time, for proofs that a checker of others reads (pareto/bound_proof.h): what
+// A certificate as a sum of cuts in time, for proofs for other checkers (pareto/bound_proof.h): what
 // each chunk must enter, at which price. Nothing is believed of it: a sum that shows too little is refused by
 // that checker, and so is a cut that a chunk need not enter.
 //

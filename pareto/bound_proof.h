@@ -1,6 +1,6 @@
-// A bound for checkers of others: the rules of a schedule with one round less than claimed, as a
-// pseudo-Boolean formula (OPB), and its refutation by cutting planes in VeriPB's format of proofs, version 2.0
-// (Gocht and Nordstrom, AAAI 2021). Each cut that a chunk must enter is a constraint that follows by unit
+// A bound for other checkers: the rules of a schedule with one round less than claimed, as a pseudo-Boolean
+// formula (OPB), and its refutation by cutting planes in VeriPB's format of proofs, version 2.0 (Gocht and
+// Nordstrom, AAAI 2021). Each cut that a chunk must enter is a constraint that follows by unit
 // propagation (rup); their sum with the rules of bandwidth and rounds is a contradiction (pol).
 #pragma once
 
