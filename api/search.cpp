@@ -146,7 +146,7 @@ Bounds bounds(const Topology& machine, const Collective& one_chunk, const Bounds
 
 CheckReport check(const Result& result, const CheckOptions& options) {
   return check_result(result, options.proof_dir, options.limits, options.progress, options.plain,
-                      formula_of_the_search, {.lrat = options.lrat_dir});
+                      formula_of_the_search, {.lrat = options.lrat_dir, .pb = options.pb_dir});
 }
 
 }  // namespace chorale

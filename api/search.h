@@ -67,6 +67,7 @@ Bounds bounds(const Topology&, const Collective&, const BoundsQuestion& = {});
 // support the points. Nothing in the result is trusted.
 struct CheckOptions {
   std::string proof_dir = {};  // take the proofs that were kept there; "": refute again
+  std::string pb_dir = {};     // where bounds are written as pseudo-Boolean proofs (docs/formats.md)
   std::string lrat_dir = {};   // where refutations are written as LRAT (docs/formats.md); "": nowhere
   SolveLimits limits = {};     // of all refutations together
   PlainEffort plain = {};      // what may be spent on a refutation by the plain formula (docs/trust.md)

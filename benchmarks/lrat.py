@@ -89,9 +89,10 @@ try:
         if done.returncode not in (0, 3):
             sys.exit(f"{file}: {done.stderr}")
         index = json.loads((there / "lrat.json").read_text())
-        undecided += len(index["left_out"])
-        rows += index["proofs"]
-        pairs += [(there / row["cnf"], there / row["lrat"]) for row in index["proofs"]]
+        undecided += sum(claims[row["claim"]]["certificate"]["kind"] == "refutation" for row in index["left_out"])
+        refuted = [row for row in index["proofs"] if claims[row["claim"]]["certificate"]["kind"] == "refutation"]
+        rows += refuted
+        pairs += [(there / row["cnf"], there / row["lrat"]) for row in refuted]
     plain = sum(row["formula"] == "plain" for row in rows)
     print(f"{len(rows)} refutations ({plain} of the plain formula, {len(rows) - plain} of the search's), {undecided} undecided")
     if not rows:

@@ -64,6 +64,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
                      "check the path, or leave it out, and refutations are done again");
   require_writable_file("--json", command.json);
   make_writable_directory("--lrat", command.lrat);
+  make_writable_directory("--pb", command.pb);
   const std::atomic<bool>* const stop = supervisor.stop();
   supervisor.progress().show("reading " + command.file);
   const Result result = read_result(command.file);
@@ -85,6 +86,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   };
   const CheckReport report =
       check(result, {.proof_dir = command.proofs,
+                     .pb_dir = command.pb,
                      .lrat_dir = command.lrat,
                      .limits = {.conflicts = command.conflicts, .time = supervisor.time_left(), .stop = stop},
                      .plain = {.conflicts = command.plain_conflicts},

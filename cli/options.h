@@ -169,6 +169,7 @@ struct CheckCommand {
   std::string file = {};
   std::string proofs = {};
   std::string lrat = {};
+  std::string pb = {};
   std::int64_t conflicts = -1;
   std::int64_t plain_conflicts = PlainEffort{}.conflicts;
   std::string json = {};

@@ -62,6 +62,7 @@ Outcome outcome_of(const CheckCommand& command, const Ranking& ranking, const Ra
 Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) {
   require_unset(command.proofs.empty(), "--proofs", command.file);
   require_unset(command.lrat.empty(), "--lrat", command.file);
+  require_unset(command.pb.empty(), "--pb", command.file);
   require_unset(command.conflicts == -1, "--conflicts", command.file);
   require_unset(command.plain_conflicts == PlainEffort{}.conflicts, "--plain-conflicts", command.file);
   require_writable_file("--json", command.json);

@@ -127,6 +127,7 @@ void check_options(CLI::App& app, Command& parsed) {
               "  chorale frontier hub:4 broadcast --no-bounds --proofs proofs --json h.json\n"
               "  chorale check h.json --proofs proofs\n"
               "  chorale check h.json --lrat lrat\n"
+              "  chorale check f.json --pb pb\n"
               "  chorale place a100:2 --axes data=2,tensor=16 --reduce data \\\n"
               "    --bytes 1G --json p.json\n"
               "  chorale check p.json");
@@ -138,6 +139,7 @@ void check_options(CLI::App& app, Command& parsed) {
        "Read kept proofs from there; what is not there is refuted again");
   text(sub, "--lrat", options->lrat, "DIR",
        "Write each refuted formula there, and its proof in LRAT for a verified checker");
+  text(sub, "--pb", options->pb, "DIR", "The same of bounds, as pseudo-Boolean formulas and proofs");
   sub->add_option_function<Text>(
          "--plain-conflicts",
          [options](const Text& t) {

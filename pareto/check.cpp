@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <stdexcept>
 
 #include "bounds/check.h"
@@ -25,6 +26,7 @@
 #include "ir/json.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
+#include "pareto/bound_proof.h"
 #include "pareto/formulas.h"
 #include "pareto/proof_folder.h"
 #include "pareto/space_check.h"
@@ -49,7 +51,8 @@ class Checker {
         progress_(progress),
         plain_(plain),
         formula_(formula),
-        lrat_(kept.lrat, "lrat.json") {}
+        lrat_(kept.lrat, "lrat.json"),
+        pb_(kept.pb, "pb.json") {}
 
   CheckReport run() {
     report_.faults = route_faults(result_.topology);
@@ -171,6 +174,22 @@ class Checker {
     if (const auto wrong = fault(result_.topology, *collective, claim))
       return fail(at, wrong->kind, wrong->words);
     ++report_.bounds;
+    if (pb_.is_asked()) keep_for_others(claim, at);
+  }
+
+  // For each number of chunks that it is used for: of points on the frontier, or of their phases. That one
+  // chunk cannot be served is one formula.
+  void keep_for_others(const Claim& claim, const FaultPlace& at) {
+    if (result_.topology.underlay) return pb_.leave_out(at.claim, "it is about routes that were not chosen");
+    std::set<int> counts;
+    const int parts = claim.collective == result_.collective.kind ? 1 : result_.topology.ranks;
+    for (const Point& point : result_.points)
+      if (point.on_frontier && point.cost.chunks % parts == 0) counts.insert(point.cost.chunks / parts);
+    if (counts.empty()) counts.insert(result_.space.min_chunks);
+    if (!claim.any_chunks || claim.rounds == kNoSchedule) counts = {claim.chunks};
+    for (const int chunks : counts)
+      if (const Collective* const of = named(claim.collective, chunks, at))
+        keep_bound(pb_, at.claim, result_.topology, *of, claim);
   }
 
   // A refutation, in the order of what it costs: the words of the claim, its size, the name of its formula,
@@ -298,7 +317,7 @@ class Checker {
   const std::function<void(const CheckReport&)>& progress_;
   const PlainEffort& plain_;
   const RefutedFormula& formula_;
-  ProofFolder lrat_;
+  ProofFolder lrat_, pb_;
   std::map<std::pair<CollectiveKind, int>, Collective> named_ = {};
   double named_bytes_ = 0;
   CheckReport report_ = {};

@@ -17,7 +17,8 @@ Formula formula_of_the_search(const Topology&, const Collective&, const Claim&);
 
 // Where proofs are kept for checkers of others (pareto/proof_folder.h); "": nowhere.
 struct KeptProofs {
-  std::string lrat = {};
+  std::string lrat = {};  // of refutations
+  std::string pb = {};    // of bounds
 };
 
 // A refutation is first tried from the plain formula; where that exceeds the limits, the refutation of the

@@ -198,10 +198,11 @@ py::object synthesis_of(const Topology& topology, const Collective& collective, 
 }
 
 CheckReport checked(const Result& result, const std::string& proofs, const std::string& lrat,
-                    std::optional<std::int64_t> conflicts, std::optional<double> time_limit) {
+                    const std::string& pb, std::optional<std::int64_t> conflicts,
+                    std::optional<double> time_limit) {
   std::atomic<bool> stop = false;
   const CheckOptions options{
-      .proof_dir = proofs, .lrat_dir = lrat, .limits = limits_of(conflicts, time_limit, stop)};
+      .proof_dir = proofs, .pb_dir = pb, .lrat_dir = lrat, .limits = limits_of(conflicts, time_limit, stop)};
   const auto done = watched([&] { return check(result, options); }, stop, [] {});
   raise_again(done, py::cast(done.value));
   return done.value;
@@ -402,14 +403,14 @@ void bind_calls(py::module_& module) {
         return bounds(topology, collective, {.chunks = chunks, .steps = steps});
       },
       others, "machine"_a, "collective"_a, "chunks"_a, "steps"_a);
-  module.def("check", &checked, "result"_a, "proofs"_a, "lrat"_a, "conflicts"_a, "time_limit"_a);
+  module.def("check", &checked, "result"_a, "proofs"_a, "lrat"_a, "pb"_a, "conflicts"_a, "time_limit"_a);
   module.def(
       "check_file",
-      [](const std::string& file, const std::string& proofs, const std::string& lrat,
+      [](const std::string& file, const std::string& proofs, const std::string& lrat, const std::string& pb,
          std::optional<std::int64_t> conflicts, std::optional<double> time_limit) {
-        return checked(read_result(file), proofs, lrat, conflicts, time_limit);
+        return checked(read_result(file), proofs, lrat, pb, conflicts, time_limit);
       },
-      "file"_a, "proofs"_a, "lrat"_a, "conflicts"_a, "time_limit"_a);
+      "file"_a, "proofs"_a, "lrat"_a, "pb"_a, "conflicts"_a, "time_limit"_a);
   module.def(
       "read_result", [](const std::string& file) { return read_sound_result(file); }, others);
   module.def(

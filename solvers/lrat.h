@@ -1,6 +1,6 @@
 // The proof of a refutation in LRAT text (Cruz-Filipe, Heule, Hunt, Kaufmann and Schneider-Kamp, CADE 2017):
-// each lemma names the clauses that it follows from, in the order in which they become unit, so that a checker
-// propagates nothing by search. Verified checkers read it (ACL2's, cake_lpr). A line is
+// each lemma names the clauses that it follows from, in the order in which they become unit, so that a
+// checker searches for nothing. Verified checkers read it (ACL2's, cake_lpr). A line is
 //
 //   <id> <literals> 0 <ids of antecedents> 0      a lemma, which follows by unit propagation (RUP)
 //   <id> d <ids> 0                                clauses that are not used any more

@@ -12,7 +12,7 @@
 // be trusted. Only unit propagation is known: a lemma that needs RAT would keep the formula satisfiable, and
 // not follow from it; CaDiCaL's need none (proof.h). Cost: a propagation for each lemma.
 //
-// A record (lrat.h) is told of each lemma the clauses of its conflict, in the order of the trail. Each literal
+// A record (lrat.h) has for each lemma the clauses of its conflict, in the order of the trail. Each literal
 // that becomes true without assumptions is a lemma of its own there, so that what follows from it names one
 // clause, and not again all that it was derived from. Nothing here is decided by the record.
 

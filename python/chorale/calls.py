@@ -331,16 +331,17 @@ def bounds(machine: Machine, collective: Asked, *, root: Optional[int] = None, c
     return _chorale.bounds(there, _collective(collective, there, root), chunks, steps)
 
 
-def check(result: Union[Result, File], *, proofs: File = "", lrat: File = "", conflicts: Optional[int] = None,
-          time_limit: Optional[float] = None) -> CheckReport:
+def check(result: Union[Result, File], *, proofs: File = "", lrat: File = "", pb: File = "",
+          conflicts: Optional[int] = None, time_limit: Optional[float] = None) -> CheckReport:
     """Verifies a result, or a file of one, from nothing: every schedule, certificate and refutation. Nothing
-    in it is believed. Each refuted formula and its proof are written to the folder `lrat`, if one is given."""
-    folder = os.fspath(lrat)
-    if folder:
+    in it is believed. Proofs for other checkers are written to the folders `lrat` (refutations) and `pb`
+    (bounds), if they are given."""
+    folders = [os.fspath(lrat), os.fspath(pb)]
+    for folder in filter(None, folders):
         os.makedirs(folder, exist_ok=True)
     if isinstance(result, Result):
-        return _chorale.check(result, os.fspath(proofs), folder, conflicts, time_limit)
-    return _chorale.check_file(os.fspath(result), os.fspath(proofs), folder, conflicts, time_limit)
+        return _chorale.check(result, os.fspath(proofs), *folders, conflicts, time_limit)
+    return _chorale.check_file(os.fspath(result), os.fspath(proofs), *folders, conflicts, time_limit)
 
 
 def read_result(file: File) -> Result:

@@ -132,8 +132,9 @@ for number, (kind, arguments) in enumerate(WRITTEN):
     path = work / file
     text = done.stdout if file == "-" else next(path.glob("**/*.json")).read_text() if path.is_dir() else path.read_text()
     documents.append((" ".join(["chorale", *arguments[:4]]), kind, json.loads(text)))
-run("check", "e.json", "--lrat", "lrat")
-documents.append(("chorale check --lrat", "proofs", json.loads((work / "lrat" / "lrat.json").read_text())))
+run("check", "e.json", "--lrat", "others")
+run("check", "a.json", "--pb", "others")
+documents += [(f"chorale check, {name}", "proofs", json.loads((work / "others" / name).read_text())) for name in ("lrat.json", "pb.json")]
 for where, kind, document in documents:
     must(document, kind, where)
 assert {kind for _, kind, _ in documents} == {name.removesuffix(".schema.json") for name in schemas}, "some kind was never there"

@@ -91,10 +91,11 @@ class SameAnswers(unittest.TestCase):
                 result = self.same_frontier(machine, f"./{number}.json", collective, root)
                 again = chorale.Result.from_json(result.to_json())
                 self.assertEqual(again.to_json(), result.to_json())
-                report = result.check(lrat=WORK / "ours" / str(number))
+                report = result.check(lrat=WORK / "ours" / str(number), pb=WORK / "ours" / str(number))
                 (WORK / "r.json").write_text(result.to_json())
-                theirs = json.loads(says("check", "r.json", "--json", "-", "--lrat", "theirs"))
-                self.assertEqual((WORK / "ours" / str(number) / "lrat.json").read_text(), (WORK / "theirs" / "lrat.json").read_text())
+                theirs = json.loads(says("check", "r.json", "--json", "-", "--lrat", "theirs", "--pb", "theirs"))
+                for index in "lrat.json", "pb.json":
+                    self.assertEqual((WORK / "ours" / str(number) / index).read_text(), (WORK / "theirs" / index).read_text())
                 self.assertTrue(report.ok)
                 refuted = theirs["refutations"]
                 self.assertEqual((report.schedules, report.bounds, report.plain, report.refutations - report.plain, report.undecided),

@@ -1,0 +1,37 @@
+// A certificate as a sum of cuts in time, for proofs for other checkers (pareto/bound_proof.h): what
+// each chunk must enter, at which price. Nothing is believed of it: a sum that shows too little is refused by
+// that checker, and so is a cut that a chunk need not enter.
+//
+//   Weights    the ranks that cost v or more, in time, are a cut, for each cost v up to that of the most
+//              expensive destination
+//   Trees      the cuts of the dual of the cheapest arborescence (Fulkerson 1974)
+//   Cuts       as they are
+//   Partition  the groups that a chunk must enter, or those that it must leave
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "ir/collective.h"
+#include "ir/frontier.h"
+#include "ir/topology.h"
+
+namespace chorale {
+
+struct EnteredCut {
+  Chunk chunk = 0;
+  TimedCut cut = {};  // its price, and for each rank the last time that it is inside
+};
+
+struct CutSum {
+  std::vector<Prices> prices = {};  // by step
+  std::vector<EnteredCut> cuts = {};
+  // A chunk that cannot be where it is needed, in so few steps: no sum is needed.
+  bool unreachable = false;
+};
+
+// Of a schedule of `steps` steps; nullopt if that kind is no sum of cuts, or it does not show that `rounds`
+// rounds are too few. Requires a certificate that was accepted, about this collective, and no underlay.
+std::optional<CutSum> cut_sum(const Topology&, const Collective&, const Certificate&, int steps, int rounds);
+
+}  // namespace chorale
