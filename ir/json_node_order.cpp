@@ -2,16 +2,6 @@
 #include "ir/node_order.h"
 
 namespace chorale {
-namespace {
-
-std::string names(const std::vector<std::string>& all) {
-  std::vector<std::string> each;
-  for (const std::string& name : all) each.push_back(quoted(name));
-  return fmt::format("[{}]", fmt::join(each, ","));
-}
-
-}  // namespace
-
 std::string to_json(const NodeOrder& order) {
   std::vector<std::string> axes, communications, others;
   for (const Axis& axis : order.job.axes)
@@ -28,7 +18,7 @@ std::string to_json(const NodeOrder& order) {
       "\"switches\":{},\n \"communications\":{},\n \"others\":{}}}\n",
       quoted(order.job.name), fmt::join(axes, ","), order.node_ranks, order.rates.node_gbs,
       fmt::join(order.rates.tapers, ","), order.time.us, order.time.bytes, order.bound_us, order.proven,
-      quoted(order.proof), names(order.hosts), names(order.switches), lines(communications, " "),
+      quoted(order.proof), list(order.hosts), list(order.switches), lines(communications, " "),
       lines(others, " "));
 }
 

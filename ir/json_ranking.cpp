@@ -11,12 +11,6 @@
 namespace chorale {
 namespace {
 
-std::string names(const std::vector<std::string>& texts) {
-  std::vector<std::string> all;
-  for (const std::string& text : texts) all.push_back(quoted(text));
-  return fmt::format("[{}]", fmt::join(all, ","));
-}
-
 std::string lists(const std::vector<std::vector<int>>& rows) {
   std::vector<std::string> all;
   for (const std::vector<int>& row : rows) all.push_back(list(row));
@@ -40,7 +34,7 @@ std::string write(const RankedStrategy& strategy, const ReductionRanking& rankin
     instructions.push_back(text + "}");
   }
   return fmt::format(R"({{"us":{}{},"instructions":{}}})", strategy.us,
-                     says_levels ? R"(,"levels":)" + names(ranking.levels) : "",
+                     says_levels ? R"(,"levels":)" + list(ranking.levels) : "",
                      lines(instructions, "          "));
 }
 
@@ -73,7 +67,7 @@ std::string write(const ReductionRanking& reduction, const Job& job) {
                                reduction.own->levels != reduction.levels);
   return fmt::format(
       R"({{"reduction":{},"levels":{},"sizes":{},"allreduce_us":{},"programs":{},"faster":{}{},"strategies":{}{}{}}})",
-      quoted(job.reductions[reduction.reduction].name), names(reduction.levels), list(reduction.sizes),
+      quoted(job.reductions[reduction.reduction].name), list(reduction.levels), list(reduction.sizes),
       reduction.allreduce_us, reduction.programs, reduction.faster, programs_over(reduction),
       lines(strategies, "        "), own, span);
 }
@@ -133,7 +127,7 @@ std::string to_json(const Ranking& ranking) {
       kRankingVersion, to_json(ranking.hierarchy), to_json(ranking.job), quoted(ranking.algorithm),
       quoted(ranking.rules), quoted(ranking.synthesis), write_conditions(ranking), ranking.matrices,
       ranking.priced, ranking.without_strategy, ranking.seconds, write_sizes(ranking),
-      names(sentences(ranking)),
+      list(sentences(ranking)),
       ranking.present ? "\"present\": " + write(*ranking.present, ranking.job) + ",\n" : "",
       lines(best, "  "));
 }

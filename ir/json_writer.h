@@ -16,6 +16,12 @@ inline std::string list(std::span<const int> numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ","));
 }
 
+inline std::string list(const std::vector<std::string>& texts) {
+  std::vector<std::string> all;
+  for (const std::string& text : texts) all.push_back(quoted(text));
+  return fmt::format("[{}]", fmt::join(all, ","));
+}
+
 // The elements, one per line, indented.
 inline std::string lines(const std::vector<std::string>& elements, const std::string& indent) {
   if (elements.empty()) return "[]";
