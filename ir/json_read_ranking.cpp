@@ -274,8 +274,8 @@ Ranking ranking_from_json(std::string_view text, const std::string& file) {
                        "matrices", "priced", "without_strategy", "seconds", "choices", "fitting", "placed",
                        "sizes", "sentences", "present", "best"});
   if (json.has("sentences"))  // derived from the rest
-    for (std::size_t i = 0; i < json["sentences"].size(kMostRankedSteps); ++i)
-      json["sentences"].at(i).text(4000);
+    for (std::size_t i = 0; i < json["sentences"].size(kMostRanked); ++i)
+      json["sentences"].at(i).text(100'000);
   if (json["chorale_ranking"].integer(1, 1 << 30) != kRankingVersion)
     json["chorale_ranking"].fail("is of another version", "make the ranking again");
   Ranking ranking{.hierarchy = read_hierarchy(json["hierarchy"]),
