@@ -16,6 +16,7 @@
 #include "api/compare.h"
 #include "api/compile.h"
 #include "api/compose.h"
+#include "api/design.h"
 #include "api/failures.h"
 #include "api/import.h"
 #include "api/inputs.h"

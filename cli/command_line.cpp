@@ -22,7 +22,7 @@ const std::vector<std::pair<Text, std::vector<Text>>> kGroups = {
     {"Find algorithms",
      {"optimize", "job", "frontier", "synthesize", "compose", "classic", "bounds", "alltoallv"}},
     {"See and verify", {"show", "check", "compare"}},
-    {"Machines", {"topology", "calibrate"}},
+    {"Machines", {"topology", "design", "calibrate"}},
     {"Run and emit", {"run", "bench", "emit", "simulate", "program"}},
     {"Libraries for many sizes and groups", {"library"}},
     {"Place parallel axes", {"place", "order", "reshard", "hierarchy"}},

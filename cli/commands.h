@@ -34,6 +34,7 @@ Outcome perform(const BoundsCommand&, Supervisor&);
 Outcome perform(const HierarchyCommand&, Supervisor&);
 Outcome perform(const PlaceCommand&, Supervisor&);
 Outcome perform(const OrderCommand&, Supervisor&);
+Outcome perform(const DesignCommand&, Supervisor&);
 Outcome perform(const ReshardCommand&, Supervisor&);
 Outcome perform(const EmitCommand&, Supervisor&);
 Outcome perform(const SimulateCommand&, Supervisor&);

@@ -12,6 +12,7 @@
 #include "api/calibrate.h"
 #include "api/compare.h"
 #include "api/compile.h"
+#include "api/design.h"
 #include "api/import.h"
 #include "api/inputs.h"
 #include "api/measure.h"
@@ -305,6 +306,15 @@ struct OrderCommand : JobText {
   std::string emit = {};  // a directory
 };
 
+struct DesignCommand {
+  DesignQuestion question = {};
+  std::string output = {};  // where to write the machine, if anywhere
+  std::string html = {}, json = {};
+  std::string results = {};  // a directory
+  Limits limits = {};
+  ShowProgress progress = ShowProgress::OnTerminal;
+};
+
 struct ReshardCommand {
   std::string machine = {};
   MachineChanges changes = {};
@@ -400,9 +410,9 @@ using Command =
     std::variant<Message, TopologyCommand, ImportCommand, DiscoverCommand, CalibrateCommand, OptimizeCommand,
                  AlltoallvCommand, CompareCommand, JobCommand, SynthesizeCommand, FrontierCommand,
                  ComposeCommand, CheckCommand, ShowCommand, RunCommand, ClassicCommand, BoundsCommand,
-                 HierarchyCommand, PlaceCommand, OrderCommand, ReshardCommand, EmitCommand, SimulateCommand,
-                 ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand, LibraryCommand,
-                 CompletionCommand, ManualCommand>;
+                 HierarchyCommand, PlaceCommand, OrderCommand, DesignCommand, ReshardCommand, EmitCommand,
+                 SimulateCommand, ProgramCommand, BenchCommand, TransformCommand, CompileCommand, TuneCommand,
+                 LibraryCommand, CompletionCommand, ManualCommand>;
 
 struct Invocation {
   Command command = {};

@@ -1,5 +1,8 @@
 // Machines: listed, shown, read from files of others, and measured.
+#include <memory>
+
 #include "cli/option_kinds.h"
+#include "cli/outcome.h"
 
 namespace chorale {
 namespace {
@@ -89,6 +92,51 @@ LinkLog link_log(const Text& value) {
           .file = value.substr(equals + 1)};
 }
 
+void design_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "design", "The best wiring of some ports for a job, of all Cayley graphs",
+              "Circulants, twisted tori, hypercubes, and Cayley graphs of dihedral and other\n"
+              "groups (docs/topologies.md) are compared by what no schedule can beat; then schedules are\n"
+              "searched on the best ones. Links are bidirectional.\n"
+              "exit codes: 0 found, proven or not, 2 bad input, 3 out of time or memory, 130 interrupted\n"
+              "examples:\n"
+              "  chorale design --ranks 16 --degree 4 --for alltoall,allreduce\n"
+              "  chorale design --ranks 12 --degree 3 --for alltoall=2,gather --json -");
+  auto options = std::make_shared<DesignCommand>();
+  DesignQuestion& question = options->question;
+  integer(sub, "--ranks", question.ranks, 2, kMostDesignRanks, "N", "Ranks (64)");
+  integer(sub, "--degree", question.degree, 1, kMostDesignRanks, "D",
+          "Links out of each rank, and as many in (4)");
+  sub->add_option_function<Text>(
+         "--for", [options](const Text& t) { options->question.job = design_job(t); },
+         "Collectives of the job, with how often each is done (alltoall,allreduce)")
+      ->option_text("NAME[=W],...");
+  size(sub, "--bytes", question.message_bytes, "Bytes of each message (large ones: rates alone count)");
+  sub->add_option_function<Text>(
+         "--alpha", [options](const Text& t) { options->question.alpha_us = parse_positive("--alpha", t); },
+         "Microseconds that a step costs (0.7)")
+      ->option_text("US");
+  sub->add_option_function<Text>(
+         "--link-gbs",
+         [options](const Text& t) { options->question.link_gbs = parse_positive("--link-gbs", t); },
+         "GB/s of a link, in each direction (25)")
+      ->option_text("GB");
+  duration(sub, "--search-time", question.search_time,
+           "Search each collective on each wiring that is tried for at most T (12s)");
+  text(sub, "-o,--output", options->output, "FILE", "Write the machine there; - is standard output");
+  text(sub, "--html", options->html, "FILE", "Write one self-contained page with a picture of the machine");
+  text(sub, "--json", options->json, "FILE", "Write the ranking there; - is standard output");
+  text(sub, "--results", options->results, "DIR", "Write the schedules found there: a result per collective");
+  limits(sub, options->limits, " and keep what was found");
+  progress(sub, options->progress);
+  sub->final_callback([options, &parsed] {
+    const auto on_output = [](const Text& file) { return file == kStandardOutput ? 1 : 0; };
+    if (on_output(options->output) + on_output(options->html) + on_output(options->json) > 1)
+      throw InputError("design", "standard output cannot hold two files", "give all but one a name");
+    parsed = *options;
+  });
+}
+
 void calibrate_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "calibrate", "Measure what the links of a machine take, and write that into its description",
@@ -145,6 +193,7 @@ void topology_options(CLI::App& app, Command& parsed) {
   show_machine_options(sub, parsed);
   import_options(sub, parsed);
   discover_options(sub, parsed);
+  design_options(app, parsed);
   calibrate_options(app, parsed);
 }
 

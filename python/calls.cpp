@@ -145,6 +145,27 @@ py::tuple ordered(const std::string& topology, const std::string& hosts, const s
   return py::make_tuple(to_json(answer), files);
 }
 
+// As JSON, the machine, and a result for each collective of the job.
+py::tuple designed(int ranks, int degree, const std::string& job, std::int64_t bytes, double alpha_us,
+                   double link_gbs, double search_time) {
+  std::atomic<bool> stop = false;
+  require_between("bytes", std::optional(bytes), std::int64_t{0}, std::int64_t{1} << 40);
+  if (!(alpha_us > 0) || !(link_gbs > 0))
+    throw InputError("alpha_us, link_gbs", "are not above 0", "use numbers above 0");
+  const DesignQuestion question{.ranks = ranks,
+                                .degree = degree,
+                                .job = design_job(job),
+                                .message_bytes = bytes,
+                                .alpha_us = alpha_us,
+                                .link_gbs = link_gbs,
+                                .search_time = limits_of({}, search_time, stop).time,
+                                .stop = &stop};
+  const auto done = watched([&] { return design(question); }, stop, [] {});
+  const py::tuple found = py::make_tuple(to_json(done.value), done.value.machine, done.value.results);
+  raise_again(done, found);
+  return found;
+}
+
 // As JSON, its files by name, and the result.
 py::tuple resharded(const Topology& topology, const std::string& question, const std::vector<int>& host,
                     double search_time) {
@@ -385,6 +406,7 @@ void bind_calls(py::module_& module) {
   module.def("compare", &compared);
   module.def("alltoallv", &planned_alltoallv, "counts"_a, "nodes"_a, "rates"_a);
   module.def("order", &ordered);
+  module.def("design", &designed);
   module.def("reshard", &resharded);
   module.def("hosts_of", &hosts_of);
   module.def("job", &traced_job);

@@ -28,7 +28,7 @@ else:
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
     from chorale.calls import (Compared, Compiled, Imported, Optimized, VerifiedProgram, Synthesis, alltoallv, bounds, check, classic, classics, collectives, communication, compare, compile,
-                               discover, frontier, hierarchy, import_topology, job, verify_program, machine, machines, measure, optimize, order, place, read_result, reshard, run, simulate,
+                               design, discover, frontier, hierarchy, import_topology, job, verify_program, machine, machines, measure, optimize, order, place, read_result, reshard, run, simulate,
                                synthesize, targets)
     from chorale.errors import Hang, InputError, Interrupted
 
@@ -38,5 +38,5 @@ else:
                "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
                "SimulatedRow", "SizeRow", "Space", "Step",
                "Synthesis", "Topology", "alltoallv", "bounds", "check", "classic", "classics", "collectives", "communication", "compare", "compile",
-               "discover", "frontier", "hierarchy", "import_topology", "job", "verify_program", "library", "machine", "machines", "measure", "optimize", "order", "place", "plots", "read_result", "reshard", "run",
+               "design", "discover", "frontier", "hierarchy", "import_topology", "job", "verify_program", "library", "machine", "machines", "measure", "optimize", "order", "place", "plots", "read_result", "reshard", "run",
                "simulate", "synthesize", "targets"]

@@ -432,6 +432,16 @@ def order(topology: File, job: Union[Mapping[str, Any], File, None] = None, *, h
     return {**json.loads(text), "files": files}
 
 
+def design(*, ranks: int = 64, degree: int = 4, job: Union[str, Mapping[str, float]] = "alltoall,allreduce", bytes: int = 0, alpha_us: float = 0.7,
+           link_gbs: float = 25, search_time: float = 12.0) -> Dict[str, Any]:
+    """The best wiring of some ports for a job, of all Cayley graphs (docs/topologies.md): what `chorale design --json` writes, under "machine"
+    the best one, and under "results" a Result for each collective. The job is {"alltoall": 2, "allreduce": 1}, or "alltoall=2,allreduce"."""
+    asked = job if isinstance(job, str) else ",".join(f"{name}={weight}" for name, weight in job.items())
+    text, best, results = _chorale.design(ranks, degree, asked, bytes, float(alpha_us), float(link_gbs), float(search_time))
+    told = json.loads(text)
+    return {**told, "machine": best, "results": dict(zip([each["collective"] for each in told["job"]], results))}
+
+
 def reshard(machine: Union[str, Topology], question: Union[Mapping[str, Any], File], *, search_time: float = 8.0) -> Dict[str, Any]:
     """Tensors from one layout to another: what `chorale reshard --json` writes, under "result" the schedules with their bounds, and under
     "files" what --emit writes. The question is a mapping or a file as docs/formats.md has it. Seconds between nodes need a machine by name."""

@@ -141,6 +141,18 @@ class SameAnswers(unittest.TestCase):
             with self.assertRaises(chorale.InputError, msg=wrong):
                 chorale.compare("ring:4", "full:4", **wrong)
 
+    def test_designs(self):
+        """A machine and schedules that are the ranking's first, and proven: each machine of four links has at least (n-1)/4 rounds of an Allgather."""
+        answer = chorale.design(ranks=9, degree=4, job={"allgather": 1, "alltoall": 2}, search_time=2)
+        self.assertTrue(answer["proven"])
+        machine = answer["machine"]
+        self.assertEqual((machine.ranks, len(machine.links), machine.name), (9, 36, answer["best"][0]["name"]))
+        self.assertEqual(answer["best"][0]["rates"][0]["found"], [2, 1])
+        for name in ("allgather", "alltoall"):
+            self.assertFalse(chorale.check(answer["results"][name]).faults)
+        with self.assertRaisesRegex(chorale.InputError, "weight"):
+            chorale.design(ranks=9, job={"alltoall": 0})
+
     def test_orders_and_reshards(self):
         """As the files of the command line are, of the examples; a mapping is as good as a file."""
         answer = chorale.order(SOURCE / "examples/topology.conf", SOURCE / "examples/order.json", hosts="n[01-03,09-13]", tapers=[8])

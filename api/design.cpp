@@ -1,0 +1,344 @@
+#include "api/design.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <queue>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "api/inputs.h"
+#include "api/report.h"
+#include "api/search.h"
+#include "cost/busbw.h"
+#include "ir/collective_kind.h"
+#include "ir/error.h"
+#include "topology/builders.h"
+#include "wiring/family.h"
+
+namespace chorale {
+namespace {
+
+constexpr std::size_t kShown = 10;
+constexpr int kMostSearched = 3;          // wirings
+constexpr double kMessageUnit = 1 << 20;  // of large messages, bytes
+constexpr double kSame = 1 + 1e-9;        // times that differ by less are equal
+
+// What the job takes by the steps and the rates of its collectives.
+class JobTime {
+ public:
+  explicit JobTime(const DesignQuestion& question) : question_(question) {
+    for (const DesignDemand& demand : question.job) {
+      const CollectiveKind kind = known_kind(demand.collective);
+      const MessageShape shape = message_shape(make_collective(kind, question.ranks, 1));
+      block_bytes_.push_back(question.message_bytes > 0
+                                 ? static_cast<double>(block_of_size(shape, question.message_bytes))
+                                 : kMessageUnit / static_cast<double>(shape.blocks));
+    }
+  }
+
+  double block_bytes(std::size_t c) const { return block_bytes_[c]; }
+
+  double us(std::size_t c, int steps, const Rate& rate) const {
+    const double alphas = question_.message_bytes > 0 ? steps * question_.alpha_us : 0;
+    const double rounds = static_cast<double>(rate.rounds) / static_cast<double>(rate.chunks);
+    return question_.job[c].weight * (alphas + rounds * block_bytes_[c] * 1e-3 / question_.link_gbs);
+  }
+
+  double bound_us(const DesignedGraph& wiring) const {
+    double sum = 0;
+    for (std::size_t c = 0; c < wiring.rates.size(); ++c)
+      sum += us(c, wiring.diameter, wiring.rates[c].bound);
+    return sum;
+  }
+
+ private:
+  const DesignQuestion& question_;
+  std::vector<double> block_bytes_ = {};
+};
+
+// Of all collectives but Alltoall: the same on all graphs.
+Rate family_rate(CollectiveKind kind, int ranks, int degree) {
+  if (kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce) return {1, degree};
+  const bool sums_everywhere = kind == CollectiveKind::AllReduce;
+  const Rate rate = {(sums_everywhere ? 2LL : 1LL) * (ranks - 1),
+                     1LL * degree * (sums_everywhere ? ranks : 1)};
+  const long long common = std::gcd(rate.rounds, rate.chunks);
+  return {rate.rounds / common, rate.chunks / common};
+}
+
+// The machines by name that have as many ranks and links.
+std::vector<std::string> machines_like(int ranks, int degree) {
+  std::vector<std::string> specs;
+  const auto add = [&](const std::string& spec) {
+    if (const Topology machine = named_topology(spec); std::ssize(machine.links) == 1LL * ranks * degree)
+      specs.push_back(spec);
+  };
+  if (degree == 2) add(fmt::format("ring:{}", ranks));
+  if (degree == ranks - 1) add(fmt::format("full:{}", ranks));
+  if (degree < 13 && ranks == 1 << degree) add(fmt::format("hypercube:{}", degree));
+  for (int a = 2; degree <= 6 && a * a <= ranks; ++a) {
+    if (ranks % a != 0) continue;
+    add(fmt::format("torus:{}x{}", a, ranks / a));
+    for (int b = a; a * b * b <= ranks; ++b)
+      if (ranks / a % b == 0) add(fmt::format("torus:{}x{}x{}", a, b, ranks / a / b));
+  }
+  return specs;
+}
+
+// All wirings, the best first as far as their bounds are known.
+class Ranked {
+ public:
+  Ranked(const DesignQuestion& question, const JobTime& time) : question_(question), time_(time) {
+    for (const DesignDemand& demand : question.job) kinds_.push_back(known_kind(demand.collective));
+  }
+
+  void compare(Design& design) {
+    WiringFamily family = wirings(question_.ranks, question_.degree, question_.stop);
+    design.families = family.groups;
+    graphs_ = std::move(family.graphs);
+    for (std::size_t g = 0; g < graphs_.size(); ++g)
+      queue_.push(entry(g, {graphs_[g].distances, question_.degree}, !asks_alltoall()));
+    take_best(design);
+    design.all_compared = family.complete && !stopped();
+    for (; !queue_.empty(); queue_.pop()) design.by_distance += queue_.top().bounded ? 0 : 1;
+    if (!design.best.empty() && design.all_compared) design.bound_us = design.best.front().bound_us;
+    std::vector<std::vector<Cable>> named;
+    for (const std::string& spec : machines_like(question_.ranks, question_.degree)) {
+      const Topology machine = named_topology(spec);
+      std::vector<Cable> form = canonical_links(machine);
+      if (std::ranges::find(named, form) == named.end()) compare_named(machine, form, design);
+      named.push_back(std::move(form));
+    }
+  }
+
+  Topology machine(const DesignedGraph& wiring) const {
+    const auto at = std::ranges::find(graphs_, wiring.name, [](const CayleyGraph& g) { return name_of(g); });
+    return machine_of(*at);
+  }
+
+ private:
+  struct Entry {
+    std::tuple<double, int, long long, std::size_t> key = {};  // time, diameter, distances, graph
+    Rate alltoall = {};
+    bool bounded = false;  // by the optimum of its flows, if an Alltoall is asked for
+    bool operator<(const Entry& other) const { return other.key < key; }
+  };
+
+  bool stopped() const { return question_.stop != nullptr && question_.stop->load(); }
+  bool asks_alltoall() const { return std::ranges::count(kinds_, CollectiveKind::Alltoall) > 0; }
+  Topology machine_of(const CayleyGraph& graph) const {
+    return chorale::machine_of(graph, question_.alpha_us, 1e-3 / question_.link_gbs);
+  }
+
+  DesignedGraph wiring(const CayleyGraph& graph, const Rate& alltoall) const {
+    DesignedGraph wiring{.diameter = graph.diameter, .distances = graph.distances};
+    for (const CollectiveKind kind : kinds_)
+      wiring.rates.push_back({.bound = kind == CollectiveKind::Alltoall
+                                           ? alltoall
+                                           : family_rate(kind, question_.ranks, question_.degree)});
+    wiring.bound_us = time_.bound_us(wiring);
+    return wiring;
+  }
+
+  Entry entry(std::size_t g, const Rate& alltoall, bool bounded) const {
+    const double us = wiring(graphs_[g], alltoall).bound_us;
+    return {{us, graphs_[g].diameter, graphs_[g].distances, g}, alltoall, bounded};
+  }
+
+  // Only graphs that their distances do not exclude have their flows bounded.
+  void take_best(Design& design) {
+    std::vector<std::vector<Cable>> forms;
+    while (!queue_.empty() && design.best.size() < kShown && (design.best.empty() || !stopped())) {
+      const Entry first = queue_.top();
+      queue_.pop();
+      const std::size_t g = std::get<3>(first.key);
+      if (!first.bounded) {
+        queue_.push(entry(g, alltoall_bound(graphs_[g]), true));
+        continue;
+      }
+      const Topology machine = machine_of(graphs_[g]);
+      std::vector<Cable> form = canonical_links(machine);
+      if (std::ranges::find(forms, form) != forms.end()) continue;
+      forms.push_back(std::move(form));
+      DesignedGraph next = wiring(graphs_[g], first.alltoall);
+      next.name = machine.name;
+      next.alike = torus_name(graphs_[g]);
+      next.bisection = narrow_bisection(machine);
+      design.best.push_back(std::move(next));
+    }
+  }
+
+  // Beside the best ones stand the machines that people have; each is a graph of the family, if it has one.
+  void compare_named(const Topology& machine, const std::vector<Cable>& form, Design& design) const {
+    const std::vector<int> far = hops(machine, {0});
+    long long distances = 0;
+    for (const int hops : far) distances += hops;
+    for (const CayleyGraph& graph : graphs_) {
+      if (graph.distances != distances || canonical_links(machine_of(graph)) != form) continue;
+      DesignedGraph known = wiring(graph, alltoall_bound(graph));
+      known.name = machine.name;
+      known.bisection = narrow_bisection(machine);
+      for (DesignedGraph& each : design.best)
+        if (canonical_links(this->machine(each)) == form) each.alike = machine.name;
+      return design.named.push_back(std::move(known));
+    }
+  }
+
+  const DesignQuestion& question_;
+  const JobTime& time_;
+  std::vector<CollectiveKind> kinds_ = {};
+  std::vector<CayleyGraph> graphs_ = {};
+  std::priority_queue<Entry> queue_ = {};
+};
+
+// Schedules of the job on one wiring.
+class WiringSearch {
+ public:
+  WiringSearch(const DesignQuestion& question, const JobTime& time) : question_(question), time_(time) {}
+
+  std::vector<Result> results(const Topology& machine, DesignedGraph& wiring) {
+    std::vector<Result> results;
+    wiring.found_us = 0;
+    for (std::size_t c = 0; c < question_.job.size(); ++c) {
+      const std::string& name = question_.job[c].collective;
+      if (question_.doing) question_.doing(fmt::format("{} on {}", name, wiring.name));
+      results.push_back(result(machine, c, wiring));
+      const auto [us, point] = fastest(results.back(), c);
+      if (point == nullptr) {
+        wiring.found_us = 0;
+        return {};
+      }
+      wiring.rates[c].found = {point->cost.rounds, point->cost.chunks};
+      wiring.rates[c].steps = point->cost.steps;
+      wiring.found_us += us;
+    }
+    return results;
+  }
+
+ private:
+  std::pair<double, const Point*> fastest(const Result& result, std::size_t c) const {
+    std::pair<double, const Point*> best = {0, nullptr};
+    for (const Point& point : result.points) {
+      const double us = time_.us(c, point.cost.steps, {point.cost.rounds, point.cost.chunks});
+      if (best.second == nullptr ||
+          std::tuple(us, point.cost.steps) < std::tuple(best.first, best.second->cost.steps))
+        best = {us, &point};
+    }
+    return best;
+  }
+
+  // Until nothing can be better: what is asked for is the fastest, not the whole frontier.
+  Result result(const Topology& machine, std::size_t c, const DesignedGraph& wiring) const {
+    std::atomic<bool> enough = false;
+    const double least = time_.us(c, wiring.diameter, wiring.rates[c].bound);
+    FrontierOptions options{.time_limit = question_.search_time};
+    options.synthesis.limits.stop = &enough;
+    if (question_.message_bytes > 0) options.sizes = {time_.block_bytes(c)};
+    std::function<Result()> so_far;
+    options.publish = [&](std::function<Result()> found) { so_far = std::move(found); };
+    options.progress = [&, points = 0](const Progress& progress) mutable {
+      if (progress.points == points || !so_far) return;
+      points = progress.points;
+      const Result found = so_far();
+      if (const auto [us, point] = fastest(found, c); point != nullptr && us <= least * kSame) enough = true;
+    };
+    const std::jthread watcher([&](const std::stop_token& done) {
+      for (; !done.stop_requested(); std::this_thread::sleep_for(std::chrono::milliseconds(20)))
+        if (question_.stop != nullptr && question_.stop->load()) enough = true;
+    });
+    Result found = frontier(machine, communication(question_.job[c].collective, machine), options);
+    const bool asked = question_.stop != nullptr && question_.stop->load();
+    if (found.stopped == Stopped::Interrupted && !asked) found.stopped = Stopped::TimeLimit;
+    return found;
+  }
+
+  const DesignQuestion& question_;
+  const JobTime& time_;
+};
+
+void require(const DesignQuestion& question) {
+  if (question.ranks < 2 || question.ranks > kMostDesignRanks)
+    throw InputError("--ranks", fmt::format("{} is out of range", question.ranks),
+                     fmt::format("use 2 to {}", kMostDesignRanks));
+  if (question.degree < 1 || question.degree >= question.ranks)
+    throw InputError("--degree", fmt::format("{} is out of range", question.degree),
+                     fmt::format("use 1 to {}, links to different ranks", question.ranks - 1));
+  if (question.job.empty()) throw InputError("--for", "names no collective", "use alltoall,allreduce");
+  for (const DesignDemand& demand : question.job)
+    if (known_kind(demand.collective) == CollectiveKind::Custom || !(demand.weight > 0))
+      throw InputError("--for", "has a weight or a collective that cannot be compared",
+                       "use alltoall=2,allreduce");
+}
+
+}  // namespace
+
+Design design(const DesignQuestion& question) {
+  require(question);
+  Design design{.ranks = question.ranks,
+                .degree = question.degree,
+                .job = question.job,
+                .message_bytes = question.message_bytes,
+                .alpha_us = question.alpha_us,
+                .link_gbs = question.link_gbs};
+  const auto publish = [&] {
+    if (question.publish && !design.best.empty()) question.publish(design);
+  };
+  if (question.doing) question.doing(fmt::format("graphs of {} ranks", question.ranks));
+  const JobTime time(question);
+  Ranked ranked(question, time);
+  ranked.compare(design);
+  if (design.best.empty() && design.all_compared)
+    throw InputError(
+        "--degree",
+        fmt::format("no Cayley graph of {} ranks has {} links at each", question.ranks, question.degree),
+        "use an even degree");
+  if (design.best.empty()) return design;
+  design.machine = ranked.machine(design.best.front());
+  publish();
+  const std::vector<DesignedGraph> candidates = design.best;
+  for (std::size_t w = 0; w < candidates.size() && w < kMostSearched; ++w) {
+    const double so_far = design.results.empty() ? 0 : design.best.front().found_us;
+    if (so_far > 0 && so_far <= candidates[w].bound_us * kSame) break;
+    if (question.stop != nullptr && question.stop->load()) break;
+    const auto tried = std::ranges::find(design.best, candidates[w].name, &DesignedGraph::name);
+    const Topology machine = ranked.machine(*tried);
+    std::vector<Result> results = WiringSearch(question, time).results(machine, *tried);
+    if (results.empty() || (so_far > 0 && so_far <= tried->found_us * kSame)) continue;
+    std::rotate(design.best.begin(), tried, tried + 1);
+    design.results = std::move(results);
+    design.machine = machine;
+    design.proven = design.all_compared && design.best.front().found_us <= design.bound_us * kSame;
+    publish();
+  }
+  return design;
+}
+
+std::vector<DesignDemand> design_job(const std::string& text) {
+  std::vector<DesignDemand> job;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t to = std::min(text.find(',', from), text.size());
+    const std::string part = text.substr(from, to - from);
+    const std::size_t equals = std::min(part.find('='), part.size());
+    DesignDemand demand{.collective = name_of(known_kind(part.substr(0, equals)))};
+    if (equals < part.size()) {
+      std::size_t used = 0;
+      const std::string weight = part.substr(equals + 1);
+      try {
+        demand.weight = std::stod(weight, &used);
+      } catch (const std::exception&) {
+        used = 0;
+      }
+      if (used != weight.size() || !(demand.weight > 0) || demand.weight > 1e9)
+        throw InputError("--for", "'" + part.substr(0, 60) + "' has no weight above 0",
+                         "use alltoall=2,allreduce");
+    }
+    job.push_back(demand);
+    from = to + 1;
+  }
+  return job;
+}
+
+}  // namespace chorale

@@ -1,0 +1,119 @@
+#include <fmt/format.h>
+
+#include "api/design.h"
+#include "api/report.h"
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/layout.h"
+#include "cli/supervisor.h"
+#include "ir/json.h"
+#include "ir/words.h"
+
+namespace chorale {
+namespace {
+
+std::string per(const Design& design) {
+  return design.message_bytes > 0 ? "" : " per MiB";
+}
+
+std::vector<std::string> row_of(const std::string& number, const DesignedGraph& wiring,
+                                const Design& design) {
+  std::vector<std::string> row = {number, wiring.name, fmt::format("{:.4g}", wiring.bound_us)};
+  for (const auto& [bound, found, steps] : wiring.rates)
+    row.push_back(bound.chunks == 1 ? std::to_string(bound.rounds)
+                                    : fmt::format("{}/{}", bound.rounds, bound.chunks));
+  row.push_back(std::to_string(wiring.diameter));
+  row.push_back(fmt::format("{:.2f}", static_cast<double>(wiring.distances) / (design.ranks - 1)));
+  row.push_back(std::to_string(wiring.bisection));
+  row.push_back(wiring.alike);
+  return row;
+}
+
+std::string ranking_table(const Design& design) {
+  std::vector<std::string> head = {"#", "wiring", design.message_bytes > 0 ? "us" : "us/MiB"};
+  std::string kinds = "rlr";
+  for (const DesignDemand& demand : design.job) {
+    head.push_back(demand.collective);
+    kinds += "r";
+  }
+  for (const char* const each : {"hops", "mean", "bisection", "also"}) head.emplace_back(each);
+  std::vector<std::vector<std::string>> rows = {head};
+  for (std::size_t w = 0; w < design.best.size(); ++w)
+    rows.push_back(row_of(std::to_string(w + 1), design.best[w], design));
+  for (const DesignedGraph& wiring : design.named) rows.push_back(row_of("", wiring, design));
+  return table(rows, kinds + "rrRL");
+}
+
+std::string proof(const Design& design) {
+  long long graphs = 0;
+  for (const DesignFamily& family : design.families) graphs += family.graphs;
+  const std::string all =
+      counted(graphs, "connected Cayley graph") + " of " + counted(std::ssize(design.families), "group");
+  if (!design.all_compared) return "stopped: not all graphs were compared, of " + all + " so far\n";
+  const std::string excluded =
+      design.by_distance > 0 ? fmt::format(" ({} are excluded by their distances alone)", design.by_distance)
+                             : "";
+  if (design.proven) return fmt::format("proven: no schedules on any of {} take less{}\n", all, excluded);
+  const double found = design.best.front().found_us;
+  return fmt::format(
+      "not proven: on none of {} schedules take less than {}{}{}{}\n", all, format_us(design.bound_us),
+      per(design), excluded,
+      found > 0 ? fmt::format("; those found take {:.1f} % more", 100 * (found / design.bound_us - 1))
+                : "; no schedules were searched");
+}
+
+std::string in_words(const Design& design) {
+  if (design.best.empty()) return "stopped before a graph was found\n";
+  const DesignedGraph& first = design.best.front();
+  std::string text =
+      fmt::format("{} of {} each: {}{}\n", counted(design.ranks, "rank"), counted(design.degree, "link"),
+                  first.name, first.alike.empty() ? "" : ", which is a " + first.alike);
+  if (first.found_us > 0) {
+    text += fmt::format("the job takes {}{}\n", format_us(first.found_us), per(design));
+    for (std::size_t c = 0; c < design.job.size(); ++c)
+      text += fmt::format("  {}: {} in {}\n", design.job[c].collective,
+                          rounds_a_chunk(first.rates[c].found.rounds, first.rates[c].found.chunks),
+                          counted(first.rates[c].steps, "step"));
+  }
+  text += proof(design);
+  for (const DesignedGraph& named : design.named)
+    if (named.bound_us > first.bound_us * (1 + 1e-9) && first.found_us > 0)
+      text += fmt::format("{} takes at least {:.2f}x as long\n", named.name, named.bound_us / first.found_us);
+  return text + "what no schedule is below: time, rounds per chunk\n" + ranking_table(design);
+}
+
+Outcome outcome_of(const DesignCommand& command, Design design, Stopped stopped) {
+  design.stopped = stopped;
+  Outcome outcome{.text = in_words(design)};
+  if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
+  if (!command.json.empty()) deliver(command.json, to_json(design), outcome);
+  if (design.best.empty()) return outcome;
+  if (!command.output.empty()) deliver(command.output, to_json(design.machine), outcome);
+  if (!command.html.empty()) deliver(command.html, to_page(design.machine), outcome);
+  std::vector<NamedText> files;
+  for (std::size_t c = 0; c < design.results.size(); ++c)
+    files.push_back({design.job[c].collective + ".json", to_json(design.results[c])});
+  if (!command.results.empty() && !files.empty()) deliver(command.results, files, outcome);
+  return outcome;
+}
+
+}  // namespace
+
+Outcome perform(const DesignCommand& command, Supervisor& supervisor) {
+  require_writable_file("--output", command.output);
+  require_writable_file("--html", command.html);
+  require_writable_file("--json", command.json);
+  if (!command.results.empty()) require_makeable_directory("--results", command.results);
+  supervisor.want_progress(command.progress);
+  DesignQuestion question = command.question;
+  question.stop = supervisor.stop();
+  question.doing = [&](const std::string& doing) { supervisor.progress().show(doing); };
+  question.publish = [&](const Design& known) {
+    supervisor.publish([&command, known](Stopped stopped) { return outcome_of(command, known, stopped); });
+  };
+  const Design found = design(question);
+  supervisor.take_floor();
+  return outcome_of(command, found, found.proven ? Stopped::No : supervisor.stopped());
+}
+
+}  // namespace chorale
