@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <queue>
 #include <set>
 
@@ -109,7 +110,7 @@ ReshardMethod direct_sends(const Topology& topology, const ReshardDemand& demand
 // some, along a tree of shortest paths.
 ReshardMethod gather_and_broadcast(const Topology& topology, const ReshardQuestion& question,
                                    const ReshardDemand& demand, const std::vector<int>& host) {
-  const Rank root = question.from.ranks.front();
+  const Rank root = holders_of(question).front();
   LinkBytes gather(topology, host), broadcast(topology, host);
   double all = 0;
   for (const ReshardPart& part : demand.parts) {
@@ -119,7 +120,7 @@ ReshardMethod gather_and_broadcast(const Topology& topology, const ReshardQuesti
   }
   std::set<LinkId> tree;
   const std::vector<LinkId> last = shortest_paths(topology, {root});
-  for (const Rank rank : question.to.ranks)
+  for (const Rank rank : receivers_of(question))
     for (const LinkId l : path_to(topology, last, rank)) tree.insert(l);
   for (const LinkId l : tree) broadcast.add(l, all);
   ReshardMethod method = gather.method("gather and broadcast");
@@ -128,6 +129,34 @@ ReshardMethod gather_and_broadcast(const Topology& topology, const ReshardQuesti
   method.bytes += second.bytes;
   method.link_seconds += second.link_seconds;
   return method;
+}
+
+// As the hierarchical algorithm of nccl-extensions' M2N: a piece goes to one rank of the first node that wants it;
+// there and on each further node that rank passes it to the rest of its node, and to one rank of the next node.
+// Of the ranks of a node, and of the holders, pieces take the next one each.
+ReshardMethod ring_of_nodes(const Topology& topology, const ReshardDemand& demand,
+                            const std::vector<int>& host) {
+  LinkBytes loads(topology, host);
+  std::vector<std::vector<LinkId>> paths(topology.ranks);  // by rank: to all others
+  const auto send = [&](Rank src, Rank dst, double bytes) {
+    if (paths[src].empty()) paths[src] = shortest_paths(topology, {src});
+    for (const LinkId l : path_to(topology, paths[src], dst)) loads.add(l, bytes);
+  };
+  for (std::size_t p = 0; p < demand.parts.size(); ++p) {
+    const ReshardPart& part = demand.parts[p];
+    std::map<int, std::vector<Rank>> nodes;
+    for (const Rank rank : part.wanted)
+      if (!std::ranges::binary_search(part.holders, rank)) nodes[host[rank]].push_back(rank);
+    Rank before = part.holders[p % part.holders.size()];
+    for (const auto& [node, ranks] : nodes) {
+      const Rank leader = ranks[p % ranks.size()];
+      send(before, leader, part.bytes);
+      for (const Rank rank : ranks)
+        if (rank != leader) send(leader, rank, part.bytes);
+      before = leader;
+    }
+  }
+  return loads.method("ring of nodes");
 }
 
 double slowest_beta(const Topology& topology) {
@@ -160,6 +189,7 @@ Resharding reshard(const Topology& topology, const ReshardQuestion& question, co
   const Topology& machine = answer.result.topology;
   answer.methods = {gather_and_broadcast(machine, question, answer.demand, host),
                     direct_sends(machine, answer.demand, host)};
+  if (answer.of_nodes) answer.methods.push_back(ring_of_nodes(machine, answer.demand, host));
   const Rate bound = rate_bound(answer.result);
   answer.bound_us =
       static_cast<double>(bound.rounds) / bound.chunks * answer.demand.chunk_bytes * fastest_beta(machine);

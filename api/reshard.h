@@ -22,21 +22,29 @@ struct RankMesh {
 // DTensor's placements, by axis of the mesh: the dimension that it shards, or -1: replicated. A dimension that
 // several axes shard is cut by the first of them first; each cut has pieces of ceil(size / parts), the last
 // ones smaller or empty.
+struct ReshardLayout {
+  RankMesh mesh = {};
+  std::vector<int> placements = {};
+};
+
 struct ReshardTensor {
   std::string name = {};
   std::vector<std::int64_t> shape = {};
   int element_bytes = 2;
   int count = 1;  // of tensors that are alike: layers
-  std::vector<int> from = {}, to = {};
+  ReshardLayout from = {}, to = {};
 };
 
 struct ReshardQuestion {
   std::string name = {};
-  RankMesh from = {}, to = {};
   std::vector<ReshardTensor> tensors = {};
 };
+// All ranks of the layouts before, and of those after.
+RankSet holders_of(const ReshardQuestion&);
+RankSet receivers_of(const ReshardQuestion&);
 // {"reshard": name, "from": {"ranks", "mesh"}, "to": {...}, "tensors": [{"name", "shape", "element_bytes",
-// "count", "from": ["replicate", "shard(0)"], "to": [...]}]}; docs/formats.md.
+// "count", "from": ["replicate", "shard(0)"], "to": [...]}]}; a tensor on a mesh of its own (of a stage of a
+// pipeline) has {"ranks", "mesh", "placements"} there; docs/formats.md.
 ReshardQuestion reshard_from_json(std::string_view text, const std::string& file);
 
 using Box = std::vector<std::pair<std::int64_t, std::int64_t>>;  // by dimension: from, to
@@ -62,8 +70,7 @@ struct ReshardDemand {
 // The ranks of the layouts are below `ranks`.
 ReshardDemand reshard_demand(const ReshardQuestion&, int ranks);
 // By rank of the mesh: what it holds of a tensor.
-std::vector<Box> boxes_of(const RankMesh&, const std::vector<int>& placements,
-                          const std::vector<std::int64_t>& shape);
+std::vector<Box> boxes_of(const ReshardLayout&, const std::vector<std::int64_t>& shape);
 
 // One way to do it. Times are bytes over the busiest link or shared limit; steps cost nothing.
 struct ReshardMethod {
@@ -76,12 +83,13 @@ struct ReshardMethod {
 struct Resharding {
   ReshardQuestion question = {};
   ReshardDemand demand = {};
-  Result result = {};                       // of the collective
-  int point = 0;                            // of the result: the fewest rounds per chunk
-  double bound_us = 0;                      // no schedule takes less
-  bool of_nodes = false;                    // link_seconds are of links between nodes
-  std::vector<ReshardMethod> methods = {};  // "gather and broadcast", "direct sends", "this plan"
-  std::vector<double> link_bytes = {};      // by link of the machine, of this plan
+  Result result = {};     // of the collective
+  int point = 0;          // of the result: the fewest rounds per chunk
+  double bound_us = 0;    // no schedule takes less
+  bool of_nodes = false;  // link_seconds are of links between nodes
+  std::vector<ReshardMethod> methods =
+      {};  // "gather and broadcast", "direct sends", "ring of nodes" (where there are nodes), "this plan"
+  std::vector<double> link_bytes = {};  // by link of the machine, of this plan
 };
 
 // `host` by rank (api/levels.h: hosts_of); empty: not known. Throws InputError where nothing has to move.

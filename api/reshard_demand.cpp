@@ -19,7 +19,6 @@ constexpr int kMostDimensions = 8, kMostTensors = 10'000;
 constexpr std::int64_t kMostReshardChunks = 1024;
 
 RankMesh mesh_from(const JsonReader& json) {
-  json.require_object({"ranks", "mesh"});
   RankMesh mesh;
   std::int64_t all = 1;
   const JsonReader sizes = json["mesh"], ranks = json["ranks"];
@@ -59,7 +58,15 @@ std::vector<int> placements_from(const JsonReader& json, const RankMesh& mesh, s
   return placements;
 }
 
-ReshardTensor tensor_from(const JsonReader& json, const ReshardQuestion& question) {
+// On the mesh of all tensors, or one of its own.
+ReshardLayout layout_from(const JsonReader& json, const RankMesh& usual, std::size_t dimensions) {
+  if (json.is_array()) return {usual, placements_from(json, usual, dimensions)};
+  json.require_object({"ranks", "mesh", "placements"});
+  const RankMesh own = mesh_from(json);
+  return {own, placements_from(json["placements"], own, dimensions)};
+}
+
+ReshardTensor tensor_from(const JsonReader& json, const RankMesh& from, const RankMesh& to) {
   json.require_object({"name", "shape", "element_bytes", "count", "from", "to"});
   ReshardTensor tensor{.name = json["name"].text()};
   double bytes = tensor.element_bytes;
@@ -71,8 +78,8 @@ ReshardTensor tensor_from(const JsonReader& json, const ReshardQuestion& questio
   if (bytes > 1e15) json["shape"].fail("makes more than 1e15 bytes", "give a smaller tensor");
   if (json.has("element_bytes")) tensor.element_bytes = json["element_bytes"].integer(1, 64);
   if (json.has("count")) tensor.count = json["count"].integer(1, 1'000'000);
-  tensor.from = placements_from(json["from"], question.from, tensor.shape.size());
-  tensor.to = placements_from(json["to"], question.to, tensor.shape.size());
+  tensor.from = layout_from(json["from"], from, tensor.shape.size());
+  tensor.to = layout_from(json["to"], to, tensor.shape.size());
   return tensor;
 }
 
@@ -109,6 +116,7 @@ RankSet ranks_with(const RankMesh& mesh, const std::vector<Box>& boxes, const Bo
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < boxes.size(); ++i)
     if (contains(boxes[i], cell)) ranks.push_back(mesh.ranks[i]);
+  std::ranges::sort(ranks);
   return ranks;
 }
 
@@ -116,13 +124,12 @@ std::vector<ReshardPart> parts_of(const ReshardQuestion& question) {
   std::map<std::pair<RankSet, RankSet>, ReshardPart> parts;
   for (int t = 0; t < static_cast<int>(question.tensors.size()); ++t) {
     const ReshardTensor& tensor = question.tensors[t];
-    const std::vector<Box> from = boxes_of(question.from, tensor.from, tensor.shape),
-                           to = boxes_of(question.to, tensor.to, tensor.shape);
+    const std::vector<Box> from = boxes_of(tensor.from, tensor.shape), to = boxes_of(tensor.to, tensor.shape);
     std::vector<Box> both = from;
     both.insert(both.end(), to.begin(), to.end());
     for (const Box& cell : cells(both, tensor.shape.size())) {
-      const RankSet holders = ranks_with(question.from, from, cell),
-                    wanted = ranks_with(question.to, to, cell);
+      const RankSet holders = ranks_with(tensor.from.mesh, from, cell),
+                    wanted = ranks_with(tensor.to.mesh, to, cell);
       if (wanted.empty()) continue;
       ReshardPart& part = parts[{holders, wanted}];
       part.holders = holders;
@@ -147,16 +154,31 @@ RankSet lacking(const ReshardPart& part) {
 ReshardQuestion reshard_from_json(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   json.require_object({"reshard", "from", "to", "tensors"});
-  ReshardQuestion question{
-      .name = json["reshard"].text(), .from = mesh_from(json["from"]), .to = mesh_from(json["to"])};
+  ReshardQuestion question{.name = json["reshard"].text()};
+  for (const char* const side : {"from", "to"}) json[side].require_object({"ranks", "mesh"});
+  const RankMesh from = mesh_from(json["from"]), to = mesh_from(json["to"]);
   for (std::size_t i = 0; i < json["tensors"].size(kMostTensors); ++i)
-    question.tensors.push_back(tensor_from(json["tensors"].at(i), question));
+    question.tensors.push_back(tensor_from(json["tensors"].at(i), from, to));
   if (question.tensors.empty()) json["tensors"].fail("is empty", "give at least one tensor");
   return question;
 }
 
-std::vector<Box> boxes_of(const RankMesh& mesh, const std::vector<int>& placements,
-                          const std::vector<std::int64_t>& shape) {
+RankSet holders_of(const ReshardQuestion& question) {
+  std::set<Rank> ranks;
+  for (const ReshardTensor& tensor : question.tensors)
+    ranks.insert(tensor.from.mesh.ranks.begin(), tensor.from.mesh.ranks.end());
+  return std::vector<Rank>(ranks.begin(), ranks.end());
+}
+
+RankSet receivers_of(const ReshardQuestion& question) {
+  std::set<Rank> ranks;
+  for (const ReshardTensor& tensor : question.tensors)
+    ranks.insert(tensor.to.mesh.ranks.begin(), tensor.to.mesh.ranks.end());
+  return std::vector<Rank>(ranks.begin(), ranks.end());
+}
+
+std::vector<Box> boxes_of(const ReshardLayout& layout, const std::vector<std::int64_t>& shape) {
+  const auto& [mesh, placements] = layout;
   std::vector<Box> boxes;
   for (int i = 0; i < static_cast<int>(mesh.ranks.size()); ++i) {
     Box box;
@@ -177,8 +199,8 @@ std::vector<Box> boxes_of(const RankMesh& mesh, const std::vector<int>& placemen
 }
 
 ReshardDemand reshard_demand(const ReshardQuestion& question, int ranks) {
-  for (const RankMesh* mesh : {&question.from, &question.to})
-    for (const Rank rank : mesh->ranks)
+  for (const RankSet& all : {holders_of(question), receivers_of(question)})
+    for (const Rank rank : all)
       if (rank >= ranks)
         throw InputError("reshard", fmt::format("rank {}: the machine has {} ranks", rank, ranks),
                          "give ranks of the machine");

@@ -141,12 +141,11 @@ std::string box_json(const Box& box) {
   return fmt::format("[{}]", fmt::join(sides, ","));
 }
 
-std::string layout_json(const RankMesh& mesh, const std::vector<int>& placements,
-                        const ReshardTensor& tensor) {
-  const std::vector<Box> boxes = boxes_of(mesh, placements, tensor.shape);
+std::string layout_json(const ReshardLayout& layout, const ReshardTensor& tensor) {
+  const std::vector<Box> boxes = boxes_of(layout, tensor.shape);
   std::vector<std::string> rows;
   for (std::size_t i = 0; i < boxes.size(); ++i)
-    rows.push_back(fmt::format("[{},{}]", mesh.ranks[i], box_json(boxes[i])));
+    rows.push_back(fmt::format("[{},{}]", layout.mesh.ranks[i], box_json(boxes[i])));
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
 
@@ -156,8 +155,7 @@ std::string plan_json(const Resharding& answer) {
   for (const ReshardTensor& each : answer.question.tensors)
     tensors.push_back(fmt::format("{{\"name\":{},\"element_bytes\":{},\"count\":{},\"from\":{},\"to\":{}}}",
                                   quoted(each.name), each.element_bytes, each.count,
-                                  layout_json(answer.question.from, each.from, each),
-                                  layout_json(answer.question.to, each.to, each)));
+                                  layout_json(each.from, each), layout_json(each.to, each)));
   for (const ReshardPart& part : answer.demand.parts) {
     std::vector<std::string> regions;
     for (const ReshardPart::Region& region : part.regions)

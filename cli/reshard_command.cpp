@@ -28,7 +28,7 @@ std::string in_words(const Resharding& answer) {
   row("bound", answer.bound_us, nullptr);
   return fmt::format(
              "{}: {} ranks to {}, {} that ranks lack, in {} of {} with the same holders and targets\n",
-             answer.question.name, answer.question.from.ranks.size(), answer.question.to.ranks.size(),
+             answer.question.name, holders_of(answer.question).size(), receivers_of(answer.question).size(),
              format_bytes(answer.demand.bytes), counted(std::ssize(answer.demand.collective.chunks), "chunk"),
              counted(std::ssize(answer.demand.parts), "part")) +
          table(rows, "lrrrr");

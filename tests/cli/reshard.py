@@ -22,9 +22,11 @@ random.seed(30)
 HELD = work / "r.json"
 
 
-def holders(mesh, placements, shape):
-    """By element (its coordinates): the ranks that have it. Each axis of the mesh in turn keeps the indices
-    whose chunk is its own."""
+def holders(question, side, tensor):
+    """On the mesh of all tensors, or one of its own. By element (its coordinates): the ranks that have it.
+    Each axis of the mesh in turn keeps the indices whose chunk is its own."""
+    own, shape = tensor[side], tensor["shape"]
+    mesh, placements = (own, own["placements"]) if isinstance(own, dict) else (question[side], own)
     found = {at: [] for at in itertools.product(*map(range, shape))}
     for place, rank in zip(itertools.product(*map(range, mesh["mesh"])), mesh["ranks"]):
         kept = [list(range(size)) for size in shape]
@@ -44,8 +46,8 @@ def lacking(question):
     missing, alone = 0, {}
     for tensor in question["tensors"]:
         size = tensor.get("element_bytes", 2) * tensor.get("count", 1)
-        have = holders(question["from"], tensor["from"], tensor["shape"])
-        want = holders(question["to"], tensor["to"], tensor["shape"])
+        have = holders(question, "from", tensor)
+        want = holders(question, "to", tensor)
         for element, ranks in want.items():
             others = set(ranks) - set(have[element])
             missing += size * len(others)
@@ -62,11 +64,20 @@ def mesh_of(ranks):
     return {"ranks": ranks, "mesh": sizes or [1]}
 
 
+def placements(mesh, shape):
+    return [random.choice(["replicate"] + [f"shard({d})" for d in range(len(shape))]) for _ in mesh["mesh"]]
+
+
 def random_question(first, second):
     question = {"reshard": "random", "from": mesh_of(first), "to": mesh_of(second), "tensors": []}
     for t in range(random.randint(1, 3)):
         shape = [random.randint(1, 12) for _ in range(random.randint(1, 3))]
-        placed = [[random.choice(["replicate"] + [f"shard({d})" for d in range(len(shape))]) for _ in question[side]["mesh"]] for side in ("from", "to")]
+        placed = [placements(question[side], shape) for side in ("from", "to")]
+        for side in (0, 1):
+            if random.random() < 0.3:  # of a stage of a pipeline
+                ranks = question[("from", "to")[side]]["ranks"]
+                own = mesh_of(random.sample(ranks, random.randint(1, len(ranks))))
+                placed[side] = {**own, "placements": placements(own, shape)}
         question["tensors"].append({"name": f"t{t}", "shape": shape, "element_bytes": random.choice((1, 2, 4)), "count": random.randint(1, 3),
                                     "from": placed[0], "to": placed[1]})
     return question
@@ -93,7 +104,7 @@ def plan_moves_all(question):
     assert all(want[c] <= have[c] for c in have)
     # Every element is in one part, with just its ranks.
     for t, tensor in enumerate(question["tensors"]):
-        hold, need = (holders(question[side], tensor[side], tensor["shape"]) for side in ("from", "to"))
+        hold, need = (holders(question, side, tensor) for side in ("from", "to"))
         for element in need:
             inside = [p for p in plan["parts"] for s, box in p["regions"] if s == t and all(a <= x < b for x, (a, b) in zip(element, box))]
             assert len(inside) == (1 if need[element] else 0), (t, element)
@@ -138,7 +149,7 @@ for case in range(5):
     plan_moves_all(question)
     if case == 1:
         run("check", "./r.json")
-        want = sum(len(ranks) * t["element_bytes"] * t["count"] for t in question["tensors"] for ranks in holders(question["to"], t["to"], t["shape"]).values())
+        want = sum(len(ranks) * t["element_bytes"] * t["count"] for t in question["tensors"] for ranks in holders(question, "to", t).values())
         torch_does(ranks, want)
 
 # 4 + 4 and 8 + 8: data x tensor parallel to tensor parallel.
@@ -160,6 +171,13 @@ for half in (4, 8):
     subprocess.run([sys.argv[2], "-O0", "-std=c++17", source, "-o", work / "reshard_mpi"], check=True)
     done = subprocess.run(["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1", "-n", str(2 * half), work / "reshard_mpi"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+# One rank to the eight of another node: over the rail once, and inside of the node seven times.
+question = {"reshard": "out", "from": {"ranks": [0], "mesh": [1]}, "to": {"ranks": list(range(8, 16)), "mesh": [8]},
+            "tensors": [{"name": "w", "shape": [1 << 20], "element_bytes": 1, "from": ["replicate"], "to": ["replicate"]}]}
+ring = {each["name"]: each for each in solved("dgx-h100:2", question)["methods"]}["ring of nodes"]
+assert ring["bytes"] == 8 << 20 and abs(ring["link_seconds"] - (1 << 20) / 50e9) < 1e-9, ring
+assert "ring of nodes" not in {each["name"] for each in solved("full:16", question)["methods"]}
 
 good = {"reshard": "x", "from": {"ranks": [0, 1], "mesh": [2]}, "to": {"ranks": [2, 3], "mesh": [2]},
         "tensors": [{"name": "w", "shape": [4, 4], "from": ["shard(0)"], "to": ["replicate"]}]}

@@ -30,6 +30,7 @@ try:
     import numpy as np
 
     import chorale
+    from chorale import m2n
 
     chorale.frontier
 except (ImportError, AttributeError) as error:
@@ -152,6 +153,28 @@ class SameAnswers(unittest.TestCase):
             self.assertFalse(chorale.check(answer["results"][name]).faults)
         with self.assertRaisesRegex(chorale.InputError, "weight"):
             chorale.design(ranks=9, job={"alltoall": 0})
+
+    def test_reads_models_of_m2n(self):
+        """Two stages of two ranks each, which share the experts of a layer; a rollout of two ranks that cut every matrix in halves."""
+        layer = {"self_attn.q_proj.weight": [8, 8], "input_layernorm.weight": [8], **{f"mlp.experts.{e}.gate_proj.weight": [6, 8] for e in range(4)}}
+        model = {f"model.layers.{n}.{name}": {"shape": shape, "dtype": "F8_E4M3" if "experts" in name else "BF16"} for n in (0, 1) for name, shape in layer.items()}
+        model["model.embed_tokens.weight"] = {"shape": [10, 8], "dtype": "BF16"}
+        model["model.norm.weight"] = {"shape": [8], "dtype": "BF16"}
+        system = {"train": {"num_gpus": 4, "tp_size": 1, "ep_size": 2, "pp_size": 2}, "generation": {"num_gpus": 2, "tp_size": 2}}
+        asked = m2n.question(model, system)
+        experts = [each for each in asked["tensors"] if "experts" in each["name"]]
+        self.assertEqual([(each["shape"], each["element_bytes"], each["from"], each["to"]) for each in experts],
+                         [([4, 6, 8], 1, {"ranks": ranks, "mesh": [1, 2], "placements": ["replicate", "shard(0)"]},
+                           {"ranks": [4, 5], "mesh": [1, 2], "placements": ["replicate", "shard(1)"]}) for ranks in ([0, 1], [2, 3])])
+        moved = chorale.reshard("full:6", asked, search_time=1)
+        norms = 2 * 8 * 2 * 3  # both ranks want the three of them whole
+        self.assertEqual(moved["bytes"], 2 * 4 * 6 * 8 + 2 * 8 * 8 * 2 + 10 * 8 * 2 + norms)
+        self.assertEqual(sum(each["count"] for each in m2n.question(model, system, layers=8)["tensors"]), 8 * 3 + 2)
+        for wrong in ({"train": {}}, {**system, "generation": {"num_gpus": 2, "tp_size": 2, "ep_size": 2}}, {**system, "train": {"num_gpus": 4, "pp_size": 3}}):
+            with self.assertRaises(chorale.InputError, msg=wrong):
+                m2n.question(model, wrong)
+        with self.assertRaisesRegex(chorale.InputError, "shape"):
+            m2n.question({"w": {"shape": []}}, system)
 
     def test_orders_and_reshards(self):
         """As the files of the command line are, of the examples; a mapping is as good as a file."""
