@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <numeric>
 #include <queue>
 #include <thread>
@@ -324,14 +325,9 @@ std::vector<DesignDemand> design_job(const std::string& text) {
     const std::size_t equals = std::min(part.find('='), part.size());
     DesignDemand demand{.collective = name_of(known_kind(part.substr(0, equals)))};
     if (equals < part.size()) {
-      std::size_t used = 0;
-      const std::string weight = part.substr(equals + 1);
-      try {
-        demand.weight = std::stod(weight, &used);
-      } catch (const std::exception&) {
-        used = 0;
-      }
-      if (used != weight.size() || !(demand.weight > 0) || demand.weight > 1e9)
+      const char* const end = part.data() + part.size();
+      const auto read = std::from_chars(part.data() + equals + 1, end, demand.weight);
+      if (read.ec != std::errc() || read.ptr != end || !(demand.weight > 0) || demand.weight > 1e9)
         throw InputError("--for", "'" + part.substr(0, 60) + "' has no weight above 0",
                          "use alltoall=2,allreduce");
     }

@@ -23,7 +23,7 @@ except ImportError:
 
 chorale, source = (pathlib.Path(path).resolve() for path in sys.argv[1:3])
 schemas = {path.name: json.loads(path.read_text()) for path in sorted((source / "docs/schemas").glob("*.schema.json"))}
-assert len(schemas) == 24, sorted(schemas)
+assert len(schemas) == 25, sorted(schemas)
 page = (source / "docs/formats.md").read_text()
 
 
