@@ -11,8 +11,8 @@ void compare_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "compare", "Two machines or two results side by side: bounds, times and bus bandwidth by size",
       "Of machines: what no schedule can beat, for each collective; with --sizes also the fastest\n"
-      "algorithms that a search finds at these message sizes. Of results: the times of their\n"
-      "points. The speedup is how many times as fast the second is.\n" +
+      "algorithms that a search finds at these message sizes. Of results: the times of\n"
+      "their points. The speedup is how many times as fast the second is.\n" +
           kPlainExitCodes +
           "examples:\n  chorale compare dgx-a100:2 dgx-h100:2\n"
           "  chorale compare ring:8 full:8 allreduce --sizes 1K:1M:32\n"

@@ -99,7 +99,8 @@ void order_options(CLI::App& app, Command& parsed) {
       command(app, "order", "The order of a job's nodes for the hosts and switches that it was given",
               "Rank r of the job is at position r of the mesh of its axes, the last axis\n"
               "the fastest. Rings go in the order of ranks, as NCCL's do.\n"
-              "exit codes: 0 ordered, proven or not, 2 bad input, 3 out of time or memory, 130 interrupted\n"
+              "exit codes: 0 ordered, proven or not, 2 bad input, 3 out of time or memory,\n"
+              "130 interrupted\n"
               "examples:\n"
               "  chorale order examples/topology.conf --axes data=256 --reduce data --bytes 1G");
   auto options = std::make_shared<OrderCommand>();
@@ -131,8 +132,8 @@ void order_options(CLI::App& app, Command& parsed) {
 void reshard_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "reshard", "Tensors from one layout to another, M ranks to N: bound, schedule, times",
-              "Layouts are meshes with DTensor's placements (docs/placement.md). The result is that\n"
-              "of a collective: emit, run, simulate, show and check take it.\n"
+              "Layouts are meshes with DTensor's placements (docs/placement.md). The result is\n"
+              "one of a collective: emit, run, simulate, show and check take it.\n"
               "exit codes: 0 found, 2 bad input, 3 out of time or memory, 130 interrupted\n"
               "examples:\n"
               "  chorale reshard dgx-h100:2 examples/reshard.json --result r.json\n"

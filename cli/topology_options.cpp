@@ -98,7 +98,8 @@ void design_options(CLI::App& app, Command& parsed) {
               "Circulants, twisted tori, hypercubes, and Cayley graphs of dihedral and other\n"
               "groups (docs/topologies.md) are compared by what no schedule can beat; then schedules are\n"
               "searched on the best ones. Links are bidirectional.\n"
-              "exit codes: 0 found, proven or not, 2 bad input, 3 out of time or memory, 130 interrupted\n"
+              "exit codes: 0 found, proven or not, 2 bad input, 3 out of time or memory,\n"
+              "130 interrupted\n"
               "examples:\n"
               "  chorale design --ranks 16 --degree 4 --for alltoall,allreduce\n"
               "  chorale design --ranks 12 --degree 3 --for alltoall=2,gather --json -");
@@ -141,8 +142,8 @@ void calibrate_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "calibrate", "Measure what the links of a machine take, and write that into its description",
       "Under mpirun, a process per rank: messages between two ranks give the latency (alpha)\n"
-      "and rate (beta) of each class of links; then all links at once, how much slower they\n"
-      "are in use. Or what others measured is read: sendrecv_perf of nccl-tests,\n"
+      "and rate (beta) of each class of links; then all links at once, how much slower\n"
+      "they are in use. Or what others measured is read: sendrecv_perf of nccl-tests,\n"
       "osu_latency and osu_bw. docs/topologies.md, 'Measured numbers'.\n" +
           kPlainExitCodes +
           "examples:\n"
