@@ -282,8 +282,8 @@ def placed(ranking, genuine, path, what):
     has_own = any("own" in reduction for matrix in ranking["best"] for reduction in matrix["reductions"])
     if has_own and path and path[0] != "best":
         return "unclear", "the time of a strategy that is the user's"
-    if path and path[-1] == "pattern" and what == "removed":
-        return "unclear", "older files have none"
+    if path and path[-1] == "pattern" and what in ("removed", "empty"):
+        return "unclear", "older files have none, which an empty one states"
     if what == "own more":
         return "unclear", "of a strategy that is not there, or of what has none"
     if "own" in path:
