@@ -64,7 +64,8 @@ ContributionEncoding::ContributionEncoding(const Topology& topology, const Colle
   for (Chunk c = 0; c < chunks; ++c)
     for (Rank n = 0; n < ranks; ++n)
       if (rank_orbit_[c * ranks + n] == c * ranks + n)
-        for (int s = 1; s <= horizon_.steps; ++s) joined(c, n, s);
+        for (int s = 1; s <= horizon_.steps; ++s)
+          joined(c, n, s, asks_order(collective_, c) ? options.sums : SumsMade::Anyhow);
   const bool told_apart = std::ranges::any_of(topology_.limits, [](const SharedLimit& limit) {
     return limit.abilities.multicast && limit.abilities.reduce;
   });
@@ -189,23 +190,26 @@ void ContributionEncoding::part_of(Chunk c, LinkId l, Rank i) {
 // (union), (once), (loses). All arrivals of a step and what the rank keeps are terms of one sum, in no order:
 // the value after the step has a contribution if a term has it, and at most one may. To replace means to keep
 // nothing: a rank that holds a part of a sum and gets the complete one cannot add the two.
-void ContributionEncoding::joined(Chunk c, Rank n, int s) {
+void ContributionEncoding::joined(Chunk c, Rank n, int s, SumsMade made) {
   const Lit keep = keep_[static_cast<std::size_t>(c * topology_.ranks + n) * (horizon_.steps + 1) + s];
   std::vector<Lit> arrivals = {keep};
   for (LinkId l : links_into_[n]) arrivals.push_back(send(c, l, s));
   add(arrivals);
+  std::vector<std::vector<Lit>> terms_with(topology_.ranks);  // [i][term]
   for (Rank i = 0; i < topology_.ranks; ++i) {
     const Lit before = in(c, n, s - 1, i), after = in(c, n, s, i);
     std::vector<Lit> terms;
-    for (LinkId l : links_into_[n])
-      if (const Lit lit = part(c, l, s, i); lit != kFalse) terms.push_back(lit);
+    for (LinkId l : links_into_[n]) terms.push_back(part(c, l, s, i));
+    Lit kept = kFalse;
     if (before != kFalse) {
-      const Lit kept = formula_.fresh();
+      kept = formula_.fresh();
       add({-kept, keep});
       add({-kept, before});
       add({-keep, -before, kept});
-      terms.push_back(kept);
     }
+    terms.push_back(kept);
+    terms_with[i] = terms;
+    std::erase(terms, kFalse);
     for (std::size_t j = 1; j < terms.size(); ++j)  // equal terms (one orbit) would count twice
       if (std::find(terms.begin(), terms.begin() + static_cast<std::ptrdiff_t>(j), terms[j]) !=
           terms.begin() + static_cast<std::ptrdiff_t>(j))
@@ -218,6 +222,26 @@ void ContributionEncoding::joined(Chunk c, Rank n, int s) {
     terms.push_back(-after);
     add(terms);
   }
+  if (made == SumsMade::InPairs) {
+    std::erase(arrivals, kFalse);
+    for (std::size_t a = 1; a < arrivals.size(); ++a)
+      for (std::size_t b = a + 1; b < arrivals.size(); ++b) {
+        for (std::size_t more = b + 1; more < arrivals.size(); ++more)
+          add({-arrivals[a], -arrivals[b], -arrivals[more]});
+        for (const std::vector<Lit>& terms : terms_with) add({-arrivals[a], -arrivals[b], -terms.back()});
+      }
+  }
+  if (made != SumsMade::Alike) return;
+  for (const Rank i : collective_.chunks[c].pre)
+    for (const Rank j : collective_.chunks[c].pre) {
+      if (j <= i) continue;
+      const Lit apart = formula_.fresh();
+      for (std::size_t a = 0; a < terms_with[i].size(); ++a)
+        for (std::size_t b = 0; b < terms_with[j].size(); ++b)
+          if (a != b) add({-terms_with[i][a], -terms_with[j][b], apart});
+      for (const Rank k : collective_.chunks[c].pre)
+        if (k != i && k != j) add({-apart, -in(c, n, s, k), -pair(c, k, i, j)});
+    }
 }
 
 // A value with all contributions is the sum, since (once) lets none be in it twice.
@@ -239,15 +263,9 @@ void ContributionEncoding::agreed(Chunk c) {
   const std::optional<FirstPairs> known = collective_.order.kind == SumOrder::Kind::Fixed
                                               ? std::optional<FirstPairs>(collective_.order.tree)
                                               : std::nullopt;
-  if (pair_.empty() && !known) {
-    pair_.assign(collective_.chunks.size() * ranks * ranks * ranks, kFalse);
-  }
   const auto pair = [&](Rank k, Rank i, Rank j) -> Lit {
     if (known) return known->first(i, j, k) ? kTrue : kFalse;
-    const int at = pair_number(c, k, i, j, ranks);
-    Lit& lit = pair_[pair_orbit_.empty() ? at : pair_orbit_[at]];
-    if (lit == kFalse) lit = formula_.fresh();
-    return lit;
+    return this->pair(c, k, i, j);
   };
   for (Rank n = 0; n < ranks; ++n) {
     if (!known && rank_orbit_[c * ranks + n] != c * ranks + n) continue;
@@ -269,6 +287,15 @@ void ContributionEncoding::agreed(Chunk c) {
             if (of_three[a] == of_three[a - 1]) add({-of_three[a]});
           at_most_one(formula_, {of_three.begin(), std::unique(of_three.begin(), of_three.end())});
         }
+}
+
+Lit ContributionEncoding::pair(Chunk c, Rank k, Rank i, Rank j) {
+  const int ranks = topology_.ranks;
+  if (pair_.empty()) pair_.assign(collective_.chunks.size() * ranks * ranks * ranks, kFalse);
+  const int at = pair_number(c, k, i, j, ranks);
+  Lit& lit = pair_[pair_orbit_.empty() ? at : pair_orbit_[at]];
+  if (lit == kFalse) lit = formula_.fresh();
+  return lit;
 }
 
 // Of what replaces, exactly one is a copy. Under symmetry links of one orbit into one rank are one literal,

@@ -26,12 +26,15 @@
 //                contributions, as required for all ranks to add up in one order. For a fixed order pair
 //                is known. Values that are part of no destination's value need not obey, but then the
 //                sends that make them can be left out of the schedule
+//   (alike)      i and j come in different terms of (union), and in(c,n,s,k) -> not pair(c,k,{i,j}):
+//                equal sums have equal terms, at whatever rank they are made
+//   (in pairs)   of keep(c,n,s), where n holds something, and the arrivals at most two
 //   (order)      equal chunks: the first sends of one rank in the order of the chunks' numbers
 //
 // (agreed) is present if the collective requires an order (ir/sum_order.h) and a chunk has several
-// destinations, or the order is fixed. The space is that of schedules with one value per (chunk, rank): a
-// rank that would keep two partial sums of one chunk apart is outside of it. Those that gather all inputs
-// first are found as "allreduce_by_gather".
+// destinations, or the order is fixed; (alike) or (in pairs) if the options ask for it. The space is
+// that of schedules with one value per (chunk, rank): a rank that would keep two partial sums of one chunk
+// apart is outside of it. Those that gather all inputs first are found as "allreduce_by_gather".
 #pragma once
 
 #include <vector>
@@ -64,13 +67,14 @@ class ContributionEncoding {
   void state(Chunk, Rank);
   void value_sent(Chunk, LinkId);
   void part_of(Chunk, LinkId, Rank i);
-  void joined(Chunk, Rank, int s);
+  void joined(Chunk, Rank, int s, SumsMade);
   void wanted();
   void agreed(Chunk);
   void bandwidth(const std::vector<LinkId>&, int chunks_per_round, Counter, const Abilities& = {});
   void copies(Chunk, Rank, int s);
   void order();
   Lit in(Chunk, Rank, int t, Rank i) const;
+  Lit pair(Chunk, Rank k, Rank i, Rank j);
   Lit send(Chunk, LinkId, int s) const;
   Lit keep(Chunk, Rank, int s) const;
   Lit copy(Chunk, LinkId, int s) const;  // kFalse where no limit asks

@@ -45,10 +45,15 @@
 
 namespace chorale {
 
+// How sums are made: of values that meet at a rank in a step; equal sums of equal values, at whatever rank they
+// are made; of no more than two values in a step, which implies the second.
+enum class SumsMade { Anyhow, Alike, InPairs };
+
 struct EncodingOptions {
   std::vector<Automorphism> symmetry = {};  // generators; empty: all schedules
-  bool nearer = false;       // only sends to ranks that have fewer hops to a destination; not of sums
-  bool order_chunks = true;  // (order); left out under symmetry, where it need not be consistent
+  bool nearer = false;               // only sends to ranks that have fewer hops to a destination; not of sums
+  SumsMade sums = SumsMade::Anyhow;  // of collectives that combine and ask for an agreed order
+  bool order_chunks = true;          // (order); left out under symmetry, where it need not be consistent
   Counter counter = Counter::Totalizer;
 };
 

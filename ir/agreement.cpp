@@ -57,7 +57,7 @@ class ChunkHistory {
     if (order_.kind == SumOrder::Kind::Fixed)
       tree = restricted(order_.tree, {spec_.pre.begin(), spec_.pre.end()});
     else if (order_.kind == SumOrder::Kind::Agreed && several_versions())
-      tree = nested(result.disagreement);
+      tree = nested(result);
     std::optional<Combining> along;
     if (tree) along.emplace(*tree);
     for (Version& version : versions_) {
@@ -157,17 +157,26 @@ class ChunkHistory {
   std::string named(const Bits& bits) const { return fmt::format("{{{}}}", fmt::join(listed(bits), " ")); }
 
   // The tree whose nodes are the sets of the used versions; none where two of them overlap.
-  std::optional<CombinationTree> nested(std::string& disagreement) {
+  std::optional<CombinationTree> nested(ChunkSums& result) {
     std::vector<Bits> sets(versions_.size(), Bits((topology_.ranks + 63) / 64, 0));
     std::map<Bits, int> known;  // the first version with this set
     std::vector<int> different;
+    const auto operands = [&](int v) {
+      std::vector<Bits> values;
+      for (int operand : versions_[v].operands)
+        if (operand >= 0) values.push_back(sets[operand]);
+      std::ranges::sort(values);
+      return values;
+    };
     for (int v = 0; v < std::ssize(versions_); ++v) {
       Version& version = versions_[v];
       if (version.operands.empty()) sets[v] = members(version);
       for (int operand : version.operands)
         for (std::size_t i = 0; operand >= 0 && i < sets[v].size(); ++i) sets[v][i] |= sets[operand][i];
       if (version.operands.empty() || !version.used) continue;
-      if (known.try_emplace(sets[v], v).second) different.push_back(v);
+      const auto [first, is_first] = known.try_emplace(sets[v], v);
+      if (is_first) different.push_back(v);
+      result.alike = result.alike && (is_first || operands(v) == operands(first->second));
     }
     const auto size = [&](int v) {
       return std::accumulate(sets[v].begin(), sets[v].end(), 0,
@@ -189,7 +198,7 @@ class ChunkHistory {
         const int overlaps = within < 0 || (tree.parent[*other] >= 0 && tree.parent[*other] < within)
                                  ? tree.parent[*other]
                                  : within;
-        disagreement = fmt::format(
+        result.disagreement = fmt::format(
             "partial sums of ranks {} and of {} are both used, so its destinations add up in different "
             "orders",
             named(sets[*v]), named(sets[different[overlaps - topology_.ranks]]));
@@ -232,6 +241,13 @@ SendsByChunk sends_by_chunk(const Collective& collective, const Schedule& schedu
     for (const Send& send : step.sends) result.sends[next[send.chunk]++] = {.step = s, .send = send};
   }
   return result;
+}
+
+bool sums_are_alike(const Topology& topology, const Collective& collective, const Schedule& schedule) {
+  const SendsByChunk sends = sends_by_chunk(collective, schedule);
+  for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
+    if (asks_order(collective, c) && !sums_of(topology, collective, c, sends.of(c)).alike) return false;
+  return true;
 }
 
 std::vector<Addition> local_sum(const Collective& collective, std::span<const Chunk> chunks) {

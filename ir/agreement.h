@@ -37,6 +37,10 @@ struct SumMade {
 struct ChunkSums {
   std::vector<SumMade> sums = {};  // by step and rank
   std::string disagreement = {};   // in words, where the order that the collective asks for is not kept
+  // Equal used sums are made of equal values, so that ranks agree even if what meets in a step is added in no
+  // stated order, as an operation of several operands. Where not, a sum is made at once here and by parts
+  // there.
+  bool alike = true;
 };
 
 // Of a chunk of a collective that combines; `sends` by step. Requires that the schedule has no other
@@ -53,6 +57,9 @@ struct SendsByChunk {
   }
 };
 SendsByChunk sends_by_chunk(const Collective&, const Schedule&);
+
+// ChunkSums::alike of all chunks that ask for an order.
+bool sums_are_alike(const Topology&, const Collective&, const Schedule&);
 
 // In which order copies that share an output position are added up there: `chunks` has them, and so the
 // additions number them. Of a fixed order, by the rank that has each at the start.

@@ -23,7 +23,9 @@
 #include "bounds/lower_bounds.h"
 #include "construct/greedy.h"
 #include "construct/plan_filling.h"
+#include "ir/agreement.h"
 #include "ir/json.h"
+#include "ir/stated_sums.h"
 #include "ir/tidy.h"
 #include "pareto/baselines.h"
 #include "pareto/cubes.h"
@@ -53,6 +55,8 @@ constexpr double kSizeForOneConflict = 2e3;
 // them at the 20th filling (synthesis --grid --topology dgx2 --collective broadcast).
 constexpr int kPlans = 8;
 constexpr unsigned kFillings = 50;
+// Of the search for a schedule with plain sums.
+constexpr std::int64_t kConflictsForSums = 2000;
 
 }  // namespace
 
@@ -330,8 +334,33 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
   conflicts_ += one.solver->conflicts() - before;
   one.given_up = verdict == Verdict::Unsat;
   if (verdict == Verdict::Sat)
-    schedule = one.encoding->decode(one.solver->model(one.encoding->formula().variables));
+    schedule = summed_plainly(one, budget,
+                              one.encoding->decode(one.solver->model(one.encoding->formula().variables)));
   return verdict;
+}
+
+// A schedule within the budget whose sums need no word about the order in which a rank adds what arrives in one
+// step, or are at least made of the same values at all ranks, where a short search finds one; else this one.
+Schedule InstanceSolver::summed_plainly(const Formulation& one, const Budget& budget, Schedule schedule) {
+  const Collective& collective = collective_of(one);
+  if (!collective.combining || collective.order.kind != SumOrder::Kind::Agreed) return schedule;
+  const bool alike = sums_are_alike(solved_.topology, collective, schedule);
+  if (alike && std::ranges::all_of(stated_steps(solved_.topology, collective, schedule),
+                                   [](const StatedStep& step) { return step.sums.empty(); }))
+    return schedule;
+  for (const SumsMade made : {SumsMade::InPairs, SumsMade::Alike}) {
+    if (alike && made == SumsMade::Alike) break;
+    const std::optional<SolveLimits> limits = deadline_.limits(kConflictsForSums);
+    if (!limits) break;
+    const InstanceEncoding encoding(solved_.topology, collective, budget,
+                                    {.symmetry = one.restriction.symmetry, .sums = made});
+    const std::unique_ptr<SatSolver> solver = make_cadical(options_.seed);
+    solver->add(encoding.formula());
+    const Verdict verdict = solver->solve(encoding.assume(budget), *limits);
+    conflicts_ += solver->conflicts();
+    if (verdict == Verdict::Sat) return encoding.decode(solver->model(encoding.formula().variables));
+  }
+  return schedule;
 }
 
 // The full formula afresh, with a proof: assumptions, and what was learnt under other budgets, have no place

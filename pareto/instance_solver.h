@@ -60,6 +60,7 @@ class InstanceSolver {
   bool may_be_repeated(const Budget& each, const Budget& all, int together);
   bool too_large(const Formulation&, const Budget&) const;
   Verdict ask(Formulation&, const Budget&, const Effort&, Schedule& found);
+  Schedule summed_plainly(const Formulation&, const Budget&, Schedule);
   Answer refuted(const Budget&, std::int64_t conflicts);
   Claim kept(Claim, const Formula&, const Refutation&) const;
   Answer found(std::optional<Schedule> of_solved) const;  // Unknown where there is none

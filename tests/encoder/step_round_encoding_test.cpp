@@ -1,11 +1,16 @@
 #include "encoder/step_round_encoding.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
+#include <set>
 
 #include "encoder/contribution_encoding.h"
+#include "ir/agreement.h"
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
 #include "symmetry/induced_chunks.h"
@@ -117,6 +122,71 @@ TEST(StepRoundEncoding, AgreesWithExhaustiveSearch) {
 }
 TEST(ContributionEncoding, AgreesWithExhaustiveSearch) {
   agrees_with_brute_force<ContributionEncoding>(true, 1, 60, 2);
+}
+
+// Who adds what meets in a step as one operation of several operands: the trees that ranks end with.
+std::set<std::string> trees_at_once(const Topology& t, const Schedule& schedule, Chunk c,
+                                    int& most_operands) {
+  std::vector<std::string> held(t.ranks);
+  for (Rank n = 0; n < t.ranks; ++n) held[n] = std::to_string(n);
+  for (const Step& step : schedule.steps) {
+    std::vector<std::multiset<std::string>> operands(t.ranks);
+    for (Rank n = 0; n < t.ranks; ++n) operands[n] = {held[n]};
+    for (const Send& send : step.sends)
+      if (send.chunk == c && !send.reduce) operands[t.links[send.link].dst] = {held[t.links[send.link].src]};
+    for (const Send& send : step.sends)
+      if (send.chunk == c && send.reduce)
+        operands[t.links[send.link].dst].insert(held[t.links[send.link].src]);
+    for (Rank n = 0; n < t.ranks; ++n) {
+      most_operands = std::max(most_operands, static_cast<int>(operands[n].size()));
+      held[n] =
+          operands[n].size() == 1 ? *operands[n].begin() : fmt::format("({})", fmt::join(operands[n], " "));
+    }
+  }
+  return {held.begin(), held.end()};
+}
+
+// On random machines: sums that are made alike end as one tree, however ranks add within a step; sums in pairs
+// have two operands. Each space lies within the one before.
+TEST(ContributionEncoding, SumsMadeAlikeAndInPairs) {
+  std::mt19937 random(11);
+  int fewer = 0, differ = 0, alike = 0, in_pairs = 0;
+  for (int i = 0; i < 60; ++i) {
+    const int ranks = 3 + i % 3;
+    const Topology t = test::random_machine(random, {.least_ranks = ranks,
+                                                     .most_ranks = ranks,
+                                                     .least_links = 2 * ranks,
+                                                     .most_links = 4 * ranks,
+                                                     .widest = 2});
+    const Collective c = make_collective("allreduce", ranks, 1);
+    for (int steps = 1; steps <= 3; ++steps) {
+      Verdict before = Verdict::Sat;
+      for (const SumsMade made : {SumsMade::Anyhow, SumsMade::Alike, SumsMade::InPairs}) {
+        const Budget budget{.steps = steps, .rounds = steps + 1};
+        const ContributionEncoding encoding(t, c, budget, {.sums = made});
+        const auto solver = make_cadical();
+        solver->add(encoding.formula());
+        const Verdict verdict = solver->solve(encoding.assume(budget), {});
+        fewer += made == SumsMade::InPairs && verdict != before;
+        ASSERT_TRUE(before == Verdict::Sat || verdict == Verdict::Unsat) << i << ", " << steps << " steps";
+        before = verdict;
+        if (verdict != Verdict::Sat) continue;
+        const Schedule schedule = encoding.decode(solver->model(encoding.formula().variables));
+        ASSERT_THAT(violations(t, c, schedule), testing::IsEmpty());
+        int operands = 0;
+        const std::size_t trees = trees_at_once(t, schedule, 0, operands).size();
+        ASSERT_EQ(sums_are_alike(t, c, schedule), trees == 1) << i << ", " << steps << " steps";
+        differ += trees > 1;
+        if (made == SumsMade::Anyhow) continue;
+        ASSERT_EQ(trees, 1) << i << ", " << steps << " steps";
+        ++(made == SumsMade::Alike ? alike : in_pairs);
+        ASSERT_TRUE(made == SumsMade::Alike || operands <= 2) << i << ", " << steps << " steps";
+      }
+    }
+  }
+  EXPECT_GT(differ, 5);
+  EXPECT_GT(std::min(alike, in_pairs), 20);
+  EXPECT_GT(fewer, 5);
 }
 
 TEST(Encodings, CountersSayTheSame) {
