@@ -46,7 +46,7 @@ constexpr int kMore = 4;
 constexpr double kFirstSize = 2e4;
 
 // Up to this size all splits of the rounds that greedy_schedule knows are tried within 10 ms, which is less
-// than a flow program may take; beyond, only what no bound excludes is tried.
+// than a flow program may take; beyond, only what no bound excludes is tried, and sums stay as they are found.
 constexpr double kLarge = 1e5;
 // For 6 chunks on dgx1 in 3 steps a try takes 0.17 ms and a conflict 0.1 to 0.2 ms; these are 0.4 tries a
 // conflict.
@@ -343,7 +343,8 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
 // step, or are at least made of the same values at all ranks, where a short search finds one; else this one.
 Schedule InstanceSolver::summed_plainly(const Formulation& one, const Budget& budget, Schedule schedule) {
   const Collective& collective = collective_of(one);
-  if (!collective.combining || collective.order.kind != SumOrder::Kind::Agreed) return schedule;
+  if (!collective.combining || collective.order.kind != SumOrder::Kind::Agreed || size(one, budget) > kLarge)
+    return schedule;
   const bool alike = sums_are_alike(solved_.topology, collective, schedule);
   if (alike && std::ranges::all_of(stated_steps(solved_.topology, collective, schedule),
                                    [](const StatedStep& step) { return step.sums.empty(); }))
