@@ -730,7 +730,7 @@ class Stubs(unittest.TestCase):
         self.assertEqual(set(declared), public(chorale._chorale))
         for name, node in declared.items():
             if isinstance(node, ast.ClassDef):
-                members = {each.name for each in node.body if isinstance(each, ast.FunctionDef) and each.name != "__init__"}
+                members = {each.target.id if isinstance(each, ast.AnnAssign) else each.name for each in node.body} - {"__init__"}
                 self.assertEqual(members, public(getattr(chorale, name)), name)
 
     def test_fields_are_said_once(self):
