@@ -129,10 +129,6 @@ std::vector<TakenAnswer> results_at(AnswerFile& file, const std::string& name, c
   return taker().all_at(file, name, asked, order);
 }
 
-std::string place_fault(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) {
-  return taker().place_fault(stored, result, place);
-}
-
 void refuse_places(const StoredAnswer& stored, const Result& result, const std::string& file) {
   taker().refuse_places(stored, result, file);
 }

@@ -47,9 +47,6 @@ bool keep_answer(AnswerFile&, const LibraryQuestion&, Result);
 // now.
 LibraryReport check_answer(const StoredAnswer&, const SolveLimits& = {});
 
-// Why the place does not ask the question of this answer; "": it does. Its machine is made anew.
-std::string place_fault(const StoredAnswer&, const Result&, const AnswerPlace&);
-
 // Throws InputError, as of `file`, where a place does not ask the question of this answer. Those of machines
 // whose file is not here are taken as they are.
 void refuse_places(const StoredAnswer&, const Result&, const std::string& file);

@@ -87,10 +87,8 @@ std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeR
              "\n## Without changing a program\n\nThe preload library (in LIB, the folder of Chorale's "
              "libraries) performs the MPI collectives of any\nprogram by the algorithm that is the fastest "
              "for the size of each call:\n\n```sh\n"
-             "mpirun -n {} env CHORALE_ALGORITHMS=$PWD/result.json "
-             "LD_PRELOAD=LIB/libchorale-mpi-preload.so YOUR_PROGRAM\n```\n\n`CHORALE_LOG=1` reports which "
-             "calls it "
-             "performs.\n",
+             "mpirun -n {} env CHORALE_ALGORITHMS=$PWD/result.json LD_PRELOAD=LIB/libchorale-mpi-preload.so "
+             "YOUR_PROGRAM\n```\n\n`CHORALE_LOG=1` reports which calls it performs.\n",
              result.topology.ranks);
 }
 
@@ -102,8 +100,7 @@ std::string preload_script(int ranks, const std::vector<std::string>& results,
   for (const std::string& result : results) files += (files.empty() ? "$here/" : ":$here/") + result;
   return fmt::format(
       "#!/bin/sh\n# sh run.sh PROGRAM ...: the program on {0} processes; Chorale's algorithms perform its "
-      "MPI "
-      "collectives.\n# CHORALE_LOG=1 reports which; MPIRUN is what starts the processes.\n"
+      "MPI collectives.\n# CHORALE_LOG=1 reports which; MPIRUN is what starts the processes.\n"
       "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
       "lib=${{CHORALE_LIB:-{1}}}\n"
       "[ -e \"$lib/libchorale-mpi-preload.so\" ] || {{ echo \"run.sh: CHORALE_LIB is to name the folder of "

@@ -141,8 +141,7 @@ std::string diagnosis(const OptimizedRow& row) {
   if (row.baseline_us >= kAsExpected * row.measured_us)
     return "; that is what this algorithm gives here" + (part.empty() ? "" : ": " + part);
   return "; that is less than this algorithm gives here" + (part.empty() ? "" : " (" + part + ")") +
-         ": a part is slower than described, or fewer channels, another algorithm or protocol were "
-         "taken";
+         ": a part is slower than described, or fewer channels, another algorithm or protocol were taken";
 }
 
 }  // namespace

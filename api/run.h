@@ -9,6 +9,7 @@
 
 #include "cost/busbw.h"
 #include "ir/epilogue.h"
+#include "ir/fields.h"
 #include "ir/frontier.h"
 #include "ir/run_options.h"
 
@@ -42,6 +43,21 @@ const std::vector<std::string>& launcher_variables();
 std::shared_ptr<MpiSession> join_processes(bool can_force_own = false);
 Rank rank_of(const MpiSession&);
 int ranks_of(const MpiSession&);
+
+template <>
+struct Fields<RunRow> {
+  using R = RunRow;
+  static constexpr std::tuple all = {Field<R, &R::buffer_bytes>{{.name = "message_bytes"}},
+                                     Field<R, &R::bytes>{{.name = "block_bytes"}},
+                                     Field<R, &R::type>{{.name = "type"}},
+                                     Field<R, &R::op>{{.name = "op"}},
+                                     Field<R, &R::median_us>{{.name = "median_us"}},
+                                     Field<R, &R::min_us>{{.name = "min_us"}},
+                                     Field<R, &R::max_us>{{.name = "max_us"}},
+                                     Field<R, &R::algbw>{{.name = "algbw"}},
+                                     Field<R, &R::busbw>{{.name = "busbw"}},
+                                     Field<R, &R::wrong>{{.name = "wrong"}}};
+};
 
 // A point of a result for that machine; a row for each type, operation and size. Throws InputError where
 // something is missing (processes, a library, memory) and for options out of range; Hang where a rank does

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "ir/fields.h"
 #include "ir/search_options.h"
 
 namespace chorale {
@@ -46,6 +47,14 @@ Result classic(const Topology&, const ClassicQuestion&);
 // The same with `chunks` chunks, 0 for the fewest; nullopt if the machine does not suit the algorithm.
 std::optional<Result> classic_if_possible(const Topology&, Method, int chunks);
 
+template <>
+struct Fields<Progress> {
+  using P = Progress;
+  static constexpr std::tuple all = {Field<P, &P::doing>{{.name = "doing"}},
+                                     Field<P, &P::points>{{.name = "points"}},
+                                     Field<P, &P::seconds>{{.name = "seconds"}}};
+};
+
 // What no schedule can beat, with a certificate for each claim.
 struct Bounds {
   int steps = 0;            // of any schedule; 0: nothing has to move, and there is nothing to claim
@@ -54,6 +63,17 @@ struct Bounds {
   Rate rate = {};           // rounds per chunk for any number of chunks; 0/1: none is known
   int within = 0;           // the number of steps that `rounds_within` is about
   Claim rounds_within = {};
+};
+template <>
+struct Fields<Bounds> {
+  using B = Bounds;
+  static std::optional<Rate> known_rate(const B& known) {
+    return known.rate.rounds == 0 ? std::nullopt : std::optional(known.rate);
+  }
+  static constexpr std::tuple all = {
+      Field<B, &B::steps>{{.name = "steps"}},   Field<B, &B::fewest_steps>{{.name = "fewest_steps"}},
+      Field<B, &B::rounds>{{.name = "rounds"}}, Derived<B, known_rate>{{.name = "rate"}},
+      Field<B, &B::within>{{.name = "within"}}, Field<B, &B::rounds_within>{{.name = "rounds_within"}}};
 };
 struct BoundsQuestion {
   int chunks = 1;                 // into which each block is cut

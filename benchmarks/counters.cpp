@@ -117,8 +117,7 @@ int run(int argc, char** argv) {
   std::sort(ratios.begin(), ratios.end());
   fmt::print(
       "sequential / totalizer, CPU seconds, {} questions, median of {} seeds each, at most {} conflicts: "
-      "geometric mean "
-      "{:.2f}, median {:.2f}, from {:.2f} to {:.2f}\n",
+      "geometric mean {:.2f}, median {:.2f}, from {:.2f} to {:.2f}\n",
       ratios.size(), repetitions, conflicts, geometric_mean(ratios), median(ratios), ratios.front(),
       ratios.back());
   return 0;

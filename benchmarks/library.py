@@ -20,9 +20,11 @@ import subprocess
 import sys
 import tempfile
 import time
-import zlib
 
 root = pathlib.Path(__file__).resolve().parents[1]
+sys.path.append(str(root / "tests"))
+from kit.stored import contents  # noqa: E402
+
 parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
 parser.add_argument("--machine", default="dgx-a100:4")
 parser.add_argument("--jobs", type=int, default=2)
@@ -46,22 +48,6 @@ def run(*arguments):
     if done.returncode != 0:
         sys.exit(f"{arguments}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout.strip(), took
-
-
-def contents(path):
-    """Answers by question, but for the times that searches took, places, and predicted times."""
-    def strip(value):
-        if isinstance(value, dict):
-            return {key: strip(each) for key, each in value.items() if key != "seconds"}
-        return [strip(each) for each in value] if isinstance(value, list) else value
-
-    def text(blob):
-        return zlib.decompress(blob[8:]).decode()
-
-    with sqlite3.connect(path) as file:
-        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        return ({text(question): strip(json.loads(text(answer))) for question, answer in file.execute("SELECT question, answer FROM answers")},
-                sorted(file.execute("SELECT * FROM places")), sorted(file.execute("SELECT * FROM predicted")))
 
 
 cpu = next((line.split(": ")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())

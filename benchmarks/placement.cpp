@@ -286,10 +286,8 @@ void tables() {
       "us\n");
   fmt::print(
       "assumed, as the paper states them: 8 GB/s a NIC, 32 GB/s an A100's PCIe switch, 270 an NVSwitch port, "
-      "67.5 a V100's NVLinks "
-      "to either neighbour;\nas NCCL takes them: 12 GB/s each way between the four V100 of a CPU and its "
-      "memory, 10 between CPUs; no "
-      "rate is fitted\n");
+      "67.5 a V100's NVLinks to either neighbour;\nas NCCL takes them: 12 GB/s each way between the four "
+      "V100 of a CPU and its memory, 10 between CPUs; no rate is fitted\n");
   fmt::print("{:<4} {:<8} {:<26} {:<4} {:<5} {:>9} {:>9} {:>6} | {:>9} {:>9} {:>6}\n", "row", "system",
              "matrix", "axes", "algo", "AllReduce", "ours", "ratio", "best", "ours", "ratio");
   struct Pairs {

@@ -93,8 +93,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
   double slowest = 0;
   std::string slowest_name;
   fmt::print(
-      "\n{}: frontier of each (steps,rounds,chunks); proven by bounds alone unless marked r "
-      "(refutation){}\n",
+      "\n{}: frontier of each (steps,rounds,chunks); proven by bounds alone unless marked r (refutation){}\n",
       grid.name, grid.limit.count() > 0 ? fmt::format("; at most {} s a frontier", grid.limit.count()) : "");
   for (const std::string& topology_name : grid.topologies)
     for (const std::string& collective_name : options.collectives) {
@@ -164,8 +163,7 @@ std::vector<Question> ask_grid(Grid grid, const Options& options, Json& out) {
   const double total = seconds_since(started);
   fmt::print(
       "{}: {} of {} frontiers complete; {} points, {} unproven; {} closed by bounds alone; {} checked "
-      "refutations; "
-      "{:.1f} s in all; slowest {:.2f} s: {}\n",
+      "refutations; {:.1f} s in all; slowest {:.2f} s: {}\n",
       grid.name, complete, frontiers, points, unproven, by_bound, refuted, total, slowest, slowest_name);
   out[grid.name + "_summary"] = {
       {"frontiers", frontiers}, {"complete", complete},       {"points", points},

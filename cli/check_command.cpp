@@ -23,15 +23,7 @@ namespace {
 // `stopped`: why not all was checked, if so.
 Outcome outcome_of(const CheckCommand& command, const CheckReport& report, std::ptrdiff_t listed,
                    const std::string& under, Stopped stopped) {
-  if (!report.faults.empty() && !command.all && command.json.empty()) {
-    const std::size_t more = report.faults.size() - 1;
-    throw InputError(
-        command.file, report.faults.front().words,
-        more == 0 ? ""
-                  : "and " + counted(static_cast<long long>(more), "more fault") + " (--all lists them)");
-  }
-  std::string text;
-  for (const Fault& fault : report.faults) text += fmt::format("{}: {}\n", command.file, fault.words);
+  std::string text = listed_faults(command, report.faults);
   text += fmt::format("{} verified ({} on the frontier), {} accepted, {} checked",
                       counted(report.schedules, "schedule"), listed, counted(report.bounds, "bound"),
                       counted(report.refutations, "refutation"));

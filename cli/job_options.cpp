@@ -16,18 +16,12 @@ void job_options(CLI::App& app, Command& parsed) {
           "examples:\n  chorale job examples/calls.csv\n"
           "  chorale job examples/calls.csv --machine dgx-a100:2 --search-time 1");
   auto options = std::make_shared<JobCommand>();
-  sub->add_option("traces", options->traces, "Traces and logs of the job")
-      ->required()
-      ->option_text("TRACE...");
+  argument(sub, "traces", options->traces, "TRACE...", "Traces and logs of the job");
   text(sub, "--machine", options->machine, "MACHINE",
        "Compare there, by predicted times: a name of 'chorale topology list', or a file");
   text(sub, "--library", options->library, "FILE",
        "Take the algorithms of this library, built for that machine, instead of short searches");
-  std::vector<std::pair<Text, BaselineSet>> sets;
-  for (const Named<BaselineSet>& each : baseline_sets()) sets.emplace_back(each.name, each.value);
-  choice<BaselineSet>(sub, "--baselines", options->baselines, sets,
-                      "Compare with the algorithms of NCCL, or all of 'chorale classic list' (auto: NCCL's "
-                      "where the machine has the links for one)");
+  baselines(sub, options->baselines);
   duration(sub, "--search-time", options->search_time, "Search each collective of each level for T (2s)");
   text(sub, "--spec", options->spec, "FILE",
        "Write the specification of a library for this job there, for 'chorale library build'");

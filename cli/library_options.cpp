@@ -8,10 +8,10 @@ namespace {
 
 using Action = LibraryCommand::Action;
 
-std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Action action) {
-  auto options = std::make_shared<LibraryCommand>();
+std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Command& parsed, Action action) {
+  auto options = values_of<LibraryCommand>(sub, parsed);
   options->action = action;
-  sub->add_option("file", options->file, "A library")->required()->option_text("FILE");
+  argument(sub, "file", options->file, "FILE", "A library");
   return options;
 }
 
@@ -47,9 +47,7 @@ void build_options(CLI::App* app, Command& parsed) {
       "example:\n  chorale library build examples/library.json -o mine.db --jobs 2");
   auto options = std::make_shared<LibraryCommand>();
   options->action = Action::Build;
-  sub->add_option("spec", options->spec, "What to search for (docs/formats.md)")
-      ->required()
-      ->option_text("SPEC");
+  argument(sub, "spec", options->spec, "SPEC", "What to search for (docs/formats.md)");
   text(sub, "-o,--output", options->file, "FILE", "The library, made if it is not there");
   integer(sub, "--failures", options->failures, 0, 1, "N",
           "1: also for each machine after the failure of any one link, NIC, switch port or rank (0)");
@@ -71,7 +69,7 @@ void merge_options(CLI::App* app, Command& parsed) {
           "  chorale library merge mine.db other.db -o all.db");
   auto options = std::make_shared<LibraryCommand>();
   options->action = Action::Merge;
-  sub->add_option("files", options->files, "Libraries")->required()->option_text("FILE...");
+  argument(sub, "files", options->files, "FILE...", "Libraries");
   text(sub, "-o,--output", options->output, "FILE", "Where to write all of it");
   limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] {
@@ -97,16 +95,10 @@ void export_options(CLI::App* app, Command& parsed) {
           kPlainExitCodes +
           "examples:\n  chorale library export mine.db dgx-a100:2 allgather --as mscclpp -o plans\n"
           "  chorale library export four.db ring:4 allreduce allgather --as ompi-rules -o rules");
-  auto options = file_of(sub, Action::Export);
-  sub->add_option("machine", options->place.machine, "As it was named when the library was built")
-      ->required()
-      ->option_text("MACHINE");
-  sub->add_option("collectives", options->collectives, "Of " + joined(collective_names()))
-      ->required()
-      ->option_text("COLLECTIVE...");
-  std::vector<std::pair<Text, ExportForm>> forms;
-  for (const Named<ExportForm>& each : export_forms()) forms.emplace_back(each.name, each.value);
-  choice(sub, "--as", options->form, forms, "The program that reads it (mscclpp)");
+  auto options = file_of(sub, parsed, Action::Export);
+  argument(sub, "machine", options->place.machine, "MACHINE", "As it was named when the library was built");
+  argument(sub, "collectives", options->collectives, "COLLECTIVE...", "Of " + joined(collective_names()));
+  choice<ExportForm>(sub, "--as", options->form, export_forms(), "The program that reads it (mscclpp)");
   text(sub, "-o,--output", options->output, "DIR", "Where to write; made if it is not there");
   place_options(sub, options->place);
   order_option(sub, options->order);
@@ -137,44 +129,39 @@ void library_options(CLI::App& app, Command& parsed) {
   CLI::App* const show =
       command(*sub, "show", "List what is in a library",
               kPlainExitCodes + "example:\n  chorale library show mine.db --html mine.html");
-  auto shown = file_of(show, Action::Show);
+  auto shown = file_of(show, parsed, Action::Show);
   text(
       show, "--html", shown->html, "FILE",
       "Write a page: what is chosen at each size, how far it is from its bound, where measurements disagree");
   limits(show, shown->limits, "");
-  show->final_callback([shown, &parsed] { parsed = *shown; });
 
   CLI::App* const failures =
       command(*sub, "failures", "What is left of the rate after each failure that a library was built for",
               kPlainExitCodes +
                   "examples:\n  chorale library build examples/failures.json --failures 1 -o ready.db\n"
                   "  chorale library failures ready.db");
-  auto listed = file_of(failures, Action::Failures);
+  auto listed = file_of(failures, parsed, Action::Failures);
   text(failures, "--json", listed->json, "FILE", "Write the table there; - is standard output");
   limits(failures, listed->limits, "");
-  failures->final_callback([listed, &parsed] { parsed = *listed; });
 
   CLI::App* const verify =
       command(*sub, "verify", "Check every answer again, trusting nothing in the file",
               "exit codes: 0 all accepted, 2 a fault or bad input, 3 undecided within the limits, "
               "130 interrupted\nexample:\n  chorale library verify mine.db");
-  auto verified = file_of(verify, Action::Verify);
+  auto verified = file_of(verify, parsed, Action::Verify);
   conflicts(verify, verified->conflicts);
   limits(verify, verified->limits, " and report what was checked");
   progress(verify, verified->progress);
-  verify->final_callback([verified, &parsed] { parsed = *verified; });
 
   CLI::App* const select = command(
       *sub, "select", "The fastest algorithm of a library for a call",
       kPlainExitCodes +
           "example:\n  chorale library select mine.db dgx-a100:2 allgather --group node --bytes 1K:1G:1024");
-  auto selected = file_of(select, Action::Select);
-  select->add_option("machine", selected->place.machine, "As it was named when the library was built")
-      ->required()
-      ->option_text("MACHINE");
-  select->add_option("collective", selected->place.collective, "One of " + joined(collective_names()))
-      ->required()
-      ->option_text("COLLECTIVE");
+  auto selected = file_of(select, parsed, Action::Select);
+  argument(select, "machine", selected->place.machine, "MACHINE",
+           "As it was named when the library was built");
+  argument(select, "collective", selected->place.collective, "COLLECTIVE",
+           "One of " + joined(collective_names()));
   place_options(select, selected->place);
   order_option(select, selected->order);
   sizes(select, "--bytes", selected->bytes,
@@ -183,7 +170,6 @@ void library_options(CLI::App& app, Command& parsed) {
   text(select, "--json", selected->json, "FILE",
        "Write the result of the first size's algorithm there, for emit, run and show; - is standard output");
   limits(select, selected->limits, "");
-  select->final_callback([selected, &parsed] { parsed = *selected; });
 
   CLI::App* const measure = command(
       *sub, "measure", "Time the algorithms of a library beside MPI's or NCCL's own, and keep the times",
@@ -191,11 +177,10 @@ void library_options(CLI::App& app, Command& parsed) {
       "What was measured decides in 'select' and in preloaded programs.\n" +
           kPlainExitCodes +
           "example:\n  mpirun --oversubscribe -n 4 chorale library measure four.db ring:4 --bytes 1K,64K");
-  auto measured = file_of(measure, Action::Measure);
+  auto measured = file_of(measure, parsed, Action::Measure);
   measured->bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};
-  measure->add_option("machine", measured->place.machine, "As it was named when the library was built")
-      ->required()
-      ->option_text("MACHINE");
+  argument(measure, "machine", measured->place.machine, "MACHINE",
+           "As it was named when the library was built");
   sizes(measure, "--bytes", measured->bytes,
         "Messages of these sizes: 64K, 1K,3000, or from:to:factor (64,1K,16K,256K,1M)");
   carrier(measure, measured->over,

@@ -39,11 +39,7 @@ void optimize_options(CLI::App& app, Command& parsed) {
   text(sub, "--log", options->log, "FILE",
        "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
        "collective; its sizes are those of the table if --sizes is not given");
-  std::vector<std::pair<Text, BaselineSet>> sets;
-  for (const Named<BaselineSet>& each : baseline_sets()) sets.emplace_back(each.name, each.value);
-  choice<BaselineSet>(sub, "--baselines", options->baselines, sets,
-                      "Compare with the algorithms of NCCL, or all of 'chorale classic list' (auto: NCCL's "
-                      "where the machine has the links for one)");
+  baselines(sub, options->baselines);
   duration(sub, "--search-time", options->search_time,
            "Search each collective for all of T (30s, or less where the search ends by itself)");
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");

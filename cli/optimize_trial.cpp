@@ -79,8 +79,7 @@ std::string tried(const std::string& script, int ranks, const std::vector<Collec
     const std::string root = is_rooted(collective.kind) ? fmt::format(" -r {}", collective.root) : "";
     const auto [text, good] = output_of(fmt::format(
         "CHORALE_LOG=1 MPIRUN='mpirun --oversubscribe' timeout -s KILL 60 sh {} {} bench {} mpi{} -b 1K -e "
-        "64K -f 8 "
-        "-n 1 -w 0",
+        "64K -f 8 -n 1 -w 0",
         quoted_for_shell(script), quoted_for_shell(program().string()), name_of(collective), root));
     std::smatch found;
     if (!good || !std::regex_search(text, found, std::regex(R"((\d+) collectives by Chorale)")))

@@ -201,6 +201,17 @@ void size_model(CLI::App* app, SizeModel& model) {
            "Microseconds per byte over one unit of bandwidth (those of the machine's worst link)");
 }
 
+void baselines(CLI::App* app, BaselineSet& target) {
+  choice<BaselineSet>(app, "--baselines", target, baseline_sets(),
+                      "Compare with the algorithms of NCCL, or all of 'chorale classic list' (auto: NCCL's "
+                      "where the machine has the links for one)");
+}
+
+void result_file(CLI::App* app, Text& target) {
+  text(app, "--json", target, "FILE",
+       "Write the result there, for check, show and run; - is standard output");
+}
+
 void progress(CLI::App* app, ShowProgress& target) {
   app->add_flag_callback(
       "--progress", [&] { target = ShowProgress::Always; },

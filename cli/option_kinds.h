@@ -7,6 +7,7 @@
 #include <climits>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,7 +33,20 @@ inline const Text kPlainExitCodes =
 
 CLI::App* command(CLI::App&, const Text& name, const Text& help, const Text& examples);
 
-// `what` stands for the value in the help.
+// What a command is parsed into, passed on when all of it is read.
+template <typename Values>
+std::shared_ptr<Values> values_of(CLI::App* sub, Command& parsed) {
+  auto values = std::make_shared<Values>();
+  sub->final_callback([values, &parsed] { parsed = *values; });
+  return values;
+}
+
+// A required word, or several. `what` stands for the value in the help.
+template <typename Target>
+void argument(CLI::App* app, const Text& name, Target& target, const Text& what, const Text& help) {
+  app->add_option(name, target, help)->required()->option_text(what);
+}
+
 void text(CLI::App*, const Text& name, Text& target, const Text& what, const Text& help);
 void positive(CLI::App*, const Text& name, std::optional<double>& target, const Text& what, const Text& help);
 void duration(CLI::App*, const Text& name, std::chrono::milliseconds& target, const Text& help);
@@ -107,6 +121,8 @@ void machine_and_collective(CLI::App*, QuestionSettings&, bool collective_requir
 // --without-link, --without-rank, --degrade, --switches-multicast, --switches-reduce
 void machine_changes(CLI::App*, MachineChanges&);
 void size_model(CLI::App*, SizeModel&);
+void baselines(CLI::App*, BaselineSet& target);
+void result_file(CLI::App*, Text& target);  // --json
 void progress(CLI::App*, ShowProgress& target);
 
 // The commands: the answer for all sizes, jobs, machines, search and display, execution, placement of axes, tensor

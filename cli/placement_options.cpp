@@ -14,9 +14,7 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
   CLI::App* const list = sub->add_subcommand("list", "The built-in machines that have levels");
   list->final_callback([options, &parsed] { parsed = *options; });
   CLI::App* const show = sub->add_subcommand("show", "One machine by its levels");
-  show->add_option("name", options->name, "A machine ('chorale hierarchy list') or a JSON file")
-      ->required()
-      ->option_text("NAME|FILE");
+  argument(show, "name", options->name, "NAME|FILE", "A machine ('chorale hierarchy list') or a JSON file");
   show->add_flag("--json", options->json, "As a file to edit (docs/formats.md)");
   machine_changes(show, options->changes);
   limits(show, options->limits, "");
@@ -45,11 +43,9 @@ void place_options(CLI::App& app, Command& parsed) {
       "  chorale place dgx-a100:4 --axes data=4,tensor=8 --reduce data --bytes 1G\n"
       "  chorale place h100:128 --job examples/gpt3-175b.json --html p.html\n"
       "  chorale place a100:4 --job examples/gpt-22b-sizes.json --devices all");
-  auto options = std::make_shared<PlaceCommand>();
-  sub->add_option("hierarchy", options->hierarchy,
-                  "A machine that has levels ('chorale hierarchy list'), or a JSON file")
-      ->required()
-      ->option_text("HIERARCHY");
+  auto options = values_of<PlaceCommand>(sub, parsed);
+  argument(sub, "hierarchy", options->hierarchy, "HIERARCHY",
+           "A machine that has levels ('chorale hierarchy list'), or a JSON file");
   machine_changes(sub, options->changes);
   text(sub, "--axes", options->axes, "NAME=N,...",
        "Parallel axes; their sizes multiply to the number of devices. With a job template a size may be "
@@ -78,9 +74,8 @@ void place_options(CLI::App& app, Command& parsed) {
            options->present = t;
          },
          "How far off is the placement of today? The order of the axes in the mesh over the devices, the "
-         "first "
-         "the slowest (data,tensor), or as Megatron's --order (tensor-data), or the device of each rank "
-         "(0,2,1,3)")
+         "first the slowest (data,tensor), or as Megatron's --order (tensor-data), or the device of each "
+         "rank (0,2,1,3)")
       ->option_text("ORDER");
   sub->add_flag("--explain", options->explain, "Print for every step its time and the link that binds");
   limits(sub, options->limits, " and rank what was priced");
@@ -91,7 +86,6 @@ void place_options(CLI::App& app, Command& parsed) {
   text(sub, "--emit", options->emit, "DIR",
        "Write the first placement there as an MPI program, groups, meshes for JAX and PyTorch, Megatron's "
        "order, a rank file");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void order_options(CLI::App& app, Command& parsed) {
@@ -103,11 +97,9 @@ void order_options(CLI::App& app, Command& parsed) {
               "130 interrupted\n"
               "examples:\n"
               "  chorale order examples/topology.conf --axes data=256 --reduce data --bytes 1G");
-  auto options = std::make_shared<OrderCommand>();
-  sub->add_option("topology", options->topology,
-                  "Slurm's topology.conf, or the output of 'scontrol show topology'")
-      ->required()
-      ->option_text("FILE");
+  auto options = values_of<OrderCommand>(sub, parsed);
+  argument(sub, "topology", options->topology, "FILE",
+           "Slurm's topology.conf, or the output of 'scontrol show topology'");
   text(sub, "--hosts", options->hosts, "LIST",
        "The hosts of the job, as SLURM_JOB_NODELIST has them: n[1-3,7] (all of the file)");
   text(sub, "--axes", options->axes, "NAME=N,...",
@@ -126,7 +118,6 @@ void order_options(CLI::App& app, Command& parsed) {
   text(sub, "--json", options->json, "FILE", "Write the order there; - is standard output");
   text(sub, "--emit", options->emit, "DIR",
        "Write a rank file, a SLURM_HOSTFILE, the list of hosts, and the mesh there");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void reshard_options(CLI::App& app, Command& parsed) {
@@ -138,13 +129,10 @@ void reshard_options(CLI::App& app, Command& parsed) {
               "examples:\n"
               "  chorale reshard dgx-h100:2 examples/reshard.json --result r.json\n"
               "  chorale reshard dgx-h100:2 examples/reshard.json --emit plan");
-  auto options = std::make_shared<ReshardCommand>();
-  sub->add_option("machine", options->machine, "A machine ('chorale topology list'), or a file of one")
-      ->required()
-      ->option_text("MACHINE");
-  sub->add_option("file", options->file, "Layouts and tensors, as JSON (docs/formats.md)")
-      ->required()
-      ->option_text("FILE");
+  auto options = values_of<ReshardCommand>(sub, parsed);
+  argument(sub, "machine", options->machine, "MACHINE",
+           "A machine ('chorale topology list'), or a file of one");
+  argument(sub, "file", options->file, "FILE", "Layouts and tensors, as JSON (docs/formats.md)");
   machine_changes(sub, options->changes);
   duration(sub, "--search-time", options->search_time, "Search for at most T (8s)");
   limits(sub, options->limits, "");
@@ -154,7 +142,6 @@ void reshard_options(CLI::App& app, Command& parsed) {
        "Write the schedules and bounds there, for emit, run, check");
   text(sub, "--emit", options->emit, "DIR",
        "Write the plan there, and a program of torch.distributed that does it and checks every byte");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 }  // namespace

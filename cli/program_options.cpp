@@ -5,11 +5,7 @@ namespace chorale {
 namespace {
 
 void only_point(CLI::App* sub, std::optional<int>& point) {
-  sub->add_option_function<Text>(
-         "--point",
-         [&point](const Text& t) { point = static_cast<int>(parse_integer("--point", t, 0, INT_MAX)); },
-         "Only the point of this number (all of the frontier)")
-      ->option_text("N");
+  integer(sub, "--point", point, 0, INT_MAX, "N", "Only the point of this number (all of the frontier)");
 }
 
 void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names = "--type",
@@ -50,8 +46,8 @@ void run_options(CLI::App& app, Command& parsed) {
               "interrupted\n"
               "examples:\n  chorale run f.json --bytes 1K:64M:4\n"
               "  mpirun --oversubscribe -n 8 chorale run f.json --transport mpi --point all");
-  auto options = std::make_shared<RunCommand>();
-  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  auto options = values_of<RunCommand>(sub, parsed);
+  argument(sub, "result", options->file, "RESULT", "A result file");
   sizes(sub, "--bytes", options->options.bytes,
         "Sizes of messages, as nccl-tests counts them: 64K, a list 1K,3000,1M, or a range from:to:factor "
         "(1K:1M:32)");
@@ -62,8 +58,7 @@ void run_options(CLI::App& app, Command& parsed) {
                     {"kernel", Executor::Kernel},
                     {"gpu", Executor::Gpu}},
                    "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
-                   "thread blocks of "
-                   "the kernel for GPUs on threads, or on one GPU (threads)");
+                   "thread blocks of the kernel for GPUs on threads, or on one GPU (threads)");
   types_and_ops(sub, options->options);
   by_rows(sub, run_rows(), options->options);
   sub->add_flag("--in-place", options->in_place,
@@ -81,7 +76,6 @@ void run_options(CLI::App& app, Command& parsed) {
          "fastest)")
       ->option_text("N|all");
   limits(sub, options->limits, " and print what was measured");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void emit_options(CLI::App& app, Command& parsed) {
@@ -97,14 +91,12 @@ void emit_options(CLI::App& app, Command& parsed) {
       "targets: " + descriptions +
           "html (the page of 'show --html', of all points or of one)\n"
           "A point that a target cannot express is not written: standard error has a line with the reason, "
-          "and "
-          "the other points are written.\n"
+          "and the other points are written.\n"
           "exit codes: 0 all written, 2 bad input, or something that the target cannot express, 3 out of "
-          "time or "
-          "memory, 130 interrupted (nothing is written)\n"
+          "time or memory, 130 interrupted (nothing is written)\n"
           "example:\n  chorale emit f.json --target mpi -o out");
   auto options = std::make_shared<EmitCommand>();
-  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  argument(sub, "result", options->file, "RESULT", "A result file");
   choice<std::optional<Target>>(sub, "--target", options->target, targets, "What to write (msccl-xml)");
   text(sub, "-o,--output", options->directory, "DIR", "Directory for the files, made if it is not there (.)");
   only_point(sub, options->point);
@@ -140,14 +132,13 @@ void simulate_options(CLI::App& app, Command& parsed) {
       "smpirun\n(Debian: libsimgrid-dev). Sizes are those of messages, as nccl-tests counts them.\n"
       "exit codes: 0 simulated, 2 bad input, or no smpirun, 3 out of time or memory, 130 interrupted\n"
       "example:\n  chorale simulate f.json --sizes 1K:64M:8");
-  auto options = std::make_shared<SimulateCommand>();
-  sub->add_option("result", options->file, "A result file")->required()->option_text("RESULT");
+  auto options = values_of<SimulateCommand>(sub, parsed);
+  argument(sub, "result", options->file, "RESULT", "A result file");
   sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   only_point(sub, options->point);
   text(sub, "--json", options->json, "FILE", "Write the table there; - is standard output");
   limits(sub, options->limits, " and print what was simulated");
   progress(sub, options->progress);
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void alltoallv_options(CLI::App& app, Command& parsed) {
@@ -158,14 +149,11 @@ void alltoallv_options(CLI::App& app, Command& parsed) {
       "Nodes are of successive ranks. RATES: NICs of a node (0: one per rank), GB/s of a NIC and of a rank\n"
       "within its node, microseconds of a step.\n" +
           kPlainExitCodes + "example:\n  chorale alltoallv examples/alltoallv.csv --nodes 4");
-  auto options = std::make_shared<AlltoallvCommand>();
-  sub->add_option("counts", options->counts, "Bytes from each rank to each")
-      ->required()
-      ->option_text("COUNTS");
+  auto options = values_of<AlltoallvCommand>(sub, parsed);
+  argument(sub, "counts", options->counts, "COUNTS", "Bytes from each rank to each");
   integer(sub, "--nodes", options->nodes, 1, 512, "N", "The ranks are N equal nodes (1)");
   text(sub, "--rates", options->rates, "RATES", "nics=0,nic=50,node=450,latency=5, or some of these");
   text(sub, "--json", options->json, "FILE", "Write the plan there; - is standard output");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void judge_options(CLI::App& app, Command& parsed) {
@@ -182,7 +170,7 @@ void judge_options(CLI::App& app, Command& parsed) {
       "  chorale program ring_4_allreduce_0.xml --bytes 1K:1M:32\n"
       "  chorale program ring_4_allreduce_0.xml --topology ring:4");
   auto options = std::make_shared<ProgramCommand>();
-  sub->add_option("file", options->file, "A program")->required()->option_text("FILE");
+  argument(sub, "file", options->file, "FILE", "A program");
   sizes(sub, "--bytes", options->options.bytes,
         "Run it on threads with messages of these sizes: 64K, 1K,3000,1M, or 1K:1M:32");
   text(sub, "--topology", options->topology, "MACHINE",
@@ -203,10 +191,9 @@ void judge_options(CLI::App& app, Command& parsed) {
 void bench_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
-      "ALGORITHM is mpi (the MPI library's own), a baseline ('chorale classic list': "
-      "ring_allreduce, or ring), or a "
-      "result file, of which the point that should be fastest is taken for each size, or each with "
-      "--all-points.\n"
+      "ALGORITHM is mpi (the MPI library's own), a baseline ('chorale classic list': ring_allreduce, or "
+      "ring), or a result file, of which the point that should be fastest is taken for each size, or each "
+      "with --all-points.\n"
       "Sizes are nccl-tests': the largest buffer of a rank. Times are medians, out of place and in place "
       "(input and output in one memory; MPI_IN_PLACE).\n"
       "exit codes: 0 all elements right, 1 some wrong, 2 bad input, 3 out of time or memory, 130 "
@@ -214,8 +201,8 @@ void bench_options(CLI::App& app, Command& parsed) {
       "The table is as wide as theirs.\n"
       "example:\n"
       "  mpirun --oversubscribe -n 4 chorale bench allreduce mpi ring two_tree -e 64K");
-  auto options = std::make_shared<BenchCommand>();
-  sub->add_option("collective", options->collective, "A collective")->required()->option_text("COLLECTIVE");
+  auto options = values_of<BenchCommand>(sub, parsed);
+  argument(sub, "collective", options->collective, "COLLECTIVE", "A collective");
   sub->add_option("algorithms", options->algorithms, "What to compare (mpi, or with --gpu nccl)")
       ->option_text("ALGORITHM ...");
   sub->add_flag("--gpu", options->gpus, "A GPU a process: algorithms run over NCCL; 'nccl' is NCCL's own");
@@ -241,7 +228,6 @@ void bench_options(CLI::App& app, Command& parsed) {
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
   limits(sub, options->limits, "");
   text(sub, "--json", options->json, "FILE", "Write the rows there; - is standard output");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 }  // namespace

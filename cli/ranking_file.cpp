@@ -31,15 +31,7 @@ std::string beyond_the_list(const Ranking& ranking, const RankingReport& report)
 // `stopped`: why not all was checked, if so.
 Outcome outcome_of(const CheckCommand& command, const Ranking& ranking, const RankingReport& report,
                    Stopped stopped) {
-  if (!report.faults.empty() && !command.all && command.json.empty()) {
-    const std::size_t more = report.faults.size() - 1;
-    throw InputError(
-        command.file, report.faults.front().words,
-        more == 0 ? ""
-                  : "and " + counted(static_cast<long long>(more), "more fault") + " (--all lists them)");
-  }
-  std::string text;
-  for (const Fault& fault : report.faults) text += fmt::format("{}: {}\n", command.file, fault.words);
+  std::string text = listed_faults(command, report.faults);
   text += fmt::format("{} and {} verified and priced again", counted(report.placements, "placement"),
                       counted(report.strategies, "strategy", "strategies"));
   if (stopped != Stopped::No)
@@ -58,6 +50,15 @@ Outcome outcome_of(const CheckCommand& command, const Ranking& ranking, const Ra
 }
 
 }  // namespace
+
+std::string listed_faults(const CheckCommand& command, const std::vector<Fault>& faults) {
+  std::string text;
+  for (const Fault& fault : faults) text += fmt::format("{}: {}\n", command.file, fault.words);
+  if (faults.empty() || command.all || !command.json.empty()) return text;
+  const auto more = static_cast<long long>(faults.size()) - 1;
+  throw InputError(command.file, faults.front().words,
+                   more == 0 ? "" : "and " + counted(more, "more fault") + " (--all lists them)");
+}
 
 Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) {
   require_unset(command.proofs.empty(), "--proofs", command.file);

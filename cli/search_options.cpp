@@ -12,8 +12,7 @@ void search_settings(CLI::App* app, SearchSettings& search) {
   machine_and_collective(app, search.question);
   by_rows(app, search_rows(), search.options);
   memory_limit(app, search.limits);
-  text(app, "--json", search.json, "FILE",
-       "Write the result there, for check, show and run; - is standard output");
+  result_file(app, search.json);
   progress(app, search.progress);
 }
 
@@ -38,10 +37,8 @@ void synthesize_options(CLI::App& app, Command& parsed) {
           "  chorale synthesize ring:8 broadcast --root 3 --chunks 4 --json b.json");
   auto options = std::make_shared<SynthesizeCommand>();
   search_settings(sub, options->search);
-  std::vector<std::pair<Text, Engine>> known;
-  for (const Named<Engine>& each : engines()) known.emplace_back(each.name, each.value);
   choice<Engine>(
-      sub, "--engine", options->search.options.synthesis.engine, known,
+      sub, "--engine", options->search.options.synthesis.engine, engines(),
       "sat: Chorale's; smt: SCCL's encoding in Z3; sat-partition: one formula for each split of the rounds");
   by_rows(sub, synthesis_rows(), options->asked);
   sub->final_callback([options, &parsed] {
@@ -75,8 +72,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
   sizes(
       sub, "--bytes", options->bytes,
       "Search for the fastest points for messages of these sizes, and print for each its time, each link by "
-      "its "
-      "own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
+      "its own numbers, the time that no schedule is below, and their ratio: 64K, 1K,3000, or from:to:factor "
       "(1K:1G:32)");
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
@@ -108,8 +104,7 @@ void compose_options(CLI::App& app, Command& parsed) {
          {.set = [options](std::int64_t c) { options->max_chunks = static_cast<int>(c); }});
   by_row(sub, least.words, help_of(least),
          {.set = [options](std::int64_t c) { options->min_chunks = static_cast<int>(c); }});
-  text(sub, "--json", options->json, "FILE",
-       "Write the result there, for check, show and run; - is standard output");
+  result_file(sub, options->json);
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, sub, &parsed] {
@@ -131,10 +126,8 @@ void check_options(CLI::App& app, Command& parsed) {
               "  chorale place a100:2 --axes data=2,tensor=16 --reduce data \\\n"
               "    --bytes 1G --json p.json\n"
               "  chorale check p.json");
-  auto options = std::make_shared<CheckCommand>();
-  sub->add_option("result", options->file, "A result file, or a ranking that 'place --json' wrote")
-      ->required()
-      ->option_text("FILE");
+  auto options = values_of<CheckCommand>(sub, parsed);
+  argument(sub, "result", options->file, "FILE", "A result file, or a ranking that 'place --json' wrote");
   text(sub, "--proofs", options->proofs, "DIR",
        "Read kept proofs from there; what is not there is refuted again");
   text(sub, "--lrat", options->lrat, "DIR",
@@ -153,7 +146,6 @@ void check_options(CLI::App& app, Command& parsed) {
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
   text(sub, "--json", options->json, "FILE",
        "Write what was checked there, and every fault; - is standard output");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void show_options(CLI::App& app, Command& parsed) {
@@ -162,9 +154,7 @@ void show_options(CLI::App& app, Command& parsed) {
                                     "examples:\n  chorale show f.json --point 1\n  chorale show f.json "
                                     "--html f.html\n  chorale show f.json --bytes 1K:1G:32");
   auto options = std::make_shared<ShowCommand>();
-  sub->add_option("result", options->file, "A result file, or a ranking that 'place --json' wrote")
-      ->required()
-      ->option_text("FILE");
+  argument(sub, "result", options->file, "FILE", "A result file, or a ranking that 'place --json' wrote");
   text(sub, "--html", options->html, "FILE",
        "Write one self-contained page instead: the machine, the schedules, the frontier; - is standard "
        "output");
@@ -188,15 +178,14 @@ void classic_options(CLI::App& app, Command& parsed) {
       kPlainExitCodes +
           "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
   auto options = std::make_shared<ClassicCommand>();
-  sub->add_option("name", options->name, "An algorithm, or 'list'")->required()->option_text("NAME|list");
+  argument(sub, "name", options->name, "NAME|list", "An algorithm, or 'list'");
   sub->add_option("topology", options->topology, "A machine ('chorale topology list') or a JSON file")
       ->option_text("TOPOLOGY");
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C",
           "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
   machine_changes(sub, options->changes);
   root(sub, "--root", options->root);
-  text(sub, "--json", options->json, "FILE",
-       "Write the result there, for check, show and run; - is standard output");
+  result_file(sub, options->json);
   limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] {
     if (options->name == "list" && !options->topology.empty())
@@ -211,12 +200,11 @@ void classic_options(CLI::App& app, Command& parsed) {
 void bounds_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "bounds", "What no schedule can beat, with certificates",
                                 kPlainExitCodes + "example:\n  chorale bounds dgx1 allgather --chunks 6");
-  auto options = std::make_shared<BoundsCommand>();
+  auto options = values_of<BoundsCommand>(sub, parsed);
   machine_and_collective(sub, options->question);
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
   limits(sub, options->limits, " and print the bounds that were found");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 }  // namespace

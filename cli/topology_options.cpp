@@ -21,9 +21,7 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
                                      "  chorale topology show dgx2 --json > mine.json\n"
                                      "  chorale topology show dgx1 --without-link 0-1 --html m.html\n"
                                      "  chorale topology show leaf-spine:2x2x1 --switches-reduce");
-  show->add_option("machine", options->name, "A machine ('chorale topology list') or a JSON file")
-      ->required()
-      ->option_text("NAME|FILE");
+  argument(show, "machine", options->name, "NAME|FILE", "A machine ('chorale topology list') or a JSON file");
   machine_changes(show, options->changes);
   using Form = TopologyCommand::Form;
   CLI::Option* const dot = show->add_flag_callback(
@@ -51,19 +49,17 @@ void imported_options(CLI::App* app, Options& options) {
 }
 
 void discover_options(CLI::App* sub, Command& parsed) {
-  auto options = std::make_shared<DiscoverCommand>();
   CLI::App* const discover =
       command(*sub, "discover", "The machine that this runs on",
               "Asks files that NCCL_TOPO_DUMP_FILE and NCCL_TOPO_FILE name or a cloud has put\n"
               "here, then 'nvidia-smi topo -m', then hwloc; the first with a GPU is taken.\n" +
                   kPlainExitCodes);
+  auto options = values_of<DiscoverCommand>(discover, parsed);
   imported_options(discover, *options);
   limits(discover, options->limits, "");
-  discover->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void import_options(CLI::App* sub, Command& parsed) {
-  auto options = std::make_shared<ImportCommand>();
   CLI::App* const of_files =
       command(*sub, "import", "Read a machine from files of NCCL, nvidia-smi, hwloc and others",
               "Formats: NCCL's and RCCL's topology XML, 'nvidia-smi topo -m', hwloc's XML, JSON of\n"
@@ -72,12 +68,10 @@ void import_options(CLI::App* sub, Command& parsed) {
                   "examples:\n  chorale topology import examples/node.xml -o node.json\n"
                   "  chorale topology import examples/node.xml --nodes 4 -o four.json\n"
                   "  chorale topology import examples/node.xml --json report.json");
-  of_files->add_option("files", options->files, "What describes the machine, or a node each")
-      ->required()
-      ->option_text("FILE...");
+  auto options = values_of<ImportCommand>(of_files, parsed);
+  argument(of_files, "files", options->files, "FILE...", "What describes the machine, or a node each");
   imported_options(of_files, *options);
   limits(of_files, options->limits, "");
-  of_files->final_callback([options, &parsed] { parsed = *options; });
 }
 
 // "0-1=osu.txt"
@@ -150,9 +144,8 @@ void calibrate_options(CLI::App& app, Command& parsed) {
           "  mpirun --oversubscribe -n 4 chorale calibrate ring:4 -o r.json\n"
           "  mpirun --oversubscribe -n 2 chorale calibrate full:2 --times 5 --json c.json");
   auto options = std::make_shared<CalibrateCommand>();
-  sub->add_option("machine", options->machine, "A machine ('chorale topology list') or a JSON file")
-      ->required()
-      ->option_text("NAME|FILE");
+  argument(sub, "machine", options->machine, "NAME|FILE",
+           "A machine ('chorale topology list') or a JSON file");
   machine_changes(sub, options->changes);
   text(sub, "-o,--output", options->output, "FILE", "Write the machine there; - is standard output");
   text(sub, "--json", options->json, "FILE", "Write what was measured there; - is standard output");

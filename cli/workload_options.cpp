@@ -5,9 +5,7 @@ namespace chorale {
 namespace {
 
 void workload(CLI::App* app, WorkloadInput& input) {
-  app->add_option("workload", input.file, "A tensor program (docs/workloads.md)")
-      ->required()
-      ->option_text("FILE");
+  argument(app, "workload", input.file, "FILE", "A tensor program (docs/workloads.md)");
   app->add_option_function<std::vector<Text>>(
          "--set",
          [&input](const std::vector<Text>& values) {
@@ -39,12 +37,11 @@ void transform_options(CLI::App& app, Command& parsed) {
               kPlainExitCodes +
                   "examples:\n  chorale transform examples/adam.chorale\n"
                   "  chorale transform examples/sgd.chorale --apply 'split(sum, rs)'");
-  auto options = std::make_shared<TransformCommand>();
+  auto options = values_of<TransformCommand>(sub, parsed);
   workload(sub, options->workload);
   script(sub, options->workload);
   text(sub, "-o,--output", options->output, "FILE", "Write it there; - is standard output");
   limits(sub, options->limits, "");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 void target(CLI::App* app, WorkloadTarget& target) {
@@ -110,7 +107,7 @@ void tune_options(CLI::App& app, Command& parsed) {
       "limit, 130 interrupted\n"
       "examples:\n  chorale tune examples/adam.chorale --machine ring:4 --set N=64M\n"
       "  chorale tune examples/mlp.chorale --machine ring:4 --html tuned.html");
-  auto options = std::make_shared<TuneCommand>();
+  auto options = values_of<TuneCommand>(sub, parsed);
   workload(sub, options->workload);
   script(sub, options->workload);
   target(sub, options->target);
@@ -121,7 +118,6 @@ void tune_options(CLI::App& app, Command& parsed) {
        "Write a page that shows the search: the tree of schedules, and why the best one wins; - is standard "
        "output");
   limits(sub, options->limits, " and rank what was seen");
-  sub->final_callback([options, &parsed] { parsed = *options; });
 }
 
 }  // namespace

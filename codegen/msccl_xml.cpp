@@ -59,8 +59,7 @@ std::string print_step(int number, const XmlStep& step, const std::vector<std::v
   const Slot dst = nothing ? Slot{Buffer::Output, -1} : shape.stores ? dst_of(step.does) : src_of(step.does);
   return fmt::format(
       "      <step s=\"{}\" type=\"{}\" srcbuf=\"{}\" srcoff=\"{}\" dstbuf=\"{}\" dstoff=\"{}\" cnt=\"{}\" "
-      "depid=\"{}\" "
-      "deps=\"{}\" hasdep=\"{}\"/>\n",
+      "depid=\"{}\" deps=\"{}\" hasdep=\"{}\"/>\n",
       number, shape.name, buffer_name(src.buffer), src.index, buffer_name(dst.buffer), dst.index,
       nothing ? 0 : step.does.count, step.after ? step.after->block : -1,
       step.after ? last_step[step.after->block][step.after->instruction] : -1, waited_for ? 1 : 0);
@@ -179,8 +178,7 @@ std::string to_msccl_xml(const Verified<BlockProgram>& verified, const MscclOpti
   const std::string root = is_rooted(collective.kind) ? fmt::format(" root=\"{}\"", collective.root) : "";
   std::string text = fmt::format(
       "<algo name=\"{}\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\"{} "
-      "inplace=\"{}\" "
-      "outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
+      "inplace=\"{}\" outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
       escaped(program.name), channels, chunks, program.ranks.size(), name_of(collective), root,
       program.in_place ? 1 : 0, options.min_bytes, options.max_bytes);
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) text += print_rank(n, program.ranks[n]);

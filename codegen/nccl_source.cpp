@@ -23,10 +23,8 @@ std::string function_name(const Collective& collective) {
 std::string function(const Collective& collective, const Program& program) {
   const std::string head = fmt::format(
       "// {} over a communicator of {} ranks{}, `count` elements per block, with NCCL's arguments. Returns "
-      "when all is "
-      "enqueued.\nextern \"C\" ncclResult_t {}(const void* send, void* recv, std::size_t count, "
-      "ncclDataType_t type{}{}, "
-      "ncclComm_t comm, cudaStream_t stream{}) {{\n",
+      "when all is enqueued.\nextern \"C\" ncclResult_t {}(const void* send, void* recv, std::size_t count, "
+      "ncclDataType_t type{}{}, ncclComm_t comm, cudaStream_t stream{}) {{\n",
       printable_name(name_of(collective)), collective.ranks,
       is_rooted(collective.kind) ? fmt::format(" with root {}", collective.root) : "",
       function_name(collective), reduces(program) ? ", ncclRedOp_t op" : "",
@@ -58,8 +56,7 @@ std::string to_nccl_source(std::span<const SizedProgram> programs, const std::st
   std::string head = fmt::format(
       "// {}, made by chorale. Needs CUDA and NCCL only:\n"
       "//   nvcc -O3 -std=c++17 -arch=native{} THIS_FILE -lnccl -o x && ./x [elements of a block] "
-      "[iterations] "
-      "[type]\n"
+      "[iterations] [type]\n"
       "// runs it in one process, with a thread and a GPU for each of the {} ranks, checks every element, "
       "and prints the\n"
       "// time. With -DCHORALE_NO_MAIN what is left is {}, for a program that has no other such file.\n\n",

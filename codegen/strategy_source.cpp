@@ -145,10 +145,8 @@ std::string megatron_text(const PlacedJob& job) {
     if (std::ranges::find(order, name) == order.end()) order.push_back(name);
   return fmt::format(
       "{} --order {}\n\nMegatron counts ranks in this order, the first dimension fastest. Its rank r has to "
-      "be on the device "
-      "of 'rankfile':\n  mpirun --rankfile rankfile -n {} ...\nor, by torchrun, whose rank r is "
-      "device r, hand it this "
-      "permutation: {}\n",
+      "be on the device of 'rankfile':\n  mpirun --rankfile rankfile -n {} ...\nor, by torchrun, whose rank "
+      "r is device r, hand it this permutation: {}\n",
       fmt::join(sizes, " "), fmt::join(order, "-"), job.devices.size(), fmt::join(job.devices, ","));
 }
 
@@ -158,11 +156,9 @@ std::string read_me(const PlacedJob& job) {
   return fmt::format(
       "{}: {} devices, {} a node; axes {}; matrix {}.\n\n"
       "Devices are numbered node by node. In the mesh of the axes, the last axis fastest, position i is "
-      "device "
-      "devices[i].\n\n"
+      "device devices[i].\n\n"
       "strategy_N_mpi.cpp  runs the chosen strategy of communication N (counted from 0) with device r as "
-      "process "
-      "r, and\n                    checks every element; left out beyond {} messages:\n"
+      "process r, and\n                    checks every element; left out beyond {} messages:\n"
       "                    mpicxx -O2 -std=c++17 strategy_N_mpi.cpp -o x && mpirun -n {} ./x\n"
       "groups.json         the mesh, and the groups of every step\n"
       "jax_mesh.py         mesh(): a jax.sharding.Mesh\n"

@@ -6,7 +6,6 @@
 // position of the part; sequence() and beside() compose such schedules in time and in parallel.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "ir/collective.h"
@@ -15,6 +14,7 @@
 
 namespace chorale {
 
+// One-to-one; a link of the part connects the same ranks in the whole, where it may be slower.
 struct Embedding {
   std::vector<Rank> ranks = {};    // rank n of the part is ranks[n] of the whole
   std::vector<LinkId> links = {};  // link l is links[l]
@@ -28,22 +28,11 @@ struct Task {
   const Collective& collective;
 };
 
-// Why this is not an embedding; empty if it is one. An embedding is one-to-one and in range; a link of the
-// part connects the same ranks in the whole; and buffers are windows: what a rank contributes to both the
-// part and the whole lies in both inputs at positions that differ by one constant, and likewise what it needs
-// of both in the outputs. Links of the whole may be slower: sends that do not fit a round take more rounds.
-std::string why_no_embedding(const Embedding&, const Task& part, const Task& whole);
-
 // Everything where it is.
 Embedding identity(const Topology&, const Collective&);
 
 // The part in the middle, then the middle in the whole.
 Embedding compose(const Embedding& inner, const Embedding& outer);
-
-// Where these ranks lie in the whole and the part's chunks are `chunks`: the i-th of parallel links is the
-// i-th. Throws InputError where the whole lacks a link.
-Embedding embedding_at(const Topology& part, const Topology& whole, std::vector<Rank> ranks,
-                       std::vector<Chunk> chunks);
 
 // The ranks with the links between them, and limits restricted to these links.
 Topology part_at(const Topology& whole, const std::vector<Rank>& ranks);

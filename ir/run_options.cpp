@@ -10,18 +10,9 @@ std::span<const OptionRow<RunOptions>> run_rows() {
                                                            {Accumulation::Float32, "float32"}};
   static constexpr auto kAccumulationChoices = choices_of(kAccumulations);
   static constexpr OptionRow<O> kRows[] = {
-      {{.name = "iterations",
-        .option = "--iterations",
-        .value = "N",
-        .help = "Measured runs ({})",
-        .least = 1,
-        .most = 1'000'000},
+      {{"iterations", "--iterations", "N", "Measured runs ({})", OptionKind::Integer, 1, 1'000'000},
        member<O, &O::iterations>()},
-      {{.name = "warm_up",
-        .option = "--warmup",
-        .value = "N",
-        .help = "Runs before the measured ones ({})",
-        .most = 1'000'000},
+      {{"warm_up", "--warmup", "N", "Runs before the measured ones ({})", OptionKind::Integer, 0, 1'000'000},
        member<O, &O::warm_up>()},
       {{.name = "accumulate",
         .option = "--accumulate",
@@ -30,13 +21,8 @@ std::span<const OptionRow<RunOptions>> run_rows() {
         .kind = OptionKind::Choice,
         .choices = kAccumulationChoices},
        member<O, &O::accumulation>()},
-      {{.name = "wait",
-        .option = "--wait",
-        .value = "T",
-        .help = "Give up when a rank waits longer than T ({})",
-        .kind = OptionKind::Duration,
-        .least = 1,
-        .most = 3'600'000'000},
+      {{"wait", "--wait", "T", "Give up when a rank waits longer than T ({})", OptionKind::Duration, 1,
+        3'600'000'000},
        member<O, &O::timeout>()},
   };
   return kRows;

@@ -47,10 +47,10 @@ py::object python_of(const Value& value, const FieldWords& words) {
     return py::str(kind_of(value));
   else if constexpr (std::is_same_v<Value, RankSet>)
     return py::cast(std::vector<int>(value.begin(), value.end()));
-  else if constexpr (std::is_same_v<Value, SumOrder>)
-    return py::str(to_string(value));
   else if constexpr (requires { name_of(value); })
     return py::str(name_of(value));
+  else if constexpr (requires { to_string(value); })
+    return py::str(to_string(value));
   else if constexpr (std::is_same_v<Value, std::vector<Cable>>) {
     py::list ends;
     for (const Cable& each : value) ends.append(py::make_tuple(each.src, each.dst));
@@ -352,23 +352,14 @@ void bind_results(py::module_& module) {
     return "<SizeRow: " + std::to_string(row.message_bytes) + " bytes, point " + std::to_string(row.point) +
            ", " + rounded(row.us) + " us, busbw " + rounded(row.busbw_gbs) + " GB/s>";
   });
-  py::class_<Bounds>(module, "Bounds", "What no schedule can beat.")
-      .def("__repr__",
-           [](const Bounds& known) {
-             return "<Bounds: " + std::to_string(known.steps) + " steps or more, " +
-                    (known.rate.rounds == 0
-                         ? std::string("no bound on the rate>")
-                         : std::to_string(known.rate.rounds) + "/" + std::to_string(known.rate.chunks) +
-                               " rounds per chunk or more>");
-           })
-      .def_readonly("steps", &Bounds::steps)
-      .def_readonly("fewest_steps", &Bounds::fewest_steps)
-      .def_readonly("rounds", &Bounds::rounds)
-      .def_property_readonly(
-          "rate",
-          [](const Bounds& known) { return known.rate.rounds == 0 ? py::none() : fraction(known.rate); })
-      .def_readonly("within", &Bounds::within)
-      .def_readonly("rounds_within", &Bounds::rounds_within);
+  py::class_<Bounds> known(module, "Bounds", "What no schedule can beat.");
+  bind_fields(known);
+  known.def("__repr__", [](const Bounds& known) {
+    return "<Bounds: " + std::to_string(known.steps) + " steps or more, " +
+           (known.rate.rounds == 0 ? std::string("no bound on the rate>")
+                                   : std::to_string(known.rate.rounds) + "/" +
+                                         std::to_string(known.rate.chunks) + " rounds per chunk or more>");
+  });
   py::class_<CheckReport>(module, "CheckReport", "What a check accepted, and every fault.")
       .def_property_readonly("faults",
                              [](const CheckReport& report) {
@@ -391,23 +382,13 @@ void bind_results(py::module_& module) {
       .def_readonly("refutations", &CheckReport::refutations)
       .def_readonly("plain", &CheckReport::plain)
       .def_readonly("undecided", &CheckReport::undecided);
-  py::class_<RunRow>(module, "RunRow",
-                     "Times of a size, type and operation, and how many elements were wrong.")
-      .def_readonly("message_bytes", &RunRow::buffer_bytes)
-      .def_readonly("block_bytes", &RunRow::bytes)
-      .def("__repr__",
-           [](const RunRow& row) {
-             return "<RunRow: " + std::to_string(row.buffer_bytes) + " bytes, " + to_string(row.type) + ", " +
-                    rounded(row.median_us) + " us, " + std::to_string(row.wrong) + " wrong>";
-           })
-      .def_property_readonly("type", [](const RunRow& row) { return to_string(row.type); })
-      .def_property_readonly("op", [](const RunRow& row) { return to_string(row.op); })
-      .def_readonly("median_us", &RunRow::median_us)
-      .def_readonly("min_us", &RunRow::min_us)
-      .def_readonly("max_us", &RunRow::max_us)
-      .def_readonly("algbw", &RunRow::algbw)
-      .def_readonly("busbw", &RunRow::busbw)
-      .def_readonly("wrong", &RunRow::wrong);
+  py::class_<RunRow> run(module, "RunRow",
+                         "Times of a size, type and operation, and how many elements were wrong.");
+  bind_fields(run);
+  run.def("__repr__", [](const RunRow& row) {
+    return "<RunRow: " + std::to_string(row.buffer_bytes) + " bytes, " + to_string(row.type) + ", " +
+           rounded(row.median_us) + " us, " + std::to_string(row.wrong) + " wrong>";
+  });
   py::class_<Ranking>(module, "Ranking", "Placements of a job's axes, best first, with their strategies.")
       .def(
           "to_json", [](const Ranking& ranking) { return to_json(ranking); },
@@ -426,10 +407,8 @@ void bind_results(py::module_& module) {
         return "<Ranking: " + ranking.hierarchy.name + ", " + std::to_string(ranking.priced) + " of " +
                std::to_string(ranking.matrices) + " placements priced; best " + best + ">";
       });
-  py::class_<Progress>(module, "Progress", "What a search is doing.")
-      .def_readonly("doing", &Progress::doing)
-      .def_readonly("points", &Progress::points)
-      .def_readonly("seconds", &Progress::seconds);
+  py::class_<Progress> progress(module, "Progress", "What a search is doing.");
+  bind_fields(progress);
 }
 
 }  // namespace

@@ -74,15 +74,15 @@ Level h100_gpus() {
                    .exit = SharedPath{.bandwidth_gbs = kPcie5, .children = 1}}};
 }
 
+// What NICs of such nodes join.
+Level tier(const char* name, int fan_out, int ports, double latency) {
+  return {.name = name,
+          .fan_out = fan_out,
+          .link = {.bandwidth_gbs = kNicH100, .ports = ports, .latency_us = latency, .stream_gbs = kNicH100}};
+}
+
 Hierarchy h100(int nodes) {
-  return {.levels = {{.name = "node",
-                      .fan_out = nodes,
-                      .link = {.bandwidth_gbs = kNicH100,
-                               .ports = 8,
-                               .latency_us = kNicLatency,
-                               .stream_gbs = kNicH100}},
-                     h100_gpus()},
-          .node_level = 1};
+  return {.levels = {tier("node", nodes, 8, kNicLatency), h100_gpus()}, .node_level = 1};
 }
 
 // Pods of racks of such nodes; racks have all their NICs as uplinks, pods half of them.
@@ -92,12 +92,6 @@ Hierarchy pods(const std::string& spec, const std::string& size) {
     throw InputError("hierarchy " + spec, "needs three sizes with at most 2^20 nodes",
                      "use pods x racks x nodes, such as 4x8x4");
   const int nics = 8 * sizes[2];
-  const auto tier = [](const char* name, int fan_out, int ports, double latency) {
-    return Level{
-        .name = name,
-        .fan_out = fan_out,
-        .link = {.bandwidth_gbs = kNicH100, .ports = ports, .latency_us = latency, .stream_gbs = kNicH100}};
-  };
   return {.levels = {tier("pod", sizes[0], std::max(1, nics * sizes[1] / 2), 3 * kNicLatency),
                      tier("rack", sizes[1], nics, 2 * kNicLatency), tier("node", sizes[2], 8, kNicLatency),
                      h100_gpus()},
@@ -112,12 +106,6 @@ Hierarchy rail(const std::string& spec, const std::string& size) {
   if (sizes.empty() || sizes.size() > 2 || product(sizes) > 1 << 16)
     throw InputError("hierarchy " + spec, "needs nodes, or units x nodes, at most 65,536 in all",
                      "use rail:8 or rail:4x32");
-  const auto tier = [](const char* name, int fan_out, int ports, double latency) {
-    return Level{
-        .name = name,
-        .fan_out = fan_out,
-        .link = {.bandwidth_gbs = kNicH100, .ports = ports, .latency_us = latency, .stream_gbs = kNicH100}};
-  };
   Hierarchy h{.levels = {tier("node", sizes.back(), 8, kNicLatency), h100_gpus()}, .node_level = 1};
   h.levels.front().link.rails = true;
   if (sizes.size() == 1) return h;

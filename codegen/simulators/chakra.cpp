@@ -88,8 +88,7 @@ constexpr const char* kReadme =
     "ASTRA-sim:\n\n"
     "```\n\"all-reduce-implementation-custom\": [\"PATH/rank\"]\n```\n\n"
     "or likewise of another collective. ASTRA-sim has links of its own; its GB is 2^30 bytes, where "
-    "Chorale's "
-    "is 1e9.\n";
+    "Chorale's is 1e9.\n";
 
 }  // namespace
 

@@ -150,8 +150,7 @@ std::string readme(const std::string& title, const Topology& topology, std::int6
       "| traces | the files *.trace, one per process: what it sends and receives in each step |\n"
       "| replay.sh | smpirun with the options below |\n\n"
       "These options make SimGrid the plain alpha-beta model, in which a message of b bytes over a link "
-      "takes "
-      "its\nlatency and b over its share of the bandwidth:\n\n| option | what for |\n|---|---|\n{}\n"
+      "takes its\nlatency and b over its share of the bandwidth:\n\n| option | what for |\n|---|---|\n{}\n"
       "SMPI has an envelope of {} bytes on each message, which the traces leave out.\n\n"
       "A program over MPI runs on the same machine:\n\n```\nsmpicxx program.cpp -o program\n"
       "smpirun -np {} -platform platform.xml -hostfile hosts OPTIONS ./program\n```\n",

@@ -125,9 +125,8 @@ std::optional<Fault> without_simgrid(const Topology& topology) {
       return Fault{.kind = Fault::Kind::Limit,
                    .place = {.link = l},
                    .words = fmt::format(
-                       "under the limit '{}' a byte of link {} -> {} takes {:.4g} times as "
-                       "long as of others, which a platform of SimGrid cannot express (whole "
-                       "times up to {} can be)",
+                       "under the limit '{}' a byte of link {} -> {} takes {:.4g} times as long as of "
+                       "others, which a platform of SimGrid cannot express (whole times up to {} can be)",
                        limit.name, topology.links[l].src, topology.links[l].dst, times, kMostOverLimit),
                    .remedy = "give links under one limit the same beta_us_per_byte, or a multiple"};
     }

@@ -35,11 +35,10 @@ std::string printed_driver(const WorkloadPlaces& places) {
       "  using Sizes = {0}::Sizes;\n  using Tensors = {0}::Tensors;\n  template <typename Transport>\n"
       "  using Program = {0}::Program<Transport>;\n"
       "  template <typename Visit>\n  static void sizes([[maybe_unused]] Sizes& s, [[maybe_unused]] Visit&& "
-      "visit) "
-      "{{\n{1}  }}\n"
+      "visit) {{\n{1}  }}\n"
       "  template <typename Visit>\n  static void tensors([[maybe_unused]] Tensors& t, [[maybe_unused]] "
-      "const Sizes& s, "
-      "[[maybe_unused]] int rank, [[maybe_unused]] Visit&& visit) {{\n{2}  }}\n}};\n\n}}  // namespace\n\n"
+      "const Sizes& s, [[maybe_unused]] int rank, [[maybe_unused]] Visit&& visit) {{\n{2}  }}\n}};\n\n}}  // "
+      "namespace\n\n"
       "#ifdef CHORALE_LIBRARY\nCHORALE_C_INTERFACE(Workload)\n#else\n"
       "int main(int argc, char** argv) {{\n  return chorale::workload_main<Workload>(argc, "
       "argv);\n}}\n#endif\n",
@@ -153,9 +152,8 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
                                chosen("CHANNELS", execution.channels);
   std::string text =
       "# make TARGET: threads (of one process), mpi, library (for other languages), cuda (all ranks on one "
-      "GPU), nccl "
-      "(a\n# GPU each), nccl_library (for tensors there), report (registers and spills of kernels), as far "
-      "as they are here.\n"
+      "GPU), nccl (a\n# GPU each), nccl_library (for tensors there), report (registers and spills of "
+      "kernels), as far as they are here.\n"
       "# make mpi BLAS=1: products by the BLAS that is here, if it has a cblas.h; make cuda CUBLAS=1: by "
       "cuBLAS.\n";
   if (on_hosts)

@@ -66,8 +66,7 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
     const int ranks = places.scope_ranks(op.type);
     text += fmt::format(
         "  chorale::CountedExchange<Device> counted_{}_{{chorale::CountedRows{{\n      {}, {}, {}, {} / {}, "
-        "{}, {}, "
-        "chorale::product({}, 1)}}}};\n",
+        "{}, {}, chorale::product({}, 1)}}}};\n",
         op.name, rank_in_scope(places.workload(), op.type), first_in_scope(op.type), ranks,
         printed_extent(shape(1)[0]), ranks, printed_extent(shape(0)[0]), printed_extent(op.type.shape[0]),
         printed_sides(op.type.shape));
@@ -143,8 +142,7 @@ std::string printed_class(const WorkloadPlaces& places, const StepPrinter& print
       "// One rank. Make it once for its sizes, run it often.\ntemplate <typename Transport>\nclass Program "
       "{{\n public:\n  using Device = typename Transport::Device;\n\n"
       "  explicit Program(Transport& transport, const Sizes& sizes = {{}})\n      : transport_(transport), "
-      "device_(transport.device()), s(checked("
-      "transport, sizes)), rank_(transport.rank()) {{}}\n\n"
+      "device_(transport.device()), s(checked(transport, sizes)), rank_(transport.rank()) {{}}\n\n"
       "  void run([[maybe_unused]] const Tensors& tensors) {{\n{}{}  }}\n\n private:\n"
       "  static const Sizes& checked(const Transport& transport, const Sizes& s) {{\n"
       "    chorale::require(transport.ranks() == kRanks, \"{}: is for {} ranks, and there are \" + "

@@ -98,8 +98,7 @@ std::string printed_parts(const WorkloadPlaces& places) {
     }
     text += fmt::format(
         "inline chorale::Share part_{}([[maybe_unused]] const Sizes& s, [[maybe_unused]] int rank) {{\n  "
-        "return "
-        "{};\n}}\n",
+        "return {};\n}}\n",
         op.name, part);
     if (places.is_given_memory(op))
       text += fmt::format(
@@ -221,8 +220,7 @@ std::string printed_checks(const WorkloadPlaces& places) {
         if (!x[d].sizes.empty() || !w[d].sizes.empty())
           line(
               fmt::format("    chorale::require(({} + {} - {}) / {} == {}, \"{}: {}: images of {} with "
-                          "kernels of {} must "
-                          "give {}\");\n",
+                          "kernels of {} must give {}\");\n",
                           printed_extent(x[d]), 2 * op.padding, printed_extent(w[d]), op.stride,
                           op.type.shape[d].value - 1, places.name(), op.name, to_string(x[d]),
                           to_string(w[d]), to_string(op.type.shape[d])));

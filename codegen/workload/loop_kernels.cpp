@@ -103,8 +103,7 @@ std::string members_for_kernels(const LoopContents& loop) {
       "  CHORALE_ELEMENT void several([[maybe_unused]] std::int64_t begin{}, [[maybe_unused]] double* "
       "totals) const {{\n    [[maybe_unused]] const std::int64_t index = part.index(begin);\n"
       "{}{}{}{}    CHORALE_UNROLL\n    for (int k = 0; k < width; ++k) {{\n{}      element({});\n{}    "
-      "}}\n{}  "
-      "}}\n"
+      "}}\n{}  }}\n"
       "  template <typename Team>\n  CHORALE_ELEMENT void finish([[maybe_unused]] const double* totals, "
       "[[maybe_unused]] const Team& team) const {{{} }}\n",
       loop.folds.size(), started, given, loads, one_by_one, moved, results, folds, fmt::join(arguments, ", "),

@@ -89,8 +89,7 @@ std::string StepPrinter::sent_by_tiles(const Stage& made, const Stage& sent) {
   const LoopText text = loop_text(made);
   return fmt::format(
       "    // {}, {}: a tile is in transit while the next one is computed\n    {{\n{}      for (int tile = "
-      "0; "
-      "tile < {}; ++tile) {{\n{}{}      }}\n      transport_.finish();\n{}    }}\n",
+      "0; tile < {}; ++tile) {{\n{}{}      }}\n      transport_.finish();\n{}    }}\n",
       names_of(workload_, made), op.name, text.made, name, text.run, send(op), text.after);
 }
 
@@ -172,10 +171,9 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
     }
     const Operation& last = workload_.operations[products.back().operation];
     return fmt::format(
-        "{}      auto worker = chorale::row_worker(\n          device_, chorale::rows_of(has_{}), "
-        "{}, has_{}.own().back(),\n          [&](std::int64_t begin, std::int64_t end) "
-        "{{\n{}"
-        "          }}, {}, kPieces_{});\n",
+        "{}      auto worker = chorale::row_worker(\n          device_, chorale::rows_of(has_{}), {}, "
+        "has_{}.own().back(),\n          [&](std::int64_t begin, std::int64_t end) {{\n{}          }}, {}, "
+        "kPieces_{});\n",
         made, op.operands[0], brought == nullptr ? "0" : fmt::format("has_{}.own().back()", op.operands[0]),
         last.name, text,
         tiles.empty() ? "{0}"
@@ -224,11 +222,8 @@ std::string StepPrinter::turns(const Stage& first, const std::vector<Stage>& pro
                     comes = step(first, "worker.arrivals()"), leaves = step(last, "worker.demands()");
   return fmt::format(
       "{}      worker.start();\n      for (int round = 0; round <= {}; ++round) {{\n      if (const int tile "
-      "= "
-      "round; tile < {}) {{\n{}      }}\n      if (const int tile = round - 1; tile >= 0) {{\n{}      }}\n   "
-      "  "
-      " "
-      "}}\n",
+      "= round; tile < {}) {{\n{}      }}\n      if (const int tile = round - 1; tile >= 0) {{\n{}      }}\n "
+      "     }}\n",
       work, tiles, tiles, comes, leaves);
 }
 

@@ -102,8 +102,7 @@ std::string StepPrinter::reduction(const Operation& op) const {
   places_.require_together(op.name, op.name);
   return fmt::format(
       "    if (has_{0}.elements() > 0) device_.template reduce_along<{1}>({2}, {3}, "
-      "chorale::AlongSides(has_{4}, "
-      "{5}));\n",
+      "chorale::AlongSides(has_{4}, {5}));\n",
       op.name, printed_combination(op.reduction), places_.pointer(op.name), places_.first_of(op.operands[0]),
       op.operands[0], op.dims[0]);
 }

@@ -99,8 +99,7 @@ int main_of(int count, unsigned seed, bool named) {
   }
   std::cout << fmt::format(
       "seed {}: {} machines, {} points, {} rows of sizes, types, executors and memories: {} elements wrong, "
-      "{} rows with "
-      "ranks that differ\n",
+      "{} rows with ranks that differ\n",
       seed, counts.machines, counts.points, counts.rows, counts.wrong, counts.disagreeing);
   return counts.wrong == 0 && counts.disagreeing == 0 && counts.rows > 0 ? 0 : 1;
 }

@@ -15,6 +15,7 @@
 #include "bounds/partitions.h"
 #include "bounds/ports.h"
 #include "tests/bounds/machines.h"
+#include "tests/kit/partitions.h"
 
 namespace chorale {
 namespace {
@@ -196,16 +197,6 @@ TEST(Partitions, FindTheHalves) {
   for (Rank n = 0; n < 16; ++n) EXPECT_EQ(found->group[n] == found->group[0], n < 8) << n;
 }
 
-// Calls `visit` with each partition of the ranks from n on.
-template <class Visit>
-void for_all_partitions(std::vector<int>& group, std::size_t n, int groups, const Visit& visit) {
-  if (n == group.size()) return visit(group, groups);
-  for (int g = 0; g <= groups; ++g) {
-    group[n] = g;
-    for_all_partitions(group, n + 1, std::max(groups, g + 1), visit);
-  }
-}
-
 TEST(Partitions, AreTheWeakestOfAll) {
   for (unsigned seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -219,8 +210,7 @@ TEST(Partitions, AreTheWeakestOfAll) {
         add_link(t, a, b, 1 + static_cast<int>(random() % 5));
     }
     PriceBound best;
-    std::vector<int> group(ranks, 0);
-    for_all_partitions(group, 1, 1, [&](const std::vector<int>& g, int groups) {
+    test::each_partition(ranks, [&](const std::vector<int>& g, int groups) {
       PriceBound bound{.owed = 2 * (groups - 1), .per_round = 0};
       for (const Link& link : t.links) bound.per_round += g[link.src] != g[link.dst] ? link.bandwidth : 0;
       if (groups > 1 && stronger(bound, best)) best = bound;

@@ -19,6 +19,15 @@
 namespace chorale {
 namespace {
 
+Topology random_ring(std::mt19937& random, bool ports) {
+  return test::random_machine(random, {.least_ranks = 3,
+                                       .joined = test::Machines::Joined::Ring,
+                                       .most_links = 4,
+                                       .parallel = false,
+                                       .most_limits = 0,
+                                       .ports = ports});
+}
+
 // All to rank 0, or all from there.
 std::vector<ChunkClass> random_demands(const Topology& t, bool gathered, std::mt19937& random) {
   std::vector<ChunkClass> classes;
@@ -45,12 +54,7 @@ TEST(TimedCuts, ShowAsManyRoundsAsTheFlowProgram) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = test::random_machine(random, {.least_ranks = 3,
-                                                     .joined = test::Machines::Joined::Ring,
-                                                     .most_links = 4,
-                                                     .parallel = false,
-                                                     .most_limits = 0,
-                                                     .ports = seed % 4 < 2});
+    const Topology t = random_ring(random, seed % 4 < 2);
     if (!limits_are_ports(t)) continue;
     const std::vector<ChunkClass> classes = random_demands(t, seed % 2 == 0, random);
     const std::vector<Demand> all = demands(classes, only_choice(classes));
@@ -163,12 +167,7 @@ TEST(HalfCuts, AreNeverAboveTheFlowProgram) {
   for (unsigned seed = 0; seed < 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937 random(seed);
-    const Topology t = test::random_machine(random, {.least_ranks = 3,
-                                                     .joined = test::Machines::Joined::Ring,
-                                                     .most_links = 4,
-                                                     .parallel = false,
-                                                     .most_limits = 0,
-                                                     .ports = seed % 4 < 2});
+    const Topology t = random_ring(random, seed % 4 < 2);
     const std::vector<ChunkClass> classes = random_demands(t, seed % 2 == 0, random);
     const std::optional<Prices> half = tightest_half_cut(t, classes);
     EXPECT_EQ(half.has_value(), t.limits.empty());

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <random>
 #include <set>
 
@@ -15,21 +14,13 @@
 #include "ir/group_collective.h"
 #include "tests/bounds/machines.h"
 #include "tests/bounds/paid.h"
+#include "tests/kit/partitions.h"
 #include "tests/kit/random.h"
 
 namespace chorale {
 namespace {
 
 using Group = std::vector<int>;
-
-void for_all_partitions(Group& group, std::size_t n, int groups,
-                        const std::function<void(const Group&)>& visit) {
-  if (n == group.size()) return visit(group);
-  for (int g = 0; g <= groups; ++g) {
-    group[n] = g;
-    for_all_partitions(group, n + 1, std::max(groups, g + 1), visit);
-  }
-}
 
 // The definition in ir/frontier.h, word by word.
 double crossings(const Collective& collective, const Group& group) {
@@ -53,8 +44,7 @@ double least_paid(const Topology& t, const Group& group) {
 
 double best_of_all(const Topology& t, const Collective& collective) {
   double best = 0;
-  Group group(t.ranks, 0);
-  for_all_partitions(group, 1, 1, [&](const Group& g) {
+  test::each_partition(t.ranks, [&](const Group& g, int) {
     const double owed = crossings(collective, g);
     if (owed == 0) return;
     double shares = 0;  // what is paid is more: no partition is better than this states

@@ -16,10 +16,10 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree
-import zlib
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import refused, run_chorale as run, work  # noqa: E402
+from kit.stored import contents, packed, unpacked, without_times  # noqa: E402
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "property"))
 import verifier  # noqa: E402
@@ -32,32 +32,6 @@ print(f"seed {seed}")
 
 def without_notes(text):
     return [line for line in text.splitlines() if line and not line.startswith("chorale: note: ")]
-
-
-def without_times(value):
-    if isinstance(value, dict):
-        return {key: without_times(each) for key, each in value.items() if key != "seconds"}
-    return [without_times(each) for each in value] if isinstance(value, list) else value
-
-
-def unpacked(blob):
-    text = zlib.decompress(blob[8:])
-    assert len(text) == int.from_bytes(blob[:8], "little")
-    return text.decode()
-
-
-def packed(text):
-    return len(text.encode()).to_bytes(8, "little") + zlib.compress(text.encode())
-
-
-def contents(name):
-    """Answers by question, but for times, and places."""
-    with sqlite3.connect(work / name) as file:
-        assert file.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        answers = {unpacked(question): without_times(json.loads(unpacked(answer)))
-                   for question, answer in file.execute("SELECT question, answer FROM answers")}
-        return answers, sorted(file.execute("SELECT machine, grp, collective, ranks, root, key, members, hosts, numbering FROM places")) + sorted(
-            file.execute("SELECT key, bytes, point, us, least_us FROM predicted"))
 
 
 def processes():
@@ -94,7 +68,7 @@ text = run("library", "build", "small.json", "-o", "whole.db", "--jobs", 2)
 took = time.monotonic() - began
 assert "7 questions in 12 entries: 0 there before, 7 answered now, 0 open" in text, text
 assert "7 there before, 0 answered now" in run("library", "build", "small.json", "-o", "whole.db")
-whole, places = contents("whole.db")
+whole, places = contents(work / "whole.db")
 assert len(whole) == 7 and len(places) == 12 + 2 * 7
 assert not processes()
 
@@ -124,12 +98,12 @@ for machine, collective, options in [("torus:2x3", "allreduce", []), ("./b.json"
     searched, done = run(*line, "--json", "-", code=(0, 3)), run(*line, "--json", "-", "--library", "whole.db", code=(0, 3))
     assert without_times(json.loads(searched.stdout)) == without_times(json.loads(done.stdout)), line
     assert "from whole.db" in done.stderr, done.stderr
-assert contents("whole.db") == (whole, places)
+assert contents(work / "whole.db") == (whole, places)
 # What is not is searched, and kept.
 run("frontier", "ring:4", "allgather", "--library", "grows.db")
 assert "from grows.db" in run("frontier", "ring:4", "allgather", "--library", "grows.db")
 assert "from grows.db" not in run("frontier", "ring:4", "allgather", "--max-chunks", 2, "--library", "grows.db")
-assert len(contents("grows.db")[0]) == 2
+assert len(contents(work / "grows.db")[0]) == 2
 
 # The nodes of a machine, and its rails, are alike: one answer each.
 text = run("library", "build", "nodes.json", "-o", "nodes.db", "--jobs", 2)
@@ -160,7 +134,7 @@ for turn in range(4):
         done = run("frontier", "./turned.json", collective, *options, "--max-chunks", 2, "--conflicts", 200, "--json", "turned.out.json", "--library", "whole.db", code=None)
         assert "from whole.db" in done.stdout, (ranks, done)
         assert "verified" in run("check", "turned.out.json"), ranks
-assert contents("whole.db") == (whole, places)
+assert contents(work / "whole.db") == (whole, places)
 
 # Pairs: those of a node, and those of two nodes on one rail or not.
 (work / "pairs.json").write_text(json.dumps({**nodes, "groups": ["pairs"], "collectives": ["allgather", "broadcast"], "roots": [0, 1]}))
@@ -187,7 +161,7 @@ while True:
         continue
     assert process.returncode == 0, process.returncode
     break
-assert contents("killed.db") == (whole, places), f"after {kills} kills"
+assert contents(work / "killed.db") == (whole, places), f"after {kills} kills"
 for _ in range(1000):  # what dies with a process dies soon
     if not processes():
         break
@@ -213,12 +187,12 @@ for _ in range(100):  # until one is hit before it has ended by itself
         break
 assert process.returncode == 3 and "its process was ended by signal 9" in error and "6 answered now, 1 open" in out, (process.returncode, out, error)
 assert "6 there before, 1 answered now" in run("library", "build", "small.json", "-o", "worker.db")
-assert contents("worker.db") == (whole, places)
+assert contents(work / "worker.db") == (whole, places)
 
 # Two builds of one file at once.
 both = [subprocess.Popen([chorale, "library", "build", "small.json", "-o", "both.db"], cwd=work, stdout=subprocess.DEVNULL) for _ in range(2)]
 assert [each.wait() for each in both] == [0, 0]
-assert contents("both.db") == (whole, places)
+assert contents(work / "both.db") == (whole, places)
 
 # Nothing in the file is believed.
 assert "7 answers in 12 entries: " in run("library", "verify", "whole.db")
@@ -296,7 +270,7 @@ changed("worse.db", worse)
 for one, other, taken in [("worse.db", "whole.db", (0, 1)), ("whole.db", "worse.db", (1, 0))]:
     text = run("library", "merge", one, other, "-o", "merged.db")
     assert without_notes(text) == ["7 answers: 6 equal in several files", f"{taken[0]} taken from {one}", f"{taken[1]} taken from {other}"], text
-    merged, its_places = contents("merged.db")
+    merged, its_places = contents(work / "merged.db")
     assert its_places == places
     assert merged == whole
     with sqlite3.connect(work / "merged.db") as file:
@@ -337,7 +311,7 @@ for first, second in [(slice(0, 0), slice(None)), (slice(None), slice(0, 0)), (s
     changed("two.db", halves(-1, second))
     text = run("library", "merge", "one.db", "two.db", "-o", "merged.db")
     assert without_notes(text) == ["7 answers: 6 equal in several files", "1 combined from several", "0 taken from one.db", "0 taken from two.db"], text
-    merged, its_places = contents("merged.db")
+    merged, its_places = contents(work / "merged.db")
     assert its_places == places and "7 answers in 12 entries: " in run("library", "verify", "merged.db")
     ordered = lambda answers: {key: {**answer, "claims": sorted(map(json.dumps, strongest(answer["claims"])))} for key, answer in answers.items()}
     assert ordered(merged) == ordered(whole)

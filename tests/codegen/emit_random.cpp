@@ -259,9 +259,7 @@ int main_of(const Options& options) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   fmt::print(
       "seed {}: {} programs, {} refused, {} differences; {} replicas compared, {} that differ by their "
-      "algorithms; {} "
-      "slices; units "
-      "were {}, {} overlapped; {:.0f} s\n",
+      "algorithms; {} slices; units were {}, {} overlapped; {:.0f} s\n",
       options.seed, options.programs, refused, wrong, all.replicas, all.by_algorithm, slices,
       fmt::join(words, ", "), overlaps, seconds.count());
   return wrong > 0 ? 1 : 0;

@@ -14,6 +14,7 @@
 #include "semantics/verify_program.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
+#include "tests/kit/refusal.h"
 #include "tests/semantics/machines.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
@@ -34,12 +35,7 @@ std::vector<std::string> listing(const Program& program, Rank n) {
 }
 
 std::string error_of(const Topology& t, const Collective& c, const Schedule& s) {
-  try {
-    lower(t, c, s);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::refusal_of([&] { lower(t, c, s); }, "no error");
 }
 
 // A ring Allgather receives where the data belongs and sends it on from there; only the own block is copied.

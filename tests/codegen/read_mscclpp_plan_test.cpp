@@ -14,10 +14,10 @@
 
 #include "codegen/mscclpp/plan.h"
 #include "codegen/mscclpp/read_plan.h"
-#include "ir/error.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/faults.h"
+#include "tests/kit/refusal.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
@@ -43,12 +43,7 @@ std::vector<Fault> faults(const Json& plan, bool relaxed_orders = false) {
 }
 
 std::string refusal(const Json& plan) {
-  try {
-    read(plan);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::refusal_of([&] { read(plan); });
 }
 
 std::vector<std::string> texts(const PeerBlock& block) {

@@ -8,8 +8,8 @@
 #include <regex>
 #include <sstream>
 
-#include "ir/error.h"
 #include "tests/codegen/emitted_workload.h"
+#include "tests/kit/refusal.h"
 
 namespace chorale::test {
 namespace {
@@ -592,12 +592,7 @@ TEST(EmittedWorkload, IsRefusedWithoutAnAlgorithmThatDoesWhatItNeeds) {
   const Workload workload = parsed(example("adam"), kFuseAdam, {}, 3);
   std::vector<WorkloadAlgorithm> algorithms = some_algorithms(workload, 1, true);
   const auto message = [&] {
-    try {
-      to_workload_sources(workload, algorithms);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string("none");
+    return test::refusal_of([&] { to_workload_sources(workload, algorithms); }, "none");
   };
   std::swap(algorithms[0].operation, algorithms[1].operation);
   EXPECT_THAT(message(), testing::HasSubstr("its algorithm"));

@@ -13,10 +13,10 @@
 #include "codegen/mscclpp/plan.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "codegen/mscclpp/write_plan.h"
-#include "ir/error.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
 #include "tests/faults.h"
+#include "tests/kit/refusal.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
@@ -188,12 +188,7 @@ std::string plan_of(const Verified<Schedule>& schedule, int most_operations) {
 }
 
 std::string refusal(const Verified<Schedule>& schedule, int most_operations) {
-  try {
-    plan_of(schedule, most_operations);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "";
+  return test::refusal_of([&] { plan_of(schedule, most_operations); });
 }
 
 // The chunks of a ring AllReduce have nothing to do with each other, so they go into as many blocks as it

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "ir/error.h"
 #include "semantics/verify.h"
+#include "tests/kit/refusal.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
@@ -24,12 +24,7 @@ bool needs_power_of_two(const std::string& name) {
 }
 
 std::string error_of(const std::string& name, const Topology& topology, const ClassicOptions& options = {}) {
-  try {
-    classic_algorithm(name, topology, options);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "no error";
+  return test::refusal_of([&] { classic_algorithm(name, topology, options); }, "no error");
 }
 
 // SCCL's dgx1: ring 0-1-4-5-6-7-2-3 with two NVLinks an edge, ring 0-2-1-3-6-4-7-5 with one.

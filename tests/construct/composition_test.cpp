@@ -10,9 +10,9 @@
 
 #include "construct/incumbents.h"
 #include "construct/retiming.h"
-#include "ir/error.h"
 #include "semantics/verify.h"
 #include "tests/kit/random.h"
+#include "tests/kit/refusal.h"
 #include "topology/levels.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
@@ -147,13 +147,10 @@ TEST(Composition, RefusesWhatIsNone) {
   const Topology t = load("a100:2");
   const Collective c = make_collective("allgather", t.ranks, 1);
   const Nesting nesting{.names = {"node", "gpu"}, .fan_outs = {2, 16}};
-  const auto why = [&](const std::string& text) -> std::string {
-    try {
+  const auto why = [&](const std::string& text) {
+    return test::refusal_of([&] {
       compose({.topology = t, .collective = c}, outline_in(text, nesting, "--outline"), "--outline");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+    });
   };
   EXPECT_EQ(why("allgather node, allgather gpu"), "");
   EXPECT_THAT(why("allgather gpu"), ::testing::HasSubstr("do not make this allgather"));

@@ -5,13 +5,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <functional>
 #include <random>
+#include <set>
 
 #include "construct/low_trees.h"
 #include "construct/spread_trees.h"
 #include "construct/tree_union.h"
 #include "symmetry/orbits.h"
+#include "tests/kit/partitions.h"
 #include "tests/kit/random.h"
 #include "topology/machines.h"
 
@@ -30,12 +31,6 @@ std::vector<Edge> random_network(std::mt19937& random, int ranks) {
   return edges;
 }
 
-int groups_of(const std::vector<int>& group) {
-  std::vector<int> names = group;
-  std::ranges::sort(names);
-  return static_cast<int>(std::ranges::unique(names).begin() - names.begin());
-}
-
 int copies_between(const std::vector<Edge>& edges, const std::vector<int>& group) {
   int copies = 0;
   for (const Edge& edge : edges)
@@ -43,18 +38,19 @@ int copies_between(const std::vector<Edge>& edges, const std::vector<int>& group
   return copies;
 }
 
-void each_partition(std::vector<int>& group, int rank, int groups,
-                    const std::function<void(const std::vector<int>&)>& look) {
-  if (rank == std::ssize(group)) return look(group);
-  for (int g = 0; g <= groups; ++g) {
-    group[rank] = g;
-    each_partition(group, rank + 1, std::max(groups, g + 1), look);
+// Uses of each edge by trees, which span all ranks.
+std::vector<int> uses(int ranks, const std::vector<Edge>& edges, const std::vector<std::vector<int>>& trees) {
+  std::vector<int> used(edges.size(), 0);
+  for (const std::vector<int>& tree : trees) {
+    Orbits joined(ranks);
+    for (int e : tree) {
+      ++used[e];
+      joined.join(edges[e].a, edges[e].b);
+    }
+    EXPECT_EQ(std::ssize(tree), ranks - 1);
+    EXPECT_EQ(joined.representatives(), std::vector<int>(ranks, 0));
   }
-}
-
-void each_partition(int ranks, const std::function<void(const std::vector<int>&)>& look) {
-  std::vector<int> group(ranks, 0);
-  each_partition(group, 0, 0, look);
+  return used;
 }
 
 TEST(SpanningTrees, AreThereWherePartitionsAllow) {
@@ -65,27 +61,19 @@ TEST(SpanningTrees, AreThereWherePartitionsAllow) {
     const int ranks = 2 + below(random, 5), trees = 1 + below(random, 7);
     const std::vector<Edge> edges = random_network(random, ranks);
     bool allowed = true;
-    each_partition(ranks, [&](const std::vector<int>& group) {
-      allowed = allowed && copies_between(edges, group) >= trees * (groups_of(group) - 1);
+    test::each_partition(ranks, [&](const std::vector<int>& group, int groups) {
+      allowed = allowed && copies_between(edges, group) >= trees * (groups - 1);
     });
     const TreePacking packing = pack_spanning_trees(ranks, edges, trees);
     ASSERT_EQ(!packing.trees.empty(), allowed);
     if (!allowed) {
       ++refused;
-      EXPECT_LT(copies_between(edges, packing.group), trees * (groups_of(packing.group) - 1));
+      const std::set<int> groups(packing.group.begin(), packing.group.end());
+      EXPECT_LT(copies_between(edges, packing.group), trees * (std::ssize(groups) - 1));
       continue;
     }
     ++packed;
-    std::vector<int> used(edges.size(), 0);
-    for (const std::vector<int>& tree : packing.trees) {
-      Orbits joined(ranks);
-      for (int e : tree) {
-        ++used[e];
-        joined.join(edges[e].a, edges[e].b);
-      }
-      EXPECT_EQ(std::ssize(tree), ranks - 1);
-      EXPECT_EQ(joined.representatives(), std::vector<int>(ranks, 0));
-    }
+    const std::vector<int> used = uses(ranks, edges, packing.trees);
     EXPECT_EQ(std::ssize(packing.trees), trees);
     for (std::size_t e = 0; e < edges.size(); ++e) EXPECT_LE(used[e], edges[e].copies);
   }
@@ -106,8 +94,8 @@ TEST(SpanningTrees, MeetTheWeakestPartitionWithFewDifferentOnes) {
       for (const auto& [src, dst] : {std::pair(edge.a, edge.b), {edge.b, edge.a}})
         t.links.push_back({.src = src, .dst = dst, .bandwidth = edge.copies});
     int crossings = 0, between = 1;
-    each_partition(ranks, [&](const std::vector<int>& group) {
-      const int k = groups_of(group) - 1, copies = copies_between(edges, group);
+    test::each_partition(ranks, [&](const std::vector<int>& group, int groups) {
+      const int k = groups - 1, copies = copies_between(edges, group);
       if (k * between > crossings * copies) {
         crossings = k;
         between = copies;
@@ -131,22 +119,13 @@ TEST(SpreadTrees, AreNearTheWeakestPartition) {
     const int ranks = 2 + below(random, 5), trees = 1 + below(random, 40);
     const std::vector<Edge> edges = random_network(random, ranks);
     int least = 0;
-    each_partition(ranks, [&](const std::vector<int>& group) {
+    test::each_partition(ranks, [&](const std::vector<int>& group, int groups) {
       const int copies = copies_between(edges, group);
-      if (copies > 0) least = std::max(least, (trees * (groups_of(group) - 1) + copies - 1) / copies);
+      if (copies > 0) least = std::max(least, (trees * (groups - 1) + copies - 1) / copies);
     });
     const SpreadTrees spread = spread_spanning_trees(ranks, edges, trees);
     ASSERT_EQ(std::ssize(spread.trees), trees);
-    std::vector<int> used(edges.size(), 0);
-    for (const std::vector<int>& tree : spread.trees) {
-      Orbits joined(ranks);
-      for (int e : tree) {
-        ++used[e];
-        joined.join(edges[e].a, edges[e].b);
-      }
-      EXPECT_EQ(std::ssize(tree), ranks - 1);
-      EXPECT_EQ(joined.representatives(), std::vector<int>(ranks, 0));
-    }
+    const std::vector<int> used = uses(ranks, edges, spread.trees);
     int rounds = 0;
     for (std::size_t e = 0; e < edges.size(); ++e)
       rounds = std::max(rounds, (used[e] + edges[e].copies - 1) / edges[e].copies);

@@ -11,6 +11,7 @@
 
 #include "semantics/verify.h"
 #include "symmetry/orbits.h"
+#include "tests/kit/partitions.h"
 #include "tests/kit/random.h"
 #include "topology/machines.h"
 
@@ -26,19 +27,13 @@ constexpr test::Machines kMachines{
 // groups.
 int rounds_by_all_partitions(const Topology& t, int chunks) {
   int most = 0;
-  std::vector<int> group(t.ranks, 0);
-  for (;;) {
-    const int groups = 1 + *std::ranges::max_element(group);
+  test::each_partition(t.ranks, [&](const std::vector<int>& group, int groups) {
     int between = 0;  // in both directions
     for (const Link& link : t.links)
       if (group[link.src] != group[link.dst]) between += link.bandwidth;
     if (groups > 1) most = std::max(most, (2 * chunks * (groups - 1) + between - 1) / between);
-    // The next, each group named by its first rank's turn.
-    int n = t.ranks - 1;
-    while (n > 0 && group[n] > *std::max_element(group.begin(), group.begin() + n)) group[n--] = 0;
-    if (n == 0) return most;
-    ++group[n];
-  }
+  });
+  return most;
 }
 
 TEST(TreeUnion, AsManyAsAnyPartitionAllows) {

@@ -6,7 +6,7 @@
 
 #include <random>
 
-#include "ir/error.h"
+#include "tests/kit/refusal.h"
 
 namespace chorale {
 namespace {
@@ -173,13 +173,8 @@ TEST(Calibration, MessagesBehindOthersTellTheRateAlone) {
 
 TEST(Calibration, WhatCannotBeIsRefused) {
   const Topology t{.name = "way", .ranks = 3, .links = {link(0, 1, 1, 1, 4e-5), link(1, 2, 1, 1, 4e-5)}};
-  const auto refusal = [&](const std::vector<MessageTime>& times) -> std::string {
-    try {
-      calibrated(t, times, "f.txt");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+  const auto refusal = [&](const std::vector<MessageTime>& times) {
+    return test::refusal_of([&] { calibrated(t, times, "f.txt"); });
   };
   EXPECT_THAT(refusal({{.message = {0, 2, 8}, .us = {1, 1, 1}}}), HasSubstr("f.txt: nothing leads 0 -> 2"));
   EXPECT_THAT(refusal({{.message = {0, 1, 8}, .us = {0, 0, 0}}}), HasSubstr("8 bytes 0 -> 1 take 0 us"));

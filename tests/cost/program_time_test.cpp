@@ -10,9 +10,9 @@
 
 #include "construct/classic.h"
 #include "cost/cost.h"
-#include "ir/error.h"
 #include "tests/codegen/passes_alone.h"
 #include "tests/codegen/schedules.h"
+#include "tests/kit/refusal.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale {
@@ -365,12 +365,7 @@ TEST(ProgramTime, links_that_are_not_there_are_named) {
   program.ranks.resize(4, {.scratch_chunks = 1});
   program.ranks[0].blocks = {{{move(scratch(0, 0), scratch(2, 0))}}};
   const auto problem = [&](const Topology& topology) {
-    try {
-      program_time(program, topology, kBytes);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return test::refusal_of([&] { program_time(program, topology, kBytes); });
   };
   EXPECT_THAT(problem(test::ring(4)), HasSubstr("no link from rank 0 to rank 2"));
   EXPECT_THAT(problem(test::ring(5)), HasSubstr("has 5 ranks, the program 4"));

@@ -89,39 +89,20 @@ std::string keys() {
 
 int main() {
   using namespace chorale;
-  std::cout << "{"
-            << fmt::format("{}", fmt::join(std::vector{noun<Link>("Link"),
-                                                       noun<SharedLimit>("SharedLimit"),
-                                                       noun<Topology>("Topology"),
-                                                       noun<Result>("Result"),
-                                                       noun<Space>("Space"),
-                                                       noun<SearchLimits>("SearchLimits"),
-                                                       noun<Opening>("Opening"),
-                                                       noun<Claim>("Claim"),
-                                                       noun<Point>("Point"),
-                                                       noun<Level>("Level"),
-                                                       noun<SharedPath>("SharedPath"),
-                                                       noun<HostPath>("HostPath"),
-                                                       noun<Axis>("Axis"),
-                                                       noun<Reduction>("Reduction"),
-                                                       noun<Job>("Job"),
-                                                       noun<Conditions::Memory>("Memory"),
-                                                       noun<ListedInstruction>("Instruction"),
-                                                       noun<PricedInstruction>("Exchange"),
-                                                       noun<RankedStrategy>("RankedStrategy"),
-                                                       noun<ReductionRanking>("ReductionRanking"),
-                                                       noun<RankedMatrix>("RankedMatrix"),
-                                                       noun<RankedSizes>("RankedSizes"),
-                                                       noun<Ranking>("Ranking"),
-                                                       noun<Block>("Block"),
-                                                       noun<BlockRank>("BlockRank"),
-                                                       noun<ChunkSpec>("ChunkSpec"),
-                                                       noun<FaultPlace>("FaultPlace"),
-                                                       noun<Fault>("Fault"),
-                                                       noun<CheckedRefutations>("CheckedRefutations"),
-                                                       noun<CheckReport>("CheckReport"),
-                                                       noun<RankingReport>("RankingReport"),
-                                                       keys()},
-                                           ",\n"))
-            << "}\n";
+  const auto print = [](const auto& first, const auto&... rest) {
+    std::cout << "{" << first;
+    ((std::cout << ",\n" << rest), ...);
+    std::cout << "}\n";
+  };
+  print(noun<Link>("Link"), noun<SharedLimit>("SharedLimit"), noun<Topology>("Topology"),
+        noun<Result>("Result"), noun<Space>("Space"), noun<SearchLimits>("SearchLimits"),
+        noun<Opening>("Opening"), noun<Claim>("Claim"), noun<Point>("Point"), noun<Level>("Level"),
+        noun<SharedPath>("SharedPath"), noun<HostPath>("HostPath"), noun<Axis>("Axis"),
+        noun<Reduction>("Reduction"), noun<Job>("Job"), noun<Conditions::Memory>("Memory"),
+        noun<ListedInstruction>("Instruction"), noun<PricedInstruction>("Exchange"),
+        noun<RankedStrategy>("RankedStrategy"), noun<ReductionRanking>("ReductionRanking"),
+        noun<RankedMatrix>("RankedMatrix"), noun<RankedSizes>("RankedSizes"), noun<Ranking>("Ranking"),
+        noun<Block>("Block"), noun<BlockRank>("BlockRank"), noun<ChunkSpec>("ChunkSpec"),
+        noun<FaultPlace>("FaultPlace"), noun<Fault>("Fault"), noun<CheckedRefutations>("CheckedRefutations"),
+        noun<CheckReport>("CheckReport"), noun<RankingReport>("RankingReport"), keys());
 }

@@ -82,8 +82,8 @@ def stub(chorale):
     for noun, rows in chorale._fields.items():
         head, body, rest = re.fullmatch(rf"(.*^class {noun}:\n)(.*?)(^\S.*)", text, re.S | re.M).groups()
         for field, annotation in rows.items():
-            entry = f"    @property\n    def {field}(self) -> {annotation}: ...\n"
-            old = re.search(rf"    @property\n    def {field}\(self\).*\n", body)
+            entry = f"    {field}: Final[{annotation}]\n"
+            old = re.search(rf"^    {field}: .*\n", body, re.M)
             body = body.replace(old[0], entry) if old else entry + body if body.strip() else entry
         text = head + body + rest
     common = [name for name, _, _ in chorale.options("synthesize") if name in {each for each, _, _ in chorale.options("frontier")}]

@@ -1,4 +1,4 @@
-// Foreign descriptions of machines: one function a format, so that each has its own first inputs.
+// Foreign descriptions of machines; each format has its own first inputs.
 #include <cmath>
 
 #include "ir/json.h"
@@ -7,9 +7,8 @@
 #include "topology/import_report.h"
 
 namespace chorale::fuzz {
-namespace {
 
-void machine_file(std::string_view text) {
+void import_machine(std::string_view text) {
   refusing([&] {
     const Import import = imported({{"input", std::string(text)}});
     const Topology& machine = import.machine;
@@ -21,33 +20,6 @@ void machine_file(std::string_view text) {
               "a rate is off by more than is allowed");
     describe(import);
   });
-}
-
-}  // namespace
-
-void import_nccl(std::string_view text) {
-  machine_file(text);
-}
-void import_hwloc(std::string_view text) {
-  machine_file(text);
-}
-void import_smi(std::string_view text) {
-  machine_file(text);
-}
-void import_msccl(std::string_view text) {
-  machine_file(text);
-}
-void import_taccl(std::string_view text) {
-  machine_file(text);
-}
-void import_teccl(std::string_view text) {
-  machine_file(text);
-}
-void import_astra(std::string_view text) {
-  machine_file(text);
-}
-void import_ns3(std::string_view text) {
-  machine_file(text);
 }
 
 }  // namespace chorale::fuzz

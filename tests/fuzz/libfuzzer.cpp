@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <random>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -60,44 +62,16 @@ std::vector<Part> lines(const std::string& text) {
   return result;
 }
 
+std::vector<std::string> words(const std::string& text) {
+  std::istringstream read(text);
+  return {std::istream_iterator<std::string>(read), {}};
+}
+
 void change(std::string& text, Random& random) {
-  static const std::vector<std::string> kNumbers = {"0",
-                                                    "1",
-                                                    "-1",
-                                                    "2",
-                                                    "3",
-                                                    "4",
-                                                    "5",
-                                                    "7",
-                                                    "8",
-                                                    "16",
-                                                    "63",
-                                                    "64",
-                                                    "72",
-                                                    "255",
-                                                    "256",
-                                                    "1000",
-                                                    "4095",
-                                                    "4096",
-                                                    "4097",
-                                                    "65536",
-                                                    "999999",
-                                                    "1000000",
-                                                    "1048576",
-                                                    "16777215",
-                                                    "16777216",
-                                                    "1000000000",
-                                                    "2147483647",
-                                                    "-2147483648",
-                                                    "4294967295",
-                                                    "9223372036854775807",
-                                                    "18446744073709551616",
-                                                    "0.5",
-                                                    "1e9",
-                                                    "1e-12",
-                                                    "1e308",
-                                                    "1e999",
-                                                    "null"};
+  static const std::vector<std::string> kNumbers = words(
+      "0 1 -1 2 3 4 5 7 8 16 63 64 72 255 256 1000 4095 4096 4097 65536 999999 1000000 1048576 "
+      "16777215 16777216 1000000000 2147483647 -2147483648 4294967295 9223372036854775807 "
+      "18446744073709551616 0.5 1e9 1e-12 1e308 1e999 null");
   enum class What { Numbers, Groups, Lines };
   const What what = static_cast<What>(random() % 3);
   const std::vector<Part> all = what == What::Numbers  ? numbers(text)

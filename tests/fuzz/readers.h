@@ -14,27 +14,9 @@
 
 namespace chorale::fuzz {
 
-void block_program(std::string_view);
-void collective(std::string_view);
-void epilogue(std::string_view);
-void hierarchy(std::string_view);
-void import_astra(std::string_view);
-void import_hwloc(std::string_view);
-void import_msccl(std::string_view);
-void import_nccl(std::string_view);
-void import_ns3(std::string_view);
-void import_smi(std::string_view);
-void import_taccl(std::string_view);
-void import_teccl(std::string_view);
-void job(std::string_view);
-void msccl_xml(std::string_view);
-void mscclpp_plan(std::string_view);
-void ranking(std::string_view);
-void renumbering(std::string_view);
-void result(std::string_view);
-void script(std::string_view);
-void topology(std::string_view);
-void workload(std::string_view);
+using Reader = void(std::string_view);
+Reader block_program, collective, epilogue, hierarchy, import_machine, job, msccl_xml, mscclpp_plan, ranking,
+    renumbering, result, script, topology, workload;
 
 // Stops with the words unless it holds.
 inline void require(bool holds, const char* words) {

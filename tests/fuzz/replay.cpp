@@ -9,33 +9,33 @@
 
 namespace {
 
-struct Reader {
+struct Row {
   const char* name;  // of its folder
-  void (*run)(std::string_view);
+  chorale::fuzz::Reader* run;
 };
 
 namespace fuzz = chorale::fuzz;
-constexpr Reader kReaders[] = {{"block_program", fuzz::block_program},
-                               {"collective", fuzz::collective},
-                               {"epilogue", fuzz::epilogue},
-                               {"hierarchy", fuzz::hierarchy},
-                               {"import_astra", fuzz::import_astra},
-                               {"import_hwloc", fuzz::import_hwloc},
-                               {"import_msccl", fuzz::import_msccl},
-                               {"import_nccl", fuzz::import_nccl},
-                               {"import_ns3", fuzz::import_ns3},
-                               {"import_smi", fuzz::import_smi},
-                               {"import_taccl", fuzz::import_taccl},
-                               {"import_teccl", fuzz::import_teccl},
-                               {"job", fuzz::job},
-                               {"msccl_xml", fuzz::msccl_xml},
-                               {"mscclpp_plan", fuzz::mscclpp_plan},
-                               {"ranking", fuzz::ranking},
-                               {"renumbering", fuzz::renumbering},
-                               {"result", fuzz::result},
-                               {"script", fuzz::script},
-                               {"topology", fuzz::topology},
-                               {"workload", fuzz::workload}};
+constexpr Row kReaders[] = {{"block_program", fuzz::block_program},
+                            {"collective", fuzz::collective},
+                            {"epilogue", fuzz::epilogue},
+                            {"hierarchy", fuzz::hierarchy},
+                            {"import_astra", fuzz::import_machine},
+                            {"import_hwloc", fuzz::import_machine},
+                            {"import_msccl", fuzz::import_machine},
+                            {"import_nccl", fuzz::import_machine},
+                            {"import_ns3", fuzz::import_machine},
+                            {"import_smi", fuzz::import_machine},
+                            {"import_taccl", fuzz::import_machine},
+                            {"import_teccl", fuzz::import_machine},
+                            {"job", fuzz::job},
+                            {"msccl_xml", fuzz::msccl_xml},
+                            {"mscclpp_plan", fuzz::mscclpp_plan},
+                            {"ranking", fuzz::ranking},
+                            {"renumbering", fuzz::renumbering},
+                            {"result", fuzz::result},
+                            {"script", fuzz::script},
+                            {"topology", fuzz::topology},
+                            {"workload", fuzz::workload}};
 
 }  // namespace
 
@@ -43,7 +43,7 @@ int main(int count, char** arguments) {
   namespace fs = std::filesystem;
   if (count != 2) return std::fprintf(stderr, "usage: replay CORPUS\n"), 2;
   int inputs = 0;
-  for (const Reader& reader : kReaders) {
+  for (const Row& reader : kReaders) {
     const int before = inputs;
     for (const fs::directory_entry& file : fs::directory_iterator(fs::path(arguments[1]) / reader.name)) {
       const std::string text = chorale::read_file(file.path().string());

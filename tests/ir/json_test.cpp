@@ -17,6 +17,7 @@
 #include "ir/job_template.h"
 #include "ir/placement.h"
 #include "pareto/search.h"
+#include "tests/kit/refusal.h"
 #include "topology/builders.h"
 #include "topology/hierarchies.h"
 #include "topology/switches.h"
@@ -67,15 +68,12 @@ TEST(Json, EveryProgramComesBackWithItsCollective) {
               .chunks = {{.pre = {0, 1}, .post = {2}, .input = 0, .output = 1},
                          {.pre = {2}, .post = {0}, .input = 1, .output = 0}}});
   const auto refusal = [](const std::string& members) {
-    try {
+    return test::refusal_of([&] {
       block_program_from_json(R"({"chorale_program":1,"name":"p","in_place":false,"queue_depth":1,"ranks":)"
                               R"([{"input":1,"output":1,"scratch":0,"blocks":[]}],"chunks_per_block":1,)" +
                                   members + "}",
                               "p.json");
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    });
   };
   EXPECT_EQ(refusal(R"("collective":"gather")"), "");
   EXPECT_EQ(refusal(R"("collective":"mine","chunks":[{"pre":[0],"post":[0]}])"), "");
@@ -173,13 +171,8 @@ TEST(Json, ChangedBytesAreReadOrRefused) {
 }
 
 TEST(Json, ErrorsNameThePlace) {
-  const auto said = [](const std::string& text) -> std::string {
-    try {
-      topology_from_json(text, "mine.json");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "accepted";
+  const auto said = [](const std::string& text) {
+    return test::refusal_of([&] { topology_from_json(text, "mine.json"); }, "accepted");
   };
   const std::string good = to_json(named_topology("line:3"));
   const auto replaced = [&](const std::string& what, const std::string& with) {

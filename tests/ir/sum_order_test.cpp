@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
+#include "tests/kit/refusal.h"
 
 namespace chorale {
 namespace {
@@ -35,12 +35,7 @@ TEST(SumOrder, WhatIsNoTreeIsSaid) {
                                     {"best", "'b' where a rank should be"},
                                     {"", "ends early"},
                                     {"(0 99999999999 1)", "names a rank that is not one of 3"}})
-    try {
-      tree(text, 3);
-      FAIL() << text;
-    } catch (const InputError& error) {
-      EXPECT_THAT(error.what(), HasSubstr(words)) << text;
-    }
+    EXPECT_THAT(test::refusal_of([&] { tree(text, 3); }), HasSubstr(words)) << text;
 }
 
 // ((0 1) (2 3)): 4 is 0 + 1, 5 is 2 + 3.

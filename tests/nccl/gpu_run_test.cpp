@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "construct/classic.h"
-#include "ir/error.h"
 #include "tests/codegen/passes_alone.h"
+#include "tests/kit/refusal.h"
 #include "topology/builders.h"
 
 namespace chorale {
@@ -114,12 +114,10 @@ TEST(GpuRun, WhoDoesNotComeIsNamed) {
 
 TEST(GpuRun, ProgramsThatDoNotFitAreRefused) {
   const Example example = by_hand("ring_allgather", 17);  // the stand-in has room for 16 thread blocks
-  try {
-    run_peers_on_gpu(unverified(example.program, example.collective), {.bytes = {64}});
-    FAIL() << "it fits";
-  } catch (const InputError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("has 17 blocks that wait for each other, the GPU has room for 16"));
-  }
+  EXPECT_THAT(test::refusal_of([&] {
+                run_peers_on_gpu(unverified(example.program, example.collective), {.bytes = {64}});
+              }),
+              HasSubstr("has 17 blocks that wait for each other, the GPU has room for 16"));
 }
 
 }  // namespace

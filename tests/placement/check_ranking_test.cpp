@@ -182,15 +182,18 @@ TEST(CheckRanking, RefusesForgedOnes) {
   }
 }
 
+const Hierarchy kTwoLevels = {
+    .name = "m",
+    .levels = {{"node", 4, {.bandwidth_gbs = 5}}, {"gpu", 4, {.bandwidth_gbs = 50}}},
+    .node_level = 1};
+
 TEST(CheckRanking, RefusesForgedOverlaps) {
-  const Hierarchy machine = {.name = "m",
-                             .levels = {{"node", 4, {.bandwidth_gbs = 5}}, {"gpu", 4, {.bandwidth_gbs = 50}}},
-                             .node_level = 1};
   const Job job{.axes = {{"a", 4}, {"b", 4}},
                 .reductions = {{.name = "r", .axes = {0}, .bytes = 1e6},
                                {.name = "s", .axes = {1}, .bytes = 1e6, .after = std::vector<int>()}}};
   // b stays inside of nodes, so a is between them.
-  const Ranking honest = rank_placements(machine, job, {.conditions = {.inside = {{.axis = 1, .level = 0}}}});
+  const Ranking honest =
+      rank_placements(kTwoLevels, job, {.conditions = {.inside = {{.axis = 1, .level = 0}}}});
   ASSERT_TRUE(check_ranking(honest).faults.empty());
   ASSERT_LT(honest.best[0].us, honest.best[0].one_by_one_us);
   for (double RankedMatrix::*const number :
@@ -211,11 +214,8 @@ TEST(CheckRanking, RefusesForgedOverlaps) {
 
 // A cheaper hierarchy than the one that is named is no excuse.
 TEST(CheckRanking, KnowsWhichHierarchyAStrategyIsOf) {
-  const Hierarchy machine = {.name = "m",
-                             .levels = {{"node", 4, {.bandwidth_gbs = 5}}, {"gpu", 4, {.bandwidth_gbs = 50}}},
-                             .node_level = 1};
   const Job job{.axes = {{"a", 4}, {"b", 4}}, .reductions = {{.name = "r", .axes = {0}, .bytes = 1e6}}};
-  Ranking ranking = rank_placements(machine, job, {.strategies = 50});
+  Ranking ranking = rank_placements(kTwoLevels, job, {.strategies = 50});
   ranking.synthesis = "columns";
   const RankingReport report = check_ranking(ranking);
   ASSERT_FALSE(report.faults.empty());
@@ -226,11 +226,8 @@ TEST(CheckRanking, KnowsWhichHierarchyAStrategyIsOf) {
 
 // What a limit has cut reports it, and nothing is claimed of the rest.
 TEST(CheckRanking, BelievesACutRankingToBeOne) {
-  const Hierarchy machine = {.name = "m",
-                             .levels = {{"node", 4, {.bandwidth_gbs = 5}}, {"gpu", 4, {.bandwidth_gbs = 50}}},
-                             .node_level = 1};
   const Job job{.axes = {{"a", 4}, {"b", 4}}, .reductions = {{.name = "r", .axes = {1}, .bytes = 1e6}}};
-  const Ranking cut = rank_placements(machine, job, {.progress = [](int done, int) { return done < 1; }});
+  const Ranking cut = rank_placements(kTwoLevels, job, {.progress = [](int done, int) { return done < 1; }});
   ASSERT_EQ(cut.priced, 1);
   EXPECT_TRUE(check_ranking(cut).faults.empty());
   Ranking whole = cut;

@@ -17,21 +17,9 @@ import sqlite3
 import sys
 import threading
 import time
-import zlib
 
-
-def contents(path):
-    """Answers by question, but for times of search; where they are for, and predicted times."""
-    def strip(value):
-        if isinstance(value, dict):
-            return {key: strip(each) for key, each in value.items() if key != "seconds"}
-        return [strip(each) for each in value] if isinstance(value, list) else value
-
-    with sqlite3.connect(path) as file:
-        text = lambda blob: zlib.decompress(blob[8:]).decode()
-        answers = {text(question): strip(json.loads(text(answer))) for question, answer in file.execute("SELECT question, answer FROM answers")}
-        return answers, sorted(file.execute("SELECT machine, grp, collective, ranks, root, key, members, hosts, numbering FROM places")), sorted(
-            file.execute("SELECT key, bytes, point, us, least_us FROM predicted"))
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from kit.stored import contents  # noqa: E402
 
 
 def kill_one_when(path, processes):

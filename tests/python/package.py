@@ -39,16 +39,11 @@ except (ImportError, AttributeError) as error:
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import run_chorale as says, work as WORK  # noqa: E402
+from kit import stored  # noqa: E402
 
 
 def without_times(text):
-    """The JSON of a result or a ranking, but for what a clock stated."""
-    def strip(value):
-        if isinstance(value, dict):
-            return {key: strip(each) for key, each in value.items() if key != "seconds"}
-        return [strip(each) for each in value] if isinstance(value, list) else value
-
-    return strip(json.loads(text))
+    return stored.without_times(json.loads(text))
 
 
 def some_machine(dice):
@@ -730,7 +725,7 @@ class Stubs(unittest.TestCase):
         self.assertEqual(set(declared), public(chorale._chorale))
         for name, node in declared.items():
             if isinstance(node, ast.ClassDef):
-                members = {each.name for each in node.body if isinstance(each, ast.FunctionDef) and each.name != "__init__"}
+                members = {each.target.id if isinstance(each, ast.AnnAssign) else each.name for each in node.body} - {"__init__"}
                 self.assertEqual(members, public(getattr(chorale, name)), name)
 
     def test_fields_are_said_once(self):

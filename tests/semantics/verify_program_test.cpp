@@ -60,23 +60,22 @@ const Topology pair = test::full(2);
 const Collective gather = make_collective("allgather", 2, 2);
 const Collective add = make_collective("allreduce", 2, 1);
 
-std::vector<Fault> faults(const std::function<void(Program&, std::vector<Instruction>&)>& change) {
-  Program p = exchange();
-  std::vector<Instruction> list = p.ranks[0].blocks[0].instructions;
+using List = std::vector<Instruction>;
+using Change = std::function<void(Program&, List&)>;
+
+std::vector<Fault> faults(Program p, const Collective& collective, const Change& change) {
+  List list = p.ranks[0].blocks[0].instructions;
   change(p, list);
   if (!p.ranks.empty()) p.ranks[0].blocks[0].instructions = list;
-  return violations(pair, gather, p, 1000);
+  return violations(pair, collective, p, 1000);
 }
 
-std::vector<Fault> sum_faults(const std::function<void(Program&, std::vector<Instruction>&)>& change) {
-  Program p = sum();
-  std::vector<Instruction> list = p.ranks[0].blocks[0].instructions;
-  change(p, list);
-  p.ranks[0].blocks[0].instructions = list;
-  return violations(pair, add, p, 1000);
+void expect(const Change& change, Kind kind, const char* words) {
+  EXPECT_THAT(faults(exchange(), gather, change), Contains(says(kind, words)));
 }
-
-using List = std::vector<Instruction>;
+void expect_of_sum(const Change& change, Kind kind, const char* words) {
+  EXPECT_THAT(faults(sum(), add, change), Contains(says(kind, words)));
+}
 
 TEST(VerifyProgram, AcceptsWhatIsRight) {
   EXPECT_THAT(violations(pair, gather, exchange()), IsEmpty());
@@ -84,9 +83,6 @@ TEST(VerifyProgram, AcceptsWhatIsRight) {
 }
 
 TEST(VerifyProgram, Sizes) {
-  const auto expect = [](auto change, Kind kind, const char* words) {
-    EXPECT_THAT(faults(change), Contains(says(kind, words)));
-  };
   expect([](Program& p, List&) { p.ranks.clear(); }, Kind::Size, "the program for 0");
   expect([](Program& p, List&) { p.chunks_per_block = 1; }, Kind::Size,
          "1 chunk per block, the collective 2");
@@ -99,9 +95,6 @@ TEST(VerifyProgram, Sizes) {
 }
 
 TEST(VerifyProgram, Form) {
-  const auto expect = [](auto change, Kind kind, const char* words) {
-    EXPECT_THAT(faults(change), Contains(says(kind, words)));
-  };
   expect([](Program&, List& l) { src(l[0]).index = 2; }, Kind::Form, "there is no input[2]");
   expect([](Program&, List& l) { dst(l[2]).index = -1; }, Kind::Form, "there is no output[-1]");
   expect([](Program&, List& l) { dst(l[4]) = {Buffer::Scratch, 1}; }, Kind::Form, "there is no scratch[1]");
@@ -118,9 +111,6 @@ TEST(VerifyProgram, Form) {
 }
 
 TEST(VerifyProgram, Messages) {
-  const auto expect = [](auto change, Kind kind, const char* words) {
-    EXPECT_THAT(faults(change), Contains(says(kind, words)));
-  };
   expect([](Program&, List& l) { l.erase(l.begin()); }, Kind::Match, "message 0: 0 sends and 1 receive");
   expect([](Program&, List& l) { l.erase(l.begin() + 2); }, Kind::Match, "message 2: 1 send and 0 receives");
   expect([](Program&, List& l) { l[1].message = 0; }, Kind::Match, "message 0: 2 sends");
@@ -150,9 +140,6 @@ TEST(VerifyProgram, Messages) {
 }
 
 TEST(VerifyProgram, Data) {
-  const auto expect = [](auto change, Kind kind, const char* words) {
-    EXPECT_THAT(faults(change), Contains(says(kind, words)));
-  };
   expect(
       [](Program&, List& l) {
         src(l[4]) = {Buffer::Scratch, 0};
@@ -201,15 +188,12 @@ TEST(VerifyProgram, Data) {
 }
 
 TEST(VerifyProgram, SumsCountEveryInputOnce) {
-  const auto expect = [](auto change, Kind kind, const char* words) {
-    EXPECT_THAT(sum_faults(change), Contains(says(kind, words)));
-  };
-  expect([](Program&, List& l) { l.pop_back(); }, Kind::Outcome,
-         "output[0] of rank 0 lacks input[0] of rank 0");
-  expect([](Program&, List& l) { l.push_back(l.back()); }, Kind::Outcome,
-         "counts input[0] of rank 0 2 times, not 1");
-  expect([](Program&, List& l) { l[2].does.from.erase(l[2].does.from.begin()); }, Kind::Outcome,
-         "lacks input[0] of rank 1");
+  expect_of_sum([](Program&, List& l) { l.pop_back(); }, Kind::Outcome,
+                "output[0] of rank 0 lacks input[0] of rank 0");
+  expect_of_sum([](Program&, List& l) { l.push_back(l.back()); }, Kind::Outcome,
+                "counts input[0] of rank 0 2 times, not 1");
+  expect_of_sum([](Program&, List& l) { l[2].does.from.erase(l[2].does.from.begin()); }, Kind::Outcome,
+                "lacks input[0] of rank 1");
 }
 
 TEST(VerifyProgram, RacesWithinAnEpoch) {
@@ -230,9 +214,10 @@ TEST(VerifyProgram, RacesWithinAnEpoch) {
   p.ranks[0].blocks[0].instructions.back().does.to[0].slot.buffer = Buffer::Scratch;
   EXPECT_THAT(violations(pair, add, p), IsEmpty());
 
-  EXPECT_THAT(faults([](Program&, List& l) {
-                for (int k : {2, 3}) dst(l[k]) = {Buffer::Scratch, 0};
-              }),
+  EXPECT_THAT(faults(exchange(), gather,
+                     [](Program&, List& l) {
+                       for (int k : {2, 3}) dst(l[k]) = {Buffer::Scratch, 0};
+                     }),
               Contains(says(Kind::Race, "writes scratch[0], and nothing orders that with rank 0")));
 }
 

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "ir/error.h"
+#include "tests/kit/refusal.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -16,12 +16,7 @@ namespace {
 using testing::HasSubstr;
 
 std::string refusal(const std::string& machine, const MachineChanges& changes) {
-  try {
-    load_topology(machine, changes);
-  } catch (const InputError& error) {
-    return error.what();
-  }
-  return "accepted";
+  return test::refusal_of([&] { load_topology(machine, changes); }, "accepted");
 }
 
 TEST(Changes, AFailedCableIsGoneBothWays) {

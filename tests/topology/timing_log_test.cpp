@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/error.h"
+#include "tests/kit/refusal.h"
 
 namespace chorale {
 namespace {
@@ -65,13 +66,8 @@ TEST(TimingLog, OfCollectives) {
 }
 
 TEST(TimingLog, SaysWhereAndWhatIsWrong) {
-  const auto refusal = [](const std::string& text) -> std::string {
-    try {
-      read_timing_log(text, "x.log");
-    } catch (const InputError& error) {
-      return error.what();
-    }
-    return "";
+  const auto refusal = [](const std::string& text) {
+    return test::refusal_of([&] { read_timing_log(text, "x.log"); });
   };
   EXPECT_THAT(refusal(""), HasSubstr("x.log: is not a known log"));
   EXPECT_THAT(refusal("1 2\n3 4\n"), HasSubstr("is not a known log"));

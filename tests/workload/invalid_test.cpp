@@ -1,18 +1,15 @@
 // Programs that are none, each with all that is reported of it: what was found, where, and what to do.
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
+#include "tests/kit/refusal.h"
 #include "workload/infer.h"
 #include "workload/text.h"
 
 namespace chorale::test {
 namespace {
 
-std::string said_of(const std::string& text) try {
-  parse_workload(text, "w");
-  return "it is read";
-} catch (const InputError& error) {
-  return error.what();
+std::string said_of(const std::string& text) {
+  return test::refusal_of([&] { parse_workload(text, "w"); }, "it is read");
 }
 
 struct Invalid {
@@ -113,12 +110,10 @@ TEST(Invalid, Types) {
        "the number of ranks"},
       {"Tensor n(int32, [7], Local)\nx = AllToAllV(g, n, 3)\nreturn x",
        "w:17:5: x: n (int32[7] Local) has not how many rows go to each of the 4 ranks; give it an int32 "
-       "vector, "
-       "Local or Replicated, whose length is a multiple of the ranks"},
+       "vector, Local or Replicated, whose length is a multiple of the ranks"},
       {"Tensor n(fp32, [4], Local)\nx = AllToAllV(g, n, 3)\nreturn x",
        "w:17:5: x: n (fp32[4] Local) has not how many rows go to each of the 4 ranks; give it an int32 "
-       "vector, "
-       "Local or Replicated, whose length is a multiple of the ranks"},
+       "vector, Local or Replicated, whose length is a multiple of the ranks"},
       {"Tensor n(int32, [4], Local)\nx = AllToAllV(p, n, 3)\nreturn x",
        "w:17:5: x: AllToAllV takes a Local tensor with rows for the ranks, and not p (fp32[N] Replicated); "
        "declare it Local, of rows"},
@@ -138,19 +133,15 @@ TEST(Invalid, Types) {
        "with GROUP"},
       {"x = Send(u, GROUP + 1)\nreturn x",
        "w:16:5: x: u (fp32[N] Local GROUP) is sent to GROUP + 1, and there is none; send in the other "
-       "direction, or "
-       "declare more groups"},
+       "direction, or declare more groups"},
       {"x = Send(q, GROUP - 1)\nreturn x",
        "w:16:5: x: q (fp32[N] Replicated GROUP) is sent to GROUP - 1, and there is none; send in the other "
-       "direction, "
-       "or declare more groups"},
+       "direction, or declare more groups"},
       {"x = MatMul(a, b)\nreturn x",
        "w:16:5: x: no rank can compute its part of a (fp16[4, N] Replicated) by b (fp16[N, 3] Sliced(0)) "
        "from what it has; the layouts may be Sliced(last) by Sliced(the side summed over), which gives Local "
        "summands; Replicated by Sliced(last); Sliced(another than last) by Replicated, or by the same if it "
-       "is "
-       "of the batch; Local by Local or "
-       "Replicated"},
+       "is of the batch; Local by Local or Replicated"},
       {"x = MatMul(a, p)\nreturn x",
        "w:16:5: x: a (fp16[4, N] Replicated) by p (fp32[N] Replicated): matrices have two sides; give "
        "vectors a side of 1"},
@@ -163,9 +154,8 @@ TEST(Invalid, Types) {
       {"x = MatMul(i, Slice(i, flat))\nreturn x",
        "w:16:5: x: no rank can compute its part of i (fp32[1, 2, 5, 5] Replicated) by x_1 (fp32[1, 2, 5, 5] "
        "Sliced(flat)) from what it has; the layouts may be Sliced(last) by Sliced(the side summed over), "
-       "which gives Local summands; Replicated by Sliced(last); Sliced(another than last) by Replicated, "
-       "or by the same if it is of the batch; "
-       "Local by Local or Replicated"},
+       "which gives Local summands; Replicated by Sliced(last); Sliced(another than last) by Replicated, or "
+       "by the same if it is of the batch; Local by Local or Replicated"},
       {"x = MatMul(a, Cast(fp32, k))\nreturn x",
        "w:16:5: x: a (fp16[4, N] Replicated) and x_1 (fp32[N, 3] Replicated) have elements of two types; "
        "Cast one of them"},
@@ -272,8 +262,7 @@ TEST(Invalid, Programs) {
        "Cast before, or make two kernels"},
       {"kernel f {\n  x = Reduce(\"+\", g, 1)\n  y = Broadcast(x)\n}\nreturn y",
        "w:16:8: kernel f: y (Broadcast) and x (Reduce) are not a fused collective; of two, only "
-       "ReduceScatter "
-       "and AllGather can be in one kernel; make several"},
+       "ReduceScatter and AllGather can be in one kernel; make several"},
       {"kernel f {\n  x = ReduceScatter(\"+\", g)\n  y = Reduce(\"+\", g, 0)\n}\nreturn x, y",
        "w:16:8: kernel f: y (Reduce) and x (ReduceScatter) are not a fused collective; of two, only "
        "ReduceScatter and AllGather can be in one kernel; make several"},
@@ -298,15 +287,13 @@ TEST(Invalid, Programs) {
        "w:16:9: overlap o: y does not read what x makes; overlap a producer with its consumer"},
       {"overlap o {\n  x = AllReduce(\"+\", g)\n  y = x + 1\n}\nreturn x, y",
        "w:16:9: overlap o: x and y are not a pair that can be overlapped; pairs are MatMul or Convolution "
-       "with "
-       "a collective, AllGather or AllToAll with them, ReduceScatter with Send, Send with AllGather, and "
-       "MatMuls with what is computed between them, row by row"},
+       "with a collective, AllGather or AllToAll with them, ReduceScatter with Send, Send with AllGather, "
+       "and MatMuls with what is computed between them, row by row"},
       {"Tensor l(fp16, [3, N], Local GROUP)\noverlap o {\n  x = MatMul(l, k)\n  y = Send(x, GROUP + "
        "1)\n}\nreturn y",
        "w:17:9: overlap o: x and y are not a pair that can be overlapped; pairs are MatMul or Convolution "
-       "with "
-       "a collective, AllGather or AllToAll with them, ReduceScatter with Send, Send with AllGather, and "
-       "MatMuls with what is computed between them, row by row"},
+       "with a collective, AllGather or AllToAll with them, ReduceScatter with Send, Send with AllGather, "
+       "and MatMuls with what is computed between them, row by row"},
   };
   for (const Invalid& each : kTable)
     EXPECT_EQ(said_of(kPrelude + std::string(each.text)), each.message) << each.text;
@@ -396,8 +383,7 @@ TEST(Invalid, Texts) {
        "N: N: 1099511627776 is too large for an int32 number; as a number, 2^31 - 1 is the most"},
       {"workload w Tensor g(fp32, [3], Local) x = ReduceAlong(\"+\", g, 1)",
        "w:1:43: x: g (fp32[3] Local) is reduced along dimension 1, counted from 0, and has 1 dimension; "
-       "choose "
-       "one that it has; ReduceTensor reduces all"},
+       "choose one that it has; ReduceTensor reduces all"},
       {"workload w Tensor g(fp32, [3, 4], Sliced(flat)) x = ReduceAlong(\"+\", g, 1)",
        "w:1:53: x: ReduceAlong takes whole tensors, or slices along a dimension, and not g (fp32[3, 4] "
        "Sliced(flat)); slice it along a dimension, or AllGather it"},
@@ -408,8 +394,7 @@ TEST(Invalid, Texts) {
        "w:1:31: s is a scalar; give it a tensor with dimensions"},
       {"workload w Tensor g(fp32, [3], Local) x = g + Index(1)",
        "w:1:39: x: Index(1) is along a dimension, counted from 0, that its result [3] does not have; choose "
-       "one "
-       "that it has"},
+       "one that it has"},
       {"workload w Tensor g(fp32, [3], Local) x = AllReduced(\"+\", g)",
        "w:1:43: there is no operation 'AllReduced'; did you mean 'AllReduce'?"},
       {"workload w Tensor g(fp32, [3], Local) x = AllReduce(g)",
@@ -521,8 +506,7 @@ TEST(Invalid, Workloads) {
        "here: y: its expression is of an element or an index; programs have operands, and Index(dimension)"},
       {[](Workload& w) { w.operations[2].expression[0].operand = 3; },
        "here: y: its expression names an operand that it has not; the most are 256 operators and values, 16 "
-       "of them at "
-       "once, and 16 operands: make several statements of it"},
+       "of them at once, and 16 operands: make several statements of it"},
       {[](Workload& w) { w.operations[2].casts = true, w.operations[2].type.element = ElementType::Uint8; },
        "here: y: is cast to a type that programs have not; use fp64, fp32, fp16, bf16, e4m3, e5m2 or int32"},
       {[](Workload& w) { w.operations[2].name = "RANK"; },
@@ -539,12 +523,7 @@ TEST(Invalid, Workloads) {
   for (const InvalidWorkload& each : kTable) {
     Workload wrong = right;
     each.change(wrong);
-    try {
-      inferred(wrong, "here").or_throw();
-      ADD_FAILURE() << "it is taken: " << each.message;
-    } catch (const InputError& error) {
-      EXPECT_STREQ(error.what(), each.message);
-    }
+    EXPECT_EQ(test::refusal_of([&] { inferred(wrong, "here").or_throw(); }), each.message);
   }
 }
 

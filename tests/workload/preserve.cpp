@@ -171,8 +171,7 @@ int main_of(int programs, std::uint64_t seed, std::uint64_t first) {
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   fmt::print(
       "seed {}: {} programs, {} transformed by {}; {} comparisons, {} differences; compared were {}, {} "
-      "overlapped units, {} "
-      "random numbers, {} texts; {:.0f} s\n",
+      "overlapped units, {} random numbers, {} texts; {:.0f} s\n",
       seed, tally.programs, tally.transformed, listed(tally.moves), tally.comparisons, tally.differences,
       listed(tally.kernels), tally.overlaps, tally.draws, tally.texts, seconds.count());
   constexpr int kEnoughForAllKinds = 1000;

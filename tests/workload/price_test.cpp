@@ -6,6 +6,7 @@
 #include <random>
 
 #include "ir/error.h"
+#include "tests/kit/refusal.h"
 #include "tests/workload/examples.h"
 #include "workload/transform.h"
 #include "workload/unit_work.h"
@@ -205,13 +206,8 @@ TEST(Price, ChoosesWellAmongAll) {
 
 TEST(Price, NamesTheCollectiveThatHasNone) {
   const Workload sgd = transformed(example("sgd", {{"N", 40}}), "split(sum, rs)");
-  try {
-    price(sgd, simple_prices());
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_STREQ(error.what(),
-                 "prices: there is none of ReduceScatter among the ranks of the world, which rs asks for");
-  }
+  EXPECT_EQ(test::refusal_of([&] { price(sgd, simple_prices()); }),
+            "prices: there is none of ReduceScatter among the ranks of the world, which rs asks for");
 }
 
 TEST(SwitchPrices, HaveEveryCollectiveOfBothScopes) {

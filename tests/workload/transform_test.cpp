@@ -78,8 +78,7 @@ TEST(Join, UndoesSplit) {
 TEST(Join, LeavesTheUpdateToTheSum) {
   const Workload workload = plain(
       "workload w\nTensor g(fp32, [7], Local)\nTensor total(fp32, [7], Replicated)\nt = Update(total, "
-      "AllReduce(\"+\", "
-      "g))\nreturn t\n");
+      "AllReduce(\"+\", g))\nreturn t\n");
   EXPECT_EQ(operation(transformed(workload, "split(t, part); join(t)"), "t").updates, "total");
   EXPECT_EQ(transformed(workload, "split(t, part); join(t)"), workload);
 }

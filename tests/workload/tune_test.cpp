@@ -10,6 +10,7 @@
 
 #include "ir/error.h"
 #include "ir/json_reader.h"
+#include "tests/kit/refusal.h"
 #include "tests/workload/examples.h"
 #include "tests/workload/random_workload.h"
 #include "workload/kernels.h"
@@ -190,9 +191,8 @@ TEST(Tuner, FindsTheSchedulesOfThePaper) {
 TEST(Tuner, LeavesOutputsInTheirLayout) {
   const Workload momentum = parse_workload(
       "workload momentum\nranks 4\nTensor g(fp32, [10], Local)\nTensor m(fp32, [10], Replicated) "
-      "state\nTensor v(fp32, [10], "
-      "Replicated) state\nsum = AllReduce(\"+\", g)\nm_ = Update(m, 0.9 * m + sum)\nv_ = Update(v, v + "
-      "m_)\nreturn m_\n",
+      "state\nTensor v(fp32, [10], Replicated) state\nsum = AllReduce(\"+\", g)\nm_ = Update(m, 0.9 * m + "
+      "sum)\nv_ = Update(v, v + m_)\nreturn m_\n",
       "test");
   bool slices = false;
   for (const Candidate& candidate : tuned(momentum).candidates) {
@@ -378,12 +378,7 @@ TEST(Tuner, RefusesTheLogOfAnotherProgram) {
   const std::string log = measured(adam, "", 1).log;
   EXPECT_THROW(measured(other, log, 1), InputError);
   const auto words = [&](const std::string& text) {
-    try {
-      measured(adam, text, 1);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string();
+    return test::refusal_of([&] { measured(adam, text, 1); });
   };
   EXPECT_EQ(words("what\n"), "tune.log:1:1: is not JSON, or ends too early; check the file");
   const std::string number = std::to_string(std::ranges::count(log, '\n') + 1);
@@ -538,8 +533,7 @@ TEST(Moves, SplitToTheRootsThatThereAre) {
 TEST(Moves, ReorderBehindParts) {
   const Workload workload = parse_workload(
       "workload w\nranks 4\nTensor g(fp32, [8], Local)\ns = ReduceScatter(\"+\", g)\nsum = AllGather(s)\nu = "
-      "sum * "
-      "2\nw = sum * 3\nx = u + w\ny = w * 5\nreturn x, y\n",
+      "sum * 2\nw = sum * 3\nx = u + w\ny = w * 5\nreturn x, y\n",
       "test");
   std::set<std::string> found;
   for (const Move& move : moves(workload).list)

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "ir/error.h"
 #include "semantics/workload_machine.h"
+#include "tests/kit/refusal.h"
 #include "workload/text.h"
 #include "workload/transform.h"
 
@@ -57,12 +57,7 @@ TEST(Views, TakeRowsByTheirNumbers) {
 
 TEST(Views, AreRefusedWhereRanksDoNotHaveTheElements) {
   const auto refused = [](const std::string& statement, const std::string& layout) {
-    try {
-      result_of(statement, layout);
-    } catch (const InputError& error) {
-      return std::string(error.what());
-    }
-    return std::string("nothing");
+    return test::refusal_of([&] { result_of(statement, layout); }, "nothing");
   };
   using ::testing::HasSubstr;
   EXPECT_THAT(refused("Transpose(x, 0, 0)", "Local"), HasSubstr("two different dimensions"));

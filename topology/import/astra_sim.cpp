@@ -216,8 +216,7 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
       fmt::format("{}: ASTRA-sim's analytical network: {}, the innermost first", file, joined(words)));
   wiring.assumed.push_back(
       "each dimension's rate is that of one link, per direction, in GB of 2^30 bytes; a rank has links in "
-      "every "
-      "dimension");
+      "every dimension");
   return wiring;
 }
 

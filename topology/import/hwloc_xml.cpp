@@ -6,6 +6,7 @@
 #include <charconv>
 #include <map>
 #include <optional>
+#include <sstream>
 
 #include "ir/words.h"
 #include "topology/import/nccl_rates.h"
@@ -20,19 +21,6 @@ using PartKind = HostPart::Kind;
 constexpr int kMostObjects = 4096;        // of a matrix
 constexpr double kMostMegabytes = 1e9;    // a second
 constexpr double kUnknownPciGbs = 15.75;  // 8 GT/s x 16
-
-std::vector<std::string> words_in(const std::string& text) {
-  std::vector<std::string> words;
-  std::string word;
-  for (char c : text + " ")
-    if (c == ' ' || c == '\n' || c == '\t' || c == '\r') {
-      if (!word.empty()) words.push_back(std::move(word));
-      word.clear();
-    } else {
-      word += c;
-    }
-  return words;
-}
 
 class HwlocReader {
  public:
@@ -181,11 +169,12 @@ class HwlocReader {
     if (name == "XGMIBandwidth") host_.cable_name = "xGMI";
     const int count = matrix.integer("nbobjs", 1, kMostObjects);
     std::vector<std::string> names, values;
+    std::string word;
     const std::string prefix = matrix.has("type") ? matrix.text("type") + ":" : "";
     for (const XmlElement& part : matrix.children("indexes"))
-      for (std::string& word : words_in(part.contents())) names.push_back(prefix + std::move(word));
+      for (std::istringstream in(part.contents()); in >> word;) names.push_back(prefix + word);
     for (const XmlElement& part : matrix.children("u64values"))
-      for (std::string& word : words_in(part.contents())) values.push_back(std::move(word));
+      for (std::istringstream in(part.contents()); in >> word;) values.push_back(word);
     const std::size_t n = static_cast<std::size_t>(count);
     if (names.size() != n || values.size() != n * n)
       matrix.fail(fmt::format("has {} objects and {} values for {}", names.size(), values.size(), count),

@@ -190,9 +190,7 @@ void require_readable(const Topology& machine, const std::string& file) {
 
 std::string known_formats() {
   return "NCCL's and RCCL's XML, nvidia-smi topo -m, rocm-smi --showtopo, hwloc's XML, Slurm's "
-         "topology.conf, JSON of msccl-tools, TACCL and TE-CCL, and "
-         "ASTRA-sim's "
-         "networks";
+         "topology.conf, JSON of msccl-tools, TACCL and TE-CCL, and ASTRA-sim's networks";
 }
 
 bool is_foreign(std::string_view text) {

@@ -103,14 +103,9 @@ void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpu
       for (int gpu : gpus) cable(gpu, static_cast<int>(host.parts.size()) - 1, instance.nvlinks);
       break;
     }
-    case Joint::Dgx1: {  // two rings over all GPUs: one with two NVLinks an edge, one with one
-      constexpr int kTwo[] = {0, 1, 3, 2, 6, 7, 5, 4}, kOne[] = {0, 2, 1, 5, 6, 4, 7, 3};
-      for (int i = 0; i < 8; ++i) {
-        cable(gpus[kTwo[i]], gpus[kTwo[(i + 1) % 8]], 2);
-        cable(gpus[kOne[i]], gpus[kOne[(i + 1) % 8]], 1);
-      }
+    case Joint::Dgx1:
+      join_two_rings([&](int a, int b, int links) { cable(gpus[a], gpus[b], links); });
       break;
-    }
     case Joint::Pairs:
       for (std::size_t i = 0; i + 1 < gpus.size(); i += 2) cable(gpus[i], gpus[i + 1], instance.nvlinks);
       break;

@@ -11,10 +11,12 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "ir/error.h"
 #include "ir/words.h"
@@ -48,16 +50,8 @@ struct Device {
 };
 
 std::vector<std::string> words_of(const std::string& line) {
-  std::vector<std::string> words;
-  std::string word;
-  for (char c : line + " ")
-    if (c == ' ' || c == '\t' || c == '\r') {
-      if (!word.empty()) words.push_back(std::move(word));
-      word.clear();
-    } else {
-      word += c;
-    }
-  return words;
+  std::istringstream words(line);
+  return {std::istream_iterator<std::string>(words), {}};
 }
 
 // Without what makes a terminal underline.

@@ -184,8 +184,7 @@ Wiring wiring_of(const SwitchTree& tree, const std::string& file, const ImportOp
       "are the ranks",
       gbits, options.nic_gbits > 0 ? ", as specified" : " (--nic-gbits sets another)"));
   wiring.assumed.push_back(
-      "latencies (alpha) are of the usual order: a port of the network 2 us, a link "
-      "between switches 1");
+      "latencies (alpha) are of the usual order: a port of the network 2 us, a link between switches 1");
   return wiring;
 }
 

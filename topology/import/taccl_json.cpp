@@ -71,22 +71,19 @@ class TacclReader {
     if (json_.has("links")) return join_by_matrix(node);
     const std::vector<double> rate = rates();
     if (rate.size() == 2 && gpus_ == 8) {
-      constexpr int kTwo[] = {0, 1, 3, 2, 6, 7, 5, 4}, kOne[] = {0, 2, 1, 5, 6, 4, 7, 3};
-      for (int i = 0; i < 8; ++i) {
-        wiring_.join(gpu(node, kTwo[i]), gpu(node, kTwo[(i + 1) % 8]), std::max(rate[0], rate[1]), alpha_);
-        wiring_.join(gpu(node, kOne[i]), gpu(node, kOne[(i + 1) % 8]), std::min(rate[0], rate[1]), alpha_);
-      }
+      const auto [one, two] = std::minmax(rate[0], rate[1]);
+      join_two_rings([&, one = one, two = two](int a, int b, int links) {
+        wiring_.join(gpu(node, a), gpu(node, b), links == 2 ? two : one, alpha_);
+      });
       if (node == 0)
         wiring_.assumed.push_back(
-            "two rates of 8 GPUs are taken for the two rings of a DGX-1 (NDv2), which TACCL "
-            "has in its code");
+            "two rates of 8 GPUs are taken for the two rings of a DGX-1 (NDv2), which TACCL has in its code");
     } else if (rate.size() == 1) {
       const int hub = wiring_.add(WiringNode::Kind::NvSwitch, fmt::format("NVSwitch of node {}", node));
       for (int g = 0; g < gpus_; ++g) wiring_.join(gpu(node, g), hub, rate[0], alpha_ / 2);
       if (node == 0)
         wiring_.assumed.push_back(
-            "one rate is taken for a switch that joins all GPUs of the node, each with a port of "
-            "that rate");
+            "one rate is taken for a switch that joins all GPUs of the node, each with a port of that rate");
     } else {
       json_["node_betas_list"].fail(fmt::format("has {} rates", rate.size()),
                                     "use one, or two for an NDv2 of 8 GPUs");

@@ -58,13 +58,9 @@ class TecclReader {
         wiring_.add(NodeKind::Gpu, fmt::format("gpu {} of chassis {}", g, c));
   }
 
-  // Two rings over eight GPUs.
   void join_as_dgx1(int first, double one_gbs, double alpha_us) {
-    constexpr int kTwo[] = {0, 1, 3, 2, 6, 7, 5, 4}, kOne[] = {0, 2, 1, 5, 6, 4, 7, 3};
-    for (int i = 0; i < 8; ++i) {
-      wiring_.join(first + kTwo[i], first + kTwo[(i + 1) % 8], 2 * one_gbs, alpha_us);
-      wiring_.join(first + kOne[i], first + kOne[(i + 1) % 8], one_gbs, alpha_us);
-    }
+    join_two_rings(
+        [&](int a, int b, int links) { wiring_.join(first + a, first + b, links * one_gbs, alpha_us); });
   }
 
   void dgx1() {

@@ -32,6 +32,16 @@ struct Wiring {
   void join(int a, int b, double gbs, double alpha_us);  // both directions
 };
 
+// Two rings over the GPUs of a DGX-1: calls join(a, b, links) for one with two NVLinks an edge, and one with one.
+template <typename Join>
+void join_two_rings(const Join& join) {
+  constexpr int kTwo[] = {0, 1, 3, 2, 6, 7, 5, 4}, kOne[] = {0, 2, 1, 5, 6, 4, 7, 3};
+  for (int i = 0; i < 8; ++i) {
+    join(kTwo[i], kTwo[(i + 1) % 8], 2);
+    join(kOne[i], kOne[(i + 1) % 8], 1);
+  }
+}
+
 // Where a node of a cluster meets the network: a NIC, or a GPU that has one of its own.
 struct NetworkPort {
   int node = 0;         // of the cluster, from 0
