@@ -30,26 +30,36 @@ class Room:
     """The heaps of the ranks of a group, mapped here, and what of the own one is in use."""
 
     def __init__(self, rank, heaps, processes):
-        self.rank, self.heaps, self.processes, self.used, self.lock = rank, heaps, processes, PAGE, threading.Lock()
+        self.rank, self.heaps, self.processes, self.used, self.free, self.lock = rank, heaps, processes, PAGE, {}, threading.RLock()
         self.addresses = [ctypes.addressof(ctypes.c_char.from_buffer(heap)) for heap in heaps]
 
     def take(self, count):
-        """The place in the own heap of `count` bytes, which are zero."""
+        """The place in the own heap of `count` bytes."""
+        size = -(-count // PAGE) * PAGE
         with self.lock:
+            if self.free.get(size):
+                return self.free[size].pop()
             place = self.used
-            self.used += -(-count // PAGE) * PAGE
-        if self.used > BYTES // 2 - PAGE:
-            raise MemoryError("the shared memory of a rank is used up")
+            if place + size > BYTES // 2 - PAGE:
+                raise MemoryError("the shared memory of a rank is used up")
+            self.used += size
         return place
 
-    def zeros(self, count, dtype):
-        """A tensor in the own heap, whose memory is given back with it."""
+    def drop(self, place, count, keeps):
+        if not keeps:
+            self.heaps[self.rank].madvise(mmap.MADV_REMOVE, place, count)
+        with self.lock:
+            self.free.setdefault(-(-count // PAGE) * PAGE, []).append(place)
+
+    def tensor(self, count, dtype, keeps=False):
+        """A tensor in the own heap. Its memory is given back with it, so that it begins with zeros; or it is kept for the
+        next one of this size, whatever that has in the beginning."""
         size = count * torch.empty(0, dtype=dtype).element_size()
         if size == 0:
             return torch.zeros(count, dtype=dtype)
-        heap, place = self.heaps[self.rank], self.take(size)
-        bytes_ = memoryview(heap)[place:place + size]
-        weakref.finalize(bytes_, heap.madvise, mmap.MADV_REMOVE, place, size).atexit = False
+        place = self.take(size)
+        bytes_ = memoryview(self.heaps[self.rank])[place:place + size]
+        weakref.finalize(bytes_, self.drop, place, size, keeps).atexit = False
         return torch.frombuffer(bytes_, dtype=dtype)
 
     def described(self, places):

@@ -30,7 +30,7 @@ from chorale.exchanges import part
 from chorale.logs import log
 from chorale.statements import TYPES
 
-FORM = 5  # of what `chorale compile` writes: older libraries are made again
+FORM = 6  # of what `chorale compile` writes: older libraries are made again
 MEANING = "program.chorale"  # the program before its transformations, one statement a line
 
 
@@ -139,6 +139,14 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
     return folder
 
 
+def loaded(text, script, group, machine=None, directory=None):
+    """The program of a text, by the script of a schedule, for the ranks of a process group."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / f"{text.split()[1]}.chorale"
+        file.write_text(text)
+        return load(file, machine or f"full:{dist.get_world_size(group)}", group, apply=script, directory=directory)
+
+
 def load(file, machine, group=None, sizes=None, **options):
     """The program of a file for the ranks of a process group, which all call this. Options: those of
     built()."""
@@ -198,7 +206,11 @@ class Workload:
 
     def zeros(self, count, dtype):
         """A tensor that other ranks read where it lies, where ranks share memory."""
-        return self.room.zeros(count, dtype) if self.room else torch.zeros(count, dtype=dtype)
+        return self.room.tensor(count, dtype).zero_() if self.room else torch.zeros(count, dtype=dtype)
+
+    def empty(self, count, dtype):
+        """The same, for what is made and dropped often."""
+        return self.room.tensor(count, dtype, keeps=True) if self.room else torch.empty(count, dtype=dtype)
 
     def __del__(self):
         for handle in getattr(self, "made", {}).values():
@@ -283,12 +295,22 @@ class Workload:
                 raise ValueError(f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part of it {math.prod(shape)}")
         addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr() for row in self.rows))
         stream = (ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),) if self.device != "cpu" else ()
-        code = self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed), *stream)
+        self.checked(self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed), *stream))
+        return tensors
+
+    def checked(self, code):
         if self.failure:
             raise self.failure.pop()
         if code != 0:
             raise RuntimeError(self.library.chorale_error().decode())
-        return tensors
+
+    def gathered(self, mine):
+        """A small tensor of the host of each rank, by rank; called by all."""
+        mine = mine.contiguous()
+        everyone = mine.new_empty([dist.get_world_size(self.group), *mine.shape])
+        self.checked(self.library.chorale_gather(ctypes.c_void_p(self.joined), ctypes.c_void_p(mine.data_ptr()), ctypes.c_void_p(everyone.data_ptr()),
+                                                 ctypes.c_int64(mine.numel() * mine.element_size())))
+        return everyone
 
     def register(self, name=None):
         """As an operator, torch.ops.chorale.NAME (chorale.operators)."""
