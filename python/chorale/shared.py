@@ -7,6 +7,7 @@ import ctypes
 import mmap
 import os
 import secrets
+import select
 import threading
 import weakref
 
@@ -31,13 +32,14 @@ class Room:
 
     def __init__(self, rank, heaps, processes):
         self.rank, self.heaps, self.processes, self.used, self.free, self.lock = rank, heaps, processes, PAGE, {}, threading.RLock()
+        self.owner = os.getpid()  # what a fork of it drops is still in use
         self.addresses = [ctypes.addressof(ctypes.c_char.from_buffer(heap)) for heap in heaps]
 
-    def take(self, count):
-        """The place in the own heap of `count` bytes."""
+    def take(self, count, again=False):
+        """The place in the own heap of `count` bytes, which are zero, or, if they may have been used before, whatever."""
         size = -(-count // PAGE) * PAGE
         with self.lock:
-            if self.free.get(size):
+            if again and self.free.get(size):
                 return self.free[size].pop()
             place = self.used
             if place + size > BYTES // 2 - PAGE:
@@ -46,21 +48,31 @@ class Room:
         return place
 
     def drop(self, place, count, keeps):
+        if os.getpid() != self.owner:
+            return
         if not keeps:
             self.heaps[self.rank].madvise(mmap.MADV_REMOVE, place, count)
         with self.lock:
             self.free.setdefault(-(-count // PAGE) * PAGE, []).append(place)
 
     def tensor(self, count, dtype, keeps=False):
-        """A tensor in the own heap. Its memory is given back with it, so that it begins with zeros; or it is kept for the
-        next one of this size, whatever that has in the beginning."""
+        """A tensor in the own heap, of any numbers. Its memory is given back with it, or kept for the next one of this
+        size."""
         size = count * torch.empty(0, dtype=dtype).element_size()
         if size == 0:
             return torch.zeros(count, dtype=dtype)
-        place = self.take(size)
+        place = self.take(size, again=True)
         bytes_ = memoryview(self.heaps[self.rank])[place:place + size]
         weakref.finalize(bytes_, self.drop, place, size, keeps).atexit = False
         return torch.frombuffer(bytes_, dtype=dtype)
+
+    def is_whole(self):
+        """Whether all processes are there."""
+        ended = select.poll()
+        for process in self.processes:
+            if process >= 0:
+                ended.register(process, select.POLLIN)
+        return not ended.poll(0)
 
     def described(self, places):
         """For a library, with a line of each rank at these places; the arrays live as long as it does."""
@@ -75,8 +87,11 @@ def room(group):
         return None
     ranks = dist.get_world_size(group)
     key = tuple(dist.get_process_group_ranks(group or dist.group.WORLD)) if hasattr(dist, "get_process_group_ranks") else (id(group), ranks)
-    if key not in _rooms:
-        _rooms[key] = _made(group, ranks)
+    if key not in _rooms or not _rooms[key].is_whole():
+        made = _made(group, ranks)
+        if made is None:
+            return None
+        _rooms[key] = made
     return _rooms[key]
 
 

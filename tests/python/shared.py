@@ -73,6 +73,14 @@ assert any(heap[place:place + 64])
 del big
 gc.collect()
 assert not any(heap[place:place + (2 << 20)]), "memory is not given back"
+kept = sums.empty(5000, torch.uint8)
+kept.fill_(255)
+at = kept.data_ptr()
+del kept
+gc.collect()
+place = sums.room.take(5000)
+assert not any(heap[place:place + 5000]), "memory for messages is not zero"
+assert sums.empty(5000, torch.uint8).data_ptr() == at, "memory is not kept for the next"
 dist.barrier()
 if rank == 0:
     print(f"PyTorch {torch.__version__}: {turn + 1} runs on {ranks} ranks have the same bits in shared memory and over torch.distributed", flush=True)
