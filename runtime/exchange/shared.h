@@ -50,8 +50,9 @@ class SharedTransport : public LendingTransport {
         noted_(heaps_.size(), 0) {
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "ranks share atomic numbers");
   }
-  // The memory of copies that may still be read stays; the rest is given back.
+  // The memory of copies that may still be read stays, and all of it in a fork; the rest is given back.
   ~SharedTransport() override {
+    if (getpid() != process_) return;
     for (const Copy& copy : copies_)
       if (is_unused(copy)) madvise(copy.at, static_cast<std::size_t>(copy.bytes), MADV_REMOVE);
   }
@@ -219,6 +220,7 @@ class SharedTransport : public LendingTransport {
     }
   }
 
+  const pid_t process_ = getpid();
   const int rank_;
   const std::int64_t bytes_;
   const std::chrono::milliseconds patience_;
