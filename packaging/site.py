@@ -99,7 +99,7 @@ def signature(node):
 
 
 said = ["# Calls of the Python package\n\nFrom their docstrings; [python.md](python.md) is the way in.\n"]
-for file in ("calls.py", "errors.py", "graphs.py", "shown.py", "optim.py", "workload.py"):
+for file in ("calls.py", "errors.py", "graphs.py", "shown.py", "optim.py", "fsdp.py", "workload.py"):
     module = "chorale" if file in ("calls.py", "errors.py", "graphs.py", "shown.py") else f"chorale.{file.removesuffix('.py')}"
     for node in members(source / "python/chorale" / file):
         words = ast.get_docstring(node)

@@ -20,7 +20,7 @@ class Bucket:
         self.owner, self.params, self.steps, self.states = weakref.ref(owner), params, steps, states
         self.kind = KINDS[params[0].dtype]
         count = sum(p.numel() for p in params)
-        self.flat, self.grads = (make(count, dtype=TYPES[self.kind]) for make in (torch.empty, torch.zeros))
+        self.flat, self.grads = (program.zeros(count, TYPES[self.kind]) for program in (owner.updater(self.kind), owner.reducer(self.kind)))
         self.total = torch.empty(owner.length(count))  # in one place for all steps
         at, self.places, self.hooks, self.needed = 0, [], [], set()
         for k, p in enumerate(params):

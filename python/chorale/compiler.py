@@ -61,13 +61,10 @@ def operator_of(text, script, group, settings):
     key = (text, script, group.group_name)
     if key not in _operators:
         name = "fused_" + hashlib.sha256(repr(key).encode()).hexdigest()[:16]
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder) / "fused.chorale"
-            file.write_text(text)
-            try:
-                loaded = workload.load(file, settings.machine or f"full:{group.size()}", group, apply=script, directory=settings.directory)
-            except (RuntimeError, OSError) as error:
-                raise Left(f"its program was not compiled: {error}") from error
+        try:
+            loaded = workload.loaded(text, script, group, settings.machine, settings.directory)
+        except (RuntimeError, OSError) as error:
+            raise Left(f"its program was not compiled: {error}") from error
         _operators[key] = loaded.register(name)
     return _operators[key].default
 

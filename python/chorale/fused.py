@@ -6,8 +6,6 @@ import datetime
 import functools
 import inspect
 import math
-import pathlib
-import tempfile
 
 import torch
 import torch.distributed as dist
@@ -28,22 +26,16 @@ class Fused(torch.optim.Optimizer):
         self.group, self.rank, self.ranks = process_group, dist.get_rank(process_group), dist.get_world_size(process_group)
         if self.ranks < 2:
             raise ValueError("the group has one rank, and nothing to reduce: take PyTorch's optimizer, which reads the same states")
-        self.where = dict(machine=machine or f"full:{self.ranks}", ranks=self.ranks, directory=directory)
+        load = functools.partial(workload.loaded, machine=machine, directory=directory)
         self.behind = _beside(process_group, self.ranks)  # the group of what is sent during the backward pass
         self.pool = concurrent.futures.ThreadPoolExecutor(1, "chorale")
-        self.reducer = functools.lru_cache(None)(lambda kind: self.load(*updates.reduction(kind), self.behind))
-        self.updater = functools.lru_cache(None)(lambda kind: self.load(*updates.update(self.rule, kind), self.group))
+        self.reducer = functools.lru_cache(None)(lambda kind: load(*updates.reduction(kind), self.behind))
+        self.updater = functools.lru_cache(None)(lambda kind: load(*updates.update(self.rule, kind), self.group))
         self.clip = 1.0           # by which the next step multiplies gradients
         self.synchronizes = self.behind is not process_group or process_group is None  # during the backward pass
         self.rows = []            # buckets of each group
         self.order, self.next = [], 0  # in which buckets are reduced, and the one that is next
         super().__init__(params, defaults)
-
-    def load(self, text, script, group):
-        with tempfile.TemporaryDirectory() as folder:
-            file = pathlib.Path(folder) / f"{text.split()[1]}.chorale"
-            file.write_text(text)
-            return workload.Workload(workload.built(file, apply=script, **self.where), group)
 
     def checked(self, group):
         """Raises ValueError where hyperparameters make no sense."""
@@ -141,6 +133,10 @@ class Fused(torch.optim.Optimizer):
             divided[-1].collect()
         return divided
 
+    def gathered(self, mine):
+        """A small tensor of each rank."""
+        return self.updater(min(KINDS[p.dtype] for group in self.param_groups for p in group["params"])).gathered(mine)
+
     # Reductions.
     def launch(self):
         """Starts the reductions of complete buckets, in their order."""
@@ -152,8 +148,7 @@ class Fused(torch.optim.Optimizer):
         """All ranks have done the same reductions; nothing is known of any."""
         for row in self.order[self.next:] if self.next > 0 else ():
             row.start()
-        for row in self.order:
-            row.done()
+        self.wait()
         self.next = 0
 
     @contextlib.contextmanager
@@ -167,7 +162,7 @@ class Fused(torch.optim.Optimizer):
 
     @torch.no_grad()
     def collect(self):
-        """Takes gradients, and has all reduced that any rank has; for each bucket of each group, which of its
+        """Takes gradients, and starts the reductions of all that any rank has; for each bucket of each group, which of its
         parameters have one on some rank. What is wrong on one rank is raised on all, so that none waits."""
         every = [row for rows in self.rows for row in rows]
         fault = None
@@ -177,8 +172,7 @@ class Fused(torch.optim.Optimizer):
         except (RuntimeError, ValueError) as error:
             fault = error
         told = torch.tensor([fault is not None, *(row.stale for row in every), *(p.grad is not None for row in every for p in row.params)], dtype=torch.uint8)
-        dist.all_reduce(told, dist.ReduceOp.MAX, group=self.group)
-        told, at = told.tolist(), 1 + len(every)
+        told, at = self.gathered(told).amax(0).tolist(), 1 + len(every)
         if told[0]:
             self.settle()
             for row in every:
@@ -193,13 +187,17 @@ class Fused(torch.optim.Optimizer):
                 row.start()
         self.next = len(self.order)
         for row, stale in zip(every, told[1:]):
-            row.done()
             if stale:
+                row.done()
                 row.start()
                 row.stale = False
-        for row in every:
-            row.done()
+        if self.behind is self.group:  # what follows would mix with it
+            self.wait()
         return [[used[row] for row in rows] for rows in self.rows]
+
+    def wait(self):
+        for row in self.order:
+            row.done()
 
     @torch.no_grad()
     def step(self, closure=None):
@@ -208,15 +206,16 @@ class Fused(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         used, divides = self.collect(), False
-        for number, group in enumerate(self.param_groups):
+        for number, group in reversed(list(enumerate(self.param_groups))):  # in the order of reductions: the next ones go on
             rows = []
-            for row, has in zip(self.rows[number], used[number]):
+            for row, has in reversed(list(zip(self.rows[number], used[number]))):
+                row.done()
                 divided = [row]
                 if 0 < sum(has) < len(has):
                     divided, divides = self.divide(row, has), True
                     divided[0].start()
                     divided[0].done()
-                rows += divided
+                rows[:0] = divided
                 if any(has):
                     self.advance(divided[0], group)
             self.rows[number] = rows
@@ -249,11 +248,13 @@ class Fused(torch.optim.Optimizer):
         if not norm_type > 0:
             raise ValueError(f"norm_type is positive, and not {norm_type}")
         self.collect()
+        self.wait()
         parts = [row.reduced for rows in self.rows for row in rows if row.reduced is not None]
         norms = [torch.linalg.vector_norm(each, norm_type, dtype=torch.float64) for each in parts if each.numel() > 0]
         powers = torch.stack([torch.zeros((), dtype=torch.float64), *(norm if math.isinf(norm_type) else norm**norm_type for norm in norms)])
         total = powers.max() if math.isinf(norm_type) else powers.sum()
-        dist.all_reduce(total, dist.ReduceOp.MAX if math.isinf(norm_type) else dist.ReduceOp.SUM, group=self.group)
+        everyone = self.gathered(total)
+        total = everyone.max() if math.isinf(norm_type) else everyone.sum()
         norm = self.clip / self.ranks * (total.item() if math.isinf(norm_type) else total.item() ** (1 / norm_type))
         if error_if_nonfinite and not math.isfinite(norm):
             raise RuntimeError(f"the norm of the gradients is {norm}, so they cannot be clipped")

@@ -108,7 +108,7 @@ def register(workload, name):
         return returned({row["name"]: like.new_empty(workload.shape(row, sizes), dtype=TYPES[row["type"]]) for row in made})
 
     operator = getattr(torch.ops.chorale, name)
-    _library.impl(name, run, "CUDA" if workload.joined else "CPU")
+    _library.impl(name, run, "CUDA" if workload.device != "cpu" else "CPU")
     if TRACED:
         torch.library.register_fake(f"chorale::{name}", fake, lib=_library)
         if not workload.updated:

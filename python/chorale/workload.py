@@ -3,8 +3,7 @@
     adam = chorale.workload.load("adam.chorale", machine="ring:4", apply="split(avg, rs); ...")
     adam(g=gradients, p=parameters, m=m, v=v, lr=1e-3)           # or torch.ops.chorale.adam(...)
 
-`chorale compile` writes the program as C++ with a C interface, the compiler makes a library of it, and what
-it sends goes over torch.distributed, whatever its backend is for tensors of CPUs (gloo, MPI). With
+`chorale compile` writes the XX With
 device="cuda" tensors are on the current GPU, nvcc compiles, and what is sent goes over NCCL, by a
 communicator of the library's own. Nothing of PyTorch's own C++ is needed, so a library fits every version
 from 1.13 on.
@@ -26,12 +25,12 @@ import time
 import torch
 import torch.distributed as dist
 
-from chorale import operators
+from chorale import operators, shared
 from chorale.exchanges import part
 from chorale.logs import log
 from chorale.statements import TYPES
 
-FORM = 4  # of what `chorale compile` writes: older libraries are made again
+FORM = 6  # of what `chorale compile` writes: older libraries are made again
 MEANING = "program.chorale"  # the program before its transformations, one statement a line
 
 
@@ -140,6 +139,14 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
     return folder
 
 
+def loaded(text, script, group, machine=None, directory=None):
+    """The program of a text, by the script of a schedule, for the ranks of a process group."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / f"{text.split()[1]}.chorale"
+        file.write_text(text)
+        return load(file, machine or f"full:{dist.get_world_size(group)}", group, apply=script, directory=directory)
+
+
 def load(file, machine, group=None, sizes=None, **options):
     """The program of a file for the ranks of a process group, which all call this. Options: those of
     built()."""
@@ -170,23 +177,40 @@ class Workload:
         wanted = self.description["ranks"] * self.description["groups"]
         if ranks != wanted:
             raise ValueError(f"{self.name} is for {wanted} ranks, and the group has {ranks}")
-        self.exchange, self.failure = exchange_over(group)
-        self.device = device if device == "cpu" else torch.device("cuda", torch.cuda.current_device())
-        self.joined = None  # on GPUs: this rank of NCCL's
-        if device == "cuda":
-            self.join(ranks)
+        self.library.chorale_join.restype = ctypes.c_void_p
+        self.device, self.failure, self.room = device if device == "cpu" else torch.device("cuda", torch.cuda.current_device()), [], None
+        self.joined = self.on_gpus(ranks) if device == "cuda" else self.on_hosts(ranks)  # this rank of those that all programs are for
         self.made = {}  # by sizes: programs keep their plans and their memory
 
-    def join(self, ranks):
-        self.library.chorale_join.restype = ctypes.c_void_p
+    def on_hosts(self, ranks):
+        self.room = shared.room(self.group)
+        if self.room is None:
+            self.exchange, self.failure = exchange_over(self.group)
+            return self.library.chorale_join(self.rank, ranks, self.exchange, None)
+        self.library.chorale_line_bytes.restype = ctypes.c_int64
+        self.library.chorale_join_shared.restype = ctypes.c_void_p
+        places = [torch.zeros(1, dtype=torch.int64) for _ in range(ranks)]
+        dist.all_gather(places, torch.tensor([self.room.take(self.library.chorale_line_bytes(ranks))]), group=self.group)
+        return self.library.chorale_join_shared(ctypes.byref(self.room.described([each.item() for each in places])))
+
+    def on_gpus(self, ranks):
         number = (ctypes.c_uint8 * 128)()
         if self.rank == 0 and self.library.chorale_id(number) != 0:
             raise RuntimeError(self.library.chorale_error().decode())
         told = [bytes(number)]
         dist.broadcast_object_list(told, src=global_rank(self.group, 0), group=self.group)
-        self.joined = self.library.chorale_join(self.rank, ranks, told[0], self.device.index)
-        if not self.joined:
+        joined = self.library.chorale_join(self.rank, ranks, told[0], self.device.index)
+        if not joined:
             raise RuntimeError(self.library.chorale_error().decode())
+        return joined
+
+    def zeros(self, count, dtype):
+        """A tensor that other ranks read where it lies, where ranks share memory."""
+        return self.room.tensor(count, dtype).zero_() if self.room else torch.zeros(count, dtype=dtype)
+
+    def empty(self, count, dtype):
+        """The same, for what is made and dropped often."""
+        return self.room.tensor(count, dtype, keeps=True) if self.room else torch.empty(count, dtype=dtype)
 
     def __del__(self):
         for handle in getattr(self, "made", {}).values():
@@ -226,8 +250,7 @@ class Workload:
 
     def handle(self, sizes):
         if sizes not in self.made:
-            first = (ctypes.c_void_p(self.joined),) if self.joined else (self.rank, dist.get_world_size(self.group), self.exchange, None)
-            made = self.library.chorale_make(*first, (ctypes.c_int64 * len(sizes))(*sizes))
+            made = self.library.chorale_make(ctypes.c_void_p(self.joined), (ctypes.c_int64 * len(sizes))(*sizes))
             if not made:
                 raise ValueError(self.library.chorale_error().decode())
             self.made[sizes] = made
@@ -271,13 +294,23 @@ class Workload:
             elif tensors[row["name"]].numel() != math.prod(shape):
                 raise ValueError(f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part of it {math.prod(shape)}")
         addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr() for row in self.rows))
-        stream = (ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),) if self.joined else ()
-        code = self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed), *stream)
+        stream = (ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),) if self.device != "cpu" else ()
+        self.checked(self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed), *stream))
+        return tensors
+
+    def checked(self, code):
         if self.failure:
             raise self.failure.pop()
         if code != 0:
             raise RuntimeError(self.library.chorale_error().decode())
-        return tensors
+
+    def gathered(self, mine):
+        """A small tensor of the host of each rank, by rank; called by all."""
+        mine = mine.contiguous()
+        everyone = mine.new_empty([dist.get_world_size(self.group), *mine.shape])
+        self.checked(self.library.chorale_gather(ctypes.c_void_p(self.joined), ctypes.c_void_p(mine.data_ptr()), ctypes.c_void_p(everyone.data_ptr()),
+                                                 ctypes.c_int64(mine.numel() * mine.element_size())))
+        return everyone
 
     def register(self, name=None):
         """As an operator, torch.ops.chorale.NAME (chorale.operators)."""

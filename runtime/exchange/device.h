@@ -248,4 +248,13 @@ class HostDevice : public PhaseByPhase {
   static void finish() {}
 };
 
+class HostTransport : public Transport {
+ public:
+  using Device = HostDevice;
+  Device& device() { return device_; }
+
+ private:
+  HostDevice device_ = {};
+};
+
 }  // namespace chorale

@@ -1,6 +1,6 @@
 // An emitted workload as a library for programs in other languages, with a C interface that does not depend
-// on MPI: the caller that makes a program supplies a function that moves messages; or, with -DCHORALE_NCCL,
-// for tensors on GPUs, over NCCL. NAME.json lists the tensors, in the order of the addresses that chorale_run
+// on MPI: the caller supplies a function that moves messages, or, of ranks on one machine, memory that they
+// share (shared.h); or, with -DCHORALE_NCCL, for tensors on GPUs, messages go over NCCL. NAME.json lists the tensors, in the order of the addresses that chorale_run
 // takes; results have the rows of NAME.json, too. C++17, and is copied into emitted programs.
 #pragma once
 
@@ -15,6 +15,8 @@
 #include "runtime/exchange/exchange.h"
 #ifdef CHORALE_NCCL
 #include "runtime/exchange/nccl.h"
+#else
+#include "runtime/exchange/shared.h"
 #endif
 
 extern "C" {
@@ -31,13 +33,11 @@ typedef int (*chorale_exchange)(void* context, chorale_message* messages, int co
 
 namespace chorale {
 
-class CallbackTransport : public Transport {
+class CallbackTransport : public HostTransport {
  public:
   CallbackTransport(int rank, int ranks, chorale_exchange exchange, void* context)
       : rank_(rank), ranks_(ranks), exchange_(exchange), context_(context) {}
 
-  using Device = HostDevice;
-  Device& device() { return device_; }
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
 
@@ -57,11 +57,24 @@ class CallbackTransport : public Transport {
 
  private:
   int rank_ = 0, ranks_ = 1;
-  HostDevice device_ = {};
   chorale_exchange exchange_ = nullptr;
   void* context_ = nullptr;
   std::vector<chorale_message> messages_ = {};
 };
+
+// What all ranks give, by rank: that many bytes of each.
+inline void gather_bytes(Transport& transport, char* mine, char* everyone, std::int64_t bytes) {
+  const int rank = transport.rank(), ranks = transport.ranks();
+  std::vector<Delivery> sends, receives;
+  for (int distance = 1; distance < ranks; ++distance) {
+    const int from = (rank + ranks - distance) % ranks;
+    sends.push_back({(rank + distance) % ranks, 0, mine, bytes});
+    receives.push_back({from, 0, everyone + from * bytes, bytes});
+  }
+  std::memcpy(everyone + rank * bytes, mine, static_cast<std::size_t>(bytes));
+  transport.exchange(sends, receives);
+  transport.release(sends, receives);
+}
 
 // Why the last call of this thread failed.
 inline std::string& library_error() {
@@ -69,12 +82,12 @@ inline std::string& library_error() {
   return error;
 }
 
+// The transport is a reference, or is made of the arguments that come last.
 template <typename Workload, typename Transport>
 class LibraryProgram {
  public:
-  // The arguments of the transport come last.
   template <typename... Rest>
-  explicit LibraryProgram(const std::int64_t* sizes, Rest... rest)
+  explicit LibraryProgram(const std::int64_t* sizes, Rest&&... rest)
       : transport_(rest...), sizes_(from(sizes)), program_(transport_, sizes_) {}
 
   std::int64_t elements(int tensor) {
@@ -110,7 +123,7 @@ class LibraryProgram {
   Transport transport_;
   typename Workload::Sizes sizes_;
   typename Workload::Tensors tensors_ = {};
-  typename Workload::template Program<Transport> program_;
+  typename Workload::template Program<std::remove_reference_t<Transport>> program_;
 };
 
 #ifdef CHORALE_NCCL
@@ -194,25 +207,48 @@ Value guarded(Value otherwise, Function function) {
   }
 
 #ifndef CHORALE_NCCL
-#define CHORALE_C_INTERFACE(Workload)                                                                   \
-  using ChoraleProgram = chorale::LibraryProgram<Workload, chorale::CallbackTransport>;                 \
-  extern "C" {                                                                                          \
-  CHORALE_C_COMMON(ChoraleProgram)                                                                      \
-  void chorale_use_blas(void* sgemm, void* dgemm) {                                                     \
-    chorale::process_gemm<float>() = reinterpret_cast<chorale::FortranGemm<float>>(sgemm);              \
-    chorale::process_gemm<double>() = reinterpret_cast<chorale::FortranGemm<double>>(dgemm);            \
-  }                                                                                                     \
-  void* chorale_make(int rank, int ranks, chorale_exchange exchange, void* context,                     \
-                     const std::int64_t* sizes) {                                                       \
-    return chorale::guarded<void*>(                                                                     \
-        nullptr, [&]() -> void* { return new ChoraleProgram(sizes, rank, ranks, exchange, context); }); \
-  }                                                                                                     \
-  int chorale_run(void* program, void* const* addresses, std::uint64_t seed) {                          \
-    return chorale::guarded(1, [&] {                                                                    \
-      static_cast<ChoraleProgram*>(program)->run(addresses, seed);                                      \
-      return 0;                                                                                         \
-    });                                                                                                 \
-  }                                                                                                     \
+// chorale_join: this rank of those that a program is for, which all programs of the library share, and which is
+// destroyed after them (chorale_leave); its messages are moved by a function, or lie in memory that the ranks
+// share. chorale_gather: bytes of each rank on all of them, by rank.
+#define CHORALE_C_INTERFACE(Workload)                                                                \
+  using ChoraleProgram = chorale::LibraryProgram<Workload, chorale::HostTransport&>;                 \
+  extern "C" {                                                                                       \
+  CHORALE_C_COMMON(ChoraleProgram)                                                                   \
+  void chorale_use_blas(void* sgemm, void* dgemm) {                                                  \
+    chorale::process_gemm<float>() = reinterpret_cast<chorale::FortranGemm<float>>(sgemm);           \
+    chorale::process_gemm<double>() = reinterpret_cast<chorale::FortranGemm<double>>(dgemm);         \
+  }                                                                                                  \
+  void* chorale_join(int rank, int ranks, chorale_exchange exchange, void* context) {                \
+    return static_cast<chorale::HostTransport*>(                                                     \
+        new chorale::CallbackTransport(rank, ranks, exchange, context));                             \
+  }                                                                                                  \
+  std::int64_t chorale_line_bytes(int ranks) {                                                       \
+    return chorale::SharedTransport::line_bytes(ranks);                                              \
+  }                                                                                                  \
+  void* chorale_join_shared(const chorale_shared* given) {                                           \
+    return static_cast<chorale::HostTransport*>(new chorale::SharedTransport(*given));               \
+  }                                                                                                  \
+  int chorale_gather(void* joined, void* mine, void* everyone, std::int64_t bytes) {                 \
+    return chorale::guarded(1, [&] {                                                                 \
+      chorale::gather_bytes(*static_cast<chorale::HostTransport*>(joined), static_cast<char*>(mine), \
+                            static_cast<char*>(everyone), bytes);                                    \
+      return 0;                                                                                      \
+    });                                                                                              \
+  }                                                                                                  \
+  void chorale_leave(void* joined) {                                                                 \
+    delete static_cast<chorale::HostTransport*>(joined);                                             \
+  }                                                                                                  \
+  void* chorale_make(void* joined, const std::int64_t* sizes) {                                      \
+    return chorale::guarded<void*>(nullptr, [&]() -> void* {                                         \
+      return new ChoraleProgram(sizes, *static_cast<chorale::HostTransport*>(joined));               \
+    });                                                                                              \
+  }                                                                                                  \
+  int chorale_run(void* program, void* const* addresses, std::uint64_t seed) {                       \
+    return chorale::guarded(1, [&] {                                                                 \
+      static_cast<ChoraleProgram*>(program)->run(addresses, seed);                                   \
+      return 0;                                                                                      \
+    });                                                                                              \
+  }                                                                                                  \
   }
 #else
 // On GPUs: one rank has chorale_id fill 128 bytes, which all ranks pass to chorale_join, each with the number

@@ -23,7 +23,7 @@
 
 namespace chorale {
 
-class MpiTransport : public Transport {
+class MpiTransport : public HostTransport {
  public:
   // The caller keeps the communicator, and sends nothing in it while a program runs. No wait lasts longer
   // than `patience`; 0: there is no limit. After a Hang, before which *hung is set, MPI cannot be finalized.
@@ -37,8 +37,6 @@ class MpiTransport : public Transport {
     if (found) largest_tag_ = *static_cast<int*>(bound);
   }
 
-  using Device = HostDevice;
-  Device& device() { return device_; }
   int rank() const override { return rank_; }
   int ranks() const override { return ranks_; }
 
@@ -174,7 +172,6 @@ class MpiTransport : public Transport {
   bool* const hung_;
   int rank_ = 0, ranks_ = 1;
   int largest_tag_ = 32767;  // what MPI promises at least
-  HostDevice device_ = {};
   std::vector<MPI_Request> requests_ = {}, posted_requests_ = {};
 };
 

@@ -1,6 +1,6 @@
-// The exchanges of emitted workloads (runtime/exchange/exchange.h) on threads, by constructed programs of all
-// collectives on small machines, over blocks of random lengths, some of them empty: compared with sums and
-// copies that are made in a row.
+// The exchanges of emitted workloads (runtime/exchange/exchange.h) on threads, and on ranks that share heaps, by
+// constructed programs of all collectives on small machines, over blocks of random lengths, some of them empty:
+// compared with sums and copies that are made in a row.
 #include "runtime/exchange/exchange.h"
 
 #include <fmt/format.h>
@@ -14,6 +14,7 @@
 #include "construct/incumbents.h"
 #include "runtime/exchange/threads.h"
 #include "tests/codegen/passes_alone.h"
+#include "tests/kit/shared_room.h"
 #include "tests/semantics/machines.h"
 
 namespace chorale::test {
@@ -119,9 +120,17 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
               outputs.emplace_back(promised.back().size(), -1);
               seen.emplace_back(promised.back().size(), 0);
             }
-            on_thread_ranks(ranks, [&](ThreadTransport& transport) {
+            SharedRoom room(ranks);
+            const bool shares = below(2) == 0, in_heap = shares && below(2) == 0;
+            const auto each = [&](LendingTransport& transport) {
               const Rank n = transport.rank();
               const std::int32_t* input = inputs[n].data();
+              if (in_heap) {
+                std::int32_t* const place =
+                    room.take<std::int32_t>(n, static_cast<std::int64_t>(inputs[n].size()));
+                std::ranges::copy(inputs[n], place);
+                input = place;
+              }
               std::int32_t* const output = outputs[n].data();
               if (in_place && (kind == CollectiveKind::Allgather || n == root)) {
                 std::int32_t* const place = output + (kind == CollectiveKind::Allgather ? blocks[n] : 0);
@@ -140,10 +149,14 @@ TEST_P(Exchanges, GiveWhatTheCollectivePromises) {
                                    ++seen[n][begin + e];
                                  }
                                });
-            });
-            const std::string what =
-                fmt::format("{} on {}{}, {} chunks, {} tiles, {} steps{}", name_of(wanted), machine.name,
-                            ranks, chunks, tiles, program->steps, applies ? ", applied" : "");
+            };
+            if (shares)
+              room.run(each);
+            else
+              on_thread_ranks(ranks, each);
+            const std::string what = fmt::format(
+                "{} on {}{}, {} chunks, {} tiles, {} steps{}{}", name_of(wanted), machine.name, ranks, chunks,
+                tiles, program->steps, applies ? ", applied" : "", shares ? ", shared" : "");
             ASSERT_EQ(outputs, promised) << what;
             // To each element once a run, and where it is wanted.
             for (Rank n = 0; applies && n < ranks; ++n)

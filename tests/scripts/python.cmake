@@ -1,9 +1,13 @@
 # Emitted libraries in PyTorch.
 python_test(python.optim WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
-python_test(python.optim_current SCRIPT python/optim ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries 2 --current)
+python_test(python.optim_current SCRIPT python/optim ENVIRONMENT CHORALE_SHM_DISABLE=1 ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries 2 --current)
 # Operators: with Debian's PyTorch, and, where CHORALE_TORCH_PYTHON names it, the current one (benchmarks/torch_env.sh).
 python_test(python.operators WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
 python_test(python.operators_current SCRIPT python/operators ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
+# What ranks of one machine share.
+python_test(python.shared WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
+python_test(python.shared_current SCRIPT python/shared ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
+python_test(python.fsdp ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 python_test(python.compiler ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 # The package with its extension, in the build tree and as pip installs it.
 if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not load what has a sanitizer in it
