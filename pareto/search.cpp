@@ -101,10 +101,11 @@ class FrontierSearch {
         asked_(found_->question().collective),
         space_(found_->question().space),
         kinds_({asked_.kind}) {
-    if (found_->is_allreduce()) {
+    if (found_->is_allreduce())
       kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
-      if (has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1))) mirror_ = mirror_of(topology_);
-    }
+    if ((found_->is_allreduce() || asked_.kind == CollectiveKind::ReduceScatter) &&
+        has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1)))
+      mirror_ = mirror_of(topology_);
     if (options_.progress)
       options_.progress = [this, tell = options_.progress](const Progress& progress) {
         const std::lock_guard lock(mutex_);
@@ -176,13 +177,14 @@ class FrontierSearch {
 
   // On its own mirror a machine has the schedules of sums from those of copies.
   bool is_mirrored(CollectiveKind kind) const { return mirror_ && kind == CollectiveKind::ReduceScatter; }
+  bool is_mirrored_phase(CollectiveKind kind) const { return is_mirrored(kind) && kind != asked_.kind; }
 
   // What holds for any chunk count: the least distance, and the rate. Of an AllReduce its own bounds come
   // first. Of what is constructed, or of what is not.
   void bound_all(bool mirrored) {
     for (const CollectiveKind kind : kinds_) {
       if (clock_.over()) return;
-      if (is_mirrored(kind) != mirrored) continue;
+      if (is_mirrored_phase(kind) != mirrored) continue;
       const Collective one = of_kind(asked_, kind, 1);
       LowerBounds bounds(topology_, one, options_.synthesis.limits.stop);
       const StepBound& least = bounds.fewest_steps();
@@ -274,6 +276,7 @@ class FrontierSearch {
   // Of what was asked for, or of a phase.
   struct Constructing {
     CollectiveKind kind = CollectiveKind::Custom;
+    CollectiveKind bounded = kind;  // has the same bounds, and is what is asked for or one of its phases
     Collective one = {};
     std::unique_ptr<Construction> construction = {};
   };
@@ -281,11 +284,12 @@ class FrontierSearch {
   // Asked with a k, phases are constructed for smaller ones, too: two phases share it.
   void begin_constructing() {
     for (const CollectiveKind kind : kinds_) {
-      if (is_mirrored(kind)) continue;
+      if (is_mirrored_phase(kind)) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
         Constructing& each = *constructing_.emplace_back(std::make_unique<Constructing>());
-        each = {.kind = kind, .one = of_kind(asked_, kind, 1)};
+        const CollectiveKind made = is_mirrored(kind) ? CollectiveKind::Allgather : kind;
+        each = {.kind = made, .bounded = kind, .one = of_kind(asked_, made, 1)};
         each.construction = std::make_unique<Construction>(
             EngineQuestion{.topology = topology_,
                            .one = each.one,
@@ -308,7 +312,7 @@ class FrontierSearch {
     const bool has_bounds = work > kQuickWork;
     for (const auto& each : constructing_) {
       each->construction->allow(work, work < kEngineWork);
-      if (has_bounds) each->construction->know(found_->rate_bound(each->kind));
+      if (has_bounds) each->construction->know(found_->rate_bound(each->bounded));
     }
     const auto begun = std::chrono::steady_clock::now();
     std::vector<bool> done(constructing_.size(), false);
@@ -322,7 +326,8 @@ class FrontierSearch {
         if (const auto rate = rate_to_beat(each.kind)) each.construction->know_found(*rate);
         clock_.report(name_of(each.one) + ": constructing schedules");
         found_->assemble_if_due();
-        if (const auto prices = has_bounds ? each.construction->take_prices() : std::nullopt) {
+        const bool is_own = each.kind == each.bounded;
+        if (const auto prices = has_bounds && is_own ? each.construction->take_prices() : std::nullopt) {
           bound_by_trees(each.one, *prices);
           each.construction->know(found_->rate_bound(each.kind));
         }
@@ -333,7 +338,7 @@ class FrontierSearch {
             constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter;
             put(kSums, mirrored(point, of_kind(asked_, kSums, point.cost.chunks), *mirror_), true);
           }
-          put(each.kind, std::move(point), true);
+          if (is_own) put(each.kind, std::move(point), true);
         });
         if (done[i]) --left;
       }
