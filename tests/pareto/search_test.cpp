@@ -8,6 +8,7 @@
 #include "ir/error.h"
 #include "ir/json.h"
 #include "pareto/check.h"
+#include "pareto/synthesis_search.h"
 #include "topology/builders.h"
 #include "topology/switches.h"
 
