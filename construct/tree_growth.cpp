@@ -11,8 +11,8 @@
 // Invariant: after each step, every rank can receive what it lacks over shortest paths in the remaining
 // rounds.
 //
-// What lost: growth over any paths under Edmonds' condition (1973), tested by a flow after each try of a step.
-// Packing in time (timed_packing.h) has its rates and steps, but for a third of the code and time.
+// What lost: growth over any paths under Edmonds' condition (1973), with a flow after each try of a step.
+// Packing in time (timed_packing.h) and the engine have its rates, and its steps but for single answers.
 #include "construct/tree_growth.h"
 
 #include <algorithm>
