@@ -19,6 +19,7 @@
 #include "pareto/cubes.h"
 #include "pareto/findings.h"
 #include "pareto/search.h"
+#include "pareto/synthesis_search.h"
 #include "semantics/verify_routes.h"
 #include "topology/switches.h"
 

@@ -52,6 +52,7 @@ constexpr int kMoreWork = 6;  // times, from level to level
 constexpr long long kSweeps = 30;
 constexpr double kManySends = 1e6;  // of what is made for its few steps
 constexpr double kMostRegular = 5e6, kMostDisjoint = 2.5e6;
+constexpr int kCopiesOfUnion = 128;
 constexpr long long kDisjointWork = 100'000'000;
 constexpr double kOfOneClass = 2;  // times the sends
 // And times the chunks, which are all the trees that there are, at the first levels: 76 trees drawn from
@@ -181,7 +182,7 @@ class Construction::Engine {
   }
 
  private:
-  enum class How { Quick, Regular, Disjoint, Packed, Exact, Composed };
+  enum class How { Quick, Regular, Disjoint, United, Packed, Exact, Composed };
   struct Attempt {
     How how = How::Quick;
     int chunks = 1;
@@ -315,6 +316,12 @@ class Construction::Engine {
         attempts_, [&](const Attempt& a) { return a.chunks > question_.min_chunks + level().small; });
     std::ranges::reverse(attempts_.begin(), few.begin());
     attempts_.insert(attempts_.end(), late.begin(), late.end());
+    // As fine as the bound asks for: what packing takes many seconds to come near to on a large mesh.
+    if (one_.kind == CollectiveKind::AllReduce) {
+      const std::ptrdiff_t others = std::ssize(attempts_);
+      add(How::United, {}, level().times, level().most_exact);
+      std::ranges::rotate(attempts_, attempts_.begin() + others);
+    }
     const std::size_t packed = attempts_.size();
     add(How::Exact, level().exact, level().times, level().most_exact);
     add(How::Composed, level().composed, level().times_composed, kMostComposed);
@@ -362,6 +369,8 @@ class Construction::Engine {
         return grow_disjoint(attempt.chunks);
       case How::Packed:
         return pack(packers_[attempt.packer], attempt.chunks, attempt.slack);
+      case How::United:
+        return unite(attempt.chunks);
       case How::Exact:
         take(incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
         take(grown_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds));
@@ -385,8 +394,10 @@ class Construction::Engine {
   void unite(int chunks) {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
     const std::optional<ChunkPacking> packing = tree_union(topology_, chunks);
-    if (packing && united_.insert(packing->chunks).second)
-      put_in_steps(each_, *packing, "tree_union", most_chunks(level()));
+    if (!packing || !united_.insert(packing->chunks).second) return;
+    // Trees are high where they fill all links; so many copies make up for the rounds that they take to fill.
+    const int copies = std::min(fitting(kMostDisjoint), kCopiesOfUnion * packing->chunks);
+    put_in_steps(each_, *packing, "tree_union", std::max(most_chunks(level()), most_asked(copies)));
   }
 
   void pack(const Packer& packer, int chunks, double slack) {

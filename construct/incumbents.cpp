@@ -16,7 +16,6 @@
 #include "construct/in_network.h"
 #include "construct/more_steps.h"
 #include "construct/product_alltoall.h"
-#include "construct/regular_alltoall.h"
 #include "construct/solved_question.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
@@ -217,12 +216,9 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
     return {};
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   Portfolio found;
-  if (std::ssize(digit_shifts(copies.topology)) == topology.ranks) {
-    found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop, 0));
-    found.add("regular_alltoall", regular_alltoall(copies.topology, copies.collective, stop));
-  } else {
-    found.add("product_alltoall", product_alltoall(copies.topology, copies.collective, stop));
-  }
+  if (std::ssize(digit_shifts(copies.topology)) == topology.ranks)
+    found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop));
+  found.add("product_alltoall", product_alltoall(copies.topology, copies.collective, stop));
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 
@@ -237,10 +233,7 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   const Topology& machine = copies.topology;
   const Collective& made = copies.collective;
   Portfolio found;
-  if (!made.combining) {
-    found.add("tree_growth", grow_trees(machine, made, stop));
-    found.add("regular_alltoall", regular_alltoall(machine, made, stop));
-  }
+  if (!made.combining) found.add("tree_growth", grow_trees(machine, made, stop));
   found.add("timed_packing", timed_packing(machine, made, found.schedules(), bound, stop));
   std::vector<Point> points = std::move(found).points(copies, collective);
   return sound(topology, collective, std::move(points), stop, extra);

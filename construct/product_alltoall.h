@@ -22,10 +22,10 @@ struct Product {
 // With sides as equal as there are; none if the machine is none, or has shared limits or switches.
 std::optional<Product> as_product(const Topology&);
 
-// An Alltoall composed of Alltoalls with one chunk per pair on the row and on the column. In as many rounds
-// as the bound where both meet theirs, both sides are equal, and sides times chunks are even (meshes); in
-// twice their steps.
-Schedule alltoall_on(const Product&, int chunks, const Schedule& on_column, const Schedule& on_row);
+// An Alltoall composed of Alltoalls with `each` chunks per pair (1 or 2) on the row and on the column. In as
+// many rounds as the bound where both meet theirs, both sides are equal, and sides times chunks are multiples
+// of 2 * each (meshes, tori, hypercubes); in the steps of both.
+Schedule alltoall_on(const Product&, int chunks, int each, const Schedule& on_column, const Schedule& on_row);
 
 // One, of an Alltoall on a product, whose rows and columns are constructed by themselves; none elsewhere, or
 // when stopped.

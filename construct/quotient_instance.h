@@ -62,11 +62,8 @@ class QuotientInstance {
   int beyond(Chunk c, Rank u) const { return beyond_[at(c, u)]; }
   int farthest() const { return farthest_; }  // greatest distance of any chunk
 
-  // Of the links that the group carries l to, the one into a representative.
-  LinkId entering(LinkId l) const { return orbits_.entering(l); }
   const std::vector<Entry>& entries(int representative) const { return entries_[representative]; }
   const std::vector<Bin>& bins() const { return bins_; }
-  int bin_of_limit(int limit) const { return orbits_.bin_of_limit(limit); }
   // Each bin is at one representative, with one weight, and of two bins that share links one has all of the
   // other's: then what fits is a flow, and representatives are independent.
   bool is_separate() const { return separate_; }
@@ -111,9 +108,6 @@ class Holdings {
   // By any rank, from before the step on. Steps count from 1.
   bool had(Rank u, Chunk c, int step) const {
     return since(quotient_->index_of(u), quotient_->carried_back(u, c)) < step;
-  }
-  bool has(Rank u, Chunk c) const {
-    return since(quotient_->index_of(u), quotient_->carried_back(u, c)) != kMissing;
   }
   bool lacks(int representative, Chunk c) const { return since(representative, c) == kMissing; }
   void take(int representative, Chunk c, int step) {

@@ -41,18 +41,16 @@ ReceiverNetwork::ReceiverNetwork(const QuotientInstance& quotient, int represent
   }
 }
 
-long long ReceiverNetwork::room(const Neck& neck, long long rounds,
-                                const std::vector<long long>& used) const {
-  const long long taken = used.empty() ? 0 : used[neck.bin];
-  return std::max(0LL, quotient_.bins()[neck.bin].capacity * rounds - taken) / neck.weight;
+long long ReceiverNetwork::room(const Neck& neck, long long rounds) const {
+  return quotient_.bins()[neck.bin].capacity * rounds / neck.weight;
 }
 
-void ReceiverNetwork::set(MaxFlow& flow, long long rounds, const std::vector<long long>& used) const {
-  for (const Neck& neck : necks_) flow.set_capacity(neck.arc, room(neck, rounds, used));
+void ReceiverNetwork::set(MaxFlow& flow, long long rounds) const {
+  for (const Neck& neck : necks_) flow.set_capacity(neck.arc, room(neck, rounds));
 }
 
 void ReceiverNetwork::widen(MaxFlow& flow, long long rounds) const {
-  for (const Neck& neck : necks_) flow.widen(neck.arc, room(neck, rounds, {}));
+  for (const Neck& neck : necks_) flow.widen(neck.arc, room(neck, rounds));
 }
 
 }  // namespace chorale

@@ -18,9 +18,9 @@ class ReceiverNetwork {
   ReceiverNetwork(const QuotientInstance&, int representative, MaxFlow&, int first, int sink);
 
   int node_of(int entry) const { return node_of_[entry]; }
-  // Sets each bin's capacity to what fits in `rounds` rounds, less `used` [bin] of other sends. Call before
-  // MaxFlow::run, or after it to increase capacities.
-  void set(MaxFlow&, long long rounds, const std::vector<long long>& used = {}) const;
+  // Sets each bin's capacity to what fits in `rounds` rounds. Call before MaxFlow::run, or after it to
+  // increase capacities.
+  void set(MaxFlow&, long long rounds) const;
   void widen(MaxFlow&, long long rounds) const;
 
  private:
@@ -29,7 +29,7 @@ class ReceiverNetwork {
     int weight = 1;
     int arc = 0;
   };
-  long long room(const Neck&, long long rounds, const std::vector<long long>& used) const;
+  long long room(const Neck&, long long rounds) const;
   const QuotientInstance& quotient_;
   std::vector<Neck> necks_ = {};
   std::vector<int> node_of_ = {};

@@ -1,8 +1,8 @@
-// Schedules of collectives that bring every chunk to every rank, at the rate of the tightest cut, in few
-// steps.
+// Schedules of collectives that bring every chunk to every rank over shortest paths, at the rate of the
+// tightest cut, in few steps: exact on rings, tori, hypercubes and meshes, and quick at any size.
 //
 // By growth: each chunk grows a tree from where it starts, all at once and depth by depth, and what is taken
-// now leaves everything else possible (Edmonds 1973 has the condition, construct/feasibility_oracle.h).
+// now leaves everything else possible.
 #pragma once
 
 #include <atomic>
@@ -14,12 +14,11 @@
 
 namespace chorale {
 
-// For an Allgather, a Broadcast, or any collective that brings each chunk to all ranks: schedules by steps,
-// Pareto-optimal in (steps, rounds). The last has as few rounds as are found, mostly those of the tightest
-// cut. Empty for other collectives, if a rank cannot be reached, if it would not be quick, or when stopped.
-// Growth under the oracle has a work budget (oracle_growth.h): some seconds. Requires a collective that
-// copies, every chunk with a source, and no switches.
-std::vector<Schedule> grow_trees(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr,
-                                 long long most_relaxations = 200'000'000);
+// For an Allgather, a Broadcast, or any collective that brings each chunk to all ranks: a schedule of the
+// rounds of the tightest cut, if shortest paths suffice. Empty for other collectives, if a rank cannot be
+// reached, if shared limits make receivers depend on each other, or when stopped. Translations of an
+// Allgather make a thousand ranks cost as much as one. Requires a collective that copies, every chunk with a
+// source, and no switches.
+std::vector<Schedule> grow_trees(const Topology&, const Collective&, const std::atomic<bool>* stop = nullptr);
 
 }  // namespace chorale

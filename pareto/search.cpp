@@ -9,9 +9,7 @@
 // time and for any thread. What leaves has passed the verifier.
 //
 // What lost: a search for each chunk count from the smallest on. 64 ranks had nothing but one chunk at the
-// time limit, and more chunks to try meant less found. With a k, phases searched with all of it and then
-// split: two phases share the k, and which share is best is known only when they are composed: hub:6
-// AllReduce --k 3 found less than --k 2.
+// time limit, and more chunks to try meant less found.
 #include "pareto/search.h"
 
 #include <algorithm>
@@ -37,10 +35,9 @@
 #include "construct/slow_links.h"
 #include "ir/error.h"
 #include "pareto/chunk_search.h"
-#include "pareto/cubes.h"
+#include "pareto/count_search.h"
 #include "pareto/findings.h"
 #include "pareto/optimality.h"
-#include "pareto/side_by_side.h"
 #include "semantics/verify.h"
 
 namespace chorale {
@@ -82,15 +79,6 @@ constexpr double kMostExaminedEarly = 5e6;
 constexpr long long kQuickCutWork = 50'000'000;
 constexpr long long kCutWork = 500'000'000;
 
-// The most rounds with C chunks that beat all points of at most these steps. One that gathers everything
-// first is beaten by its equal: a direct schedule needs no memory for what it gathers.
-std::optional<int> rounds_to_beat(const ParetoSet& found, int steps, int chunks) {
-  const Point* const best = found.best_within(steps);
-  if (best == nullptr) return std::nullopt;
-  const int equal = best->method == Method::Gathered ? 0 : 1;
-  return static_cast<int>((static_cast<long long>(best->cost.rounds) * chunks - equal) / best->cost.chunks);
-}
-
 class FrontierSearch {
  public:
   FrontierSearch(const Topology& topology, const Collective& asked, const FrontierOptions& options)
@@ -101,10 +89,11 @@ class FrontierSearch {
         asked_(found_->question().collective),
         space_(found_->question().space),
         kinds_({asked_.kind}) {
-    if (found_->is_allreduce()) {
+    if (found_->is_allreduce())
       kinds_ = {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter, CollectiveKind::Allgather};
-      if (has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1))) mirror_ = mirror_of(topology_);
-    }
+    if ((found_->is_allreduce() || asked_.kind == CollectiveKind::ReduceScatter) &&
+        has_copying_dual(of_kind(asked_, CollectiveKind::ReduceScatter, 1)))
+      mirror_ = mirror_of(topology_);
     if (options_.progress)
       options_.progress = [this, tell = options_.progress](const Progress& progress) {
         const std::lock_guard lock(mutex_);
@@ -176,13 +165,14 @@ class FrontierSearch {
 
   // On its own mirror a machine has the schedules of sums from those of copies.
   bool is_mirrored(CollectiveKind kind) const { return mirror_ && kind == CollectiveKind::ReduceScatter; }
+  bool is_mirrored_phase(CollectiveKind kind) const { return is_mirrored(kind) && kind != asked_.kind; }
 
   // What holds for any chunk count: the least distance, and the rate. Of an AllReduce its own bounds come
   // first. Of what is constructed, or of what is not.
   void bound_all(bool mirrored) {
     for (const CollectiveKind kind : kinds_) {
       if (clock_.over()) return;
-      if (is_mirrored(kind) != mirrored) continue;
+      if (is_mirrored_phase(kind) != mirrored) continue;
       const Collective one = of_kind(asked_, kind, 1);
       LowerBounds bounds(topology_, one, options_.synthesis.limits.stop);
       const StepBound& least = bounds.fewest_steps();
@@ -274,6 +264,7 @@ class FrontierSearch {
   // Of what was asked for, or of a phase.
   struct Constructing {
     CollectiveKind kind = CollectiveKind::Custom;
+    CollectiveKind bounded = kind;  // has the same bounds, and is what is asked for or one of its phases
     Collective one = {};
     std::unique_ptr<Construction> construction = {};
   };
@@ -281,11 +272,12 @@ class FrontierSearch {
   // Asked with a k, phases are constructed for smaller ones, too: two phases share it.
   void begin_constructing() {
     for (const CollectiveKind kind : kinds_) {
-      if (is_mirrored(kind)) continue;
+      if (is_mirrored_phase(kind)) continue;
       const bool shares = kind != asked_.kind && space_.extra_rounds != kAnyRounds;
       for (int extra = space_.extra_rounds; extra >= 0; --extra) {
         Constructing& each = *constructing_.emplace_back(std::make_unique<Constructing>());
-        each = {.kind = kind, .one = of_kind(asked_, kind, 1)};
+        const CollectiveKind made = is_mirrored(kind) ? CollectiveKind::Allgather : kind;
+        each = {.kind = made, .bounded = kind, .one = of_kind(asked_, made, 1)};
         each.construction = std::make_unique<Construction>(
             EngineQuestion{.topology = topology_,
                            .one = each.one,
@@ -308,7 +300,7 @@ class FrontierSearch {
     const bool has_bounds = work > kQuickWork;
     for (const auto& each : constructing_) {
       each->construction->allow(work, work < kEngineWork);
-      if (has_bounds) each->construction->know(found_->rate_bound(each->kind));
+      if (has_bounds) each->construction->know(found_->rate_bound(each->bounded));
     }
     const auto begun = std::chrono::steady_clock::now();
     std::vector<bool> done(constructing_.size(), false);
@@ -322,7 +314,8 @@ class FrontierSearch {
         if (const auto rate = rate_to_beat(each.kind)) each.construction->know_found(*rate);
         clock_.report(name_of(each.one) + ": constructing schedules");
         found_->assemble_if_due();
-        if (const auto prices = has_bounds ? each.construction->take_prices() : std::nullopt) {
+        const bool is_own = each.kind == each.bounded;
+        if (const auto prices = has_bounds && is_own ? each.construction->take_prices() : std::nullopt) {
           bound_by_trees(each.one, *prices);
           each.construction->know(found_->rate_bound(each.kind));
         }
@@ -333,7 +326,7 @@ class FrontierSearch {
             constexpr CollectiveKind kSums = CollectiveKind::ReduceScatter;
             put(kSums, mirrored(point, of_kind(asked_, kSums, point.cost.chunks), *mirror_), true);
           }
-          put(each.kind, std::move(point), true);
+          if (is_own) put(each.kind, std::move(point), true);
         });
         if (done[i]) --left;
       }
@@ -452,8 +445,7 @@ class FrontierSearch {
 
   void solve_rest() { solve_all(most_solved(), -1, true); }
 
-  // Solves chunk counts up to `most`, with `conflicts` conflicts per question. The direct search of an
-  // AllReduce comes after its phases, since what they are composed to is what it has to beat.
+  // Solves chunk counts up to `most`, with `conflicts` conflicts per question.
   void solve_all(int most, std::int64_t conflicts, bool last) {
     const std::int64_t limit = options_.synthesis.limits.conflicts;
     if (!last && limit >= 0 && limit <= conflicts) return;  // the last attempt asks as much
@@ -461,73 +453,7 @@ class FrontierSearch {
       if (last) found_->give_up({Stopped::SizeLimit});
       return;
     }
-    most = std::min(most, space_.max_chunks);
-    const auto solve_counts = [&](const std::vector<CollectiveKind>& kinds) {
-      const ParetoSet known = found_->frontier();
-      const std::vector<Claim> claims = found_->claims();
-      std::vector<std::function<void()>> tasks;
-      for (int chunks = space_.min_chunks; chunks <= most; ++chunks)
-        for (const CollectiveKind kind : kinds) {
-          ParetoSet to_beat = kind == asked_.kind ? known : found_->phase(kind, chunks);
-          tasks.push_back([=, this, to_beat = std::move(to_beat)] {
-            if (!clock_.over() && !clock_.left_to_others())
-              solve(kind, chunks, to_beat, claims, conflicts, last);
-          });
-        }
-      options_.synthesis.cube_jobs = std::max(1, options_.jobs / std::max(1, most - space_.min_chunks + 1));
-      side_by_side(tasks, options_.jobs);
-    };
-    if (found_->is_allreduce()) solve_counts({CollectiveKind::ReduceScatter, CollectiveKind::Allgather});
-    solve_counts({asked_.kind});
-  }
-
-  void solve(CollectiveKind kind, int chunks, const ParetoSet& to_beat, const std::vector<Claim>& claims,
-             std::int64_t conflicts, bool last) {
-    const Collective collective = of_kind(asked_, kind, chunks);
-    ChunkQuestion question{.topology = topology_,
-                           .collective = collective,
-                           .space = space_,
-                           .most_rounds = [&](int steps) { return rounds_to_beat(to_beat, steps, chunks); },
-                           .claims = claims,
-                           .conflicts = conflicts,
-                           .found = [&](const SharedPoint& point) { found_->put(kind, point); },
-                           .claimed = [&](const Claim& claim) { found_->put(claim); }};
-    const ChunkFrontier found = search_chunks(question, options_, clock_);
-    if (last) found_->give_up(found.given_up);
-    if (space_.extra_rounds != kAnyRounds) solve_restricted(question, kind, found);
-  }
-
-  // With a k, spaces of smaller ones are searched, too, where that may find more:
-  // - for the phases of an AllReduce, since two phases share the k, and which share is best is known only
-  //   together;
-  // - where questions were left open, since limits or luck may have spared the answer in the smaller space,
-  //   and a search of a larger space must never find less. They are then solved anew, just as if the smaller
-  //   space had been searched.
-  void solve_restricted(ChunkQuestion& question, CollectiveKind kind, const ChunkFrontier& found) {
-    const bool shares = kind != asked_.kind;
-    const auto cut = [](const ChunkFrontier& part) {
-      return part.given_up.contains(Stopped::ConflictLimit) ||
-             part.given_up.contains(Stopped::NotExpressible);
-    };
-    const std::vector<Claim> known = question.claims;
-    bool again = cut(found);
-    int extra =
-        std::max(most_extra(found.points), found_->most_extra(kind, question.collective.chunks_per_block)) -
-        1;
-    while ((shares || again) && extra >= 0 && !clock_.over() && !clock_.left_to_others()) {
-      question.space.extra_rounds = extra;
-      question.claims = again ? std::vector<Claim>{} : found.claims;
-      const ChunkFrontier restricted = search_chunks(question, options_, clock_);
-      again = cut(restricted);
-      extra = most_extra(restricted.points) - 1;
-    }
-  }
-
-  static int most_extra(const ParetoSet& points) {
-    int most = -1;
-    for (const SharedPoint& point : points.points())
-      most = std::max(most, point->cost.rounds - point->cost.steps);
-    return most;
+    search_counts(most, conflicts, last, *found_, options_, clock_);
   }
 
   FrontierOptions options_;
@@ -545,99 +471,7 @@ class FrontierSearch {
   std::mutex mutex_;
 };
 
-// Of that chunk count, within the budget.
-ParetoSet constructed(const Topology& topology, const Collective& one_chunk, const SynthesisQuestion& asked,
-                      const FrontierOptions& options, const std::function<void(const SharedPoint&)>& found) {
-  ParetoSet points;
-  const auto put = [&](Point point) {
-    if (point.cost.steps > asked.steps.value_or(kAnySteps) ||
-        point.cost.rounds > asked.rounds.value_or(kAnyRounds))
-      return;
-    const auto shared = std::make_shared<const Point>(std::move(point));
-    if (points.put(shared)) found(shared);
-  };
-  const Collective collective = with_chunks(one_chunk, asked.chunks);
-  if (fewest_steps(topology, collective).steps == 0) return points;  // nothing moves
-  construct({.topology = topology,
-             .one = one_chunk,
-             .min_chunks = asked.chunks,
-             .max_chunks = asked.chunks,
-             .stop = options.synthesis.limits.stop},
-            put);
-  for (const Point& point : options.known)
-    if (point.collective == collective) put(point);
-  if (points.empty())
-    for (Point& point : quick_incumbents(topology, collective)) put(std::move(point));
-  return points;
-}
-
 }  // namespace
-
-SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
-                                 const SynthesisQuestion& asked, const FrontierOptions& given) {
-  FrontierOptions options = given;
-  options.synthesis.cube_jobs = options.jobs;
-  SearchClock clock(options);
-  const Result empty{.kind = ResultKind::Synthesis,
-                     .topology = topology,
-                     .collective = one_chunk,
-                     .space = {.min_chunks = asked.chunks,
-                               .max_chunks = asked.chunks,
-                               .max_steps = asked.steps.value_or(kAnySteps),
-                               .max_rounds = asked.rounds.value_or(kAnyRounds)},
-                     .limits = limits_of(options)};
-  // The point of the fewest steps (or of those given) and the fewest rounds.
-  const auto result_of = [](Result result, const ChunkFrontier& found, int steps, Stopped stopped,
-                            double seconds) {
-    if (result.space.max_steps == kAnySteps) result.space.max_steps = steps;
-    if (const Point* const best = found.points.best_within(result.space.max_steps)) result.points = {*best};
-    result.claims = found.claims;
-    result.stopped = stopped;
-    finish_result(result);
-    result.seconds = seconds;
-    return result;
-  };
-  // What is known while the search goes on, for any thread.
-  struct Known {
-    std::mutex mutex;
-    ChunkFrontier found = {};
-  };
-  const auto known = std::make_shared<Known>();
-  if (options.publish)
-    options.publish([known, empty, result_of, started = std::chrono::steady_clock::now()] {
-      const std::lock_guard lock(known->mutex);
-      const std::vector<SharedPoint>& points = known->found.points.points();
-      const int steps = points.empty() ? kAnySteps : points.back()->cost.steps;
-      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-      return result_of(empty, known->found, steps, Stopped::TimeLimit, seconds.count());
-    });
-  const Collective collective = with_chunks(one_chunk, asked.chunks);
-  ChunkQuestion question{.topology = topology, .collective = collective, .space = empty.space};
-  question.found = [&](const SharedPoint& point) {
-    const std::lock_guard lock(known->mutex);
-    known->found.points.put(point);
-  };
-  question.claimed = [&](const Claim& claim) {
-    const std::lock_guard lock(known->mutex);
-    known->found.claims.push_back(claim);
-  };
-  // Another engine than ours is asked for comparison: it is not helped.
-  if (options.synthesis.engine == Engine::Sat)
-    question.points = constructed(topology, one_chunk, asked, options, question.found);
-  BudgetAnswer answer = search_budget(question, asked.steps, asked.rounds, options, clock);
-  Stopped stopped = Stopped::No;
-  if (answer.verdict == Verdict::Unknown) {
-    stopped = clock.why_stopped();
-    if (stopped == Stopped::No) stopped = *answer.found.given_up.begin();
-  }
-  SynthesisResult whole{.verdict = answer.verdict,
-                        .result = result_of(empty, answer.found, answer.steps, stopped, clock.seconds()),
-                        .conflicts = answer.found.conflicts};
-  // The limit came after all that was needed.
-  if (whole.verdict == Verdict::Unknown && whole.result.complete)
-    whole.verdict = whole.result.points.empty() ? Verdict::Unsat : Verdict::Sat;
-  return whole;
-}
 
 Result search_frontier(const Topology& topology, const Collective& one_chunk,
                        const FrontierOptions& options) {

@@ -10,8 +10,4 @@ namespace chorale {
 // and the reason in Result::stopped. More chunks, work or time find no less.
 Result search_frontier(const Topology&, const Collective& one_chunk, const FrontierOptions&);
 
-// One question instead of all: a schedule within a budget, as a result of one point (kind Synthesis).
-SynthesisResult search_synthesis(const Topology&, const Collective& one_chunk, const SynthesisQuestion&,
-                                 const FrontierOptions&);
-
 }  // namespace chorale

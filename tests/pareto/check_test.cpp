@@ -12,6 +12,7 @@
 #include "ir/json_report.h"
 #include "pareto/findings.h"
 #include "pareto/search.h"
+#include "pareto/synthesis_search.h"
 #include "semantics/verify.h"
 #include "solvers/proof.h"
 #include "tests/faults.h"

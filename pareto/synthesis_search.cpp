@@ -1,0 +1,111 @@
+// What the engine constructs within the budget comes first; the solvers have what is left (chunk_search.h).
+#include "pareto/synthesis_search.h"
+
+#include <functional>
+#include <memory>
+#include <mutex>
+
+#include "bounds/lower_bounds.h"
+#include "construct/engine.h"
+#include "construct/incumbents.h"
+#include "pareto/chunk_search.h"
+#include "pareto/findings.h"
+
+namespace chorale {
+namespace {
+
+// Of that chunk count, within the budget.
+ParetoSet constructed(const Topology& topology, const Collective& one_chunk, const SynthesisQuestion& asked,
+                      const FrontierOptions& options, const std::function<void(const SharedPoint&)>& found) {
+  ParetoSet points;
+  const auto put = [&](Point point) {
+    if (point.cost.steps > asked.steps.value_or(kAnySteps) ||
+        point.cost.rounds > asked.rounds.value_or(kAnyRounds))
+      return;
+    const auto shared = std::make_shared<const Point>(std::move(point));
+    if (points.put(shared)) found(shared);
+  };
+  const Collective collective = with_chunks(one_chunk, asked.chunks);
+  if (fewest_steps(topology, collective).steps == 0) return points;  // nothing moves
+  construct({.topology = topology,
+             .one = one_chunk,
+             .min_chunks = asked.chunks,
+             .max_chunks = asked.chunks,
+             .stop = options.synthesis.limits.stop},
+            put);
+  for (const Point& point : options.known)
+    if (point.collective == collective) put(point);
+  if (points.empty())
+    for (Point& point : quick_incumbents(topology, collective)) put(std::move(point));
+  return points;
+}
+
+}  // namespace
+
+SynthesisResult search_synthesis(const Topology& topology, const Collective& one_chunk,
+                                 const SynthesisQuestion& asked, const FrontierOptions& given) {
+  FrontierOptions options = given;
+  options.synthesis.cube_jobs = options.jobs;
+  SearchClock clock(options);
+  const Result empty{.kind = ResultKind::Synthesis,
+                     .topology = topology,
+                     .collective = one_chunk,
+                     .space = {.min_chunks = asked.chunks,
+                               .max_chunks = asked.chunks,
+                               .max_steps = asked.steps.value_or(kAnySteps),
+                               .max_rounds = asked.rounds.value_or(kAnyRounds)},
+                     .limits = limits_of(options)};
+  // The point of the fewest steps (or of those given) and the fewest rounds.
+  const auto result_of = [](Result result, const ChunkFrontier& found, int steps, Stopped stopped,
+                            double seconds) {
+    if (result.space.max_steps == kAnySteps) result.space.max_steps = steps;
+    if (const Point* const best = found.points.best_within(result.space.max_steps)) result.points = {*best};
+    result.claims = found.claims;
+    result.stopped = stopped;
+    finish_result(result);
+    result.seconds = seconds;
+    return result;
+  };
+  // What is known while the search goes on, for any thread.
+  struct Known {
+    std::mutex mutex;
+    ChunkFrontier found = {};
+  };
+  const auto known = std::make_shared<Known>();
+  if (options.publish)
+    options.publish([known, empty, result_of, started = std::chrono::steady_clock::now()] {
+      const std::lock_guard lock(known->mutex);
+      const std::vector<SharedPoint>& points = known->found.points.points();
+      const int steps = points.empty() ? kAnySteps : points.back()->cost.steps;
+      const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+      return result_of(empty, known->found, steps, Stopped::TimeLimit, seconds.count());
+    });
+  const Collective collective = with_chunks(one_chunk, asked.chunks);
+  ChunkQuestion question{.topology = topology, .collective = collective, .space = empty.space};
+  question.found = [&](const SharedPoint& point) {
+    const std::lock_guard lock(known->mutex);
+    known->found.points.put(point);
+  };
+  question.claimed = [&](const Claim& claim) {
+    const std::lock_guard lock(known->mutex);
+    known->found.claims.push_back(claim);
+  };
+  // Another engine than ours is asked for comparison: it is not helped.
+  if (options.synthesis.engine == Engine::Sat)
+    question.points = constructed(topology, one_chunk, asked, options, question.found);
+  BudgetAnswer answer = search_budget(question, asked.steps, asked.rounds, options, clock);
+  Stopped stopped = Stopped::No;
+  if (answer.verdict == Verdict::Unknown) {
+    stopped = clock.why_stopped();
+    if (stopped == Stopped::No) stopped = *answer.found.given_up.begin();
+  }
+  SynthesisResult whole{.verdict = answer.verdict,
+                        .result = result_of(empty, answer.found, answer.steps, stopped, clock.seconds()),
+                        .conflicts = answer.found.conflicts};
+  // The limit came after all that was needed.
+  if (whole.verdict == Verdict::Unknown && whole.result.complete)
+    whole.verdict = whole.result.points.empty() ? Verdict::Unsat : Verdict::Sat;
+  return whole;
+}
+
+}  // namespace chorale
