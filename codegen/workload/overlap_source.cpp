@@ -37,6 +37,7 @@ std::size_t StepPrinter::tiled_from(const std::vector<Stage>& stages, std::size_
   for (; end < stages.size(); ++end) {
     const Stage& stage = stages[end];
     if (stage.kind != StageKind::Loop && stage.kind != StageKind::Communication) break;
+    if (stage.goes_by_rows) break;
     const bool folds = std::ranges::any_of(
         stage.loop, [&](int i) { return workload_.operations[i].kind == OperationKind::ReduceTensor; });
     const Operation& op = workload_.operations[stage.operation >= 0 ? stage.operation : stage.loop[0]];

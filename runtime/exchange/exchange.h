@@ -186,6 +186,7 @@ template <typename T, Combination op = Combination::Sum>
 class Exchange : public ExchangePlan {
  public:
   using Element = T;
+  static constexpr Combination kCombination = op;
 
   template <typename... Rest>
   Exchange(const StepTables& tables, Rest&&... rest)

@@ -239,6 +239,12 @@ class Emitted {
   Folder folder_;
 };
 
+inline int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
 // The text with other sizes.
 inline Workload parsed(const std::string& text, const std::string& script = "",
                        const std::map<std::string, std::int64_t>& sizes = {}, int ranks = 0, int groups = 0) {
