@@ -119,13 +119,15 @@ class MoveSearch {
             shard(workload_, sum.name, first, slice, {.kind = LayoutKind::Sliced, .dim = kFlat}));
   }
 
-  // Does a product, or an operation on slices, follow?
+  // Does a product, a reduction along a dimension, what moves elements, or an operation on slices follow?
   bool dimensions_matter(const std::string& name) const {
     std::set<std::string> made = {name};
     for (const Operation& operation : workload_.operations) {
       const auto depends = [&](const std::string& operand) { return made.contains(operand); };
       if (std::ranges::none_of(operation.operands, depends)) continue;
-      if (operation.kind == Kind::MatMul || operation.kind == Kind::Convolution) return true;
+      if (operation.kind == Kind::MatMul || operation.kind == Kind::Convolution ||
+          (operation.kind >= Kind::ReduceAlong && operation.kind <= Kind::ScatterRows))
+        return true;
       for (const std::string& operand : operation.operands)
         if (!depends(operand) &&
             chorale::operation(workload_, operand).type.layout.kind == LayoutKind::Sliced)
