@@ -50,9 +50,9 @@ class KernelCheck {
     if (!each.type.shape.empty())
       return fault(index, "is an AllReduce, which hands nothing over before it has ended",
                    "split it into ReduceScatter and AllGather first; only scalars are summed in one message");
-    if (each.reduction != first.reduction || each.type.element != first.type.element ||
-        each.type.scope != first.type.scope || each.type.first_group != first.type.first_group ||
-        each.type.last_group != first.type.last_group)
+    if (each.reduction != first.reduction || each.over != first.over ||
+        each.type.element != first.type.element || each.type.scope != first.type.scope ||
+        each.type.first_group != first.type.first_group || each.type.last_group != first.type.last_group)
       return fault(index, fmt::format("and {} are not sums of one message", first.name),
                    "reduction, element type and groups have to be the same");
     if (member(each.operands[0]) != nullptr)

@@ -61,7 +61,8 @@ class MoveSearch {
 
   Moves run() {
     for (const Operation& operation : workload_.operations) {
-      if (operation.kind == Kind::AllReduce && is_alone(operation)) splits(operation), shards(operation);
+      if (operation.kind == Kind::AllReduce && is_alone(operation))
+        splits(operation), shards(operation), levels_of(operation);
       if (is_gather(operation) && is_alone(operation)) joins(operation), reorders(operation);
     }
     all_slices();
@@ -104,6 +105,20 @@ class MoveSearch {
         fmt::format("split({}, {}{})", sum.name, first, as),
         split(workload_, sum.name,
               scatters ? SplitPolicy::ReduceScatterAllGather : SplitPolicy::ReduceBroadcast, first, layout));
+  }
+
+  // Where groups are parts of the world.
+  void levels_of(const Operation& sum) {
+    if (workload_.groups == 1 || elements(sum.type) == 1 || scope_of(workload_, sum) != Scope::World) return;
+    const std::string first = unused(workload_, "rs_" + sum.name),
+                      second = unused(workload_, "ar_" + sum.name);
+    const int dimensions = dimensions_matter(sum.name) ? static_cast<int>(sum.type.shape.size()) : 0;
+    for (int dim = kFlat; dim < dimensions; ++dim) {
+      const TensorLayout layout{.kind = LayoutKind::Sliced, .dim = dim};
+      attempt(fmt::format("levels({}, {}, {}{})", sum.name, first, second,
+                          dim == kFlat ? "" : ", " + to_string(layout)),
+              levels(workload_, sum.name, first, second, layout));
+    }
   }
 
   // Where a Send follows, which has less to do for slices.

@@ -184,7 +184,10 @@ std::string why_none(const CollectiveWork& collective, const WorkloadPrices& pri
   const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
   if (price == nullptr)
     return fmt::format("there is none of {} among the ranks of {}, which {} asks for",
-                       to_string(collective.kind), collective.scope == Scope::World ? "the world" : "a group",
+                       to_string(collective.kind),
+                       collective.scope == Scope::World   ? "the world"
+                       : collective.scope == Scope::Group ? "a group"
+                                                          : "one number in all groups",
                        collective.name);
   const Cost* const cost = point_of(given, collective.name);
   if (cost == nullptr || std::ranges::find(price->points, *cost) != price->points.end()) return "";
@@ -291,12 +294,15 @@ WorkloadPrices switch_prices(const Workload& workload, const AlphaBeta& link, co
          {OperationKind::AllReduce, OperationKind::ReduceScatter, OperationKind::AllGather,
           OperationKind::Reduce, OperationKind::Broadcast, OperationKind::AllToAll, OperationKind::AllToAllV,
           OperationKind::Send})
-      prices.collectives.push_back(
-          {.kind = kind,
-           .scope = scope,
-           .link = link,
-           .points = switch_points(
-               kind, scope == Scope::World ? workload.ranks * workload.groups : workload.ranks)});
+      prices.collectives.push_back({.kind = kind,
+                                    .scope = scope,
+                                    .link = link,
+                                    .points = switch_points(kind, ranks_in(workload, scope))});
+  prices.collectives.push_back(
+      {.kind = OperationKind::AllReduce,
+       .scope = Scope::Across,
+       .link = link,
+       .points = switch_points(OperationKind::AllReduce, ranks_in(workload, Scope::Across))});
   return prices;
 }
 

@@ -210,7 +210,7 @@ class WorkCount {
           held(workload_, blocks, blocks.scope == Scope::World ? 0 : blocks.first_group * workload_.ranks);
     return {.name = operation.name,
             .kind = operation.kind,
-            .scope = operation.type.scope,
+            .scope = scope_of(workload_, operation),
             .root = operation.kind == Kind::Broadcast ? operand.layout.root : operation.type.layout.root,
             .block_bytes = count * static_cast<std::int64_t>(size_of(operation.type.element))};
   }

@@ -181,7 +181,7 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
         last.name, text,
         tiles.empty() ? "{0}"
                       : fmt::format("chorale::tile_cuts(chorale::rows_of(has_{}), {}, {})", op.operands[0],
-                                    places_.scope_ranks(places_.moved(*brought)), tiles),
+                                    places_.peers(*brought), tiles),
         products[0].overlap);
   }
   const auto cut = [&](const Operation* exchange) {
@@ -189,7 +189,7 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
     const bool sliced =
         exchange->kind == OperationKind::AllGather || exchange->kind == OperationKind::ReduceScatter;
     return fmt::format("{}, {}", sliced ? std::max(0, places_.slicing(*exchange).dim) : 0,
-                       places_.scope_ranks(places_.moved(*exchange)));
+                       places_.peers(*exchange));
   };
   // An AllGather takes a slice as it lies.
   const Operation* const cuts = taken != nullptr && taken->kind == OperationKind::AllGather ? nullptr : taken;

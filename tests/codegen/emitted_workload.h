@@ -182,7 +182,7 @@ class Emitted {
     for (const Operation& op : sized.operations) {
       if (op.kind != OperationKind::Input) continue;
       const bool local = op.type.layout.kind == LayoutKind::Local;
-      const bool grouped = op.type.scope == Scope::Group;
+      const bool grouped = op.type.scope == Scope::Group && !op.type.each;
       std::vector<std::vector<double>> whole(grouped ? op.type.last_group - op.type.first_group + 1 : 1);
       const std::size_t count =
           static_cast<std::size_t>(elements(op.type)) * (local ? ranks_of(sized, op.type) : 1);
