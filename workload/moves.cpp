@@ -298,7 +298,37 @@ class MoveSearch {
 
   void overlaps() {
     for (std::size_t i = 0; i < units_.size(); ++i)
-      if (units_[i].overlap.empty()) overlaps_from({i});
+      if (units_[i].overlap.empty()) overlaps_from({i}), overlaps_beside(i);
+  }
+
+  // Rows by counts, which no product takes piece by piece, with all that does not depend on them, nor they on
+  // it.
+  void overlaps_beside(std::size_t moved) {
+    if (at(units_[moved].operations[0]).kind != Kind::AllToAllV) return;
+    const std::set<std::size_t> before = reached(moved, false), after = reached(moved, true);
+    Names names;
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      const bool may = i == moved || (units_[i].overlap.empty() && is_computation(units_[i]) &&
+                                      !before.contains(i) && !after.contains(i));
+      if (may) names.push_back(units_[i].name);
+    }
+    if (names.size() < 2) return;
+    const std::string name = unused(workload_, "overlapped");
+    attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")), overlap(workload_, names, name));
+  }
+  // Units that it depends on, or that depend on it.
+  std::set<std::size_t> reached(std::size_t from, bool after) const {
+    std::set<std::size_t> found;
+    std::vector<std::size_t> next = {from};
+    while (!next.empty()) {
+      const std::size_t unit = next.back();
+      next.pop_back();
+      for (std::size_t i = 0; i < units_.size(); ++i)
+        if ((after ? reads(units_[i], units_[unit]) : reads(units_[unit], units_[i])) &&
+            found.insert(i).second)
+          next.push_back(i);
+    }
+    return found;
   }
 
   void overlaps_from(const std::vector<std::size_t>& chain) {

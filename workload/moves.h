@@ -34,7 +34,8 @@ struct Moves {
 // asSlice     all state that can be, at once, unless outputs would become slices
 // dead        all operations that no other reads, at once
 // fuse        each two units, of which the second reads the first; each two computations
-// overlap     each chain of units that can be
+// overlap     each chain of units that can be; each AllToAllV with all computations that do not depend on it,
+//             nor it on them
 Moves moves(const Workload&, const std::vector<int>& roots = {0});
 
 }  // namespace chorale

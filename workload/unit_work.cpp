@@ -224,7 +224,14 @@ class WorkCount {
 std::vector<UnitWork> unit_work(const Workload& workload) {
   WorkCount count(workload);
   std::vector<UnitWork> result;
-  for (const Unit& unit : units(workload)) result.push_back(count.of(unit));
+  std::map<std::string, std::vector<Unit>> overlaps;
+  for (const Unit& unit : units(workload)) {
+    result.push_back(count.of(unit));
+    if (!unit.overlap.empty()) overlaps[unit.overlap].push_back(unit);
+  }
+  for (const auto& [name, members] : overlaps)
+    if (goes_beside(workload, members))
+      for (UnitWork& work : result) work.beside = work.beside || work.unit.overlap == name;
   return result;
 }
 

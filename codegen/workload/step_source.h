@@ -67,6 +67,8 @@ class StepPrinter {
 
   // In overlap_source.cpp.
   std::string overlapped(const std::vector<Stage>&);
+  const Stage* moved_beside(const std::vector<Stage>&) const;
+  std::string beside_all(const Stage& moved, const std::vector<Stage>&);
   std::string where_tiles(const std::string& beside, const std::vector<Stage>&);
   std::string tiles(const std::vector<Stage>&, const std::string& progress);
   std::string beside(const std::vector<Stage>&, std::size_t begin, std::size_t product, std::size_t& end);

@@ -173,8 +173,19 @@ class RandomMove {
     const Names names = connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), false);
     return names.size() < 2 ? "" : fmt::format("fuse({}; {})", fresh_, fmt::join(names, ", "));
   }
+  // A communication and anything else.
+  Names beside_one() {
+    Names names;
+    for (int more = dice_.from_to(1, 4); more > 0 && !units_.empty(); --more)
+      names.push_back(dice_.of(units_).name);
+    for (const Operation& op : workload_.operations)
+      if (is_communication(op.kind) && op.kernel.empty() && (names.empty() || dice_.one_in(2)))
+        return names.push_back(op.name), names;
+    return {};
+  }
   std::string overlap_some() {
-    const Names names = connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), true);
+    const Names names =
+        dice_.one_in(2) ? beside_one() : connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), true);
     return names.size() < 2 ? "" : fmt::format("overlap({}; {})", fresh_, fmt::join(names, ", "));
   }
 
