@@ -17,6 +17,7 @@
 #include "cost/busbw.h"
 #include "cost/cost.h"
 #include "cost/program_time.h"
+#include "ir/embedding.h"
 #include "ir/error.h"
 #include "pages/tune_html.h"
 #include "semantics/verified.h"
@@ -33,7 +34,32 @@ double block_bytes(const Workload& workload, const NeededCollective& needed) {
   const double bytes = static_cast<double>(elements(moved)) * static_cast<double>(size_of(moved.element));
   const int blocks = std::max(input_blocks(needed.collective.kind, needed.collective.ranks),
                               output_blocks(needed.collective.kind, needed.collective.ranks));
-  return bytes / blocks;
+  const bool slice = op.over == Scope::Across && moved.layout.kind == LayoutKind::Sliced;
+  return bytes / blocks / (slice ? workload.ranks : 1);
+}
+
+// Of the machine, where the ranks of a scope are: all of them; those of the first group; those with number 0.
+// A machine of one group is that, and says nothing about what is between groups.
+Topology part_for(const Topology& machine, const Workload& workload, Scope scope) {
+  if (scope == Scope::World || workload.groups == 1 || machine.ranks != workload.ranks * workload.groups)
+    return machine;
+  std::vector<Rank> ranks;
+  for (Rank n = 0; n < ranks_in(workload, scope); ++n)
+    ranks.push_back(scope == Scope::Group ? n : n * workload.ranks);
+  return part_at(machine, ranks);
+}
+
+bool is_connected(const Topology& machine) {
+  std::vector<bool> reached(static_cast<std::size_t>(machine.ranks + machine.switches));
+  std::vector<Node> next = {0};
+  reached[0] = true;
+  while (!next.empty()) {
+    const Node from = next.back();
+    next.pop_back();
+    for (const Link& link : machine.links)
+      if (link.src == from && !reached[link.dst]) reached[link.dst] = true, next.push_back(link.dst);
+  }
+  return std::ranges::all_of(reached, std::identity());
 }
 
 void require_ranks(const Topology& machine, const Workload& workload, const NeededCollective& needed) {
@@ -70,12 +96,23 @@ std::vector<NeededCollective> asked(const Topology& machine, const Workload& wor
   std::vector<NeededCollective> needed = needed_collectives(workload);
   if (search == WorkloadSearch::AsIs) return needed;
   const std::vector<NeededCollective> given = needed;
+  const auto sums_world = [](const NeededCollective& each) {
+    return each.scope == Scope::World && each.collective.kind == CollectiveKind::AllReduce;
+  };
+  const bool levels = workload.groups > 1 && machine.ranks == workload.ranks * workload.groups &&
+                      is_connected(part_for(machine, workload, Scope::Group)) &&
+                      is_connected(part_for(machine, workload, Scope::Across));
+  if (const auto sum = std::ranges::find_if(given, sums_world); levels && sum != given.end())
+    for (const auto& [kind, scope] : {std::pair(CollectiveKind::ReduceScatter, Scope::Group),
+                                      {CollectiveKind::AllReduce, Scope::Across},
+                                      {CollectiveKind::Allgather, Scope::Group}})
+      needed.push_back({sum->operation, make_collective(kind, ranks_in(workload, scope), 1), scope});
   for (const NeededCollective& each : given) {
     const auto add = [&](CollectiveKind kind, Rank root) {
-      needed.push_back({each.operation, make_collective(kind, each.collective.ranks, 1, root)});
+      needed.push_back({each.operation, make_collective(kind, each.collective.ranks, 1, root), each.scope});
     };
     const CollectiveKind kind = each.collective.kind;
-    if (kind == CollectiveKind::Alltoall) continue;
+    if (kind == CollectiveKind::Alltoall || each.scope == Scope::Across) continue;
     add(CollectiveKind::AllReduce, 0);
     std::vector<Rank> roots = roots_to_try(machine);
     if (kind == CollectiveKind::Reduce || kind == CollectiveKind::Broadcast)
@@ -147,21 +184,22 @@ WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload
   WorkloadMachine result{.topology = machine, .algorithms = {}};
   std::optional<SumOrder> sums;
   for (NeededCollective& needed : asked(machine, workload, search)) {
-    require_ranks(machine, workload, needed);
+    const Topology part = part_for(machine, workload, needed.scope);
+    require_ranks(part, workload, needed);
     if (needed.collective.combining) {
       if (!sums) sums = sum_order(order, machine, known);
-      needed.collective.order = *sums;
+      needed.collective.order = part == machine ? *sums : sum_order(order, part, known);
     }
     const auto there = [&](const Result& each) {
-      return answers(each, machine, needed.collective) &&
-             (sums.value_or(SumOrder{}).kind != SumOrder::Kind::Fixed ||
+      return answers(each, part, needed.collective) &&
+             (needed.collective.order.kind != SumOrder::Kind::Fixed ||
               each.collective.order == needed.collective.order);
     };
     if (std::ranges::any_of(result.algorithms, there)) continue;
     if (const auto given = std::ranges::find_if(known, there); given != known.end())
       result.algorithms.push_back(std::move(*given)), known.erase(given);
     else
-      result.algorithms.push_back(frontier(machine, needed.collective, options));
+      result.algorithms.push_back(frontier(part, needed.collective, options));
     if (result.algorithms.back().points.empty())
       throw InputError(
           workload.name,
@@ -177,22 +215,24 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
   WorkloadPrices prices{.device = device, .collectives = {}};
   std::vector<std::shared_ptr<PointTimes>> times;
   for (const Result& result : machine.algorithms) times.push_back(std::make_shared<PointTimes>(result));
-  for (const Scope scope : {Scope::World, Scope::Group}) {
-    const int ranks = workload.ranks * (scope == Scope::World ? workload.groups : 1);
+  for (const Scope scope : {Scope::World, Scope::Group, Scope::Across}) {
+    const int ranks = ranks_in(workload, scope);
+    const Topology part = part_for(machine.topology, workload, scope);
+    if (scope == Scope::Across && machine.topology.ranks != ranks_in(workload, Scope::World)) continue;
     for (std::size_t i = 0; i < machine.algorithms.size(); ++i) {
       const Collective& collective = machine.algorithms[i].collective;
-      if (collective.ranks != ranks) continue;
+      if (collective.ranks != ranks || machine.algorithms[i].topology != part) continue;
       prices.collectives.push_back(
           {.kind = operation_of(collective.kind),
            .scope = scope,
            .root = collective.root,
-           .link = link,
+           .link = alpha_beta(part),
            .points = times[i]->costs(),
            .simulated = [of = times[i]](std::size_t point, double bytes) { return of->us(point, bytes); }});
     }
   }
   for (const Scope scope : {Scope::World, Scope::Group}) {
-    const int ranks = workload.ranks * (scope == Scope::World ? workload.groups : 1);
+    const int ranks = ranks_in(workload, scope);
     prices.collectives.push_back({.kind = OperationKind::AllToAllV,
                                   .scope = scope,
                                   .link = link,
@@ -236,7 +276,7 @@ OrError<CompiledWorkload> try_compile(const Workload& workload, const WorkloadMa
   for (const NeededCollective& needed : needed_collectives(workload)) {
     const double bytes = block_bytes(workload, needed);
     const auto result = std::ranges::find_if(machine.algorithms, [&](const Result& each) {
-      return answers(each, machine.topology, needed.collective);
+      return answers(each, part_for(machine.topology, workload, needed.scope), needed.collective);
     });
     if (result == machine.algorithms.end())
       return InputError(workload.name, fmt::format("has no algorithm for {}", needed.operation),

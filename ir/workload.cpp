@@ -44,7 +44,19 @@ std::int64_t elements(const TensorType& type) {
 }
 
 int ranks_of(const Workload& workload, const TensorType& type) {
-  return type.scope == Scope::World ? workload.ranks * workload.groups : workload.ranks;
+  return ranks_in(workload, type.scope);
+}
+
+Scope scope_of(const Workload& workload, const Operation& op) {
+  if (op.over != Scope::World) return op.over;
+  const bool by_operand = is_communication(op.kind) && op.kind != OperationKind::AllToAllV;
+  return by_operand ? operation(workload, op.operands[0]).type.scope : op.type.scope;
+}
+
+int ranks_in(const Workload& workload, Scope scope) {
+  return scope == Scope::World   ? workload.ranks * workload.groups
+         : scope == Scope::Group ? workload.ranks
+                                 : workload.groups;
 }
 
 std::string to_string(const Extent& extent) {
@@ -75,7 +87,9 @@ std::string to_string(const TensorLayout& layout) {
 
 std::string to_string(const TensorType& type) {
   return fmt::format("{}{} {}{}", short_name(type.element), to_string(type.shape), to_string(type.layout),
-                     type.scope == Scope::Group ? " GROUP" : "");
+                     type.each                    ? " EACH GROUP"
+                     : type.scope == Scope::Group ? " GROUP"
+                                                  : "");
 }
 
 std::string to_string(OperationKind kind) {

@@ -55,8 +55,9 @@ struct TensorLayout {
   bool operator==(const TensorLayout&) const = default;
 };
 
-// Whose ranks a layout is about: all of them, or each group's for itself.
-enum class Scope { World, Group };
+// Whose ranks a layout, or a communication, is about: all of them, or each group's for itself; of
+// communications also Across: those that have the same number in all groups.
+enum class Scope { World, Group, Across };
 
 struct TensorType {
   ElementType element = ElementType::Float32;
@@ -66,6 +67,9 @@ struct TensorType {
   // Of Group: the groups that have the tensor. Sends move them on: what the first group would have sent to
   // the second, the second has and the first has not.
   int first_group = 0, last_group = 0;
+  bool each =
+      false;  // of Group: the same in each of them, so a tensor of the world; not of a Replicated one,
+              // which is the world's if all groups have it
   bool operator==(const TensorType&) const = default;
 };
 
@@ -111,8 +115,11 @@ struct Operation {
   std::vector<int> dims = {};              // dimensions, counted from 0, of the kinds that name one
   TensorShape shape = {};                  // of Reshape, Narrow, ScatterRows, AllToAllV
   TensorLayout layout = {};                // of Slice, ReduceScatter, Reduce
-  int shift = 1;                           // of Send: 1 or -1
-  int stride = 1, padding = 0;             // of Convolution
+  // Of AllReduce, ReduceScatter, Slice. World: among the ranks of the operand's layout. Group: among those of
+  // each group, of a tensor of the world. Across (of AllReduce alone): of a tensor of all groups.
+  Scope over = Scope::World;
+  int shift = 1;                // of Send: 1 or -1
+  int stride = 1, padding = 0;  // of Convolution
   bool state = false;      // of Input: the program's own between runs, so that its layout is free to choose
   bool scattered = false;  // of Input: given as a list of tensors, which lie anywhere
   // The input whose memory takes the result: nothing reads it by its own name from here on. Shape, element
@@ -146,6 +153,9 @@ bool is_given(OperationKind);       // an input, or a constant: nothing is done 
 std::int64_t elements(const TensorType&);
 // Ranks among which it is laid out.
 int ranks_of(const Workload&, const TensorType&);
+// Ranks that a communication, or a Slice, is among.
+Scope scope_of(const Workload&, const Operation&);
+int ranks_in(const Workload&, Scope);
 
 // For people and for the text form: "4*H", "[B, S, 4*H]", "Sliced(2)", "fp16[B, H] Local".
 std::string to_string(const Extent&);

@@ -14,9 +14,13 @@ namespace {
 double sum_over_ranks(const Workload& workload, const MadeElement& made, const OperandReader& read,
                       const RankSum& rank_sum) {
   const Operation& op = *made.op;
-  const int first = first_peer(workload, op.type, made.rank), peers = ranks_of(workload, op.type);
+  const bool across = op.over == Scope::Across;
+  const TensorType& among = op.over == Scope::Group ? op.type : *made.operands[0].type;
+  const int first = across ? made.rank % workload.ranks : first_peer(workload, among, made.rank),
+            peers = across ? workload.groups : ranks_of(workload, among);
   std::vector<double> summands;
-  for (int peer = first; peer < first + peers; ++peer) summands.push_back(read(0, peer, made.element));
+  for (int k = 0; k < peers; ++k)
+    summands.push_back(read(0, first + k * (across ? workload.ranks : 1), made.element));
   if (rank_sum) return rank_sum(op, made.rank, made.element, summands);
   double sum = summands[0];
   for (int k = 1; k < peers; ++k)
@@ -235,8 +239,13 @@ std::int64_t sent_bytes(const Workload& workload, const Operation& op) {
   };
   const auto operand = [&]() -> const TensorType& { return operation(workload, op.operands.at(0)).type; };
   switch (op.kind) {
-    case OperationKind::AllReduce:
-      return 2 * (n - elements(type) / p * element);
+    case OperationKind::AllReduce: {
+      const bool across = op.over == Scope::Across;
+      const TensorType& among = op.over == Scope::Group ? type : operand();
+      const std::int64_t held_here = across ? size(type, held(workload, type, 0)) : elements(type),
+                         ranks = across ? workload.groups : ranks_of(workload, among);
+      return 2 * (held_here - held_here / ranks) * element;
+    }
     case OperationKind::ReduceScatter:
       return n - smallest(type);
     case OperationKind::AllGather:

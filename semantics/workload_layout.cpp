@@ -101,6 +101,10 @@ std::vector<std::vector<double>> whole(const Workload& workload, const TensorTyp
       }
     }
     tensors.push_back(std::move(tensor));
+    if (!type.each || tensors.size() == 1) continue;
+    if (!std::ranges::equal(tensors[0], tensors[1], same_number))
+      throw std::logic_error("a tensor of each group that is another one in two of them");
+    tensors.pop_back();
   }
   return tensors;
 }
@@ -111,10 +115,10 @@ RankValues laid_out(const Workload& workload, const TensorType& type,
   const int peers = ranks_of(workload, type), from = first_rank(workload, type),
             to = last_rank(workload, type);
   const std::int64_t all = elements(type), given = type.layout.kind == LayoutKind::Local ? all * peers : all;
-  if (std::ssize(tensors) != (to - from) / peers)
+  if (std::ssize(tensors) != (type.each ? 1 : (to - from) / peers))
     throw std::logic_error("a tensor of another number of groups");
   for (int rank = from; rank < to; ++rank) {
-    const std::vector<double>& tensor = tensors[(rank - from) / peers];
+    const std::vector<double>& tensor = tensors[type.each ? 0 : (rank - from) / peers];
     if (std::ssize(tensor) != given)
       throw std::logic_error(fmt::format("{} elements of a {}", tensor.size(), to_string(type)));
     const Holding holding = held(workload, type, rank);

@@ -170,8 +170,9 @@ class WorkloadMachine {
       return to >= 0 && to < world_ && value.holdings[to].length > 0 ? std::vector{to} : std::vector<int>{};
     }
     if (op.kind != OperationKind::AllGather && op.kind != OperationKind::Broadcast) return {rank};
-    std::vector<int> peers(ranks_of(workload_, op.type));
-    std::iota(peers.begin(), peers.end(), first_peer(workload_, op.type, rank));
+    const TensorType& from = values_[value.operands.at(0)].op->type;
+    std::vector<int> peers(ranks_of(workload_, from));
+    std::iota(peers.begin(), peers.end(), first_peer(workload_, from, rank));
     return peers;
   }
 

@@ -177,11 +177,14 @@ Tensor Builder::add(Operation operation, const std::vector<PointwiseTerm>& opera
   return add(std::move(operation));
 }
 
-Tensor Builder::all_reduce(const std::string& name, ReduceOp op, const PointwiseTerm& value) {
-  return add({.kind = Kind::AllReduce, .name = name, .reduction = op}, {value});
+Tensor Builder::all_reduce(const std::string& name, ReduceOp op, const PointwiseTerm& value, Scope over) {
+  return add({.kind = Kind::AllReduce, .name = name, .reduction = op, .over = over}, {value});
 }
-Tensor Builder::reduce_scatter(const std::string& name, ReduceOp op, const PointwiseTerm& value, int dim) {
-  return add({.kind = Kind::ReduceScatter, .name = name, .reduction = op, .layout = sliced(dim)}, {value});
+Tensor Builder::reduce_scatter(const std::string& name, ReduceOp op, const PointwiseTerm& value, int dim,
+                               Scope over) {
+  return add(
+      {.kind = Kind::ReduceScatter, .name = name, .reduction = op, .layout = sliced(dim), .over = over},
+      {value});
 }
 Tensor Builder::all_gather(const std::string& name, const PointwiseTerm& value) {
   return add({.kind = Kind::AllGather, .name = name}, {value});
@@ -202,8 +205,8 @@ Tensor Builder::all_to_all_v(const std::string& name, const PointwiseTerm& value
                              const Side& rows) {
   return add({.kind = Kind::AllToAllV, .name = name, .shape = {rows.extent}}, {value, counts});
 }
-Tensor Builder::slice(const std::string& name, const PointwiseTerm& value, int dim) {
-  return add({.kind = Kind::Slice, .name = name, .layout = sliced(dim)}, {value});
+Tensor Builder::slice(const std::string& name, const PointwiseTerm& value, int dim, Scope over) {
+  return add({.kind = Kind::Slice, .name = name, .layout = sliced(dim), .over = over}, {value});
 }
 Tensor Builder::matmul(const std::string& name, const PointwiseTerm& a, const PointwiseTerm& b) {
   return add({.kind = Kind::MatMul, .name = name}, {a, b});

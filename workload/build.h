@@ -98,8 +98,9 @@ class Builder {
   // Communication that was just added stores its result in the memory of the input: Update(p, AllGather(s)).
   Tensor store(const Tensor& input, const Tensor& result);
 
-  Tensor all_reduce(const std::string& name, ReduceOp, const PointwiseTerm&);
-  Tensor reduce_scatter(const std::string& name, ReduceOp, const PointwiseTerm&, int dim = kFlat);
+  Tensor all_reduce(const std::string& name, ReduceOp, const PointwiseTerm&, Scope over = Scope::World);
+  Tensor reduce_scatter(const std::string& name, ReduceOp, const PointwiseTerm&, int dim = kFlat,
+                        Scope over = Scope::World);
   Tensor all_gather(const std::string& name, const PointwiseTerm&);
   Tensor reduce(const std::string& name, ReduceOp, const PointwiseTerm&, int root);
   Tensor broadcast(const std::string& name, const PointwiseTerm&);
@@ -107,7 +108,7 @@ class Builder {
   Tensor all_to_all_v(const std::string& name, const PointwiseTerm&, const PointwiseTerm& counts,
                       const Side& rows);
   Tensor send(const std::string& name, const PointwiseTerm&, int shift);  // GROUP + shift
-  Tensor slice(const std::string& name, const PointwiseTerm&, int dim = kFlat);
+  Tensor slice(const std::string& name, const PointwiseTerm&, int dim = kFlat, Scope over = Scope::World);
   Tensor matmul(const std::string& name, const PointwiseTerm&, const PointwiseTerm&);
   Tensor convolution(const std::string& name, const PointwiseTerm& images, const PointwiseTerm& windows,
                      int stride = 1, int padding = 0);

@@ -39,8 +39,31 @@ MaybeError require_summands(const Typing& typing) {
   return fail_not_taken(typing, "a Local tensor, of which each rank has its own", remedy);
 }
 
+// Of a tensor of the world, what each group makes of it; of one of all groups, what they have together.
+OrError<TensorType> among(const Typing& typing, TensorType result) {
+  const TensorType& of = typing.only();
+  const int last = typing.workload.groups - 1;
+  if (typing.operation.over == Scope::Group) {
+    if (of.scope != Scope::World)
+      return fail_not_taken(typing, "a tensor of the world for GROUP", "leave GROUP out: it is of groups");
+    result.scope = Scope::Group;
+    result.first_group = 0, result.last_group = last;
+    result.each = of.layout.kind == LayoutKind::Replicated;
+  }
+  if (typing.operation.over == Scope::Across) {
+    if (of.scope != Scope::Group || of.each || of.first_group != 0 || of.last_group != last)
+      return fail_not_taken(typing, "a tensor of all groups for ACROSS, of which each has its own",
+                            "ReduceScatter it with GROUP first");
+    result.each = true;
+  }
+  return result;
+}
+
 OrError<TensorType> laid_out_as(const Typing& typing, const TensorLayout& layout) {
-  TensorType result = typing.only();
+  if (typing.operation.over == Scope::Across) return typing.fail("is not done across groups", "AllReduce is");
+  OrError<TensorType> scope = among(typing, typing.only());
+  if (!scope) return scope;
+  TensorType result = *scope;
   const int ranks = ranks_of(typing.workload, result);
   if (const std::string what = layout_flaw(layout, dimensions_of(result), ranks); !what.empty())
     return typing.fail(fmt::format("{}: {}", typing.shown_operand(0), what),
@@ -102,6 +125,10 @@ OrError<TensorType> slice_type(const Typing& typing) {
 }
 
 OrError<TensorType> all_reduce_type(const Typing& typing) {
+  if (typing.operation.over == Scope::Across) {
+    if (auto error = require_reduction(typing)) return *error;
+    return among(typing, typing.only());
+  }
   if (auto error = require_summands(typing)) return *error;
   return laid_out_as(typing, LayoutKind::Replicated);
 }

@@ -103,6 +103,18 @@ OrError<TensorType> type_by_rules(const Typing& typing) {
 
 }  // namespace
 
+namespace {
+
+// What each group has all of, and the same.
+TensorType of_the_world_if_all(const Workload& workload, TensorType type) {
+  const bool all = type.each && type.layout.kind == LayoutKind::Replicated && type.first_group == 0 &&
+                   type.last_group == workload.groups - 1;
+  if (all) type.scope = Scope::World, type.last_group = 0, type.each = false;
+  return type;
+}
+
+}  // namespace
+
 OrError<TensorType> inferred_type(const Workload& workload, const Operation& operation,
                                   const std::string& where) {
   Typing typing{workload, operation, where};
@@ -121,6 +133,7 @@ OrError<TensorType> inferred_type(const Workload& workload, const Operation& ope
     return typing.fail(fmt::format("{} takes {}, and not {}", to_string(operation.kind),
                                    counted(takes, "tensor"), operation.operands.size()));
   OrError<TensorType> result = type_by_rules(typing);
+  if (result) *result = of_the_world_if_all(workload, *result);
   if (result && counted_elements(result->shape) < 0)
     return typing.fail(fmt::format("{} are too many elements", to_string(result->shape)),
                        fmt::format("{} are the most", kMostElements));

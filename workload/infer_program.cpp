@@ -107,6 +107,9 @@ Operation tidied(const Operation& operation) {
     default:
       break;
   }
+  if (operation.kind == OperationKind::AllReduce || operation.kind == OperationKind::ReduceScatter ||
+      operation.kind == OperationKind::Slice)
+    result.over = operation.over;
   return result;
 }
 
@@ -253,7 +256,7 @@ class ProgramCheck {
                                  to_string(its)),
                      "shape and element type have to be the same; Cast changes the type");
     if (mine.layout != its.layout || mine.scope != its.scope || mine.first_group != its.first_group ||
-        mine.last_group != its.last_group)
+        mine.last_group != its.last_group || mine.each != its.each)
       return fail_at(operation,
                      fmt::format("is {}{}, and {}, which it updates, is {}{}", to_string(mine),
                                  group_words(mine), operation.updates, to_string(its), group_words(its)),

@@ -51,6 +51,8 @@ OrError<TensorType> input_type(const Typing& typing) {
   if (type.first_group < 0 || type.first_group > type.last_group || type.last_group > last)
     return typing.fail(fmt::format("is of the groups {} to {}", type.first_group, type.last_group),
                        fmt::format("the groups are 0 to {}", last));
+  if (type.each && (type.first_group != 0 || type.last_group != last || type.scope != Scope::Group))
+    return typing.fail("is of EACH GROUP, and not of all", "leave the groups out");
   const int ranks = ranks_of(typing.workload, type);
   if (const std::string what = layout_flaw(type.layout, dimensions, ranks); !what.empty())
     return typing.fail(what, "choose a layout that the tensor can have");

@@ -50,9 +50,9 @@ class KernelCheck {
     if (!each.type.shape.empty())
       return fault(index, "is an AllReduce, which hands nothing over before it has ended",
                    "split it into ReduceScatter and AllGather first; only scalars are summed in one message");
-    if (each.reduction != first.reduction || each.type.element != first.type.element ||
-        each.type.scope != first.type.scope || each.type.first_group != first.type.first_group ||
-        each.type.last_group != first.type.last_group)
+    if (each.reduction != first.reduction || each.over != first.over ||
+        each.type.element != first.type.element || each.type.scope != first.type.scope ||
+        each.type.first_group != first.type.first_group || each.type.last_group != first.type.last_group)
       return fault(index, fmt::format("and {} are not sums of one message", first.name),
                    "reduction, element type and groups have to be the same");
     if (member(each.operands[0]) != nullptr)
@@ -350,17 +350,31 @@ std::vector<Fault> kernel_faults(const Workload& workload, const std::vector<int
   return KernelCheck(workload, operations).run();
 }
 
+bool goes_beside(const Workload& workload, const std::vector<Unit>& members) {
+  const Unit* moved = nullptr;
+  for (const Unit& unit : members)
+    if (std::ranges::any_of(unit.operations,
+                            [&](int o) { return is_communication(workload.operations[o].kind); })) {
+      if (moved != nullptr || unit.kind != KernelKind::Single) return false;
+      moved = &unit;
+    }
+  return moved != nullptr && std::ranges::none_of(members, [&](const Unit& unit) {
+           return reads_from(workload, unit, *moved) || reads_from(workload, *moved, unit);
+         });
+}
+
 std::vector<Fault> overlap_faults(const Workload& workload, const std::vector<Unit>& members) {
   if (members.size() < 2)
     return {{.words = "there are not two in it that could be overlapped", .remedy = "name two or more"}};
   std::vector<Fault> faults;
+  const bool beside = goes_beside(workload, members);
   for (std::size_t k = 1; k < members.size(); ++k) {
     const Unit &first = members[k - 1], &second = members[k];
-    if (!reads_from(workload, second, first))
+    if (!beside && !reads_from(workload, second, first))
       faults.push_back({.place = {.instruction = second.operations[0]},
                         .words = fmt::format("{} does not read what {} makes", second.name, first.name),
                         .remedy = "overlap a producer with its consumer"});
-    else if (!can_overlap(role_of(workload, first), role_of(workload, second)) &&
+    else if (!beside && !can_overlap(role_of(workload, first), role_of(workload, second)) &&
              !passes_rows(workload, members, k) && !passes_rows(workload, members, k - 1))
       faults.push_back(
           {.place = {.instruction = second.operations[0]},

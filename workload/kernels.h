@@ -51,8 +51,11 @@ std::vector<Fault> kernel_faults(const Workload&, const std::vector<int>& operat
 // MatMul or Convolution with a collective (or fused one); AllGather or AllToAll with MatMul or Convolution;
 // ReduceScatter with Send, Send with AllGather (fused or not). A computation with the elements of a MatMul's
 // result may come between that and a MatMul of which it makes the first factor: rows go through all three.
-// None may update what one before it reads.
+// None may update what one before it reads. Or one is a communication by itself, and the others compute what
+// does not depend on it, nor it on them: then it is beside all of them.
 std::vector<Fault> overlap_faults(const Workload&, const std::vector<Unit>&);
+
+bool goes_beside(const Workload&, const std::vector<Unit>&);
 
 std::string to_string(KernelKind);  // "fused AllReduce"
 

@@ -61,7 +61,8 @@ class MoveSearch {
 
   Moves run() {
     for (const Operation& operation : workload_.operations) {
-      if (operation.kind == Kind::AllReduce && is_alone(operation)) splits(operation), shards(operation);
+      if (operation.kind == Kind::AllReduce && is_alone(operation))
+        splits(operation), shards(operation), levels_of(operation);
       if (is_gather(operation) && is_alone(operation)) joins(operation), reorders(operation);
     }
     all_slices();
@@ -106,6 +107,20 @@ class MoveSearch {
               scatters ? SplitPolicy::ReduceScatterAllGather : SplitPolicy::ReduceBroadcast, first, layout));
   }
 
+  // Where groups are parts of the world.
+  void levels_of(const Operation& sum) {
+    if (workload_.groups == 1 || elements(sum.type) == 1 || scope_of(workload_, sum) != Scope::World) return;
+    const std::string first = unused(workload_, "rs_" + sum.name),
+                      second = unused(workload_, "ar_" + sum.name);
+    const int dimensions = dimensions_matter(sum.name) ? static_cast<int>(sum.type.shape.size()) : 0;
+    for (int dim = kFlat; dim < dimensions; ++dim) {
+      const TensorLayout layout{.kind = LayoutKind::Sliced, .dim = dim};
+      attempt(fmt::format("levels({}, {}, {}{})", sum.name, first, second,
+                          dim == kFlat ? "" : ", " + to_string(layout)),
+              levels(workload_, sum.name, first, second, layout));
+    }
+  }
+
   // Where a Send follows, which has less to do for slices.
   void shards(const Operation& sum) {
     const auto sends = [](const Operation& other) { return other.kind == Kind::Send; };
@@ -119,13 +134,15 @@ class MoveSearch {
             shard(workload_, sum.name, first, slice, {.kind = LayoutKind::Sliced, .dim = kFlat}));
   }
 
-  // Does a product, or an operation on slices, follow?
+  // Does a product, a reduction along a dimension, what moves elements, or an operation on slices follow?
   bool dimensions_matter(const std::string& name) const {
     std::set<std::string> made = {name};
     for (const Operation& operation : workload_.operations) {
       const auto depends = [&](const std::string& operand) { return made.contains(operand); };
       if (std::ranges::none_of(operation.operands, depends)) continue;
-      if (operation.kind == Kind::MatMul || operation.kind == Kind::Convolution) return true;
+      if (operation.kind == Kind::MatMul || operation.kind == Kind::Convolution ||
+          (operation.kind >= Kind::ReduceAlong && operation.kind <= Kind::ScatterRows))
+        return true;
       for (const std::string& operand : operation.operands)
         if (!depends(operand) &&
             chorale::operation(workload_, operand).type.layout.kind == LayoutKind::Sliced)
@@ -281,7 +298,37 @@ class MoveSearch {
 
   void overlaps() {
     for (std::size_t i = 0; i < units_.size(); ++i)
-      if (units_[i].overlap.empty()) overlaps_from({i});
+      if (units_[i].overlap.empty()) overlaps_from({i}), overlaps_beside(i);
+  }
+
+  // Rows by counts, which no product takes piece by piece, with all that does not depend on them, nor they on
+  // it.
+  void overlaps_beside(std::size_t moved) {
+    if (at(units_[moved].operations[0]).kind != Kind::AllToAllV) return;
+    const std::set<std::size_t> before = reached(moved, false), after = reached(moved, true);
+    Names names;
+    for (std::size_t i = 0; i < units_.size(); ++i) {
+      const bool may = i == moved || (units_[i].overlap.empty() && is_computation(units_[i]) &&
+                                      !before.contains(i) && !after.contains(i));
+      if (may) names.push_back(units_[i].name);
+    }
+    if (names.size() < 2) return;
+    const std::string name = unused(workload_, "overlapped");
+    attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")), overlap(workload_, names, name));
+  }
+  // Units that it depends on, or that depend on it.
+  std::set<std::size_t> reached(std::size_t from, bool after) const {
+    std::set<std::size_t> found;
+    std::vector<std::size_t> next = {from};
+    while (!next.empty()) {
+      const std::size_t unit = next.back();
+      next.pop_back();
+      for (std::size_t i = 0; i < units_.size(); ++i)
+        if ((after ? reads(units_[i], units_[unit]) : reads(units_[unit], units_[i])) &&
+            found.insert(i).second)
+          next.push_back(i);
+    }
+    return found;
   }
 
   void overlaps_from(const std::vector<std::size_t>& chain) {

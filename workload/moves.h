@@ -24,7 +24,9 @@ struct Moves {
 };
 
 // split       each AllReduce that is not a scalar: along all elements in a row, to each of `roots` that
-//             exists, and along each dimension if a product, or a tensor that is sliced, is made of it
+//             exists, and along each dimension if a product, or a tensor that is sliced, is made of it, or it is
+//             reduced along a dimension, or its elements are moved
+// levels      each AllReduce of the world where there are several groups, likewise
 // join        each AllGather (Broadcast) of a ReduceScatter (Reduce)
 // reorder     each AllGather (Broadcast): behind each unit that reads it, by itself and with all that can
 //             follow it; behind each prefix of all that can follow, and behind all of them, also with the
@@ -32,7 +34,8 @@ struct Moves {
 // asSlice     all state that can be, at once, unless outputs would become slices
 // dead        all operations that no other reads, at once
 // fuse        each two units, of which the second reads the first; each two computations
-// overlap     each chain of units that can be
+// overlap     each chain of units that can be; each AllToAllV with all computations that do not depend on it,
+//             nor it on them
 Moves moves(const Workload&, const std::vector<int>& roots = {0});
 
 }  // namespace chorale

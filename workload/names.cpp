@@ -17,7 +17,8 @@ std::span<const std::string_view> reserved_words() {
       "Cast",        "Dropout",    "Random",        "Select",      "Min",         "Max",          "Sqrt",
       "Exp",         "Log",        "Tanh",          "ReLU",        "Abs",         "Pow",          "Index",
       "ReduceAlong", "Mean",       "Softmax",       "RMSNorm",     "LayerNorm",   "Transpose",    "Reshape",
-      "Narrow",      "Concat",     "GatherRows",    "ScatterRows", "AllToAllV",   "e4m3",         "e5m2"};
+      "Narrow",      "Concat",     "GatherRows",    "ScatterRows", "AllToAllV",   "e4m3",         "e5m2",
+      "EACH",        "ACROSS"};
   return kWords;
 }
 

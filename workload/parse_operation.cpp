@@ -63,8 +63,10 @@ ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind 
   if (kind == Kind::Convolution) windows(operation);
   if (kind == Kind::Slice || kind == Kind::ReduceScatter) {
     operation.layout = {.kind = LayoutKind::Sliced, .dim = kFlat};
-    if (takes(",")) operation.layout = sliced();
+    if (is(now(), ",") && !is(ahead(1), "GROUP")) take(), operation.layout = sliced();
   }
+  if ((kind == Kind::Slice || kind == Kind::ReduceScatter || kind == Kind::AllReduce) && takes(","))
+    operation.over = scope(kind == Kind::AllReduce);
   if (kind == Kind::ReduceAlong) {
     expect(",", "and the dimension");
     operation.dims = {dimension()};
@@ -128,6 +130,12 @@ void WorkloadParser::windows(Operation& operation) {
     (stride ? operation.stride : operation.padding) =
         static_cast<int>(whole(stride ? "the stride" : "the padding", stride ? 1 : 0, kMostWindow));
   }
+}
+
+Scope WorkloadParser::scope(bool may_be_across) {
+  if (may_be_across && takes("ACROSS")) return Scope::Across;
+  if (!takes("GROUP")) fail(may_be_across ? "GROUP or ACROSS" : "GROUP");
+  return Scope::Group;
 }
 
 int WorkloadParser::shift() {

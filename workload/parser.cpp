@@ -209,7 +209,10 @@ void WorkloadParser::layout(TensorType& type) {
   } else {
     fail("a layout: Replicated, Local, Sliced(dimension), Sliced(flat) or Rooted(rank)");
   }
+  const bool each = takes("EACH");
+  if (each && !is_at("GROUP")) fail("GROUP");
   if (takes("GROUP")) groups(type);
+  type.each = each;
 }
 
 void WorkloadParser::groups(TensorType& type) {

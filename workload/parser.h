@@ -101,6 +101,7 @@ class WorkloadParser : ExpressionReader {
   void shape_of(Operation& operation);
   // {"," ("stride" | "padding") "=" number}
   void windows(Operation& operation);
+  Scope scope(bool may_be_across);
   int shift();
 
   const WorkloadSettings& settings_;

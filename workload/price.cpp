@@ -66,7 +66,8 @@ class OpenRun {
       if (i + 1 < run.size()) handed_over = std::max(handed_over, run[i].handed_over);
     }
     for (const OpenUnit& unit : units_) communicating_ += !unit.collectives.empty();
-    if (run.size() == 1) return;
+    beside_ = run.front().beside;
+    if (run.size() == 1 || beside_) return;
     possible_ = possible_pieces(handed_over, device_);
     if (const int number = pieces_of(given, overlap_); number > 0) possible_ = {number};
   }
@@ -155,6 +156,12 @@ class OpenRun {
 
   double us() const {
     if (units_.size() == 1) return units_[0].settled().us();
+    if (beside_) {
+      double moved = 0, computed = 0;
+      for (const OpenUnit& open : units_)
+        (open.collectives.empty() ? computed : moved) += open.settled().us();
+      return std::max(moved, computed) + device_.launch_us;
+    }
     const double pieces = pieces_;
     const bool cut = communicating_ > 1;
     double steps = 0, all = 0, slowest = 0, memory = 0;
@@ -175,6 +182,7 @@ class OpenRun {
   const std::string overlap_;
   std::vector<OpenUnit> units_ = {};
   int communicating_ = 0;
+  bool beside_ = false;
   std::vector<int> possible_ = {1};
   int pieces_ = 1;
 };
@@ -184,7 +192,10 @@ std::string why_none(const CollectiveWork& collective, const WorkloadPrices& pri
   const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
   if (price == nullptr)
     return fmt::format("there is none of {} among the ranks of {}, which {} asks for",
-                       to_string(collective.kind), collective.scope == Scope::World ? "the world" : "a group",
+                       to_string(collective.kind),
+                       collective.scope == Scope::World   ? "the world"
+                       : collective.scope == Scope::Group ? "a group"
+                                                          : "one number in all groups",
                        collective.name);
   const Cost* const cost = point_of(given, collective.name);
   if (cost == nullptr || std::ranges::find(price->points, *cost) != price->points.end()) return "";
@@ -291,12 +302,15 @@ WorkloadPrices switch_prices(const Workload& workload, const AlphaBeta& link, co
          {OperationKind::AllReduce, OperationKind::ReduceScatter, OperationKind::AllGather,
           OperationKind::Reduce, OperationKind::Broadcast, OperationKind::AllToAll, OperationKind::AllToAllV,
           OperationKind::Send})
-      prices.collectives.push_back(
-          {.kind = kind,
-           .scope = scope,
-           .link = link,
-           .points = switch_points(
-               kind, scope == Scope::World ? workload.ranks * workload.groups : workload.ranks)});
+      prices.collectives.push_back({.kind = kind,
+                                    .scope = scope,
+                                    .link = link,
+                                    .points = switch_points(kind, ranks_in(workload, scope))});
+  prices.collectives.push_back(
+      {.kind = OperationKind::AllReduce,
+       .scope = Scope::Across,
+       .link = link,
+       .points = switch_points(OperationKind::AllReduce, ranks_in(workload, Scope::Across))});
   return prices;
 }
 

@@ -75,11 +75,13 @@ std::string printed_call(const Operation& operation) {
     default:
       break;
   }
+  if (operation.over != Scope::World)
+    arguments.emplace_back(operation.over == Scope::Group ? "GROUP" : "ACROSS");
   return fmt::format("{}({})", to_string(operation.kind), fmt::join(arguments, ", "));
 }
 
 std::string printed_layout(const Workload& workload, const TensorType& type) {
-  const std::string layout = to_string(type.layout);
+  const std::string layout = to_string(type.layout) + (type.each ? " EACH" : "");
   if (type.scope == Scope::World) return layout;
   if (type.first_group == 0 && type.last_group == workload.groups - 1) return layout + " GROUP";
   if (type.first_group == type.last_group) return fmt::format("{} GROUP {}", layout, type.first_group);

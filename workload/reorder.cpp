@@ -173,7 +173,8 @@ class Reordering {
       Operation slice = {.kind = OperationKind::Slice,
                          .name = new_name(operand),
                          .operands = {operand},
-                         .layout = gathered().layout};
+                         .layout = gathered().layout,
+                         .over = gathered().each ? Scope::Group : Scope::World};
       if (auto error = check_new_name(before_, slice.name, where_)) return *error;
       const OrError<TensorType> type = inferred_type(known_, slice, where_);
       if (!type) return type.error();

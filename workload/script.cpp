@@ -69,6 +69,15 @@ std::span<const CallForm> call_forms() {
          return shard(w, word(c), word(c, 1), word(c, 2),
                       c.layout.value_or(TensorLayout{.kind = LayoutKind::Sliced}));
        }},
+      {"levels",
+       "levels(NAME, NEW, NEW) or levels(NAME, NEW, NEW, Sliced(DIMENSION))",
+       {3},
+       1,
+       true,
+       [](const Workload& w, const ScriptCall& c) {
+         return levels(w, word(c), word(c, 1), word(c, 2),
+                       c.layout.value_or(TensorLayout{.kind = LayoutKind::Sliced}));
+       }},
       {"reorder",
        "reorder(NAME; NAMES) or reorder(NAME; NAMES; PREFIX)",
        {1, 0, 1},

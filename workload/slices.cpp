@@ -36,9 +36,15 @@ const Operation* updater(const Workload& workload, const std::string& input) {
   return it == workload.operations.end() ? nullptr : &*it;
 }
 
-// That of the slices which are stored in it, or else read of it.
-OrError<TensorLayout> layout_of_slices(const Workload& workload, const Operation& state,
-                                       const std::string& where) {
+// The state as the slices are which are stored in it, or else read of it.
+OrError<TensorType> type_of_slices(const Workload& workload, const Operation& state,
+                                   const std::string& where) {
+  const auto laid_out_as = [&](const TensorLayout& layout, const TensorType& slices) {
+    TensorType type = state.type;
+    type.layout = normal(layout, static_cast<int>(type.shape.size()));
+    if (slices.each) type.scope = Scope::Group, type.last_group = slices.last_group, type.each = true;
+    return type;
+  };
   if (const Operation* const update = updater(workload, state.name); update != nullptr) {
     if (update->kind != OperationKind::AllGather && update->kind != OperationKind::Broadcast)
       return InputError(where, fmt::format("{} updates it with all elements", update->name),
@@ -47,12 +53,13 @@ OrError<TensorLayout> layout_of_slices(const Workload& workload, const Operation
     if (const auto all = readers(workload, update->name); !all.empty())
       return InputError(where, fmt::format("{} reads all of {}", all.front(), update->name),
                         "reorder moves the AllGather behind it");
-    return operation(workload, update->operands[0]).type.layout;
+    const TensorType& slices = operation(workload, update->operands[0]).type;
+    return laid_out_as(slices.layout, slices);
   }
   for (const std::string& reader : readers(workload, state.name))
     if (const TensorLayout layout = layout_in(operation(workload, reader), state);
         layout.kind != LayoutKind::Replicated)
-      return layout;
+      return laid_out_as(layout, operation(workload, reader).type);
   return InputError(where, "nothing is a slice of it", "reorder makes slices");
 }
 
@@ -78,12 +85,10 @@ OrError<Workload> as_slice(const Workload& workload, const std::string& input) {
   if (state.type.layout.kind != LayoutKind::Replicated)
     return InputError(where, fmt::format("it is {} already", to_string(state.type.layout)));
 
-  const int dimensions = static_cast<int>(state.type.shape.size());
-  const OrError<TensorLayout> of_slices = layout_of_slices(workload, state, where);
-  if (!of_slices) return of_slices.error();
-  const TensorLayout layout = normal(*of_slices, dimensions);
+  OrError<TensorType> sliced_type = type_of_slices(workload, state, where);
+  if (!sliced_type) return sliced_type.error();
   Workload result = workload;
-  result.operations[place(workload, input)].type.layout = layout;
+  result.operations[place(workload, input)].type = *sliced_type;
   if (const Operation* const update = updater(workload, input); update != nullptr) {
     Operation& sliced = result.operations[place(workload, update->operands[0])];
     if (!sliced.updates.empty())
@@ -93,9 +98,8 @@ OrError<Workload> as_slice(const Workload& workload, const std::string& input) {
     rename_operand(result, update->name, update->operands[0]);
   }
   for (const std::string& reader : readers(workload, input))
-    if (const Operation& slice = operation(workload, reader); slice.kind == OperationKind::Slice &&
-                                                              !is_output(workload, reader) &&
-                                                              normal(slice.layout, dimensions) == layout) {
+    if (const Operation& slice = operation(workload, reader);
+        slice.kind == OperationKind::Slice && !is_output(workload, reader) && slice.type == *sliced_type) {
       erase_operation(result, reader);
       rename_operand(result, reader, input);
     }
@@ -106,7 +110,7 @@ OrError<Workload> as_slice(const Workload& workload, const std::string& input) {
     if (name != input)
       return InputError(where,
                         fmt::format("{} would be {}, since it uses more than slices in {}", name,
-                                    to_string(operation(*typed, name).type), to_string(layout)),
+                                    to_string(operation(*typed, name).type), to_string(sliced_type->layout)),
                         "reorder moves an AllGather behind it");
   return typed;
 }

@@ -23,6 +23,8 @@ OrError<Workload> split(const Workload& workload, const std::string& name, Split
     return InputError(
         where, fmt::format("{} leaves no {}", scatters ? "ReduceScatter" : "Reduce", to_string(layout)),
         scatters ? "Sliced(flat), or Sliced of a dimension" : "Rooted of a rank");
+  if (sum.over == Scope::Across || (sum.over == Scope::Group && !scatters))
+    return InputError(where, "it is of one level of two", "split what is not");
   if (scatters && sum.type.shape.empty())
     return InputError(where, "it is a scalar, which has no slices",
                       "Rooted(0) makes it Reduce and Broadcast");
@@ -33,7 +35,8 @@ OrError<Workload> split(const Workload& workload, const std::string& name, Split
                           .name = first,
                           .operands = sum.operands,
                           .reduction = sum.reduction,
-                          .layout = layout};
+                          .layout = layout,
+                          .over = sum.over};
   *at = {.kind = scatters ? OperationKind::AllGather : OperationKind::Broadcast,
          .name = name,
          .operands = {first},
@@ -67,24 +70,40 @@ OrError<Workload> join(const Workload& workload, const std::string& gather) {
                                                 .name = gather,
                                                 .operands = first.operands,
                                                 .reduction = first.reduction,
+                                                .over = first.over,
                                                 .updates = second.updates};
   result.operations.erase(result.operations.begin() + place(workload, first.name));
   return rewritten(workload, std::move(result), where);
 }
 
+namespace {
+
+// The AllReduce, if it can be made of several operations with these names.
+OrError<const Operation*> sum_for(const Workload& workload, const std::string& name, const std::string& first,
+                                  const std::string& second, const std::string& where,
+                                  const std::string& done) {
+  const OrError<const Operation*> named = operation_for(workload, name, where);
+  if (!named) return named;
+  const Operation& sum = **named;
+  if (sum.kind != OperationKind::AllReduce)
+    return InputError(where,
+                      fmt::format("it is {}, and only AllReduce can be {}", to_string(sum.kind), done));
+  if (auto error = check_alone(sum, where)) return *error;
+  for (const std::string& part : {first, second})
+    if (auto error = check_new_name(workload, part, where)) return *error;
+  if (first == second) return InputError(where, fmt::format("{} is the name of two things", first));
+  if (sum.type.shape.empty()) return InputError(where, "it is a scalar, which has no slices");
+  return named;
+}
+
+}  // namespace
+
 OrError<Workload> shard(const Workload& workload, const std::string& name, const std::string& first,
                         const std::string& slice, TensorLayout layout) {
   const std::string where = "shard " + name;
-  const OrError<const Operation*> named = operation_for(workload, name, where);
+  const OrError<const Operation*> named = sum_for(workload, name, first, slice, where, "sharded");
   if (!named) return named.error();
   const Operation& sum = **named;
-  if (sum.kind != OperationKind::AllReduce)
-    return InputError(where, fmt::format("it is {}, and only AllReduce can be sharded", to_string(sum.kind)));
-  if (auto error = check_alone(sum, where)) return *error;
-  if (auto error = check_new_name(workload, first, where)) return *error;
-  if (auto error = check_new_name(workload, slice, where)) return *error;
-  if (first == slice) return InputError(where, fmt::format("{} is the name of two things", first));
-  if (sum.type.shape.empty()) return InputError(where, "it is a scalar, which has no slices");
 
   Workload result = workload;
   const auto at = result.operations.begin() + place(workload, name);
@@ -94,6 +113,33 @@ OrError<Workload> shard(const Workload& workload, const std::string& name, const
   *at = {.kind = OperationKind::AllGather, .name = name, .operands = {slice}, .updates = sum.updates};
   result.operations.insert(
       at, {whole, {.kind = OperationKind::Slice, .name = slice, .operands = {first}, .layout = layout}});
+  return rewritten(workload, std::move(result), where);
+}
+
+OrError<Workload> levels(const Workload& workload, const std::string& name, const std::string& first,
+                         const std::string& second, TensorLayout layout) {
+  const std::string where = "levels " + name;
+  const OrError<const Operation*> named = sum_for(workload, name, first, second, where, "done on two levels");
+  if (!named) return named.error();
+  const Operation& sum = **named;
+  if (sum.over != Scope::World || sum.type.scope != Scope::World || workload.groups == 1)
+    return InputError(where, "it is not a sum over several groups", "give the program groups of ranks");
+
+  Workload result = workload;
+  const auto at = result.operations.begin() + place(workload, name);
+  const Operation inner = {.kind = OperationKind::ReduceScatter,
+                           .name = first,
+                           .operands = sum.operands,
+                           .reduction = sum.reduction,
+                           .layout = layout,
+                           .over = Scope::Group};
+  const Operation outer = {.kind = OperationKind::AllReduce,
+                           .name = second,
+                           .operands = {first},
+                           .reduction = sum.reduction,
+                           .over = Scope::Across};
+  *at = {.kind = OperationKind::AllGather, .name = name, .operands = {second}, .updates = sum.updates};
+  result.operations.insert(at, {inner, outer});
   return rewritten(workload, std::move(result), where);
 }
 

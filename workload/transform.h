@@ -28,6 +28,11 @@ OrError<Workload> join(const Workload&, const std::string& gather);
 OrError<Workload> shard(const Workload&, const std::string& name, const std::string& first,
                         const std::string& slice, TensorLayout layout);
 
+// AllReduce `name` of a tensor of the world on two levels: a ReduceScatter in each group, named `first`, an
+// AllReduce of each slice across groups, named `second`, and an AllGather in each group, which keeps the name.
+OrError<Workload> levels(const Workload&, const std::string& name, const std::string& first,
+                         const std::string& second, TensorLayout layout);
+
 // Moves an AllGather, or Broadcast, behind operations that read it, directly or through each other: they work
 // on slices (on the root), and what is read from outside of them is gathered (broadcast) afterwards.
 // Operations: pointwise, reductions to scalars, which an AllReduce of partials then ends, Send, and those
@@ -59,6 +64,8 @@ OrError<Workload> overlap(const Workload&, const std::vector<std::string>& units
 //   join(avg)
 //   shard(avg, sum, part)                AllReduce, named sum, its Slice, named part, and AllGather; flat, or
 //   shard(avg, sum, part, Sliced(1))     along a dimension
+//   levels(avg, rs, sum)                 in each group, across groups, and in each group; flat, or
+//   levels(avg, rs, sum, Sliced(1))      along a dimension
 //   reorder(avg; m_, v_, p_)             sliced ones are named s_m_, s_v_, s_p_, or
 //   reorder(avg; m_, v_, p_; slice_)     with another prefix
 //   asSlice(m)

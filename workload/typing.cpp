@@ -23,6 +23,10 @@ OrError<TensorType> scoped(const Typing& typing) {
   if (first == typing.operands.end()) return TensorType{};
   TensorType result{
       .scope = Scope::Group, .first_group = (*first)->first_group, .last_group = (*first)->last_group};
+  // A tensor of which each rank has its own is another one in each group.
+  result.each = std::ranges::all_of(typing.operands, [](const TensorType* type) {
+    return type->each || (type->scope == Scope::World && type->layout.kind == LayoutKind::Replicated);
+  });
   for (std::size_t k = 0; k < typing.operands.size(); ++k) {
     const TensorType& type = *typing.operands[k];
     if (type.scope == Scope::World) {

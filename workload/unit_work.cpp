@@ -210,7 +210,7 @@ class WorkCount {
           held(workload_, blocks, blocks.scope == Scope::World ? 0 : blocks.first_group * workload_.ranks);
     return {.name = operation.name,
             .kind = operation.kind,
-            .scope = operation.type.scope,
+            .scope = scope_of(workload_, operation),
             .root = operation.kind == Kind::Broadcast ? operand.layout.root : operation.type.layout.root,
             .block_bytes = count * static_cast<std::int64_t>(size_of(operation.type.element))};
   }
@@ -224,7 +224,14 @@ class WorkCount {
 std::vector<UnitWork> unit_work(const Workload& workload) {
   WorkCount count(workload);
   std::vector<UnitWork> result;
-  for (const Unit& unit : units(workload)) result.push_back(count.of(unit));
+  std::map<std::string, std::vector<Unit>> overlaps;
+  for (const Unit& unit : units(workload)) {
+    result.push_back(count.of(unit));
+    if (!unit.overlap.empty()) overlaps[unit.overlap].push_back(unit);
+  }
+  for (const auto& [name, members] : overlaps)
+    if (goes_beside(workload, members))
+      for (UnitWork& work : result) work.beside = work.beside || work.unit.overlap == name;
   return result;
 }
 

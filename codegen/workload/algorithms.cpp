@@ -36,7 +36,9 @@ std::vector<NeededCollective> needed_collectives(const Workload& workload) {
     const int root = op.kind == OperationKind::Reduce      ? op.type.layout.root
                      : op.kind == OperationKind::Broadcast ? type.layout.root
                                                            : 0;
-    needed.push_back({op.name, make_collective(collective_of(op.kind), ranks_of(workload, type), 1, root)});
+    const Scope scope = scope_of(workload, op);
+    needed.push_back(
+        {op.name, make_collective(collective_of(op.kind), ranks_in(workload, scope), 1, root), scope});
   }
   return needed;
 }

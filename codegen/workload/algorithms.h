@@ -24,11 +24,11 @@ OperationKind operation_of(CollectiveKind);
 
 // The collective that the algorithm of a communication has to perform, with one chunk per block: AllReduce
 // allreduce, ReduceScatter reducescatter, AllGather allgather, Reduce reduce and Broadcast broadcast (with
-// their root), AllToAll alltoall; among the ranks of a group where the operation's scope is that. Send and
-// AllToAllV need none, and have no row.
+// their root), AllToAll alltoall; among the ranks of its scope. Send and AllToAllV need none, and have no row.
 struct NeededCollective {
   std::string operation = {};
   Collective collective = {};
+  Scope scope = Scope::World;
 };
 std::vector<NeededCollective> needed_collectives(const Workload&);
 

@@ -16,14 +16,19 @@ std::string pieces_in_words(const std::string& overlap) {
 
 using Kind = OperationKind;
 
-// Of the ranks that communicate; groups that do not have the tensor have nothing to do, as rank -1.
-std::string rank_in_scope(const Workload& workload, const TensorType& type) {
-  if (type.scope == Scope::World) return "rank_";
+// Of the ranks that communicate, by where the tensor is; groups that do not have it have nothing to do, as
+// rank -1.
+std::string rank_in_scope(const Workload& workload, const Operation& op, const TensorType& type) {
+  const Scope scope = scope_of(workload, op);
+  if (scope == Scope::World) return "rank_";
+  if (scope == Scope::Across) return "rank_ / kGroupRanks";
   if (type.first_group == 0 && type.last_group == workload.groups - 1) return "rank_ % kGroupRanks";
   return fmt::format("{} ? rank_ % kGroupRanks : -1", printed_groups(type.first_group, type.last_group));
 }
-std::string first_in_scope(const TensorType& type) {
-  return type.scope == Scope::Group ? "rank_ / kGroupRanks * kGroupRanks" : "0";
+std::string first_in_scope(Scope scope) {
+  return scope == Scope::World   ? "0"
+         : scope == Scope::Group ? "rank_ / kGroupRanks * kGroupRanks"
+                                 : "chorale::Peers(rank_ % kGroupRanks, kGroupRanks)";
 }
 
 // Members that hold what lies between operations.
@@ -49,8 +54,7 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
       text += fmt::format("  typename Device::template Held<{}> held_{}_{{device_}};\n", type, op.name);
     if (places.is_packed(op)) {
       text += fmt::format("  const chorale::SlicedBlocks slices_{}_{{{}, {}, {}}};\n", op.name,
-                          printed_sides(places.moved(op).shape), places.slicing(op).dim,
-                          places.scope_ranks(places.moved(op)));
+                          printed_sides(places.moved(op).shape), places.slicing(op).dim, places.peers(op));
       text += fmt::format(
           "  const typename Device::template Memory<{0}> packed_{1}_ = device_.template memory<{0}>(\n      "
           "has_{2}.elements() == 0 ? 0 : chorale::product(has_{2}.whole()));\n",
@@ -66,8 +70,9 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
     const int ranks = places.scope_ranks(op.type);
     text += fmt::format(
         "  chorale::CountedExchange<Device> counted_{}_{{chorale::CountedRows{{\n      {}, {}, {}, {} / {}, "
-        "{}, {}, chorale::product({}, 1)}}}};\n",
-        op.name, rank_in_scope(places.workload(), op.type), first_in_scope(op.type), ranks,
+        "{}, {}, chorale::product({}, 1)}}}};
+",
+        op.name, rank_in_scope(places.workload(), op, op.type), first_in_scope(op.type.scope), ranks,
         printed_extent(shape(1)[0]), ranks, printed_extent(shape(0)[0]), printed_extent(op.type.shape[0]),
         printed_sides(op.type.shape));
   }
@@ -79,12 +84,12 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
                           pieces_in_words(operation(places.workload(), name).overlap));
   for (const auto& [name, rows] : places.rows()) {
     const Operation& op = operation(places.workload(), name);
-    const TensorType& moved = places.moved(op);
+    const TensorType& laid_out = op.over == Scope::Group ? op.type : places.moved(op);
     const std::string type = fmt::format("typename Device::template Exchange<{}, {}>",
                                          c_type(op.type.element), printed_combination(op.reduction));
     const std::string arguments =
-        fmt::format("kTables_{}, {}, {}, {}", name, rank_in_scope(places.workload(), moved),
-                    first_in_scope(moved), places.blocks_of(op));
+        fmt::format("kTables_{}, {}, {}, {}", name, rank_in_scope(places.workload(), op, laid_out),
+                    first_in_scope(scope_of(places.workload(), op)), places.blocks_of(op));
     const auto tiles = printer.tiled().find(name);
     // Tile by tile, and, for devices that do one after the other, as a whole.
     const bool whole = mentions(printer.steps(), fmt::format("whole_{}_", name));
@@ -106,8 +111,8 @@ std::string printed_pointers(const WorkloadPlaces& places, const std::string& st
     const std::string type = c_type(op.type.element);
     if (places.is_packed(op) && op.kind == Kind::AllGather && places.is_made_in_place(op.operands[0]))
       text += fmt::format("    const std::int64_t own_{} = chorale::blocks_of({}, {}, {})[{}];\n", op.name,
-                          printed_sides(op.type.shape), places.slicing(op).dim, places.scope_ranks(op.type),
-                          op.type.scope == Scope::Group ? "rank_ % kGroupRanks" : "rank_");
+                          printed_sides(op.type.shape), places.slicing(op).dim, places.peers(op),
+                          places.moved(op).scope == Scope::Group ? "rank_ % kGroupRanks" : "rank_");
     if (!mentions(steps, "at_" + op.name)) continue;
     if (is_constant(op.kind)) {
       text += fmt::format("    const std::int32_t* const at_{0} = held_{0}_.at({1});\n", op.name,

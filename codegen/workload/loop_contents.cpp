@@ -112,7 +112,10 @@ class LoopReader {
       offset = fmt::format("{}.at({})", walk, sliced ? "begin" : "index");
       stays = !has_side(type, loop_.space, loop_.space.shape.size() - 1);
     }
-    const LoopParameter& parameter = parameter_of(place, offset, c_type(type.element), stays);
+    const bool handed = loop_.options.handed != nullptr && loop_.options.handed->name == name;
+    if (handed && !stays) offset += " - handed";
+    LoopParameter& parameter = parameter_of(place, offset, c_type(type.element), stays);
+    parameter.is_handed = handed;
     loop_.inputs[name] = parameter.name;
     loop_.types[name] = c_type(type.element);
     return values_[operand] = values_[name] = fresh(name);

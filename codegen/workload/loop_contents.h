@@ -32,6 +32,7 @@ struct LoopOptions {
   std::string variable = "loop";   // that holds it
   const Operation* sum = nullptr;  // whose operands the loop is given
   RowLoop row = RowLoop::None;
+  const Operation* handed = nullptr;  // whose rows the loop is given one after the other
 };
 
 // Names that the printer of the whole program defines.
@@ -54,7 +55,8 @@ struct LoopParameter {
   bool stays = false;        // along a run: given by value
   bool stored = false;
   bool scattered = false;
-  bool is_value = false;  // `pointer` is one
+  bool is_value = false;   // `pointer` is one
+  bool is_handed = false;  // a row of what the loop is given
 };
 
 struct LoopContents {

@@ -20,6 +20,16 @@ std::string members_for_rows(const LoopContents& loop) {
     begun += fmt::format(" total_{0} = totals + {1}, *total_{0} = chorale::identity<{2}>();", name, k, op);
     ended += fmt::format(" rows_{0}[row] = chorale::total_as<{1}, {2}>(*total_{0});", name, op, type);
   }
+  // The row that it is given: where it lies, and the index of its first element.
+  if (loop.options.handed != nullptr) {
+    const auto handed = std::ranges::find(loop.parameters, true, &LoopParameter::is_handed);
+    const bool reads = handed != loop.parameters.end();
+    results += fmt::format(
+        "  std::int64_t handed = 0;\n  void take([[maybe_unused]] const {}* row, std::int64_t begin) {{{} "
+        "handed = "
+        "begin; }}\n",
+        c_type(loop.options.handed->type.element), reads ? fmt::format(" {} = row;", member(*handed)) : "");
+  }
   return fmt::format(
       "\n  static constexpr bool kValueOfRow = {};\n{}"
       "  void begin_row([[maybe_unused]] double* totals) {{{} }}\n"

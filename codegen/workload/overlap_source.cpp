@@ -1,10 +1,11 @@
-// Stages that overlap, in four forms:
+// Stages that overlap, in five forms:
 //
 //   a product on a thread of its own, beside the communication that brings one of its factors, and beside
 //   the one that takes its result (runtime/exchange/products.h);
 //   rows through several products, and computations between them, likewise;
 //   rows between two AllToAlls, in tiles one after the other: one comes while another is computed, and a
 //   third leaves;
+//   a communication, beside all that does not depend on it, on a thread of its own;
 //   a chain of slices tile by tile: what is made of one is on its way while the next one is added up, or
 //   computed.
 //
@@ -37,6 +38,7 @@ std::size_t StepPrinter::tiled_from(const std::vector<Stage>& stages, std::size_
   for (; end < stages.size(); ++end) {
     const Stage& stage = stages[end];
     if (stage.kind != StageKind::Loop && stage.kind != StageKind::Communication) break;
+    if (stage.goes_by_rows) break;
     const bool folds = std::ranges::any_of(
         stage.loop, [&](int i) { return workload_.operations[i].kind == OperationKind::ReduceTensor; });
     const Operation& op = workload_.operations[stage.operation >= 0 ? stage.operation : stage.loop[0]];
@@ -178,7 +180,7 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
         last.name, text,
         tiles.empty() ? "{0}"
                       : fmt::format("chorale::tile_cuts(chorale::rows_of(has_{}), {}, {})", op.operands[0],
-                                    places_.scope_ranks(places_.moved(*brought)), tiles),
+                                    places_.peers(*brought), tiles),
         products[0].overlap);
   }
   const auto cut = [&](const Operation* exchange) {
@@ -186,7 +188,7 @@ std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, 
     const bool sliced =
         exchange->kind == OperationKind::AllGather || exchange->kind == OperationKind::ReduceScatter;
     return fmt::format("{}, {}", sliced ? std::max(0, places_.slicing(*exchange).dim) : 0,
-                       places_.scope_ranks(places_.moved(*exchange)));
+                       places_.peers(*exchange));
   };
   // An AllGather takes a slice as it lies.
   const Operation* const cuts = taken != nullptr && taken->kind == OperationKind::AllGather ? nullptr : taken;
@@ -271,11 +273,43 @@ std::string StepPrinter::where_tiles(const std::string& beside, const std::vecto
                      plain(stages));
 }
 
+// The one communication among stages that neither depend on it nor it on them; null: there is none.
+const Stage* StepPrinter::moved_beside(const std::vector<Stage>& stages) const {
+  const Stage* moved = nullptr;
+  for (const Stage& stage : stages)
+    if (stage.kind == StageKind::Communication) {
+      if (moved != nullptr || !stage.loop.empty()) return nullptr;
+      moved = &stage;
+    }
+  if (moved == nullptr || stages.size() < 2 || stages[0].overlap.empty()) return nullptr;
+  const auto reads = [&](int reader, int made) {
+    return std::ranges::count(workload_.operations[reader].operands, workload_.operations[made].name) > 0;
+  };
+  for (const Stage& stage : stages) {
+    std::vector<int> operations = stage.loop;
+    if (stage.operation >= 0) operations.push_back(stage.operation);
+    for (const int each : operations)
+      if (reads(each, moved->operation) || reads(moved->operation, each)) return nullptr;
+  }
+  return moved;
+}
+
+std::string StepPrinter::beside_all(const Stage& moved, const std::vector<Stage>& stages) {
+  std::string computed;
+  for (const Stage& stage : stages)
+    if (&stage != &moved) computed += step(stage);
+  return fmt::format(
+      "    {{  // beside {} ({})\n    const chorale::Beside beside([&] {{\n{}    }});\n{}    }}\n",
+      workload_.operations[moved.operation].name, moved.overlap, computed, step(moved));
+}
+
 std::string StepPrinter::overlapped(const std::vector<Stage>& stages) {
   const auto part = [&](std::size_t from, std::size_t to) {
     return std::vector<Stage>(stages.begin() + static_cast<std::ptrdiff_t>(from),
                               stages.begin() + static_cast<std::ptrdiff_t>(to));
   };
+  if (const Stage* const moved = moved_beside(stages); moved != nullptr)
+    return where_tiles(beside_all(*moved, stages), stages);
   std::string text;
   for (std::size_t i = 0; i < stages.size();) {
     std::size_t end = i;

@@ -135,7 +135,8 @@ std::string WorkloadPlaces::packed(const std::string& name) {
 }
 std::string WorkloadPlaces::blocks_of(const Operation& op) const {
   const std::string whole = printed_sides(moved(op).shape);
-  const int ranks = scope_ranks(moved(op));
+  const int ranks = peers(op);
+  if (op.over == Scope::Across) return fmt::format("chorale::Blocks{{0, has_{}.elements()}}", op.name);
   if (slicing(op).kind == LayoutKind::Sliced)
     return fmt::format("chorale::blocks_of({}, {}, {})", whole, slicing(op).dim, ranks);
   if (op.kind == Kind::AllToAll) return fmt::format("chorale::even_blocks({}, {})", whole, ranks);

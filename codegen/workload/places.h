@@ -73,6 +73,7 @@ class WorkloadPlaces : public LoopSurroundings {
   static std::string packed(const std::string& name);
   std::string blocks_of(const Operation&) const;
   int scope_ranks(const TensorType& type) const { return ranks_of(workload_, type); }
+  int peers(const Operation& op) const { return ranks_in(workload_, scope_of(workload_, op)); }
 
  private:
   MaybeError take(const NeededCollective&, const std::vector<WorkloadAlgorithm>&);

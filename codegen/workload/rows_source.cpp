@@ -72,28 +72,43 @@ class RowPasses {
 
 }  // namespace
 
-std::string StepPrinter::rows(const Stage& stage) {
+// The loops, after ", " each, and statements that make them.
+StepPrinter::RowLoops StepPrinter::row_loops(const Stage& stage) {
   const RowPasses passes(workload_, places_.stages(), stage.loop);
-  std::string made, loops;
+  const auto reduction = std::ranges::find_if(
+      stage.loop, [&](int i) { return workload_.operations[i].kind == OperationKind::ReduceAlong; });
+  const Operation& first = workload_.operations[*reduction];
+  RowLoops rows{.sides =
+                    fmt::format("has_{}.elements(), has_{}.own().back()", first.name, first.operands[0])};
   const auto add = [&](const std::vector<int>& operations, RowLoop kind) {
     if (operations.empty()) return;
-    const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_),
-                              .variable = fmt::format("loop{}", loop_count_),
-                              .row = kind};
+    const LoopOptions options{
+        .name = fmt::format("Loop{}", ++loop_count_),
+        .variable = fmt::format("loop{}", loop_count_),
+        .row = kind,
+        .handed = stage.operation < 0 ? nullptr : &workload_.operations[stage.operation]};
     const PrintedLoop loop = printed_loop(workload_, operations, options, places_);
     loops_ += loop.definition;
-    made += loop.made;
-    loops += ", " + options.variable;
+    rows.made += loop.made;
+    rows.loops += ", " + options.variable;
   };
   for (std::size_t pass = 0; pass < passes.count(); ++pass) {
     add(passes.values_of_rows(pass), RowLoop::Value);
     add(passes.elements_of_rows(pass), RowLoop::Elements);
   }
-  const auto reduction = std::ranges::find_if(
-      stage.loop, [&](int i) { return workload_.operations[i].kind == OperationKind::ReduceAlong; });
-  const Operation& first = workload_.operations[*reduction];
-  return fmt::format("    {{\n{}      device_.each_row(has_{}.elements(), has_{}.own().back(){});\n    }}\n",
-                     made, first.name, first.operands[0], loops);
+  return rows;
+}
+
+std::string StepPrinter::rows(const Stage& stage) {
+  const RowLoops rows = row_loops(stage);
+  return fmt::format("    {{\n{}      device_.each_row({}{});\n    }}\n", rows.made, rows.sides, rows.loops);
+}
+
+std::string StepPrinter::rows(const Stage& stage, const Phase& phase, const std::string& progress) {
+  const RowLoops rows = row_loops(stage);
+  return fmt::format("    {{\n{}{}      device_.each_row_of_sums(transport_, {}, {}, {}{});\n    }}\n",
+                     phase.before, rows.made, phase.arguments, rows.sides,
+                     progress.empty() ? "chorale::NoProgress()" : progress, rows.loops);
 }
 
 // Of a ReduceAlong by itself.

@@ -91,7 +91,7 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
       }
     }
     if (op.kind == Kind::ReduceTensor || op.kind == Kind::ReduceAlong) stored = true;
-    if (stage >= 0 && stages_[stage].kind == StageKind::Rows &&
+    if (stage >= 0 && stages_[stage].goes_by_rows &&
         is_value_of_row(workload, place_of(op.name), stages_[stage].loop))
       stored = true;
     stored_[op.name] = stored;
@@ -204,7 +204,8 @@ void Stages::add_kernel(const std::vector<int>& operations) {
   for (const int i : ordered) add_one(i);
 }
 
-// What is smaller than rows and depends on none of them is done before, and communications around them.
+// What is smaller than rows and depends on none of them is done before, and what sends their results after
+// them. A sum that they alone read hands them each row when it is complete.
 void Stages::add_rows(const std::vector<int>& operations) {
   const TensorType& rows = chorale::rows_of(workload_, operations);
   const auto is_in_rows = [&](const Operation& op) {
@@ -214,21 +215,35 @@ void Stages::add_rows(const std::vector<int>& operations) {
       if (shape[d].value != rows.shape[d].value) return false;
     return is_one(shape.back()) || shape.back().value == rows.shape.back().value;
   };
-  std::vector<int> after, main;
+  std::vector<int> sums, after, main;
   for (const int i : operations) {
     const Operation& op = workload_.operations[i];
-    const bool sends = is_communication(op.kind) && op.kind != Kind::ReduceScatter && op.kind != Kind::Reduce;
-    if (sends)
+    if (op.kind == Kind::ReduceScatter || op.kind == Kind::Reduce)
+      sums.push_back(i);
+    else if (is_communication(op.kind))
       after.push_back(i);
-    else if (is_communication(op.kind) || (!is_in_rows(op) && !depends(i, main)))
+    else if (!is_in_rows(op) && !depends(i, main))
       add_one(i);
     else
       main.push_back(i);
   }
+  const bool handed = !sums.empty() && is_for(sums[0], main);
+  if (!sums.empty() && !handed) add_one(sums[0]);
   const Operation& first = workload_.operations[main[0]];
-  stages_.push_back(
-      {.kind = StageKind::Rows, .loop = main, .kernel = first.kernel, .overlap = first.overlap});
+  stages_.push_back({.kind = handed ? StageKind::Communication : StageKind::Rows,
+                     .operation = handed ? sums[0] : -1,
+                     .loop = main,
+                     .kernel = first.kernel,
+                     .overlap = first.overlap,
+                     .goes_by_rows = true});
   for (const int i : after) add_one(i);
+}
+
+bool Stages::is_for(int sum, const std::vector<int>& rows) const {
+  const std::string& name = workload_.operations[sum].name;
+  const std::vector<int> by = readers(name);
+  return std::ranges::count(workload_.outputs, name) == 0 && !by.empty() &&
+         std::ranges::all_of(by, [&](int reader) { return std::ranges::count(rows, reader) > 0; });
 }
 
 // A sum for one rank, and what follows it there. What is of other sizes and does not need the sum is done
@@ -279,7 +294,7 @@ std::string Stages::made_in_place(const std::string& name) const {
                      std::ranges::count(workload_.outputs, from.name) == 0;
   const Stage& before = stages_[stage - 1];
   // Later passes over a row read an input that the first one would overwrite.
-  if (before.kind == StageKind::Rows && !op.updates.empty()) return "";
+  if (before.goes_by_rows && !op.updates.empty()) return "";
   if (!alone || from.kind != Kind::Pointwise || stage_of_.at(from.name) != stage - 1 ||
       before.kernel != op.kernel)
     return "";

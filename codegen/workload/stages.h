@@ -11,7 +11,8 @@
 
 namespace chorale {
 
-// Rows: a kernel that goes over the last dimension of its tensors row by row.
+// Rows: a kernel that goes over the last dimension of its tensors row by row. Those of a sum over ranks are a
+// Communication whose loop `goes_by_rows`.
 enum class StageKind { Loop, Rows, Communication, Call, Slice };
 
 struct Stage {
@@ -23,6 +24,7 @@ struct Stage {
   // AllReduces of scalars, `operation` and others, that are one message; empty: one alone.
   std::vector<int> scalars = {};
   std::string kernel = {}, overlap = {};
+  bool goes_by_rows = false;
 };
 
 // Have both the same iteration space, which is all that a rank has of a type's shape and layout.
@@ -51,6 +53,7 @@ class Stages {
   void add_kernel(const std::vector<int>& operations);
   bool add_fused(const std::vector<int>& operations);
   void add_rows(const std::vector<int>& operations);
+  bool is_for(int sum, const std::vector<int>& rows) const;
   void add_scalars(const std::vector<int>& operations);
   void add_one(int operation);
   void add_to_loop(int operation, const std::string& kernel);

@@ -67,7 +67,7 @@ const StepPrinter::Tiles* StepPrinter::tiles_of(const std::string& name) const {
 std::string StepPrinter::chain(const std::vector<Stage>& all, std::size_t& begin) {
   const auto joins = [&](const Stage& stage) {
     return !stage.kernel.empty() && stage.kernel == all[begin].kernel &&
-           (stage.kind == StageKind::Loop || is_exchange(stage));
+           (stage.kind == StageKind::Loop || (is_exchange(stage) && !stage.goes_by_rows));
   };
   std::size_t end = begin;
   while (end < all.size() && joins(all[end])) ++end;
@@ -134,6 +134,7 @@ std::string StepPrinter::single(const Stage& stage, const std::string& progress)
   if (!phase.unpacked.empty())
     told = fmt::format("chorale::{}{}{})", op.kind == Kind::ReduceScatter ? "Packing" : "Unpacking",
                        phase.unpacked, progress.empty() ? "" : ", " + progress);
+  if (stage.goes_by_rows) return rows(stage, phase, told);
   const std::size_t comma = phase.arguments.find(", ");
   const std::string none = told.empty() || !stage.loop.empty() ? "" : ", chorale::NoSumFunction()";
   return fmt::format("    {{\n{}{}      {}.run(transport_{}{}{});\n{}    }}\n", phase.before, phase.made,
@@ -210,7 +211,7 @@ StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::str
     input = fmt::format("kept_{}_.get()", op.name);
   }
   std::string loop;
-  if (!stage.loop.empty()) {
+  if (!stage.loop.empty() && !stage.goes_by_rows) {
     const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .variable = variable, .sum = &op};
     const PrintedLoop printed = printed_loop(workload_, stage.loop, options, places_);
     loops_ += printed.definition;

@@ -38,7 +38,13 @@ class StepPrinter {
   std::string step(const Stage&, const std::string& progress = "");
   Phase communication(const Stage&, const std::string& variable);
   Phase loop(const Stage&, const std::string& variable);
-  std::string rows(const Stage&);                 // in rows_source.cpp
+  struct RowLoops {
+    std::string made = {}, sides = {}, loops = {};  // `sides`: how many rows, and their length
+  };
+  RowLoops row_loops(const Stage&);
+  // In rows_source.cpp: rows by themselves, and with a communication that hands them over.
+  std::string rows(const Stage&);
+  std::string rows(const Stage&, const Phase&, const std::string& progress);
   std::string moved(const Operation&) const;      // in moved_source.cpp
   std::string reduction(const Operation&) const;  //
   std::string sum_of_scalars(const Stage&) const;
@@ -61,6 +67,8 @@ class StepPrinter {
 
   // In overlap_source.cpp.
   std::string overlapped(const std::vector<Stage>&);
+  const Stage* moved_beside(const std::vector<Stage>&) const;
+  std::string beside_all(const Stage& moved, const std::vector<Stage>&);
   std::string where_tiles(const std::string& beside, const std::vector<Stage>&);
   std::string tiles(const std::vector<Stage>&, const std::string& progress);
   std::string beside(const std::vector<Stage>&, std::size_t begin, std::size_t product, std::size_t& end);

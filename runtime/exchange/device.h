@@ -21,6 +21,7 @@
 #include "runtime/exchange/exchange.h"
 #include "runtime/exchange/overlap.h"
 #include "runtime/exchange/parts.h"
+#include "runtime/exchange/row_sums.h"
 #include "runtime/exchange/rows.h"
 
 namespace chorale {
@@ -172,6 +173,13 @@ class HostDevice : public PhaseByPhase {
   template <typename... Loops>
   static void each_row(std::int64_t rows, std::int64_t length, const Loops&... loops) {
     chorale::each_row(rows, length, loops...);
+  }
+  // The rows of what an exchange sums up; the loops take() them.
+  template <typename Transport, typename Sum, typename Progress, typename... Loops>
+  static void each_row_of_sums(Transport& transport, Sum& sum, const Lies<typename Sum::Element>& input,
+                               typename Sum::Element* output, std::int64_t, std::int64_t length,
+                               Progress&& progress, const Loops&... loops) {
+    sum.run(transport, input, output, RowsOfSums<Sum, Loops...>(length, loops...), progress);
   }
   template <typename T, typename A, typename B>
   static void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,

@@ -53,6 +53,13 @@ CHORALE_LOOP void combine(T* __restrict__ to, const T* __restrict__ a, const T* 
   for (std::int64_t e = 0; e < count; ++e) to[e] = combined<op>(a[e], b[e]);
 }
 
+// The ranks of the transport that tables are about: from the first one on, each, or every `stride`-th one.
+struct Peers {
+  int first = 0, stride = 1;
+  Peers(int from, int step = 1) : first(from), stride(step) {}
+  int rank(int peer) const { return first + peer * stride; }
+};
+
 // The work of a rank in each step, for given lengths of blocks. A rank outside the tables (-1) does nothing.
 class ExchangePlan {
  public:
@@ -63,13 +70,12 @@ class ExchangePlan {
     std::vector<Span> finished = {};  // of the output
   };
 
-  // Elements have `size` bytes. Of rank `rank` of the tables, rank `first` + `rank` of the transport. A tile
-  // is a part of each block, of whole rows of `row` elements.
-  ExchangePlan(std::int64_t size, const StepTables& tables, int rank, int first, Blocks blocks, int tile = 0,
-               int tiles = 1, std::int64_t row = 1)
+  // Elements have `size` bytes. Of rank `rank` of the tables. A tile is a part of each block, of whole rows of `row` elements.
+  ExchangePlan(std::int64_t size, const StepTables& tables, int rank, Peers peers, Blocks blocks,
+               int tile = 0, int tiles = 1, std::int64_t row = 1)
       : tables_(tables),
         rank_(rank),
-        first_(first),
+        peers_(peers),
         tile_(tile),
         tiles_(tiles),
         row_(row),
@@ -80,7 +86,6 @@ class ExchangePlan {
 
   const StepTables& tables() const { return tables_; }
   int rank() const { return rank_; }
-  int first() const { return first_; }
   const std::vector<Step>& steps() const { return steps_; }
   std::int64_t scratch_elements() const { return scratch_elements_; }
 
@@ -132,12 +137,12 @@ class ExchangePlan {
         const bool stays = std::none_of(step.sums.begin(), step.sums.end(), [&](const OwnSum& sum) {
           return sum.completes != 1 && sum.to.same_slot(m.from);
         });
-        step.sends.push_back({first_ + m.peer, m.row, nullptr, m.from.count * size_, step_number, stays});
+        step.sends.push_back({peers_.rank(m.peer), m.row, nullptr, m.from.count * size_, step_number, stays});
         step.from.push_back(m.from);
       }
       for (const OwnMessage& m : planned.receives) {
         step.receives.push_back(
-            {first_ + m.peer, m.row, nullptr, m.to.count * size_, step_number, false, m.borrows});
+            {peers_.rank(m.peer), m.row, nullptr, m.to.count * size_, step_number, false, m.borrows});
         step.to.push_back(m.to);
       }
       find_brought(step);
@@ -175,7 +180,9 @@ class ExchangePlan {
   }
 
   const StepTables tables_;
-  const int rank_, first_, tile_, tiles_;
+  const int rank_;
+  const Peers peers_;
+  const int tile_, tiles_;
   const std::int64_t row_, size_;
   const Blocks blocks_;
   std::vector<Step> steps_;
@@ -186,6 +193,7 @@ template <typename T, Combination op = Combination::Sum>
 class Exchange : public ExchangePlan {
  public:
   using Element = T;
+  static constexpr Combination kCombination = op;
 
   template <typename... Rest>
   Exchange(const StepTables& tables, Rest&&... rest)
@@ -322,11 +330,11 @@ inline int tile_count(const Blocks& blocks, int wanted = 0) {
   return static_cast<int>(std::max<std::int64_t>(1, most));
 }
 template <typename Exchange>
-std::vector<Exchange> tiled_exchange(const StepTables& tables, int rank, int first, const Blocks& blocks,
+std::vector<Exchange> tiled_exchange(const StepTables& tables, int rank, Peers peers, const Blocks& blocks,
                                      int tiles, std::int64_t row = 1) {
   std::vector<Exchange> exchanges;
   for (int tile = 0; tile < tiles; ++tile)
-    exchanges.emplace_back(tables, rank, first, blocks, tile, tiles, row);
+    exchanges.emplace_back(tables, rank, peers, blocks, tile, tiles, row);
   return exchanges;
 }
 // The ranges that they need, one after the other.

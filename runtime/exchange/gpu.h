@@ -262,6 +262,14 @@ class GpuDevice {
       launch(rows_kernel<RowChain<Loops...>>, blocks(rows * kLanes, 256), 256, row_chain(loops...), rows,
              length);
   }
+  // Sums are stored, and then read row by row.
+  template <typename Transport, typename Sum, typename Progress, typename... Loops>
+  void each_row_of_sums(Transport& transport, Sum& sum, const Lies<typename Sum::Element>& input,
+                        typename Sum::Element* output, std::int64_t rows, std::int64_t length,
+                        const Progress& progress, const Loops&... loops) {
+    sum.run(transport, input, output, StoredSums<typename Sum::Element>{output}, progress);
+    each_row(rows, length, loops...);
+  }
   template <typename T, typename A, typename B>
   void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
                        const Share& right, bool batched) {

@@ -119,6 +119,21 @@ __global__ void __launch_bounds__(256)
     chain.run(RowTeam{row, static_cast<int>(thread % kLanes)}, length);
 }
 
+// A sum's function that stores it.
+template <typename T>
+struct StoredSums {
+  T* to;
+
+  static constexpr int kTotals = 0;
+  __device__ static void start(double*) {}
+  template <int width>
+  __device__ void several(std::int64_t begin, const Several<T, width>& sums, double*) const {
+    store_several(to + begin, sums);
+  }
+  template <typename Team>
+  __device__ void finish(const double*, const Team&) const {}
+};
+
 // One result per warp if rows are reduced, else per thread.
 template <Combination op, typename T, typename A>
 __global__ void __launch_bounds__(256) along_kernel(T* to, const A* from, AlongSides s) {

@@ -24,6 +24,19 @@
 
 namespace chorale {
 
+// Work on a thread of its own, until the end of its scope. Nothing of it may throw.
+class Beside {
+ public:
+  template <typename Work>
+  explicit Beside(Work work) : thread_(std::move(work)) {}
+  ~Beside() { thread_.join(); }
+  Beside(const Beside&) = delete;
+  Beside& operator=(const Beside&) = delete;
+
+ private:
+  std::thread thread_;
+};
+
 // First elements, and how many, one after the other.
 using ElementParts = std::vector<std::pair<std::int64_t, std::int64_t>>;
 

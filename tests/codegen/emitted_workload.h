@@ -182,7 +182,7 @@ class Emitted {
     for (const Operation& op : sized.operations) {
       if (op.kind != OperationKind::Input) continue;
       const bool local = op.type.layout.kind == LayoutKind::Local;
-      const bool grouped = op.type.scope == Scope::Group;
+      const bool grouped = op.type.scope == Scope::Group && !op.type.each;
       std::vector<std::vector<double>> whole(grouped ? op.type.last_group - op.type.first_group + 1 : 1);
       const std::size_t count =
           static_cast<std::size_t>(elements(op.type)) * (local ? ranks_of(sized, op.type) : 1);
@@ -238,6 +238,12 @@ class Emitted {
   const Carrier carrier_;
   Folder folder_;
 };
+
+inline int count(const std::string& text, const std::string& word) {
+  int found = 0;
+  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
 
 // The text with other sizes.
 inline Workload parsed(const std::string& text, const std::string& script = "",

@@ -31,7 +31,9 @@ class RankSums {
     int piece = 0;
     for (std::int64_t end = 0; piece < pieces; ++piece)
       if ((end += message.length / pieces + (piece < message.length % pieces ? 1 : 0)) > message.place) break;
-    const int local = rank - first_peer(workload_, op.type, rank);
+    const TensorType& among = op.over == Scope::Group ? op.type : operation(workload_, op.operands[0]).type;
+    const int local =
+        op.over == Scope::Across ? rank / workload_.ranks : rank - first_peer(workload_, among, rank);
     const auto slots = done<double>(
         algorithm, [&](Rank n) { return summands[n]; },
         [&](double a, double b) {
@@ -81,6 +83,9 @@ class RankSums {
       }
       throw std::logic_error("an element of no slice");
     }
+    const Holding here = held(workload_, op.type, rank);
+    if (op.over == Scope::Across && op.kernel.empty())
+      return {op.name, 0, here.place(element), size(op.type, here)};
     // Scalars of one kernel go together.
     Message message{op.name, 0, element, elements(op.type)};
     if (op.kind != OperationKind::AllReduce || op.kernel.empty()) return message;

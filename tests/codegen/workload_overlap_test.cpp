@@ -9,12 +9,6 @@
 namespace chorale::test {
 namespace {
 
-int count(const std::string& text, const std::string& word) {
-  int found = 0;
-  for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++found;
-  return found;
-}
-
 TEST(EmittedOverlap, OfProductsGivesWhatItMeans) {
   expect_what_it_means(kProducts, "", 3, kProductSizes, 1, Carrier::Threads, Build::Quick);
   expect_what_it_means(kProducts, "", 4, kProductSizes, 2, Carrier::Mpi, Build::Quick);

@@ -126,6 +126,9 @@ const std::vector<std::map<std::string, std::int64_t>> kBlocks = {
     {{"S", 1}, {"h", 4}, {"D", 2}}};
 const std::string kFuseRing =
     "fuse(a; s0, m0, p0, l0); fuse(b; s1, m1_1); fuse(c; p1, l1_1)";  // ring_attention
+const std::string kRingBeside =
+    "fuse(a; s0, m0, p0, l0); overlap(first; s0_2, a, o0, kv1); overlap(next; k1_1, k1_2, k1, s1_1, s1_2, "
+    "kv2)";
 const std::string kFuseAttention = "fuse(norm; n_1, n_2, n); fuse(softmax; p_1, p_2, p_3, p_4, p)";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -183,6 +186,10 @@ INSTANTIATE_TEST_SUITE_P(
         Case{"rms_norm_fp8", kFuseNorm8, Carrier::Nccl, 2, 1, 0.13, kLayers},
         Case{"ring_attention", kFuseRing, Carrier::Threads, 4, 1, 1e-5, kBlocks},
         Case{"ring_attention", kFuseRing, Carrier::Nccl, 4, 1, 1e-5, kBlocks},
+        // Blocks in transit while others are computed with.
+        Case{"ring_attention", kRingBeside, Carrier::Threads, 4, 1, 1e-5, kBlocks},
+        Case{"ring_attention", kRingBeside, Carrier::Mpi, 4, 1, 1e-5, {kBlocks[0]}},
+        Case{"ring_attention", kRingBeside, Carrier::Cuda, 4, 1, 1e-5, {kBlocks[0]}},
         Case{"attention", kFuseAttention, Carrier::Threads, 2, 1, 1e-2, kHeads},
         Case{"attention", kFuseAttention, Carrier::Nccl, 2, 1, 1e-2, kHeads},
         Case{"swiglu",

@@ -271,5 +271,39 @@ TEST(Overlaps, OfAllThatExpertsDoAreProposed) {
   EXPECT_THAT(scripts, testing::Not(testing::Contains("overlap(overlapped; there, up, inner)")));
 }
 
+// A communication, and what does not depend on it, nor it on them.
+TEST(Overlap, MayBeOfWhatDoesNotDependOnEachOther) {
+  const std::string text = R"(
+workload w ranks 2
+size N = 4
+Tensor x(fp32, [N, N], Local)
+Tensor p(fp32, [N, N], Local)
+Tensor q(fp32, [N, N], Replicated)
+g = AllReduce("+", x)
+a = MatMul(p, p)
+e = q + 1
+b = a + 1
+c = b * g
+h = AllReduce("max", x)
+d = ReduceScatter("+", p, 0)
+q_ = Update(q, AllReduce("+", x))
+return c, h, d, e, q_
+)";
+  const auto refusal = [&](const std::string& script) -> std::string {
+    try {
+      transformed(parse_workload(text, "test"), script);
+    } catch (const InputError& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_EQ(refusal("overlap(o; g, a, b)"), "");
+  EXPECT_EQ(refusal("fuse(k; b, c); overlap(o; h, a, k)"), "");
+  EXPECT_THAT(refusal("overlap(o; g, c)"), testing::HasSubstr("are not a pair that can be overlapped"));
+  EXPECT_THAT(refusal("overlap(o; h, g, a)"), testing::HasSubstr("does not read what"));
+  EXPECT_THAT(refusal("overlap(o; g, a, b, c)"), testing::HasSubstr("does not read what"));
+  EXPECT_THAT(refusal("overlap(o; e, q_)"), testing::HasSubstr("updates q, which e still reads"));
+}
+
 }  // namespace
 }  // namespace chorale::test

@@ -47,7 +47,8 @@ class RandomMove {
   };
 
   Attempt choose() {
-    if (dice_.one_in(18)) return {"shard", shard_one()};
+    if (dice_.one_in(18)) return {"shard", in_three_parts("shard")};
+    if (dice_.one_in(12)) return {"levels", in_three_parts("levels")};
     switch (dice_.below(18)) {
       case 0:
       case 1:
@@ -87,11 +88,15 @@ class RandomMove {
     return names.empty() ? "" : dice_.of(names);
   }
 
-  std::string shard_one() {
+  std::string in_three_parts(const std::string& kind) {
     const std::string name = any({OperationKind::AllReduce});
     if (name.empty()) return "";
+    // On two levels sums are made, and rounded, in another order.
+    const Operation& sum = operation(workload_, name);
+    if (kind == "levels" && sum.reduction == ReduceOp::Sum && sum.type.element != ElementType::Int32)
+      return "";
     const int dim = dice_.below(static_cast<int>(operation(workload_, name).type.shape.size()) + 1) - 1;
-    return fmt::format("shard({}, {}_a, {}_b, Sliced({}))", name, fresh_, fresh_,
+    return fmt::format("{}({}, {}_a, {}_b, Sliced({}))", kind, name, fresh_, fresh_,
                        dim < 0 ? "flat" : std::to_string(dim));
   }
 
@@ -168,8 +173,19 @@ class RandomMove {
     const Names names = connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), false);
     return names.size() < 2 ? "" : fmt::format("fuse({}; {})", fresh_, fmt::join(names, ", "));
   }
+  // A communication and anything else.
+  Names beside_one() {
+    Names names;
+    for (int more = dice_.from_to(1, 4); more > 0 && !units_.empty(); --more)
+      names.push_back(dice_.of(units_).name);
+    for (const Operation& op : workload_.operations)
+      if (is_communication(op.kind) && op.kernel.empty() && (names.empty() || dice_.one_in(2)))
+        return names.push_back(op.name), names;
+    return {};
+  }
   std::string overlap_some() {
-    const Names names = connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), true);
+    const Names names =
+        dice_.one_in(2) ? beside_one() : connected(dice_.from_to(2, dice_.one_in(2) ? 3 : 6), true);
     return names.size() < 2 ? "" : fmt::format("overlap({}; {})", fresh_, fmt::join(names, ", "));
   }
 

@@ -195,9 +195,10 @@ TEST(OverlapErrors, SayWhatIsUpdatedMeanwhile) {
 }
 
 TEST(ScriptErrors, SayLineColumnAndWhatWasExpected) {
-  EXPECT_REFUSAL(kSgd, "cut(avg)",
-                 "script:1:1: there is no transformation cut; split, join, shard, reorder, asSlice, dead, "
-                 "fuse, overlap");
+  EXPECT_REFUSAL(
+      kSgd, "cut(avg)",
+      "script:1:1: there is no transformation cut; split, join, shard, levels, reorder, asSlice, dead, "
+      "fuse, overlap");
   EXPECT_REFUSAL(kSgd, "split avg", "script:1:7: expected (, found 'a'; split(NAME, NEW)");
   EXPECT_REFUSAL(kSgd, "\n  split(avg)", "script:2:12: expected , and another name, found ')'");
   EXPECT_REFUSAL(kSgd, "split(avg, rs", "script:1:14: expected ), found the end");
