@@ -105,16 +105,6 @@ std::string failure_of(const std::string& machine) {
   return at == std::string::npos ? "" : machine.substr(at + kWithout.size());
 }
 
-// What the entry calls the ranks of the answer.
-std::vector<Rank> ranks_at(const StoredAnswer& stored, const AnswerPlace& place, const Topology& topology,
-                           const std::string& file) {
-  const Renumbering answer = renumbering_from_json(stored.numbering, file),
-                    here = renumbering_from_json(place.numbering, file);
-  if (!fits(answer, topology) || !fits(here, topology))
-    throw InputError(file, "an entry has an answer of another machine", kSeeVerify);
-  return compose(answer, inverse(here)).ranks;
-}
-
 bool has_point_for(const Result& result, const std::vector<int>& counts, const CollectiveCall& call) {
   const Collective& asked = result.collective;
   return counts == call.counts && asked.kind == call.collective && asked.custom_name == call.custom_name &&

@@ -218,7 +218,7 @@ void NcclCollectives::set_failure(ncclComm_t comm, const std::string& failure) {
 ncclResult_t NcclCollectives::learn_failure(const NcclCall& call, const Place& mine, NcclFailure& failure) {
   if (!failure_file_.given() || is_captured(call.stream)) return ncclSuccess;
   const FailureName before = failure.name;
-  const ncclResult_t result = failure.learn(nccl_.steps, call.comm, mine.rank, mine.ranks,
+  const ncclResult_t result = failure.learn(nccl_.steps, call.comm, call.stream, mine.rank, mine.ranks,
                                             mine.rank == 0 ? failure_file_.name() : FailureName{});
   if (result != ncclSuccess)
     last_error() = "the name of what has failed did not come from rank 0";

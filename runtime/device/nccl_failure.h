@@ -18,35 +18,33 @@ class NcclFailure {
   NcclFailure() = default;
   ~NcclFailure() {
     if (data_ != nullptr) cudaFree(data_);
-    if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
   NcclFailure(const NcclFailure&) = delete;
   NcclFailure& operator=(const NcclFailure&) = delete;
 
   FailureName name = {};
 
-  // Takes the name that the first rank passes; waits for it. All ranks call it on their current device.
-  ncclResult_t learn(const NcclCalls& nccl, ncclComm_t comm, int rank, int ranks, const FailureName& first) {
+  // Takes the name that the first rank passes; waits for it, on the stream of the call, after what it sent
+  // before. All ranks call it on their current device.
+  ncclResult_t learn(const NcclCalls& nccl, ncclComm_t comm, cudaStream_t stream, int rank, int ranks,
+                     const FailureName& first) {
     const Uncaptured uncaptured;
-    if (data_ == nullptr && (cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking) != cudaSuccess ||
-                             cudaMalloc(&data_, sizeof name) != cudaSuccess))
-      return ncclUnhandledCudaError;
+    if (data_ == nullptr && cudaMalloc(&data_, sizeof name) != cudaSuccess) return ncclUnhandledCudaError;
     if (rank == 0) name = first;
-    if (cudaMemcpyAsync(data_, name.data(), sizeof name, cudaMemcpyHostToDevice, stream_) != cudaSuccess)
+    if (cudaMemcpyAsync(data_, name.data(), sizeof name, cudaMemcpyHostToDevice, stream) != cudaSuccess)
       return ncclUnhandledCudaError;
-    NcclGroup group(nccl, comm, stream_);
+    NcclGroup group(nccl, comm, stream);
     if (rank != 0) group.receive(data_, sizeof name, 0);
     for (int peer = 1; rank == 0 && peer < ranks; ++peer) group.send(data_, sizeof name, peer);
     if (const ncclResult_t result = group.end(); result != ncclSuccess) return result;
     const bool good =
-        cudaMemcpyAsync(name.data(), data_, sizeof name, cudaMemcpyDeviceToHost, stream_) == cudaSuccess &&
-        cudaStreamSynchronize(stream_) == cudaSuccess;
+        cudaMemcpyAsync(name.data(), data_, sizeof name, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
+        cudaStreamSynchronize(stream) == cudaSuccess;
     return good ? ncclSuccess : ncclUnhandledCudaError;
   }
 
  private:
   void* data_ = nullptr;
-  cudaStream_t stream_ = nullptr;
 };
 
 }  // namespace chorale

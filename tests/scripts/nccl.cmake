@@ -41,4 +41,5 @@ foreach(each nccl_watch nccl_failures nccl_failures_calls)
   target_link_libraries(${each} PRIVATE nccl_shim Threads::Threads ${CMAKE_DL_LIBS} chorale_warnings)
 endforeach()
 python_test(nccl.failures LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:shimmed_nccl_preload> $<TARGET_FILE:nccl_watch> $<TARGET_FILE:nccl_failures>
-            $<TARGET_FILE:nccl_failures_calls>)
+            $<TARGET_FILE:nccl_failures_calls> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim> ${emitted}
+            ${CMAKE_CURRENT_SOURCE_DIR}/nccl/failures.cpp)
