@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
+#include <string_view>
 
 #include "codegen/cuda_sizes.h"
 #include "codegen/cuda_source.h"
@@ -22,6 +24,7 @@
 #include "cost/busbw.h"
 #include "cost/port_serialization.h"
 #include "ir/words.h"
+#include "library/rank_mapping.h"
 #include "semantics/verified.h"
 
 namespace chorale {
@@ -81,6 +84,12 @@ std::vector<SizedProgram> forms_of(const Topology& topology, const Verified<Sche
   return {{.program = program, .up_to = above}, {.program = serialized, .up_to = up_to, .serialized = true}};
 }
 
+// Of "rank 3" that; -1: no rank has failed.
+Rank lost_rank(const std::string& failure) {
+  constexpr std::string_view kRank = "rank ";
+  return failure.starts_with(kRank) ? std::atoi(failure.c_str() + kRank.size()) : -1;
+}
+
 // Messages of one size for a simulator.
 std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, const Topology& topology,
                                             const Point& point, Target target,
@@ -105,7 +114,8 @@ std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, 
 constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
 
 // A directory with the algorithms of all points.
-std::variant<Compiled, InputError> one_directory(const Topology& topology, std::span<const SizedPoint> points,
+std::variant<Compiled, InputError> one_directory(const Topology& topology,
+                                                 std::span<const ReadyPoints::Sized> points,
                                                  const CompileOptions& options) {
   const Collective& collective = points.front().point->collective;
   Compiled all{.path = (options.name.empty() ? file_stem(topology, collective) : options.name) + ".cuda"};
@@ -272,37 +282,52 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
   });
 }
 
-std::variant<Compiled, InputError> try_compile(const Topology& topology, std::span<const SizedPoint> points,
-                                               Target target, const CompileOptions& options) {
-  if (target == Target::Cuda) return one_directory(topology, points, options);
-  const Collective& collective = points.front().point->collective;
-  const std::string name = fmt::format("{} on {}, {}", name_of(collective), topology.name,
-                                       counted(std::ssize(points), "algorithm")),
-                    path = (options.name.empty() ? file_stem(topology, collective) : options.name) +
-                           entry_of(target).ending;
-  Compiled compiled{.path = path};
+std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints> ready, Target target,
+                                               const CompileOptions& options) {
+  const Topology& whole = *ready.front().topology;
+  if (target == Target::Cuda) return one_directory(whole, ready.front().points, options);
+  const Collective& collective = ready.front().points.front().point->collective;
+  Compiled compiled{.path = (options.name.empty() ? file_stem(whole, collective) : options.name) +
+                            entry_of(target).ending};
   std::vector<SizedProgram> programs;
-  double from = -1;
-  for (const auto& [point, up_to] : points) {
-    const Verified<Schedule> schedule = accepted(topology, point->collective, point->schedule);
-    const LoweringOptions how{.name = title(topology, *point), .epilogue = options.epilogue};
-    if (const auto fault = beyond(target, collective, how.epilogue)) return InputError(how.name, *fault);
-    const auto lowering = try_lower(schedule, how);
-    if (lowering.fault) return InputError(how.name, *lowering.fault);
-    const Verified<Program>& program = *lowering.accepted;
-    compiled.completed_by = std::max(compiled.completed_by, most_completers(*program));
-    if (compiled.note.empty()) compiled.note = unused_switches(topology, *point, entry_of(target).name);
-    if (target == Target::Nccl) {
-      programs.push_back({.program = program, .up_to = up_to});
-    } else {
-      for (SizedProgram& form : forms_of(topology, schedule, program, how, up_to))
-        if (form.up_to > from) programs.push_back(std::move(form));
+  std::vector<AfterFailure> failures;
+  std::size_t algorithms = 0;
+  for (const auto& [topology, points, after] : ready) {
+    const std::size_t first = programs.size();
+    algorithms += points.size();
+    for (const auto& [failure, ranks] : after)
+      failures.push_back({.failure = failure,
+                          .first = static_cast<int>(first),
+                          .ranks = std::ranges::is_sorted(ranks) ? std::vector<Rank>() : ranks,
+                          .lost = lost_rank(failure)});
+    double from = -1;
+    for (const auto& [point, up_to] : points) {
+      const Verified<Schedule> schedule = accepted(*topology, point->collective, point->schedule);
+      const LoweringOptions how{.name = title(*topology, *point), .epilogue = options.epilogue};
+      if (const auto fault = beyond(target, collective, how.epilogue)) return InputError(how.name, *fault);
+      const auto lowering = try_lower(schedule, how);
+      if (lowering.fault) return InputError(how.name, *lowering.fault);
+      const Verified<Program>& program = *lowering.accepted;
+      compiled.completed_by = std::max(compiled.completed_by, most_completers(*program));
+      if (compiled.note.empty()) compiled.note = unused_switches(*topology, *point, entry_of(target).name);
+      std::vector<SizedProgram> forms = {{.program = program, .up_to = up_to}};
+      if (target == Target::Mpi) forms = forms_of(*topology, schedule, program, how, up_to);
+      for (SizedProgram& form : forms) {
+        if (form.up_to <= from) continue;
+        if (!after.empty() && !after.front().ranks.empty())
+          form.asked = renamed(program.collective(), after.front().ranks);
+        programs.push_back(std::move(form));
+      }
+      from = up_to;
     }
-    from = up_to;
   }
-  compiled.files = {
-      {.path = path,
-       .text = target == Target::Nccl ? to_nccl_source(programs, name) : to_mpi_source(programs, name)}};
+  std::string name = fmt::format("{} on {}, {}", name_of(collective), whole.name,
+                                 counted(static_cast<std::ptrdiff_t>(algorithms), "algorithm"));
+  if (failures.size() > 1)
+    name += fmt::format(", ready for {}", counted(std::ssize(failures) - 1, "failure"));
+  compiled.files = {{.path = compiled.path,
+                     .text = target == Target::Nccl ? to_nccl_source(programs, name, failures)
+                                                    : to_mpi_source(programs, name, failures)}};
   return compiled;
 }
 

@@ -13,6 +13,7 @@
 #include "ir/files.h"
 #include "ir/frontier.h"
 #include "ir/option.h"
+#include "library/export.h"
 
 namespace chorale {
 
@@ -65,14 +66,9 @@ std::string file_stem(const Topology&, const Collective&);
 // "": nothing.
 std::string unused_switches(const Topology&, const Point&, const std::string& target);
 
-// A point for blocks of up to so many bytes.
-struct SizedPoint {
-  const Point* point = nullptr;
-  double up_to = 0;
-};
-// One file that chooses by size, of targets Mpi and Nccl, or one directory, of Cuda: points of one collective by rising sizes, the last
-// for all sizes (HUGE_VAL).
-std::variant<Compiled, InputError> try_compile(const Topology&, std::span<const SizedPoint>, Target,
+// One file that chooses by size and by what has failed, of targets Mpi and Nccl: points of one collective, first
+// those of the whole machine. Of Cuda one directory, which chooses by size alone.
+std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints>, Target,
                                                const CompileOptions& = {});
 
 // A point of a result for that machine; or what of it the target cannot express, as the error that compile()

@@ -71,7 +71,7 @@ std::vector<FailureRow> failure_rows(AnswerFile& file, const std::string& name) 
   for (auto& [row, rate] : found) {
     if (const auto before = whole.find({row.machine, row.collective}); before != whole.end()) {
       row.of_whole = share(before->second.found, rate.found);
-      row.most_of_whole = share(before->second.found, rate.bound);
+      row.most_of_whole = share(before->second.bound, rate.bound);
     }
     rows.push_back(std::move(row));
   }

@@ -18,7 +18,7 @@ struct FailureRow {
   double rounds_per_chunk = 0;  // of the best point; 0: there is none
   double of_bound = 0;          // its rate as a share of what is not excluded; 1: proven; 0: no bound
   double of_whole = 0;          // its rate as a share of that of the best point before; 0: not known
-  double most_of_whole = 0;     // the share that no schedule exceeds
+  double most_of_whole = 0;     // the share that the failure leaves, by the bounds of both machines
 };
 template <>
 struct Fields<FailureRow> {

@@ -87,9 +87,17 @@ Printed printed(const Topology& topology, const Point& point, ExportForm form, c
   return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
 }
 
+Printed printed_program(const std::vector<ReadyPoints>& ready, ExportForm form, const std::string& name) {
+  auto made = try_compile(ready, form == ExportForm::Nccl ? Target::Nccl : Target::Mpi, {.name = name});
+  if (const auto* const refused = std::get_if<InputError>(&made)) return {.why_not = refused->what()};
+  auto& compiled = std::get<Compiled>(made);
+  return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
+}
+
 const Printers& printers() {
   static const Printers all{
       .print = printed,
+      .program = printed_program,
       .classic = [](const Topology& topology, const std::string& name, int chunks) -> std::optional<Result> {
         return classic_if_possible(topology, value_in(methods(), name).value(), chunks);
       },

@@ -134,12 +134,12 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
     return made;
   }
   if (target == Target::Mpi || target == Target::Nccl || target == Target::Cuda) {
-    std::vector<SizedPoint> points;
+    ReadyPoints ready{.topology = &result.topology, .after = {{}}};
     for (const SizeRun& run : runs)
-      points.push_back(
+      ready.points.push_back(
           {.point = &result.points[run.point],
            .up_to = run.to > 0 ? static_cast<double>(block_of_size(answer.shape, run.to)) - 1 : HUGE_VAL});
-    add(try_compile(result.topology, points, *target, {}), {});
+    add(try_compile({&ready, 1}, *target), {});
   } else {
     for (const SizeRun& run : runs) {
       const Point& point = result.points[run.point];

@@ -13,7 +13,7 @@ import resource
 import subprocess
 import time
 
-CASES = "16x3,16x4,27x6,32x4,36x4,48x4,64x3,64x4,128x4"
+CASES = "16x3,16x4,27x6,32x4,36x4,48x4,64x3,64x4,64x6,128x4"
 
 
 def row(chorale, ranks, degree):

@@ -4,8 +4,8 @@
 usage: benchmarks/failures.py build  [--chorale build/release/bin/chorale] [--seconds 12] [--jobs 2] [MACHINE ...]
        benchmarks/failures.py switch [--library build/release/lib/libchorale-mpi-preload.so] [--bytes 65536]
 
-build: AllReduce on each machine and after each single failure, --seconds for each question: seconds in all, and the
-       table of 'chorale library failures'.
+build: AllReduce on each machine and after each single failure, --seconds for each question: seconds in all, those of
+       the processors, the least share of a bound that an answer reaches, and the table of 'chorale library failures'.
 switch: needs root (benchmarks/fabric): a ring of 8 of network namespaces under load, a process of mpi4py per rank,
         preloaded. The link 0-1 is cut, the routes over it are changed, and the file of CHORALE_FAILED names it; the
         time from there to the end of the first AllReduce that uses the algorithms without the link, and the times of
@@ -15,6 +15,7 @@ import argparse
 import json
 import pathlib
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -65,9 +66,14 @@ def build(options, folder):
     for machine in options.machines or ["dgx-h100:4", "mi250:2", "torus:8x8"]:
         (folder / "spec.json").write_text(json.dumps({"machines": [machine], "collectives": ["allreduce"], "seconds": options.seconds}))
         (folder / "ready.db").unlink(missing_ok=True)
-        begin = time.monotonic()
+        begin, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
         said = run(options.chorale, "library", "build", folder / "spec.json", "--failures", 1, "-o", folder / "ready.db", "--jobs", options.jobs, codes=(0, 3))
-        print(f"{machine}: {time.monotonic() - begin:.0f} s; {said.strip()}")
+        took, after = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+        cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        run(options.chorale, "library", "failures", folder / "ready.db", "--json", folder / "table.json")
+        shares = [row["of_bound"] for row in json.loads((folder / "table.json").read_text())["rows"]]
+        print(f"{machine}: {took:.0f} s, {cpu:.0f} s of processors; {said.strip()}; "
+              f"{min(shares):.1%} to {max(shares):.1%} of the bound, {statistics.median(shares):.1%} in the median")
         print(run(options.chorale, "library", "failures", folder / "ready.db"), flush=True)
     return 0
 

@@ -91,9 +91,11 @@ void export_options(CLI::App* app, Command& parsed) {
       "tuner plugin, as such a plugin in C, as rows for NCCLX.\n"
       "ompi-rules, ompi-json, mpich-json, ucc-tune: which of its own algorithms Open MPI (4.1 to 6; 6),\n"
       "MPICH or UCC takes at each size, by 'library measure --own all' or else by predictions.\n"
-      "preload: results for CHORALE_ALGORITHMS.\n" +
+      "preload: results for CHORALE_ALGORITHMS.\n"
+      "mpi, nccl: of each collective one program, which chooses by size and by what has failed.\n" +
           kPlainExitCodes +
           "examples:\n  chorale library export mine.db dgx-a100:2 allgather --as mscclpp -o plans\n"
+          "  chorale library export ready.db torus:2x4 allgather --as mpi -o programs\n"
           "  chorale library export four.db ring:4 allreduce allgather --as ompi-rules -o rules");
   auto options = file_of(sub, parsed, Action::Export);
   argument(sub, "machine", options->place.machine, "MACHINE", "As it was named when the library was built");

@@ -37,18 +37,20 @@ std::string applied(const Epilogue& epilogue) {
          "  return Function::test_tensor(operand, whole, slice, outputs);\n}\n\n";
 }
 
-std::string tables(std::span<const SizedProgram> programs) {
+std::string tables(std::span<const SizedProgram> programs, std::span<const AfterFailure> failures) {
   const Collective& collective = programs.front().program.collective();
   return fmt::format(
              "namespace {{\n\nconstexpr int kRanks = {};\n"
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
              collective.ranks, collective.order.kind != SumOrder::Kind::Free) +
-         printed_forms(programs) + applied(programs.front().program->epilogue) + "}  // namespace\n";
+         printed_forms(programs, failures) + applied(programs.front().program->epilogue) +
+         "}  // namespace\n";
 }
 
 }  // namespace
 
-std::string to_mpi_source(std::span<const SizedProgram> programs, const std::string& name) {
+std::string to_mpi_source(std::span<const SizedProgram> programs, const std::string& name,
+                          std::span<const AfterFailure> failures) {
   const Program& first = *programs.front().program;
   const std::string text = mpi_program_source(), example = "#include \"codegen/mpi/tables.h\"\n";
   const std::size_t start = text.find("#include "), at = text.find(example);
@@ -62,7 +64,7 @@ std::string to_mpi_source(std::span<const SizedProgram> programs, const std::str
              "//   mpicxx -O2 -std=c++17 THIS_FILE -o x && mpirun -n {} ./x [elements of a block] "
              "[iterations]\n#define OMPI_SKIP_MPICXX 1\n{}\n\n",
              printable_name(name), first.ranks.size(), fmt::join(includes, "\n")) +
-         before + "\n" + tables(programs) + text.substr(at + example.size());
+         before + "\n" + tables(programs, failures) + text.substr(at + example.size());
 }
 
 }  // namespace chorale

@@ -12,7 +12,9 @@ namespace chorale {
 
 // mpicxx -O2 -std=c++17 FILE -o x && mpirun -n RANKS ./x [elements of a block] [iterations]
 // Programs of one collective by rising sizes, the last for all sizes; with one function. `name` is the file's.
-std::string to_mpi_source(std::span<const SizedProgram>, const std::string& name);
+// With `failures` such programs for each, one after the other; the first is for the whole machine.
+std::string to_mpi_source(std::span<const SizedProgram>, const std::string& name,
+                          std::span<const AfterFailure> failures = {});
 
 // codegen/mpi/program.cpp and tables.h (made by CMake).
 std::string mpi_program_source();

@@ -42,7 +42,8 @@ std::string function(const Collective& collective, const Program& program) {
 
 }  // namespace
 
-std::string to_nccl_source(std::span<const SizedProgram> programs, const std::string& name) {
+std::string to_nccl_source(std::span<const SizedProgram> programs, const std::string& name,
+                           std::span<const AfterFailure> failures) {
   const Collective& collective = programs.front().program.collective();
   const Program& program = *programs.front().program;
   const bool in_place = !is_custom(collective) && collective.kind != CollectiveKind::Alltoall;
@@ -79,7 +80,7 @@ std::string to_nccl_source(std::span<const SizedProgram> programs, const std::st
              "constexpr bool kAgreed = {};  // do all ranks get the same bits of a sum?\n\n",
              program.ranks.size(), in_place_shift(collective.kind), in_place ? 1 : 0,
              collective.order.kind != SumOrder::Kind::Free) +
-         printed_forms(programs) + "}  // namespace\n\n" + host;
+         printed_forms(programs, failures) + "}  // namespace\n\n" + host;
 }
 
 }  // namespace chorale

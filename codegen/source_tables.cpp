@@ -74,24 +74,68 @@ std::string printed_steps(const StepRows& rows, const std::string& suffix) {
              messages.size(), work.size(), rows.own_input, rows.own_output);
 }
 
-std::string printed_forms(std::span<const SizedProgram> programs) {
+namespace {
+
+// The failures that a file is ready for, after its forms.
+std::string printed_failures(std::span<const AfterFailure> failures) {
+  std::string numbers, rows;
+  for (std::size_t i = 0; i < failures.size(); ++i) {
+    const auto& [failure, first, ranks, lost] = failures[i];
+    const std::string name = ranks.empty() ? "nullptr" : fmt::format("kNumbers_{}", i);
+    if (!ranks.empty())
+      numbers += fmt::format("constexpr int {}[] = {{{}}};\n", name, fmt::join(ranks, ", "));
+    rows += fmt::format("    {{\"{}\", kForms + {}, {}, {}}},\n", printable_name(failure), first, name, lost);
+  }
+  return "// What has failed of the machine, and the forms for that; what their ranks are called, null: as "
+         "they are.\n"
+         "struct Failure {\n"
+         "  const char* name;\n"
+         "  const Form* forms;\n"
+         "  const int* ranks;\n"
+         "  int lost;  // the rank that has failed, or -1\n"
+         "};\n" +
+         numbers + "constexpr Failure kFailures[] = {\n" + rows +
+         "};\n"
+         "// Null: there is nothing for that failure.\n"
+         "const Failure* failure_named(const char* name) {\n"
+         "  for (const Failure& each : kFailures)\n"
+         "    if (std::strcmp(each.name, name) == 0) return &each;\n"
+         "  return nullptr;\n"
+         "}\n"
+         "std::string not_ready_for(const char* name) {\n"
+         "  std::string some;\n"
+         "  for (std::size_t i = 1; i < std::size(kFailures) && i < 5; ++i)\n"
+         "    some += (i == 1 ? \": \" : \", \") + std::string(kFailures[i].name);\n"
+         "  return \"no algorithm is ready for the failure of '\" + std::string(name) + \"'; there are some "
+         "for \" +\n"
+         "         std::to_string(std::size(kFailures) - 1) + \" failures\" + some;\n"
+         "}\n\n";
+}
+
+}  // namespace
+
+std::string printed_forms(std::span<const SizedProgram> programs, std::span<const AfterFailure> failures) {
   std::string tables, rows;
-  std::map<int, std::string> promises;  // by chunks of a block: the suffix of their tables
+  std::map<std::pair<int, int>, std::string>
+      promises;  // by ranks and chunks of a block: their tables' suffix
   for (std::size_t i = 0; i < programs.size(); ++i) {
-    const auto& [program, up_to, serialized] = programs[i];
+    const auto& [program, up_to, serialized, asked] = programs[i];
+    const Collective& collective = asked ? *asked : program.collective();
     const std::string suffix = programs.size() == 1 ? "" : "_" + std::to_string(i);
     tables += printed_steps(step_rows(*program), suffix);
-    const auto [promise, is_new] = promises.try_emplace(program->chunks_per_block, suffix);
+    const auto [promise, is_new] =
+        promises.try_emplace({collective.ranks, program->chunks_per_block}, suffix);
     if (is_new)
-      tables += printed_promise(Promise(program.collective()), suffix) +
+      tables += printed_promise(Promise(collective), suffix) +
                 fmt::format(
                     "chorale::SelfCheck check{0}() {{\n"
-                    "  return chorale::SelfCheck(kRanks, kPromised{0}, kTerms{0}, kSame{0});\n}}\n\n",
-                    suffix);
+                    "  return chorale::SelfCheck({1}, kPromised{0}, kTerms{0}, kSame{0});\n}}\n\n",
+                    suffix, collective.ranks);
     rows += fmt::format("    {{{}, \"{}\", kTables{}, {}, check{}}},\n",
                         std::isfinite(up_to) ? fmt::format("{}", up_to) : "HUGE_VAL",
                         printable_name(program->name), suffix, serialized, promise->second);
   }
+  const AfterFailure none;
   return tables +
          "// What blocks of up to this many bytes take: the first row that reaches them.\n"
          "struct Form {\n"
@@ -104,11 +148,11 @@ std::string printed_forms(std::span<const SizedProgram> programs) {
          "constexpr Form kForms[] = {\n" +
          rows +
          "};\n"
-         "const Form& form_of(double bytes) {\n"
-         "  const Form* form = kForms;\n"
+         "const Form& form_of(double bytes, const Form* form) {\n"
          "  while (bytes > form->up_to) ++form;\n"
          "  return *form;\n"
-         "}\n\n";
+         "}\n\n" +
+         printed_failures(failures.empty() ? std::span(&none, 1) : failures);
 }
 
 // CUDA's headers of 16-bit floats stay where they are: behind an #ifdef, since hosts without CUDA compile the

@@ -26,10 +26,12 @@ std::string printed_table(const std::string& comment, const std::string& type, c
 std::string printed_promise(const Promise&, const std::string& suffix = "");
 
 // Of each program the steps and, where its chunks are not those of one before, the promise; then kForms, one
-// row per program, from which a file chooses by size (codegen/mpi/tables.h has an example).
-std::string printed_forms(std::span<const SizedProgram>);
+// row per program, and kFailures, one per failure, from which a file chooses by size and by what has failed
+// (codegen/mpi/tables.h has an example). No failures: all programs are for the whole machine.
+std::string printed_forms(std::span<const SizedProgram>, std::span<const AfterFailure>);
 
-// ir/pieces.h, ir/step_table.h, runtime/device/own_steps.h and runtime/device/self_check.h (made by CMake).
+// ir/pieces.h, ir/step_table.h, and of runtime/device own_steps.h, self_check.h, failure_file.h and
+// renumbered_steps.h (made by CMake).
 std::string steps_source();
 
 // A text of ours without includes of ours; its other includes are taken out and collected.

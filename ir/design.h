@@ -53,10 +53,12 @@ struct Design {
   long long by_distance = 0;              // graphs that their distances exclude, without a bound of their own
   std::vector<DesignedGraph> best = {};   // at most ten, no two isomorphic, the best first: the design
   std::vector<DesignedGraph> named = {};  // machines by name of as many ranks and links, for comparison
-  double bound_us = 0;                    // no schedules on any graph of the families take less
-  bool proven = false;                    // the first of `best` takes no more
-  Topology machine = {};                  // the first of `best`
-  std::vector<Result> results = {};       // on it, by collective
+  // No schedules take less on any graph of the families or, if not all were compared, on any machine of as many
+  // links.
+  double bound_us = 0;
+  bool proven = false;               // the first of `best` takes no more
+  Topology machine = {};             // the first of `best`
+  std::vector<Result> results = {};  // on it, by collective
   Stopped stopped = Stopped::No;
   bool operator==(const Design&) const = default;
 };

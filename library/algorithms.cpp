@@ -14,6 +14,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <set>
 #include <sstream>
 #include <stdexcept>
 #include <string_view>
@@ -102,16 +103,6 @@ std::string failure_of(const std::string& machine) {
   constexpr std::string_view kWithout = " without ";
   const std::size_t at = machine.find(kWithout);
   return at == std::string::npos ? "" : machine.substr(at + kWithout.size());
-}
-
-// What the entry calls the ranks of the answer.
-std::vector<Rank> ranks_at(const StoredAnswer& stored, const AnswerPlace& place, const Topology& topology,
-                           const std::string& file) {
-  const Renumbering answer = renumbering_from_json(stored.numbering, file),
-                    here = renumbering_from_json(place.numbering, file);
-  if (!fits(answer, topology) || !fits(here, topology))
-    throw InputError(file, "an entry has an answer of another machine", kSeeVerify);
-  return compose(answer, inverse(here)).ranks;
 }
 
 bool has_point_for(const Result& result, const std::vector<int>& counts, const CollectiveCall& call) {
@@ -371,6 +362,20 @@ bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
     if (has_point_for(each->result, each->counts, call)) return true;
   why = size_ == 0 ? "no algorithms were given" : fmt::format("no {} for {} ranks", called(call), call.ranks);
   return false;
+}
+
+std::string Algorithms::not_ready_for(const std::string& failure) const {
+  std::set<std::string> ready;
+  for (const std::unique_ptr<Loaded>& each : loaded_)
+    for (const auto& [name, place] : each->failures) ready.insert(name);
+  if (failure.empty() || ready.contains(failure)) return "";
+  const std::vector<std::string> some(
+      ready.begin(), std::next(ready.begin(), std::min<std::ptrdiff_t>(std::ssize(ready), 4)));
+  return fmt::format("no algorithm is ready for the failure of '{}'; {}", shown(failure),
+                     ready.empty()
+                         ? "'chorale library build --failures 1' makes some"
+                         : fmt::format("there are some for {}: {}{}", counted(std::ssize(ready), "failure"),
+                                       fmt::join(some, ", "), ready.size() > some.size() ? ", ..." : ""));
 }
 
 const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std::vector<RankLocation>& group,

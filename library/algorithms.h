@@ -58,6 +58,10 @@ class Algorithms {
   // before, and nothing is kept.
   bool has(const CollectiveCall&, std::string& why) const;
 
+  // "": nothing has failed, or there are algorithms for some call after that failure. Else that there are none,
+  // and the names of failures that there are algorithms for.
+  std::string not_ready_for(const std::string& failure) const;
+
   // The one with the least predicted or measured time of those that can be lowered, or that was lowered; for
   // the ranks of the group as they are numbered. Null, with the reason in `why`: there is none, or the
   // library's own was measured to be faster. If the memory does not suffice to lower it, nothing has changed.

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "cost/busbw.h"
 #include "ir/error.h"
@@ -84,7 +86,7 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
 }  // namespace
 
 std::span<const Named<ExportForm>> export_forms() {
-  static constexpr std::array<Named<ExportForm>, 10> forms = {
+  static constexpr std::array<Named<ExportForm>, 12> forms = {
       {{ExportForm::Mscclpp, "mscclpp"},
        {ExportForm::MscclXml, "msccl-xml"},
        {ExportForm::NcclTuner, "nccl-tuner"},
@@ -94,7 +96,9 @@ std::span<const Named<ExportForm>> export_forms() {
        {ExportForm::OmpiJson, "ompi-json"},
        {ExportForm::MpichJson, "mpich-json"},
        {ExportForm::UccTune, "ucc-tune"},
-       {ExportForm::Preload, "preload"}}};
+       {ExportForm::Preload, "preload"},
+       {ExportForm::Mpi, "mpi"},
+       {ExportForm::Nccl, "nccl"}}};
   return forms;
 }
 
@@ -151,6 +155,74 @@ void add_rules(const std::vector<TakenAnswer>& answers, const std::string& group
     all.push_back(std::move(*rules));
   else
     exported.notes.push_back(why);
+}
+
+// An answer that is for the machine after some failures, as it was found.
+struct AnswerAfter {
+  Result result = {};
+  std::vector<ReadyPoints::After> failures = {};
+};
+
+// Where several answers are for one failure, the first is taken.
+std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
+                                       const Taker& taker, Exported& exported) {
+  std::vector<AnswerAfter> answers;
+  std::set<std::string> known;
+  const std::string before = asked.machine + " without ";
+  file.each([&](const StoredAnswer& stored) {
+    std::vector<const AnswerPlace*> places;
+    for (const AnswerPlace& place : stored.places)
+      if (place.machine.starts_with(before) && place.group == "all" && place.collective == asked.collective &&
+          place.root == asked.root && known.insert(place.machine.substr(before.size())).second)
+        places.push_back(&place);
+    if (places.empty()) return;
+    TakenAnswer taken = taker.taken(stored, name);
+    taker.refuse_places(stored, taken.result, name);
+    exported.unchecked += taken.unchecked;
+    AnswerAfter answer{.result = std::move(taken.result)};
+    for (const AnswerPlace* const place : places)
+      answer.failures.push_back({.failure = place->machine.substr(before.size()),
+                                 .ranks = ranks_at(stored, *place, answer.result.topology, name)});
+    answer.result.topology.name = asked.machine;
+    answers.push_back(std::move(answer));
+  });
+  return answers;
+}
+
+ReadyPoints ready_points(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes) {
+  ReadyPoints ready{.topology = &results.front().topology};
+  for (const SizedChoice& each : choices(results, bytes, {}))
+    ready.points.push_back({.point = &results[each.choice.result].points[each.choice.point],
+                            .up_to = each.to == 0
+                                         ? HUGE_VAL
+                                         : static_cast<double>(block_of_size(
+                                               message_shape(results.front().collective), each.to + 1)) -
+                                               1});
+  return ready;
+}
+
+void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::string& name,
+                 const ExportQuestion& question, const Taker& taker, const Printers& printers,
+                 Exported& exported) {
+  std::vector<ReadyPoints> ready = {ready_points(whole, question.bytes)};
+  ready.front().after = {{}};
+  std::vector<AnswerAfter> after;
+  if (question.place.group == "all" && question.place.members.empty())
+    after = answers_after(file, name, question.place, taker, exported);
+  std::vector<std::vector<Result>> results;  // stay where they are
+  results.reserve(after.size());
+  for (AnswerAfter& each : after) {
+    results.push_back({std::move(each.result)});
+    ready.push_back(ready_points(results.back(), question.bytes));
+    ready.back().after = std::move(each.failures);
+  }
+  Printed program =
+      printers.program(ready, question.form,
+                       fmt::format("{}_{}", printers.stem(whole.front().topology, whole.front().collective),
+                                   question.place.members.empty() ? question.place.group : "ranks"));
+  if (!program.why_not.empty()) exported.notes.push_back(program.why_not);
+  if (!program.note.empty()) exported.notes.push_back(program.note);
+  for (NamedText& each : program.files) exported.files.push_back(std::move(each));
 }
 
 std::vector<std::string> names_in(const std::string& list) {
@@ -210,6 +282,10 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
                                  place.members.empty() ? place.group : "ranks", place.root,
                                  i == 0 ? "" : fmt::format("_{}", i)),
                  .text = to_json(results[i])});
+          break;
+        case ExportForm::Mpi:
+        case ExportForm::Nccl:
+          add_program(results, file, name, asked, taker, printers, all);
           break;
         case ExportForm::OmpiRules:
         case ExportForm::OmpiJson:

@@ -24,7 +24,8 @@ namespace chorale {
 // own algorithms it should take (library/nccl_tuner.h). NcclTunerPlugin: such a plugin itself, in C, that
 // needs no file. NcclxCsv: rows of NCCLX's own tuner. OmpiRules, OmpiJson, MpichJson, UccTune: which of their
 // own algorithms Open MPI, MPICH, UCC should take (library/tool_rules.h). Preload: the answers themselves,
-// files for CHORALE_ALGORITHMS.
+// files for CHORALE_ALGORITHMS. Mpi, Nccl: of each collective one program that chooses by size, and by what has
+// failed of the machine where the library has answers after failures.
 enum class ExportForm {
   Mscclpp,
   MscclXml,
@@ -35,7 +36,9 @@ enum class ExportForm {
   OmpiJson,
   MpichJson,
   UccTune,
-  Preload
+  Preload,
+  Mpi,
+  Nccl
 };
 std::span<const Named<ExportForm>> export_forms();
 
@@ -65,9 +68,28 @@ struct PrintOptions {
   std::int64_t min_bytes = 0, max_bytes = 0;  // of messages that it is for; 0: however large
 };
 
+// Points by rising sizes, for the machine or for it after some failures.
+struct ReadyPoints {
+  struct Sized {
+    const Point* point = nullptr;
+    double up_to = 0;  // bytes of a block; of the last: HUGE_VAL
+  };
+  // What has failed ("link 0-1"; "": nothing), and what the ranks of the points are called then; empty: as they
+  // are.
+  struct After {
+    std::string failure = {};
+    std::vector<Rank> ranks = {};
+  };
+  const Topology* topology = nullptr;
+  std::vector<Sized> points = {};
+  std::vector<After> after = {};
+};
+
 // What lowers schedules and knows baseline algorithms, which a library does not (api/library.cpp).
 struct Printers {
   std::function<Printed(const Topology&, const Point&, ExportForm, const PrintOptions&)> print = {};
+  // Of one collective; the first are for the whole machine.
+  std::function<Printed(const std::vector<ReadyPoints>&, ExportForm, const std::string& name)> program = {};
   // A baseline algorithm by name, of `chunks` chunks; 0: the fewest. Nullopt: the machine lacks the links for
   // it.
   std::function<std::optional<Result>(const Topology&, const std::string& name, int chunks)> classic = {};

@@ -134,6 +134,15 @@ std::string misfit(const OwnTime& own, const Result& result) {
   return misfit(own.time, result);
 }
 
+std::vector<Rank> ranks_at(const StoredAnswer& stored, const AnswerPlace& place, const Topology& topology,
+                           const std::string& file) {
+  const Renumbering answer = renumbering_from_json(stored.numbering, file),
+                    here = renumbering_from_json(place.numbering, file);
+  if (!fits(answer, topology) || !fits(here, topology))
+    throw InputError(file, "an entry has an answer of another machine", kSeeVerify);
+  return compose(answer, inverse(here)).ranks;
+}
+
 AnswerPlace seen_by(const StoredAnswer& stored, AnswerPlace place) {
   if (place.hosts.empty()) return place;
   const std::string file = "an entry of the library";

@@ -41,6 +41,9 @@ Result stored_result(const StoredAnswer&, const std::string& file);
 // Are the numbers of `by` those of the machine's ranks and links?
 bool fits(const Renumbering& by, const Topology&);
 
+// What the place calls the ranks of the answer, which is on this machine. Throws InputError.
+std::vector<Rank> ranks_at(const StoredAnswer&, const AnswerPlace&, const Topology&, const std::string& file);
+
 // What no measurement comes to: "" if nothing is wrong with it. Whether it was measured so is not to be seen.
 std::string misfit(const MeasuredTime&, const Result&);
 std::string misfit(const OwnTime&, const Result&);

@@ -152,7 +152,7 @@ struct MpiCollectives::Companion {
   std::size_t buffered = 0;                  // of the plans
   std::vector<RankLocation> locations = {};  // by rank
   int additions = 0;                         // of algorithms, when the plans were made
-  Failure failure = {};                      // what had failed then
+  FailureName failure = {};                  // what had failed then
 
   void forget_plans() {
     plans.clear();
@@ -176,10 +176,11 @@ struct MpiCollectives::Ready {
 };
 
 MpiCollectives::MpiCollectives(Algorithms algorithms, Observer observer, std::string host,
-                               std::optional<TierRates> rates, std::string failure_file)
+                               std::optional<TierRates> rates, const std::string& failure_file,
+                               const std::string& failure_signal)
     : observer_(std::move(observer)),
       host_(std::move(host)),
-      failure_file_(std::move(failure_file)),
+      failure_file_(failure_file, failure_signal),
       alltoallv_(rates, host_),
       algorithms_(std::move(algorithms)) {}
 
@@ -191,8 +192,7 @@ void MpiCollectives::add(Algorithms more) {
 
 void MpiCollectives::set_failure(const std::string& failure) {
   const std::lock_guard lock(mutex_);
-  failure_ = {};
-  failure.copy(failure_.data(), failure_.size() - 1);
+  failure_ = failure_name(failure.c_str());
   ++additions_;
 }
 
@@ -222,21 +222,22 @@ bool MpiCollectives::learn_locations(MPI_Comm comm, Companion& companion) const 
 }
 
 // The first rank reads, so that all have what was there at one moment.
-void MpiCollectives::learn_failure(MPI_Comm comm, Companion& companion) const {
-  Failure now = {};
+void MpiCollectives::learn_failure(MPI_Comm comm, Companion& companion) {
+  FailureName now = {};
   int rank = 0;
   PMPI_Comm_rank(comm, &rank);
-  if (rank == 0)
-    if (std::FILE* const file = std::fopen(failure_file_.c_str(), "r")) {
-      if (std::fgets(now.data(), static_cast<int>(now.size()), file) == nullptr) now = {};
-      std::fclose(file);
-      const std::size_t end = std::strcspn(now.data(), "\r\n");
-      std::fill(now.begin() + static_cast<std::ptrdiff_t>(end), now.end(), '\0');
-    }
+  if (rank == 0) now = failure_file_.name();
   PMPI_Bcast(now.data(), static_cast<int>(now.size()), MPI_CHAR, 0, comm);
   if (now == companion.failure) return;
   companion.failure = now;
   companion.forget_plans();
+  if (rank != 0) return;
+  try {
+    if (const std::string words = algorithms_.not_ready_for(now.data()); !words.empty())
+      observer_.complaint(words + ": MPI does the collectives");
+  } catch (const std::exception&) {
+    // There is no memory for the message.
+  }
 }
 
 // Null: its ranks loaded different algorithms, or one had no memory, and MPI does what they do together. Null
@@ -245,7 +246,7 @@ void MpiCollectives::learn_failure(MPI_Comm comm, Companion& companion) const {
 MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
   int key = MPI_KEYVAL_INVALID, additions = 0;
   std::uint64_t fingerprint = 0;
-  Failure failure = {};
+  FailureName failure = {};
   {
     const std::lock_guard lock(mutex_);
     if (key_ == MPI_KEYVAL_INVALID)
@@ -253,7 +254,8 @@ MpiCollectives::Companion* MpiCollectives::companion_of(MPI_Comm comm) {
     key = key_;
     additions = additions_;
     failure = failure_;
-    fingerprint = algorithms_.fingerprint();
+    // Ranks with and without a file would wait for each other.
+    fingerprint = algorithms_.fingerprint() + (failure_file_.given() ? 1 : 0);
   }
   void* known = nullptr;
   int found = 0;
@@ -383,7 +385,7 @@ MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   if (call.elements <= 0) return pass(comm, call, "there is nothing to move");
   Companion* const companion = companion_of(comm);
   if (companion == nullptr) return pass(comm, call, "its ranks have loaded different algorithms");
-  if (!failure_file_.empty()) learn_failure(comm, *companion);
+  if (failure_file_.given()) learn_failure(comm, *companion);
   std::string why;
   bool exists = false;
   {

@@ -12,7 +12,6 @@
 // never held in a call that waits for another rank, where two threads of two ranks could wait for each other.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <mutex>
@@ -24,6 +23,7 @@
 #include "ir/elements.h"
 #include "library/algorithms.h"
 #include "preload/mpi_alltoallv.h"
+#include "runtime/device/failure_file.h"
 #include "runtime/elements.h"
 
 namespace chorale {
@@ -52,10 +52,10 @@ class MpiCollectives {
 
   // `host`: the host of this rank; ranks of one host pass the same. Empty: the result of
   // MPI_Get_processor_name. `rates`: of nodes, by which Alltoallv is planned; none: MPI does it.
-  // `failure_file`: its first line names what has failed of the machine ("link 0-1"; none: nothing has). The
-  // first rank of the communicator reads it at each call, and all follow in this call; "": there is none.
+  // `failure_file`: the first rank of the communicator reads it at each call, or, if `failure_signal` is not
+  // "", after that signal (runtime/device/failure_file.h), and all follow in this call; "": there is none.
   MpiCollectives(Algorithms, Observer, std::string host = "", std::optional<TierRates> rates = {},
-                 std::string failure_file = "");
+                 const std::string& failure_file = "", const std::string& failure_signal = "");
 
   // Until threads of the program call.
   const Algorithms& algorithms() const { return algorithms_; }
@@ -104,20 +104,18 @@ class MpiCollectives {
   Ready copying(MPI_Comm, const MpiCall&, std::int64_t most_bytes);
   Ready pass(MPI_Comm, const MpiCall&, const std::string& why) const;
 
-  using Failure = std::array<char, 128>;  // its name, in a form that takes no memory
-
   bool learn_locations(MPI_Comm, Companion&) const;
-  void learn_failure(MPI_Comm, Companion&) const;
+  void learn_failure(MPI_Comm, Companion&);
 
   const Observer observer_;
   const std::string host_;
-  const std::string failure_file_;
+  FailureFile failure_file_;
   MpiAlltoallv alltoallv_;
   std::mutex mutex_ = {};  // of all that follows
   Algorithms algorithms_;
   int key_ = MPI_KEYVAL_INVALID;
   int additions_ = 0;
-  Failure failure_ = {};
+  FailureName failure_ = {};
 };
 
 }  // namespace chorale

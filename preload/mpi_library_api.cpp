@@ -44,7 +44,8 @@ struct Library {
        .complaint = [](const std::string&) {}},  // why_not has the same message
       variable("CHORALE_HOST"),
       rates_of_nodes(),
-      variable("CHORALE_FAILED")};
+      variable("CHORALE_FAILED"),
+      variable("CHORALE_FAILED_SIGNAL")};
 };
 
 int failed(int code, const std::string& why) {

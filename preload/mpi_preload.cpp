@@ -12,10 +12,10 @@
 //   CHORALE_FAILED       a file whose first line names what has failed of the machine ("link 0-1"), read at each
 //                        call: from the next one on, algorithms of a library for the machine after that
 //                        failure are used ('chorale library build --failures 1')
+//   CHORALE_FAILED_SIGNAL=USR1  that file is read after this signal alone (or USR2)
 //   CHORALE_ORDER=fixed  sums by algorithms of one fixed order alone (frontier --order): the same bits for
 //                        each size and run
 //   CHORALE_LOG=1        prints on standard error, once for each kind of call, the algorithm that was used,
-//                        or
 //                        or the reason for none
 #include <fmt/format.h>
 
@@ -36,6 +36,9 @@ int rank_in(MPI_Comm comm) {
   PMPI_Comm_rank(comm, &rank);
   return rank;
 }
+
+// From the start, since the signal may come before the first call.
+[[maybe_unused]] const bool listens = FailureSignal::listen(variable("CHORALE_FAILED_SIGNAL"));
 
 class Preload {
  public:
@@ -70,7 +73,8 @@ class Preload {
                             const std::lock_guard lock(mutex_);
                             log_once("chorale: " + complaint + "\n");
                           }},
-                     variable("CHORALE_HOST"), rates_of_nodes(), variable("CHORALE_FAILED")) {
+                     variable("CHORALE_HOST"), rates_of_nodes(), variable("CHORALE_FAILED"),
+                     variable("CHORALE_FAILED_SIGNAL")) {
     if (rank_in(MPI_COMM_WORLD) != 0) return;
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());

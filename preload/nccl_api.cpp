@@ -53,6 +53,13 @@ CHORALE_EXPORT ncclResult_t chorale_nccl_load(const char* path) {
   });
 }
 
+CHORALE_EXPORT ncclResult_t chorale_nccl_failed(ncclComm_t comm, const char* what) {
+  return guarded([&] {
+    here().set_failure(comm, what != nullptr ? what : "");
+    return ncclSuccess;
+  });
+}
+
 CHORALE_EXPORT const char* chorale_nccl_last_error() {
   return NcclCollectives::last_error().c_str();
 }

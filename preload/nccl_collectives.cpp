@@ -77,7 +77,7 @@ class OnDevice {
 }  // namespace
 
 NcclCollectives::NcclCollectives(const NcclFunctions& nccl, const NcclSettings& settings)
-    : nccl_(nccl), settings_(settings) {
+    : nccl_(nccl), settings_(settings), failure_file_(settings.failure_file, settings.failure_signal) {
   const std::string complaints = load(settings.algorithms);
   if (!complaints.empty()) std::fprintf(stderr, "chorale: %s\n", complaints.c_str());
 }
@@ -174,7 +174,8 @@ const NcclCollectives::Group* NcclCollectives::group_of(const NcclCall& call, co
   {
     const std::lock_guard lock(mutex_);
     if (const auto known = groups_.find(call.comm); known != groups_.end()) return if_same(known->second);
-    own.fingerprint = algorithms_.back()->fingerprint();
+    // Ranks with and without a file would wait for each other.
+    own.fingerprint = algorithms_.back()->fingerprint() + (failure_file_.given() ? 1 : 0);
   }
   if (is_captured(call.stream)) {
     why = "what the ranks have loaded is compared in the first call that is not captured";
@@ -202,12 +203,38 @@ const NcclCollectives::Group* NcclCollectives::group_of(const NcclCall& call, co
 void NcclCollectives::forget(ncclComm_t comm) {
   const std::lock_guard lock(mutex_);
   groups_.erase(comm);
+  failures_.erase(comm);
+}
+
+NcclFailure& NcclCollectives::failure_of(ncclComm_t comm) {
+  const std::lock_guard lock(mutex_);
+  return failures_[comm];
+}
+
+void NcclCollectives::set_failure(ncclComm_t comm, const std::string& failure) {
+  failure_of(comm).name = failure_name(failure.c_str());
+}
+
+ncclResult_t NcclCollectives::learn_failure(const NcclCall& call, const Place& mine, NcclFailure& failure) {
+  if (!failure_file_.given() || is_captured(call.stream)) return ncclSuccess;
+  const FailureName before = failure.name;
+  const ncclResult_t result = failure.learn(nccl_.steps, call.comm, call.stream, mine.rank, mine.ranks,
+                                            mine.rank == 0 ? failure_file_.name() : FailureName{});
+  if (result != ncclSuccess)
+    last_error() = "the name of what has failed did not come from rank 0";
+  else if (mine.rank == 0 && failure.name != before) {
+    const std::lock_guard lock(mutex_);
+    if (const std::string words = algorithms_.back()->not_ready_for(failure.name.data()); !words.empty())
+      log_once("chorale: " + words + ": NCCL does the collectives\n");
+  }
+  return result;
 }
 
 // The one for this call; null: there is none, and why. Counts are bounded so that no number of bytes, of all
 // ranks together, is beyond 63 bits.
 NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
-                                       const std::vector<RankLocation>& locations, std::string& why) {
+                                       const std::vector<RankLocation>& locations, const FailureName& failure,
+                                       std::string& why) {
   if (!StreamMemory::available())
     why = "the device has no memory pools";
   else if (!is_known(call.type) || (call.op && !is_summable(call.type)))
@@ -224,7 +251,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
        .block_bytes = static_cast<double>(call.count) * static_cast<double>(size_of(call.type))},
       locations,
       // NCCL deals a group's messages out by itself.
-      [](const Verified<Schedule>& schedule, bool) { return try_lower(schedule); }, why);
+      [](const Verified<Schedule>& schedule, bool) { return try_lower(schedule); }, why, failure.data());
   if (algorithm == nullptr) return nullptr;
   NcclAlgorithm& lowered =
       lowered_.try_emplace(algorithm, algorithm->steps.tables(), in_place_shift(call.collective), nccl_.steps)
@@ -243,8 +270,10 @@ std::optional<ncclResult_t> NcclCollectives::run(const NcclCall& call) {
   std::string why;
   NcclAlgorithm* algorithm = nullptr;
   if (const Group* const group = group_of(call, mine, why)) {
+    NcclFailure& failure = failure_of(call.comm);
+    if (const ncclResult_t result = learn_failure(call, mine, failure); result != ncclSuccess) return result;
     const std::lock_guard lock(mutex_);
-    algorithm = chosen(call, mine, group->locations, why);
+    algorithm = chosen(call, mine, group->locations, failure.name, why);
   }
   if (algorithm == nullptr) {
     pass(call, why);

@@ -17,7 +17,7 @@
 
 #include "ir/step_rows.h"
 #include "library/algorithms.h"
-#include "runtime/device/nccl_call.h"
+#include "runtime/device/nccl_failure.h"
 
 namespace chorale {
 
@@ -52,6 +52,9 @@ struct NcclSettings {
   std::chrono::milliseconds check{0};  // if not 0: wait after each step, at most so long
   std::string host = {};               // where this process is; empty: the name that the system has
   std::string order = {};              // "fixed": sums by algorithms of one fixed order alone
+  // The first rank of a communicator reads it at each call that is not captured, or after a signal alone
+  // (runtime/device/failure_file.h), and all follow in this call. Empty: there is none.
+  std::string failure_file = {}, failure_signal = {};
 };
 
 class NcclCollectives {
@@ -68,6 +71,10 @@ class NcclCollectives {
 
   // Before it is destroyed: another may be where it was.
   void forget(ncclComm_t);
+
+  // What has failed of the machine from the next call of the communicator on; "": nothing. All ranks call it
+  // between the same calls.
+  void set_failure(ncclComm_t, const std::string&);
 
   // NCCL is to do this call; logs the reason.
   void pass(const NcclCall&, const std::string& why);
@@ -98,17 +105,22 @@ class NcclCollectives {
 
   const Group* group_of(const NcclCall&, const Place&, std::string& why);
   std::vector<Report> reports(ncclComm_t, const Place&, const Report& mine) const;
-  NcclAlgorithm* chosen(const NcclCall&, const Place&, const std::vector<RankLocation>&, std::string& why);
+  NcclFailure& failure_of(ncclComm_t);
+  ncclResult_t learn_failure(const NcclCall&, const Place&, NcclFailure&);
+  NcclAlgorithm* chosen(const NcclCall&, const Place&, const std::vector<RankLocation>&,
+                        const FailureName& failure, std::string& why);
   void log(const NcclCall&, const Place&, const std::string& what);
   void log_once(const std::string& line);
 
   const NcclFunctions nccl_;
   const NcclSettings settings_;
+  FailureFile failure_file_;
   std::mutex mutex_ = {};  // of all that follows
   // The last ones count; calls may use earlier ones.
   std::vector<std::unique_ptr<Algorithms>> algorithms_ = {};
   std::map<const LoadedAlgorithm*, NcclAlgorithm> lowered_ = {};
   std::map<ncclComm_t, Group> groups_ = {};
+  std::map<ncclComm_t, NcclFailure> failures_ = {};
   std::set<std::string> logged_ = {};
   long used_ = 0, passed_ = 0;
   bool speaks_ = false;  // rank 0 of something lives here

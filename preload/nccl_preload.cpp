@@ -21,6 +21,9 @@ namespace {
 
 thread_local int group_depth = 0;
 
+// From the start, since the signal may come before the first call.
+[[maybe_unused]] const bool listens = FailureSignal::listen(nccl_settings().failure_signal);
+
 // NCCL's own function of this name. It may have been loaded by a plugin, in which case only the library
 // itself has it.
 void* own(const char* name) {

@@ -1,24 +1,29 @@
 // Sets of generators by orderly generation: a set is examined if no automorphism makes it smaller. The first
 // elements of such a set are such a set, so that a set that is not ends all that begin with it.
+//
+// A group that has too many sets for that is sampled: from random sets on, one generator after the other is
+// exchanged for one that shortens distances, until none does.
 #include "wiring/family.h"
 
 #include <algorithm>
 #include <memory>
+#include <random>
+#include <set>
+#include <tuple>
+#include <utility>
 
-#include "ir/error.h"
 #include "symmetry/automorphisms.h"
 
 namespace chorale {
 namespace {
 
 constexpr int kMostAutomorphisms = 2048;
-constexpr long long kMostWork = 100'000'000;  // images of sets and their elements: some seconds
+constexpr unsigned kSeed = 1;
 
 class Generators {
  public:
-  Generators(const std::shared_ptr<const Group>& group, const std::atomic<bool>* stop, long long& work,
-             std::vector<CayleyGraph>& found)
-      : group_(group), stop_(stop), work_(work), found_(found), class_of_(group->order, -1) {
+  Generators(const std::shared_ptr<const Group>& group, const std::atomic<bool>* stop)
+      : group_(group), stop_(stop), class_of_(group->order, -1) {
     for (int a = 1; a < group->order; ++a) {
       if (class_of_[a] >= 0) continue;
       class_of_[a] = class_of_[group->inverses[a]] = static_cast<int>(elements_.size());
@@ -33,12 +38,33 @@ class Generators {
     moves_.erase(std::unique(moves_.begin(), moves_.end()), moves_.end());
   }
 
+  // All graphs of so many links, or, if that takes more than `sets`, the best of some, for `samples`. Returns
+  // whether it was all.
+  bool find(int links, long long sets, long long samples) {
+    left_ = sets;
+    choose(0, links);
+    if (left_ >= 0 && !stopped()) return true;
+    left_ = samples;
+    sample(links);
+    return false;
+  }
+
+  std::vector<CayleyGraph> found = {};
+
+ private:
+  bool stopped() const { return stop_ != nullptr && stop_->load(); }
+  int links_of_class(int c) const { return group_->inverses[elements_[c]] == elements_[c] ? 1 : 2; }
+
   // With `links` more links, of the classes from `from` on.
   void choose(std::size_t from, int links) {
-    if (stop_ != nullptr && stop_->load()) return;
-    if (links == 0) return keep();
+    if (left_ < 0 || stopped()) return;
+    if (links == 0) {
+      left_ -= 1LL * group_->order * std::ssize(chosen_);
+      if (CayleyGraph graph = measured(chosen_); graph.distances > 0) found.push_back(std::move(graph));
+      return;
+    }
     for (std::size_t c = from; c < elements_.size(); ++c) {
-      const int taken = group_->inverses[elements_[c]] == elements_[c] ? 1 : 2;
+      const int taken = links_of_class(static_cast<int>(c));
       if (taken > links) continue;
       chosen_.push_back(static_cast<int>(c));
       if (is_least()) choose(c + 1, links - taken);
@@ -46,11 +72,9 @@ class Generators {
     }
   }
 
- private:
   bool is_least() {
     for (const std::vector<int>& move : moves_) {
-      if ((work_ += std::ssize(chosen_)) > kMostWork)
-        throw InputError("design", "has too many graphs to compare", "use fewer ranks, or a smaller degree");
+      if ((left_ -= std::ssize(chosen_)) < 0) return false;
       image_.clear();
       for (const int c : chosen_) image_.push_back(move[c]);
       std::ranges::sort(image_);
@@ -59,16 +83,69 @@ class Generators {
     return true;
   }
 
-  void keep() {
+  // Of no distances where some rank is not reached.
+  CayleyGraph measured(const std::vector<int>& classes) const {
     CayleyGraph graph{.group = group_};
-    for (const int c : chosen_) graph.generators.push_back(elements_[c]);
-    if (measure(graph)) found_.push_back(std::move(graph));
+    for (const int c : classes) graph.generators.push_back(elements_[c]);
+    if (!measure(graph)) graph.distances = 0;
+    return graph;
+  }
+
+  void sample(int links) {
+    std::mt19937 random(kSeed);
+    std::set<std::vector<int>> known;
+    for (const CayleyGraph& graph : found) known.insert(graph.generators);
+    while (left_ >= 0 && !stopped()) {
+      std::vector<int> classes = random_classes(links, random);
+      left_ -= group_->order;
+      if (classes.empty()) continue;
+      CayleyGraph graph = shortened(classes);
+      std::ranges::sort(graph.generators);
+      if (graph.distances > 0 && known.insert(graph.generators).second) found.push_back(std::move(graph));
+    }
+  }
+
+  // Of so many links together; empty: the last ones did not fit.
+  std::vector<int> random_classes(int links, std::mt19937& random) const {
+    std::vector<int> order(elements_.size()), classes;
+    for (std::size_t c = 0; c < order.size(); ++c) order[c] = static_cast<int>(c);
+    std::ranges::shuffle(order, random);
+    for (const int c : order)
+      if (links_of_class(c) <= links) {
+        classes.push_back(c);
+        links -= links_of_class(c);
+      }
+    return links == 0 ? classes : std::vector<int>();
+  }
+
+  CayleyGraph shortened(std::vector<int> classes) {
+    const auto worse = [](const CayleyGraph& a, const CayleyGraph& b) {
+      return std::tuple(a.distances == 0, a.distances, a.diameter) >
+             std::tuple(b.distances == 0, b.distances, b.diameter);
+    };
+    CayleyGraph best = measured(classes);
+    for (bool shorter = true; shorter;) {
+      shorter = false;
+      for (int& place : classes)
+        for (int c = 0; c < std::ssize(elements_) && left_ >= 0; ++c) {
+          if (links_of_class(c) != links_of_class(place) || std::ranges::count(classes, c) > 0) continue;
+          const int before = std::exchange(place, c);
+          left_ -= 1LL * group_->order * std::ssize(classes);
+          CayleyGraph other = measured(classes);
+          if (worse(best, other)) {
+            best = std::move(other);
+            shorter = true;
+          } else {
+            place = before;
+          }
+        }
+    }
+    return best;
   }
 
   const std::shared_ptr<const Group> group_;
   const std::atomic<bool>* const stop_;
-  long long& work_;
-  std::vector<CayleyGraph>& found_;
+  long long left_ = 0;                        // of the effort
   std::vector<int> class_of_ = {};            // of an element: its own and its inverse's
   std::vector<int> elements_ = {};            // of a class: the first
   std::vector<std::vector<int>> moves_ = {};  // of classes, by automorphism
@@ -77,19 +154,24 @@ class Generators {
 
 }  // namespace
 
-WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop) {
+WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop, const WiringEffort& effort) {
   WiringFamily family;
-  long long work = 0;
-  for (const GroupKind& kind : groups_of(ranks)) {
-    if (static_cast<int>(kind.factors.size()) > degree) continue;  // more factors than generators
+  std::vector<GroupKind> kinds = groups_of(ranks);
+  // More factors than generators.
+  std::erase_if(kinds, [&](const GroupKind& kind) { return std::ssize(kind.factors) > degree; });
+  family.complete = true;
+  for (const GroupKind& kind : kinds) {
     if (stop != nullptr && stop->load()) break;
-    const std::size_t before = family.graphs.size();
     const auto group = std::make_shared<const Group>(kind.group());
-    Generators(group, stop, work, family.graphs).choose(0, degree);
-    if (family.graphs.size() > before)
-      family.groups.push_back({group->name, static_cast<long long>(family.graphs.size() - before)});
+    Generators generators(group, stop);
+    const long long groups = std::ssize(kinds);
+    family.complete =
+        generators.find(degree, effort.sets / groups, effort.samples / groups) && family.complete;
+    if (generators.found.empty()) continue;
+    family.groups.push_back({group->name, std::ssize(generators.found)});
+    std::ranges::move(generators.found, std::back_inserter(family.graphs));
   }
-  family.complete = stop == nullptr || !stop->load();
+  family.complete = family.complete && (stop == nullptr || !stop->load());
   return family;
 }
 

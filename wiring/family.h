@@ -10,16 +10,22 @@
 
 namespace chorale {
 
+// How much is compared, of all groups: images of sets under automorphisms, by their elements, and links of graphs
+// that are measured; and such links once more, of groups that are sampled. By default some seconds in all.
+struct WiringEffort {
+  long long sets = 150'000'000, samples = 50'000'000;
+};
+
 struct WiringFamily {
   std::vector<CayleyGraph> graphs = {};   // group by group; isomorphic ones may be there
   std::vector<DesignFamily> groups = {};  // those that have graphs
-  bool complete = false;                  // false: stopped before
+  bool complete = false;                  // false: stopped before, or a group has too many and was sampled
 };
 
 // Of each group, sets of generators that are no automorphism's image of each other (of groups with thousands
-// of automorphisms, some images are left). Throws InputError if that takes more than
-// some seconds.
-WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop = nullptr);
+// of automorphisms, some images are left); where that would take more than the effort, those of them that came first, and sets that no exchange of one generator makes shorter, from random ones on.
+WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop = nullptr,
+                     const WiringEffort& = {});
 
 // Equal for isomorphic machines of this kind (links alike, without limits), and for no others.
 std::vector<Cable> canonical_links(const Topology&);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <vector>
 
 #include "codegen/mpi/tables.h"
@@ -23,8 +24,9 @@ void require(int code, const char* what) {
 // that is applied to sums, if one is. Make it once, run it often.
 class Algorithm {
  public:
-  Algorithm(MPI_Comm comm, int rank, long n, const float* input, float* output, const void* const* tensors)
-      : tables_(form_of(static_cast<double>(n) * sizeof(float)).tables),
+  Algorithm(const chorale::StepTables& tables, MPI_Comm comm, int rank, long n, const float* input,
+            float* output, const void* const* tensors)
+      : tables_(tables),
         pieces_{n, tables_.pieces},
         tensors_{tensors, pieces_.slot_begin(tables_.slices[rank])},
         scratch_(tables_.slots[rank][2] * pieces_.longest()) {
@@ -101,6 +103,106 @@ class Algorithm {
   std::vector<std::vector<Sum>> sums_;
 };
 
+// What has failed, alike in all ranks: the first one reads it, if there is a file for that.
+class Watch {
+ public:
+  Watch() {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    follows_ = rank == 0 && file_.given();
+    MPI_Bcast(&follows_, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    is_first_ = rank == 0;
+  }
+  // Null: there is nothing for that.
+  const Failure* failure() {
+    if (follows_ != 0) {
+      if (is_first_) name = file_.name();
+      MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
+    }
+    return failure_named(name.data());
+  }
+
+  chorale::FailureName name = {};
+
+ private:
+  chorale::FailureFile file_{chorale::FailureFile::variable("CHORALE_FAILED"),
+                             chorale::FailureFile::variable("CHORALE_FAILED_SIGNAL")};
+  int follows_ = 0;
+  bool is_first_ = false;
+};
+
+// The ranks that are left do the collective on data that they check, and time it until something else has failed
+// or nothing is left of the iterations. Returns whether all was right. A rank that has failed looks on.
+bool measure(const Failure& failure, long n, int& iterations, Watch& watch) {
+  int world_rank = 0, rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  MPI_Comm comm = MPI_COMM_NULL;
+  MPI_Comm_split(MPI_COMM_WORLD, world_rank == failure.lost ? MPI_UNDEFINED : 0, world_rank, &comm);
+  const bool is_left = comm != MPI_COMM_NULL;
+  if (is_left) MPI_Comm_rank(comm, &rank);
+  const Form& form = form_of(static_cast<double>(n) * sizeof(float), failure.forms);
+  const chorale::RenumberedSteps steps(form.tables, failure.ranks);
+  const chorale::StepTables& tables = steps.tables();
+  const auto* const slots = tables.slots;
+  const Pieces pieces{n, tables.pieces};
+  std::vector<float> input(pieces.slot_begin(slots[rank][0])), output(pieces.slot_begin(slots[rank][1]));
+  const auto put = [&](const chorale::SelfCheck& check, unsigned seed) {
+    check.fill(rank, slots[rank][0], pieces, seed, input.data());
+    std::fill(output.begin(), output.end(), -1e30f);
+  };
+  long whole = 0;
+  for (int each = 0; each < tables.ranks; ++each)
+    whole = std::max<long>(whole, pieces.slot_begin(slots[each][0]));
+  std::vector<std::vector<char>> tensors;
+  std::vector<const void*> addresses;
+  for (int k = 0; k < kOperands; ++k)
+    tensors.push_back(
+        test_tensor(k, whole, pieces.slot_begin(tables.slices[rank]), pieces.slot_begin(slots[rank][1])));
+  for (const std::vector<char>& tensor : tensors) addresses.push_back(tensor.data());
+  const chorale::SelfCheck check = form.check();
+  double best = 1e30;
+  int done = 0;
+  std::vector<std::uint64_t> hashes(check.promised().size());
+  long wrong = 0;
+  {
+    std::unique_ptr<Algorithm> algorithm;
+    if (is_left)
+      algorithm =
+          std::make_unique<Algorithm>(tables, comm, rank, n, input.data(), output.data(), addresses.data());
+    put(check, chorale::kRounding);
+    if (is_left) algorithm->run();
+    if (is_left) hashes = check.hashes(rank, pieces, output);
+    put(check, 1);
+    do {
+      MPI_Barrier(MPI_COMM_WORLD);
+      const double start = MPI_Wtime();
+      if (is_left) algorithm->run();
+      double took = MPI_Wtime() - start;
+      MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+      best = std::min(best, took);
+      ++done;
+    } while (--iterations > 0 && watch.failure() == &failure);
+  }
+  MPI_Allreduce(MPI_IN_PLACE, hashes.data(), static_cast<int>(hashes.size()), MPI_UINT64_T, MPI_SUM,
+                MPI_COMM_WORLD);
+  const long differ = check.disagreements(hashes);
+  if (is_left)
+    wrong = check.wrong(
+        rank, pieces, 1, output, [](float a, float b) { return a + b; },
+        [](float have, float sum, long index) { return have == expected(sum, index); });
+  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
+  if (world_rank == 0)
+    std::printf(
+        "%s%s%s%s: %ld elements per block, best of %d: %.1f us%s, %ld wrong, %ld slots with ranks that "
+        "differ%s\n",
+        failure.name[0] == 0 ? "" : "after the failure of ", failure.name, failure.name[0] == 0 ? "" : ": ",
+        form.name, n, done, 1e6 * best, form.serialized ? " with ports serialized" : "", wrong, differ,
+        kAgreed ? "" : ", as they may");
+  std::fflush(stdout);
+  if (is_left) MPI_Comm_free(&comm);
+  return wrong == 0 && (differ == 0 || !kAgreed);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0, ranks = 0;
@@ -112,59 +214,24 @@ int main(int argc, char** argv) {
     return 2;
   }
   const long n = argc > 1 ? std::atol(argv[1]) : 65536;
-  const int iterations = argc > 2 ? std::atoi(argv[2]) : 10;
+  int iterations = argc > 2 ? std::atoi(argv[2]) : 10;
   if (n < 0 || iterations < 1) {
     if (rank == 0)
       std::fprintf(stderr, "usage: %s [elements of a block, 0 or more] [iterations, 1 or more]\n", argv[0]);
     MPI_Finalize();
     return 2;
   }
-  const Form& form = form_of(static_cast<double>(n) * sizeof(float));
-  const auto* const slots = form.tables.slots;
-  const Pieces pieces{n, form.tables.pieces};
-  std::vector<float> input(pieces.slot_begin(slots[rank][0])), output(pieces.slot_begin(slots[rank][1]));
-  const auto put = [&](const chorale::SelfCheck& check, unsigned seed) {
-    check.fill(rank, slots[rank][0], pieces, seed, input.data());
-    std::fill(output.begin(), output.end(), -1e30f);
-  };
-  long whole = 0;
-  for (int each = 0; each < ranks; ++each) whole = std::max<long>(whole, pieces.slot_begin(slots[each][0]));
-  std::vector<std::vector<char>> tensors;
-  std::vector<const void*> addresses;
-  for (int k = 0; k < kOperands; ++k)
-    tensors.push_back(test_tensor(k, whole, pieces.slot_begin(form.tables.slices[rank]),
-                                  pieces.slot_begin(slots[rank][1])));
-  for (const std::vector<char>& tensor : tensors) addresses.push_back(tensor.data());
-  const chorale::SelfCheck check = form.check();
-  double best = 1e30;
-  std::vector<std::uint64_t> hashes;
-  {
-    Algorithm algorithm(MPI_COMM_WORLD, rank, n, input.data(), output.data(), addresses.data());
-    put(check, chorale::kRounding);
-    algorithm.run();
-    hashes = check.hashes(rank, pieces, output);
-    put(check, 1);
-    for (int i = 0; i < iterations; ++i) {
-      MPI_Barrier(MPI_COMM_WORLD);
-      const double start = MPI_Wtime();
-      algorithm.run();
-      double took = MPI_Wtime() - start;
-      MPI_Allreduce(MPI_IN_PLACE, &took, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
-      best = std::min(best, took);
+  Watch watch;
+  bool right = true;
+  while (iterations > 0) {
+    const Failure* const failure = watch.failure();
+    if (failure == nullptr) {
+      if (rank == 0) std::fprintf(stderr, "%s\n", not_ready_for(watch.name.data()).c_str());
+      MPI_Finalize();
+      return 2;
     }
+    right = measure(*failure, n, iterations, watch) && right;
   }
-  MPI_Allreduce(MPI_IN_PLACE, hashes.data(), static_cast<int>(hashes.size()), MPI_UINT64_T, MPI_SUM,
-                MPI_COMM_WORLD);
-  const long differ = check.disagreements(hashes);
-  long wrong = check.wrong(
-      rank, pieces, 1, output, [](float a, float b) { return a + b; },
-      [](float have, float sum, long index) { return have == expected(sum, index); });
-  MPI_Allreduce(MPI_IN_PLACE, &wrong, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  if (rank == 0)
-    std::printf(
-        "%s: %ld elements per block, best of %d: %.1f us%s, %ld wrong, %ld slots with ranks that differ%s\n",
-        form.name, n, iterations, 1e6 * best, form.serialized ? " with ports serialized" : "", wrong, differ,
-        kAgreed ? "" : ", as they may");
   MPI_Finalize();
-  return wrong == 0 && (differ == 0 || !kAgreed) ? 0 : 1;
+  return right ? 0 : 1;
 }

@@ -1,10 +1,30 @@
 namespace {
 
-chorale::NcclAlgorithm& algorithm(const Form& form) {
+// A form with the ranks of a failure.
+struct Ready {
+  Ready(const Form& form, const Failure& failure)
+      : steps(form.tables, failure.ranks), algorithm(steps.tables(), kInputShift, chorale::linked_nccl()) {}
+  chorale::RenumberedSteps steps;
+  chorale::NcclAlgorithm algorithm;
+};
+Ready& ready(const Form& form, const Failure& failure) {
   static std::mutex mutex;
-  static std::map<const Form*, chorale::NcclAlgorithm> all;
+  static std::map<std::pair<const Form*, const Failure*>, Ready> all;
   const std::lock_guard<std::mutex> lock(mutex);
-  return all.try_emplace(&form, form.tables, kInputShift, chorale::linked_nccl()).first->second;
+  return all.try_emplace({&form, &failure}, form, failure).first->second;
+}
+
+chorale::NcclFailure& failure_of(ncclComm_t comm) {
+  static std::mutex mutex;
+  static std::map<ncclComm_t, chorale::NcclFailure> all;
+  const std::lock_guard<std::mutex> lock(mutex);
+  return all[comm];
+}
+
+chorale::FailureFile& failure_file() {
+  static chorale::FailureFile file(chorale::FailureFile::variable("CHORALE_FAILED"),
+                                   chorale::FailureFile::variable("CHORALE_FAILED_SIGNAL"));
+  return file;
 }
 
 std::size_t bytes_of(ncclDataType_t type) {
@@ -38,20 +58,46 @@ ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t
   chorale::NcclRun run;
   if (ncclCommCount(comm, &ranks) != ncclSuccess || ncclCommUserRank(comm, &run.rank) != ncclSuccess)
     return ncclInvalidArgument;
-  if (ranks != kRanks || type > ncclBfloat16 || op > ncclAvg) {
-    last_error() = "needs " + std::to_string(kRanks) + " ranks, a type of numbers, and sum, prod, max, min or avg";
+  chorale::NcclFailure& named = failure_of(comm);
+  cudaStreamCaptureStatus captured = cudaStreamCaptureStatusNone;
+  if (failure_file().given() && cudaStreamIsCapturing(stream, &captured) == cudaSuccess &&
+      captured == cudaStreamCaptureStatusNone) {
+    const chorale::FailureName first = run.rank == 0 ? failure_file().name() : chorale::FailureName{};
+    const ncclResult_t told = named.learn(chorale::linked_nccl(), comm, stream, run.rank, ranks, first);
+    if (told != ncclSuccess) return told;
+  }
+  const Failure* const failure = failure_named(named.name.data());
+  if (failure == nullptr) {
+    last_error() = not_ready_for(named.name.data());
+    return ncclInvalidArgument;
+  }
+  const Form& form = form_of(static_cast<double>(count) * bytes_of(type), failure->forms);
+  if (ranks != form.tables.ranks || type > ncclBfloat16 || op > ncclAvg) {
+    last_error() = "needs " + std::to_string(form.tables.ranks) + " ranks, a type of numbers, and sum, prod, max, min or avg";
     return ncclInvalidArgument;
   }
   run.type = type, run.op = op, run.input = send, run.output = recv, run.comm = comm, run.stream = stream;
   run.tensors = tensors;
-  return algorithm(form_of(static_cast<double>(count) * bytes_of(type)))
-      .run(run, static_cast<std::int64_t>(count), limit, last_error());
+  return ready(form, *failure).algorithm.run(run, static_cast<std::int64_t>(count), limit, last_error());
 }
 
 }  // namespace
 
 // What went wrong last in this thread: rank, step, peer, and why.
 extern "C" const char* chorale_last_error() { return last_error().c_str(); }
+
+// What has failed of the machine ("link 0-1"; "": nothing), for the next calls of a communicator: each of its ranks
+// calls it, all between the same two. With CHORALE_FAILED=FILE the first rank reads the first line of that file at each
+// call and sends it to the others.
+extern "C" ncclResult_t chorale_failed(ncclComm_t comm, const char* what) {
+  const chorale::FailureName name = chorale::failure_name(what != nullptr ? what : "");
+  if (failure_named(name.data()) == nullptr) {
+    last_error() = not_ready_for(name.data());
+    return ncclInvalidArgument;
+  }
+  failure_of(comm).name = name;
+  return ncclSuccess;
+}
 
 @FUNCTION@
 
@@ -70,16 +116,16 @@ void require(ncclResult_t code, const char* what) {
 }
 
 // Those of the function that is applied to sums, as this rank has them.
-std::vector<const void*> device_tensors([[maybe_unused]] int rank, [[maybe_unused]] const Form& form,
+std::vector<const void*> device_tensors([[maybe_unused]] int rank, [[maybe_unused]] const chorale::StepTables& tables,
                                         [[maybe_unused]] const chorale::Pieces& pieces) {
   std::vector<const void*> tensors;
   if constexpr (chorale::StepFunction::kOperands > 0) {
     long whole = 0;
-    const auto* const slots = form.tables.slots;
-    for (int each = 0; each < kRanks; ++each) whole = std::max<long>(whole, pieces.slot_begin(slots[each][0]));
+    const auto* const slots = tables.slots;
+    for (int each = 0; each < tables.ranks; ++each) whole = std::max<long>(whole, pieces.slot_begin(slots[each][0]));
     for (int k = 0; k < chorale::StepFunction::kOperands; ++k) {
       const std::vector<char> bytes = chorale::StepFunction::test_tensor(
-          k, whole, pieces.slot_begin(form.tables.slices[rank]), pieces.slot_begin(slots[rank][1]));
+          k, whole, pieces.slot_begin(tables.slices[rank]), pieces.slot_begin(slots[rank][1]));
       void* memory = nullptr;
       require(cudaMalloc(&memory, bytes.size() + 1), "cudaMalloc");
       require(cudaMemcpy(memory, bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
@@ -97,12 +143,14 @@ struct Measured {
 
 // One rank: a run on data whose sums are rounded, a checked run, and a timed loop.
 template <typename T>
-Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int iterations, bool in_place) {
-  const Form& form = form_of(static_cast<double>(n) * sizeof(T));
-  const chorale::Pieces pieces{n, form.tables.pieces};
+Measured measure(const Failure& failure, int rank, ncclComm_t comm, ncclDataType_t type, long n, int iterations,
+                 bool in_place) {
+  const Form& form = form_of(static_cast<double>(n) * sizeof(T), failure.forms);
+  const chorale::StepTables& tables = ready(form, failure).steps.tables();
+  const chorale::Pieces pieces{n, tables.pieces};
   const chorale::SelfCheck check = form.check();
-  const int slots = form.tables.slots[rank][0];
-  const long inputs = pieces.slot_begin(slots), outputs = pieces.slot_begin(form.tables.slots[rank][1]);
+  const int slots = tables.slots[rank][0];
+  const long inputs = pieces.slot_begin(slots), outputs = pieces.slot_begin(tables.slots[rank][1]);
   std::vector<T> input(inputs), output(outputs);
   void* memory = nullptr;
   const long together = in_place ? std::max(inputs, outputs) : inputs + outputs;
@@ -113,7 +161,7 @@ Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int ite
   T* const send = base + (kInputShift > 0 ? apart : 0);
   T* const recv = in_place ? base + (kInputShift < 0 ? apart : 0)
                            : base + (inputs * sizeof(T) + 255) / 256 * 256 / sizeof(T);
-  const std::vector<const void*> tensors = device_tensors(rank, form, pieces);
+  const std::vector<const void*> tensors = device_tensors(rank, tables, pieces);
   cudaStream_t stream;
   cudaEvent_t start, stop;
   require(cudaStreamCreate(&stream), "cudaStreamCreate");
@@ -152,7 +200,7 @@ Measured measure(int rank, ncclComm_t comm, ncclDataType_t type, long n, int ite
   return result;
 }
 
-using Measure = Measured (*)(int, ncclComm_t, ncclDataType_t, long, int, bool);
+using Measure = Measured (*)(const Failure&, int, ncclComm_t, ncclDataType_t, long, int, bool);
 struct Type {
   const char* name;
   ncclDataType_t type;
@@ -185,6 +233,15 @@ int main(int argc, char** argv) {
                  argv[0]);
     return 2;
   }
+  // What had failed when it began; calls follow what fails later.
+  const chorale::FailureName name = failure_file().given() ? failure_file().name() : chorale::FailureName{};
+  const Failure* const failure = failure_named(name.data());
+  if (failure == nullptr) {
+    std::fprintf(stderr, "%s\n", not_ready_for(name.data()).c_str());
+    return 2;
+  }
+  const Form& form = form_of(static_cast<double>(n) * type->bytes, failure->forms);
+  const int ranks = form.tables.ranks;
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < kRanks) {
     std::fprintf(stderr, "needs %d GPUs in this machine, found %d\n", kRanks, devices);
@@ -194,19 +251,18 @@ int main(int argc, char** argv) {
   require(ncclGetUniqueId(&id), "ncclGetUniqueId");
   long wrong = 0;
   std::vector<Measured> measured[2];
-  for (auto& each : measured) each.resize(kRanks);
+  for (auto& each : measured) each.resize(ranks);
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < kRanks; ++rank)
+  for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
       ncclComm_t comm;
-      require(cudaSetDevice(rank), "cudaSetDevice");
-      require(ncclCommInitRank(&comm, kRanks, id, rank), "ncclCommInitRank");
+      require(cudaSetDevice(failure->lost >= 0 && rank >= failure->lost ? rank + 1 : rank), "cudaSetDevice");
+      require(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank");
       for (int in_place = 0; in_place <= kInPlace; ++in_place)
-        measured[in_place][rank] = type->measure(rank, comm, type->type, n, iterations, in_place != 0);
+        measured[in_place][rank] = type->measure(*failure, rank, comm, type->type, n, iterations, in_place != 0);
       require(ncclCommDestroy(comm), "ncclCommDestroy");
     });
   for (std::thread& thread : threads) thread.join();
-  const Form& form = form_of(static_cast<double>(n) * type->bytes);
   const chorale::SelfCheck check = form.check();
   for (int in_place = 0; in_place <= kInPlace; ++in_place) {
     double us = 0;
@@ -217,8 +273,9 @@ int main(int argc, char** argv) {
       for (std::size_t k = 0; k < hashes.size(); ++k) hashes[k] |= each.hashes[k];
     }
     const long differ = check.disagreements(hashes);
-    std::printf("%s: %ld %s a block, %s, mean of %d: %.1f us, %ld wrong, %ld slots with ranks that differ%s\n", form.name, n,
-                type->name, in_place ? "in place" : "out of place", iterations, us, here, differ,
+    std::printf("%s%s%s%s: %ld %s a block, %s, mean of %d: %.1f us, %ld wrong, %ld slots with ranks that differ%s\n",
+                failure == kFailures ? "" : "after the failure of ",
+                failure->name, failure == kFailures ? "" : ": ", form.name, n, type->name, in_place ? "in place" : "out of place", iterations, us, here, differ,
                 kAgreed ? "" : ", as they may");
     wrong += here + (kAgreed ? differ : 0);
   }

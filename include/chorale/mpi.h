@@ -32,7 +32,8 @@ int chorale_mpi_load(const char* path);
  * collective on the algorithms of a library for the machine after that failure are used, with ranks as the
  * machine numbers them; where there are none, MPI's own. Of a rank that failed the program makes a
  * communicator of the others, in their order. With CHORALE_FAILED=FILE in the environment the first rank of a
- * communicator reads the name at each collective from the first line of that file. */
+ * communicator reads the name at each collective from the first line of that file, with CHORALE_FAILED_SIGNAL=USR1
+ * (or USR2) after that signal alone. */
 int chorale_mpi_failed(const char* what);
 
 int chorale_mpi_allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,

@@ -28,6 +28,15 @@ extern "C" {
  * could not be read; the rest is loaded. */
 ncclResult_t chorale_nccl_load(const char* path);
 
+/* What has failed of the machine, as 'chorale library build --failures 1' names it: "link 0-1", "rank 3"; NULL
+ * or "": nothing. Each rank calls it for its communicator, all between the same two collectives. From the next
+ * one on the algorithms of a library for the machine after that failure are used, with ranks as the machine
+ * numbers them; where there are none, NCCL's own. After the failure of a rank the program makes a communicator
+ * of the others, in their order. With CHORALE_FAILED=FILE in the environment the first rank of a communicator
+ * reads the name from the first line of that file and sends it to the others at each collective, which waits for
+ * that (a captured one does neither). Graphs that were captured before stay as they are. */
+ncclResult_t chorale_nccl_failed(ncclComm_t comm, const char* what);
+
 /* The last error of this thread, with rank, step and peer; "" if there was none. Valid until the next call. */
 const char* chorale_nccl_last_error(void);
 

@@ -27,3 +27,19 @@ target_link_libraries(nccl_program PRIVATE nccl_shim Threads::Threads chorale_wa
 python_test(preload.nccl SCRIPT nccl/preload LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:shimmed_nccl_preload> $<TARGET_FILE:nccl_program>)
 python_test(nccl.emit LEAKS $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim> ${emitted})
 python_test(nccl.peers LEAKS $<TARGET_FILE:chorale> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl ${emitted})
+# Parts of the machine fail while a program runs.
+add_library(shimmed_nccl SHARED ${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp)
+target_link_libraries(shimmed_nccl PRIVATE shimmed_nccl_collectives chorale_warnings)
+set_target_properties(shimmed_nccl PROPERTIES CXX_VISIBILITY_PRESET hidden)
+add_library(nccl_watch SHARED nccl/watch.cpp)
+add_executable(nccl_failures nccl/failures.cpp)
+add_executable(nccl_failures_calls nccl/failures.cpp)
+target_compile_definitions(nccl_failures_calls PRIVATE LIBRARY)
+target_include_directories(nccl_failures_calls PRIVATE ${PROJECT_SOURCE_DIR}/include)
+target_link_libraries(nccl_failures_calls PRIVATE shimmed_nccl)
+foreach(each nccl_watch nccl_failures nccl_failures_calls)
+  target_link_libraries(${each} PRIVATE nccl_shim Threads::Threads ${CMAKE_DL_LIBS} chorale_warnings)
+endforeach()
+python_test(nccl.failures LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:shimmed_nccl_preload> $<TARGET_FILE:nccl_watch> $<TARGET_FILE:nccl_failures>
+            $<TARGET_FILE:nccl_failures_calls> ${CMAKE_CXX_COMPILER} ${CMAKE_CURRENT_SOURCE_DIR}/nccl/shim $<TARGET_FILE:nccl_shim> ${emitted}
+            ${CMAKE_CURRENT_SOURCE_DIR}/nccl/failures.cpp)

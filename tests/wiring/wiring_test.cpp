@@ -6,7 +6,6 @@
 #include <set>
 
 #include "bounds/clp.h"
-#include "ir/error.h"
 #include "tests/kit/random.h"
 #include "topology/builders.h"
 #include "wiring/family.h"
@@ -218,11 +217,30 @@ TEST(Wiring, FamiliesHaveTheMachinesByName) {
   EXPECT_EQ(torus_name({.group = cyclic, .generators = {1, 3, 8}}), "");
 }
 
-TEST(Wiring, TooManyGraphsAreRefused) {
-  EXPECT_THROW(wirings(512, 12), InputError);
+// With little effort groups are sampled: fewer graphs, each of them connected and of that degree, no two alike in one
+// group, and the best nearly as short as the best of all.
+TEST(Wiring, GroupsWithTooManyGraphsAreSampled) {
+  const auto least = [](const WiringFamily& family) {
+    return std::ranges::min(family.graphs, {}, &CayleyGraph::distances).distances;
+  };
+  for (const auto& [ranks, links] : {std::pair(24, 5), {36, 4}, {31, 6}, {40, 6}}) {
+    const WiringFamily all = wirings(ranks, links), some = wirings(ranks, links, nullptr, {0, 2'000'000});
+    ASSERT_TRUE(all.complete && !some.complete && !some.graphs.empty()) << ranks;
+    std::set<std::string> names;
+    for (CayleyGraph graph : some.graphs) {
+      EXPECT_EQ(degree(graph), links);
+      EXPECT_TRUE(names.insert(name_of(graph)).second) << name_of(graph);
+      const long long distances = graph.distances;
+      EXPECT_TRUE(measure(graph) && graph.distances == distances) << name_of(graph);
+    }
+    EXPECT_LE(least(all), least(some));
+    EXPECT_LE(static_cast<double>(least(some)), 1.05 * static_cast<double>(least(all))) << ranks;
+  }
+  EXPECT_FALSE(wirings(96, 12, nullptr, {0, 1'000'000}).complete);
   std::atomic<bool> stop = true;
   EXPECT_FALSE(wirings(64, 4, &stop).complete);
   EXPECT_TRUE(wirings(15, 3).graphs.empty());  // no element of order two
+  EXPECT_TRUE(wirings(15, 3, nullptr, {0, 100'000}).graphs.empty());
 }
 
 }  // namespace
