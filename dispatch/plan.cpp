@@ -140,34 +140,45 @@ std::vector<std::int64_t> stage_ends(int stages) {
   return ends;
 }
 
-// Each share in that many parts.
-AlltoallvPlan in_stages(const std::vector<Share>& shares, int ranks, int stages) {
+// Visits the parts of each share, one or more a stage.
+template <class Visit>
+void in_stages(const std::vector<Share>& shares, int stages, const Visit& visit) {
   const std::vector<std::int64_t> ends = stage_ends(stages);
-  AlltoallvPlan plan{.ranks = ranks, .steps = stages + 2};
-  std::size_t uncut = 0;
-  for (const Share& share : shares) uncut += share.pieces.size();
-  plan.pieces.reserve(uncut + shares.size() * static_cast<std::size_t>(stages - 1));
   for (const Share& share : shares) {
     std::int64_t all = 0, done = 0;
     for (const AlltoallvPiece& piece : share.pieces) all += piece.bytes;
-    int stage = 0;
-    const auto end_of = [&](int s) {
-      const std::int64_t units = all / kGrain, parts = ends.back();
-      return s + 1 == stages ? all : (units / parts * ends[s] + units % parts * ends[s] / parts) * kGrain;
-    };
+    const std::int64_t units = all / kGrain, parts = ends.back(), whole = units / parts, rest = units % parts;
+    int stage = -1;
+    std::int64_t end = 0;  // of the stage
     for (AlltoallvPiece piece : share.pieces)
-      while (piece.bytes > 0) {
-        while (end_of(stage) <= done) ++stage;
-        AlltoallvPiece part = piece;
-        part.bytes = std::min(piece.bytes, end_of(stage) - done);
-        part.step = stage;
-        plan.pieces.push_back(part);
-        done += part.bytes;
-        piece.offset += part.bytes;
-        piece.bytes -= part.bytes;
+      for (std::int64_t left = piece.bytes; left > 0; left -= piece.bytes) {
+        while (end <= done) {
+          ++stage;
+          end = stage + 1 == stages ? all : (whole * ends[stage] + rest * ends[stage] / parts) * kGrain;
+        }
+        piece.bytes = std::min(left, end - done);
+        piece.step = stage;
+        visit(piece);
+        done += piece.bytes;
+        piece.offset += piece.bytes;
       }
   }
-  return plan;
+}
+
+// Only prices are found out of each number of stages: the plans would take longer to write down than to find.
+int best_stages(const NodeLayout& layout, const TierRates& rates, const std::vector<Share>& shares,
+                double& least_us) {
+  int best = 0;
+  least_us = std::numeric_limits<double>::infinity();
+  for (const int stages : kStages) {
+    AlltoallvLoads loads(layout, stages + 2);
+    in_stages(shares, stages, [&](const AlltoallvPiece& part) { loads.add(part); });
+    const double us = loads.us(rates);
+    if (us >= least_us) break;  // more stages take longer yet: latency grows, and little is left to hide
+    least_us = us;
+    best = stages;
+  }
+  return best;
 }
 
 }  // namespace
@@ -200,13 +211,13 @@ AlltoallvPlan plan_alltoallv(const TwoTiers& tiers, const ByteCounts& counts) {
   for (int a = 0; a < layout.nodes(); ++a)
     for (int b = 0; b < layout.nodes(); ++b)
       if (a != b) std::ranges::move(between(layout, counts, a, b), std::back_inserter(shares));
-  double fewer_us = std::numeric_limits<double>::infinity();
-  for (const int stages : kStages) {
-    AlltoallvPlan plan = in_stages(shares, counts.ranks, stages);
-    plan.us = alltoallv_us(layout, tiers.rates, plan);
-    if (plan.us >= fewer_us) break;  // more stages take longer yet: latency grows, and little is left to hide
-    fewer_us = plan.us;
-    if (plan.us < best.us) best = std::move(plan);
+  double us = 0;
+  if (const int stages = best_stages(layout, tiers.rates, shares, us); us < best.us) {
+    best = {.ranks = counts.ranks, .steps = stages + 2, .us = us};
+    std::size_t uncut = 0;
+    for (const Share& share : shares) uncut += share.pieces.size();
+    best.pieces.reserve(uncut + shares.size() * static_cast<std::size_t>(stages - 1));
+    in_stages(shares, stages, [&](const AlltoallvPiece& part) { best.pieces.push_back(part); });
   }
   best.direct_us = direct_us;
   best.bound_us = bound_us;
