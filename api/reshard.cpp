@@ -3,17 +3,29 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <future>
 #include <limits>
 #include <map>
 #include <queue>
 #include <set>
 
 #include "api/search.h"
+#include "api/timed_stop.h"
+#include "bounds/check.h"
+#include "bounds/lower_bounds.h"
+#include "construct/engine.h"
 #include "ir/error.h"
 #include "ir/json_writer.h"
+#include "pareto/findings.h"
+#include "topology/switches.h"
 
 namespace chorale {
 namespace {
+
+// Of all chunks together: schedules of more take longer to find, and are no better.
+constexpr int kMostPieces = 20'000;
+constexpr double kNearEnough = 1.005;  // of the bound
 
 // Bytes over links, and what that takes.
 class LinkBytes {
@@ -159,15 +171,70 @@ ReshardMethod ring_of_nodes(const Topology& topology, const ReshardDemand& deman
   return loads.method("ring of nodes");
 }
 
-double slowest_beta(const Topology& topology) {
-  double beta = 0;
-  for (const Link& link : topology.links) beta = std::max(beta, link.beta_us_per_byte);
-  return beta;
-}
-double fastest_beta(const Topology& topology) {
-  double beta = slowest_beta(topology);
+// The strongest bound, in bytes.
+double bound_us(const Topology& topology, const ReshardDemand& demand, const std::atomic<bool>* stop) {
+  double beta = std::numeric_limits<double>::infinity();
   for (const Link& link : topology.links) beta = std::min(beta, link.beta_us_per_byte);
-  return beta;
+  const ReshardFloor floor = reshard_floor(demand);
+  LowerBounds bounds(topology, floor.collective, stop);
+  const Claim& claim = bounds.fewest_rounds();
+  if (claim.certificate.kind == Certificate::Kind::None) return 0;
+  const Rate rate = rate_shown(topology, floor.collective, claim.certificate);
+  return static_cast<double>(rate.rounds) / rate.chunks * floor.chunk_bytes * beta;
+}
+
+// Step by step, each as long as its fullest link or limit.
+ReshardMethod plan_of(const Topology& topology, const ReshardDemand& demand, const Point& point,
+                      const std::vector<int>& host, std::vector<double>& link_bytes) {
+  std::vector<double> chunk_bytes;
+  for (const ReshardPart& bundle : demand.bundles)
+    chunk_bytes.insert(chunk_bytes.end(), bundle.chunks, bundle.bytes / bundle.chunks / point.cost.chunks);
+  LinkBytes all(topology, host);
+  double us = 0;
+  for (const Step& step : point.schedule.steps) {
+    LinkBytes loads(topology, host);
+    for (const Send& send : step.sends) {
+      loads.add(send.link, chunk_bytes[send.chunk / point.cost.chunks]);
+      all.add(send.link, chunk_bytes[send.chunk / point.cost.chunks]);
+    }
+    us += loads.us();
+  }
+  ReshardMethod plan = all.method("this plan");
+  plan.us = us;
+  link_bytes = all.all();
+  return plan;
+}
+
+// Packings alone, until one is near the bound: what else a search does is for few steps and few chunks. Where
+// none comes near the search goes on.
+Result packed(const Topology& topology, const Collective& one, const FrontierOptions& options) {
+  const auto started = std::chrono::steady_clock::now();
+  const std::atomic<bool>* const stop = options.synthesis.limits.stop;
+  Findings found(topology, one, options);
+  LowerBounds bounds(topology, one, stop);
+  for (const Claim& claim : with_rate(topology, one, {bounds.fewest_steps().claim, bounds.fewest_rounds()}))
+    found.put(claim);
+  const Rate bound = found.rate_bound(one.kind);
+  Construction engine({.topology = topology,
+                       .one = one,
+                       .min_chunks = options.min_chunks,
+                       .max_chunks = options.max_chunks,
+                       .bound = bound,
+                       .stop = stop});
+  double best = std::numeric_limits<double>::infinity();
+  const auto near = [&] { return best * bound.chunks <= bound.rounds * kNearEnough; };
+  const auto take = [&](Point point) {
+    best = std::min(best, static_cast<double>(point.cost.rounds) / point.cost.chunks);
+    found.put(one.kind, std::make_shared<const Point>(std::move(point)), true);
+  };
+  while (!near() && engine.advance(take)) {
+  }
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
+  Result result = found.result(Stopped::ChunkCounts, seconds.count());
+  if (near() || (stop != nullptr && *stop)) return result;
+  FrontierOptions more = options;
+  more.known = result.points;
+  return frontier(topology, one, more);
 }
 
 int fewest_rounds(const Result& result) {
@@ -185,25 +252,26 @@ Resharding reshard(const Topology& topology, const ReshardQuestion& question, co
                    const FrontierOptions& options) {
   Resharding answer{.question = question, .demand = reshard_demand(question, topology.ranks)};
   answer.of_nodes = !host.empty();
-  answer.result = frontier(topology, answer.demand.collective, options);
+  FrontierOptions limited = options;
+  if (limited.max_chunks == kAnyChunks)
+    limited.max_chunks =
+        std::clamp(kMostPieces / static_cast<int>(std::ssize(answer.demand.collective.chunks)),
+                   limited.min_chunks, kMostChunks);
+  const TimedStop stop(limited);
+  const Topology flat = flatten(topology);
+  std::future<double> bound = std::async(std::launch::async, bound_us, std::cref(flat),
+                                         std::cref(answer.demand), limited.synthesis.limits.stop);
+  answer.result = packed(flat, answer.demand.collective, limited);
+  stop.tell_why(answer.result);
   const Topology& machine = answer.result.topology;
   answer.methods = {gather_and_broadcast(machine, question, answer.demand, host),
                     direct_sends(machine, answer.demand, host)};
   if (answer.of_nodes) answer.methods.push_back(ring_of_nodes(machine, answer.demand, host));
-  const Rate bound = rate_bound(answer.result);
-  answer.bound_us =
-      static_cast<double>(bound.rounds) / bound.chunks * answer.demand.chunk_bytes * fastest_beta(machine);
+  answer.bound_us = bound.get();
   if (answer.result.points.empty()) return answer;
   answer.point = fewest_rounds(answer.result);
-  const Point& point = answer.result.points[answer.point];
-  LinkBytes loads(machine, host);
-  for (const Step& step : point.schedule.steps)
-    for (const Send& send : step.sends) loads.add(send.link, answer.demand.chunk_bytes / point.cost.chunks);
-  ReshardMethod plan = loads.method("this plan");
-  plan.us = static_cast<double>(point.cost.rounds) / point.cost.chunks * answer.demand.chunk_bytes *
-            slowest_beta(machine);
-  answer.methods.push_back(plan);
-  answer.link_bytes = loads.all();
+  answer.methods.push_back(
+      plan_of(machine, answer.demand, answer.result.points[answer.point], host, answer.link_bytes));
   return answer;
 }
 

@@ -58,21 +58,37 @@ struct ReshardPart {
   };
   std::vector<Region> regions = {};  // each of all `count` tensors
   double bytes = 0;
-  int first_chunk = 0, chunks = 0;  // of the collective; none if all that want it hold it
+  int first_chunk = 0,
+      chunks = 0;  // of the collective, all of bytes / chunks; none if all that want it hold it
 };
+double bytes_of(const ReshardQuestion&, const ReshardPart::Region&);
+std::vector<ReshardPart> reshard_parts(const ReshardQuestion&);
 
 struct ReshardDemand {
-  std::vector<ReshardPart> parts = {};
-  Collective collective = {};  // custom, "reshard"
-  double chunk_bytes = 0;      // of a chunk of it, the last one of a part padded
+  std::vector<ReshardPart> parts = {};  // each piece once, without chunks
+  // What moves: parts, and with them pieces of small ones, which are held by all their holders; a rank may get
+  // some that it does not want. At the end what stays where it is.
+  std::vector<ReshardPart> bundles = {};
+  Collective collective = {};  // of the bundles; custom, "reshard"
+  double chunk_bytes = 0;      // of a chunk of it; of some bundles fewer
   double bytes = 0;            // that ranks lack, each once for every rank
 };
 // The ranks of the layouts are below `ranks`.
 ReshardDemand reshard_demand(const ReshardQuestion&, int ranks);
+
+// Of each part as many chunks as it has whole ones of these bytes, which are few: what bounds them bounds the
+// demand.
+struct ReshardFloor {
+  Collective collective = {};
+  double chunk_bytes = 0;
+};
+ReshardFloor reshard_floor(const ReshardDemand&);
+
 // By rank of the mesh: what it holds of a tensor.
 std::vector<Box> boxes_of(const ReshardLayout&, const std::vector<std::int64_t>& shape);
 
-// One way to do it. Times are bytes over the busiest link or shared limit; steps cost nothing.
+// One way to do it. Times are bytes over the busiest link or shared limit, of a plan step by step; steps cost
+// nothing.
 struct ReshardMethod {
   std::string name = {};
   double us = 0;

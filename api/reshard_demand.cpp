@@ -1,9 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
 #include "api/reshard.h"
@@ -15,8 +13,6 @@ namespace chorale {
 namespace {
 
 constexpr int kMostDimensions = 8, kMostTensors = 10'000;
-// Chunks of a collective: parts whose bytes have no common measure are padded by less than a thousandth of all.
-constexpr std::int64_t kMostReshardChunks = 1024;
 
 RankMesh mesh_from(const JsonReader& json) {
   RankMesh mesh;
@@ -89,12 +85,6 @@ bool contains(const Box& outer, const Box& inner) {
   return true;
 }
 
-double elements_of(const Box& box) {
-  double all = 1;
-  for (const auto& [from, to] : box) all *= static_cast<double>(to - from);
-  return all;
-}
-
 // The boxes between all borders of the given ones.
 std::vector<Box> cells(const std::vector<Box>& boxes, std::size_t dimensions) {
   std::vector<Box> all = {{}};
@@ -117,35 +107,6 @@ RankSet ranks_with(const RankMesh& mesh, const std::vector<Box>& boxes, const Bo
   for (std::size_t i = 0; i < boxes.size(); ++i)
     if (contains(boxes[i], cell)) ranks.push_back(mesh.ranks[i]);
   std::ranges::sort(ranks);
-  return ranks;
-}
-
-std::vector<ReshardPart> parts_of(const ReshardQuestion& question) {
-  std::map<std::pair<RankSet, RankSet>, ReshardPart> parts;
-  for (int t = 0; t < static_cast<int>(question.tensors.size()); ++t) {
-    const ReshardTensor& tensor = question.tensors[t];
-    const std::vector<Box> from = boxes_of(tensor.from, tensor.shape), to = boxes_of(tensor.to, tensor.shape);
-    std::vector<Box> both = from;
-    both.insert(both.end(), to.begin(), to.end());
-    for (const Box& cell : cells(both, tensor.shape.size())) {
-      const RankSet holders = ranks_with(tensor.from.mesh, from, cell),
-                    wanted = ranks_with(tensor.to.mesh, to, cell);
-      if (wanted.empty()) continue;
-      ReshardPart& part = parts[{holders, wanted}];
-      part.holders = holders;
-      part.wanted = wanted;
-      part.regions.push_back({t, cell});
-      part.bytes += elements_of(cell) * tensor.element_bytes * tensor.count;
-    }
-  }
-  std::vector<ReshardPart> all;
-  for (auto& [ranks, part] : parts) all.push_back(std::move(part));
-  return all;
-}
-
-RankSet lacking(const ReshardPart& part) {
-  std::vector<Rank> ranks;
-  std::ranges::set_difference(part.wanted, part.holders, std::back_inserter(ranks));
   return ranks;
 }
 
@@ -198,42 +159,34 @@ std::vector<Box> boxes_of(const ReshardLayout& layout, const std::vector<std::in
   return boxes;
 }
 
-ReshardDemand reshard_demand(const ReshardQuestion& question, int ranks) {
-  for (const RankSet& all : {holders_of(question), receivers_of(question)})
-    for (const Rank rank : all)
-      if (rank >= ranks)
-        throw InputError("reshard", fmt::format("rank {}: the machine has {} ranks", rank, ranks),
-                         "give ranks of the machine");
-  ReshardDemand demand{
-      .parts = parts_of(question),
-      .collective = {.kind = CollectiveKind::Custom, .custom_name = "reshard", .ranks = ranks}};
-  std::int64_t unit = 0;
-  double all = 0;
-  for (const ReshardPart& part : demand.parts)
-    if (const auto missing = std::ssize(lacking(part)); missing > 0) {
-      unit = std::gcd(unit, static_cast<std::int64_t>(part.bytes));
-      all += part.bytes;
-      demand.bytes += part.bytes * static_cast<double>(missing);
-    }
-  if (unit == 0)
-    throw InputError("reshard", "nothing has to move: every rank holds what it needs", "give other layouts");
-  demand.chunk_bytes = std::max(static_cast<double>(unit), std::ceil(all / kMostReshardChunks));
-  std::vector<int> inputs(ranks, 0), outputs(ranks, 0);
-  for (ReshardPart& part : demand.parts) {
-    const RankSet missing = lacking(part);
-    if (missing.empty()) continue;
-    part.first_chunk = static_cast<int>(demand.collective.chunks.size());
-    part.chunks = static_cast<int>(std::ceil(part.bytes / demand.chunk_bytes));
-    for (int c = 0; c < part.chunks; ++c) {
-      ChunkSpec chunk{.pre = part.holders, .post = missing};
-      for (const Rank r : chunk.pre) chunk.input = std::max(chunk.input, inputs[r]);
-      for (const Rank r : chunk.post) chunk.output = std::max(chunk.output, outputs[r]);
-      for (const Rank r : chunk.pre) inputs[r] = chunk.input + 1;
-      for (const Rank r : chunk.post) outputs[r] = chunk.output + 1;
-      demand.collective.chunks.push_back(std::move(chunk));
+double bytes_of(const ReshardQuestion& question, const ReshardPart::Region& region) {
+  const ReshardTensor& tensor = question.tensors[region.tensor];
+  double all = static_cast<double>(tensor.element_bytes) * tensor.count;
+  for (const auto& [from, to] : region.box) all *= static_cast<double>(to - from);
+  return all;
+}
+
+std::vector<ReshardPart> reshard_parts(const ReshardQuestion& question) {
+  std::map<std::pair<RankSet, RankSet>, ReshardPart> parts;
+  for (int t = 0; t < static_cast<int>(question.tensors.size()); ++t) {
+    const ReshardTensor& tensor = question.tensors[t];
+    const std::vector<Box> from = boxes_of(tensor.from, tensor.shape), to = boxes_of(tensor.to, tensor.shape);
+    std::vector<Box> both = from;
+    both.insert(both.end(), to.begin(), to.end());
+    for (const Box& cell : cells(both, tensor.shape.size())) {
+      const RankSet holders = ranks_with(tensor.from.mesh, from, cell),
+                    wanted = ranks_with(tensor.to.mesh, to, cell);
+      if (wanted.empty()) continue;
+      ReshardPart& part = parts[{holders, wanted}];
+      part.holders = holders;
+      part.wanted = wanted;
+      part.regions.push_back({t, cell});
+      part.bytes += bytes_of(question, part.regions.back());
     }
   }
-  return demand;
+  std::vector<ReshardPart> all;
+  for (auto& [ranks, part] : parts) all.push_back(std::move(part));
+  return all;
 }
 
 }  // namespace chorale

@@ -78,6 +78,9 @@ def reshard(plan, rank, held, device="cpu"):
         for t, box in part["regions"]:
             tensor = plan["tensors"][t]
             outer = box_of(tensor["to"], rank)
+            if not outer or not all(o <= a and b <= e for (a, b), (o, e) in zip(box, outer)):  # it comes with the rest
+                at += tensor["count"] * tensor["element_bytes"] * math.prod(b - a for a, b in box)
+                continue
             for copy in range(tensor["count"]):
                 part_of = needed.setdefault((t, copy), empty(tensor, outer, device))
                 target = part_of[inside(box, outer)]
@@ -156,7 +159,7 @@ std::string plan_json(const Resharding& answer) {
     tensors.push_back(fmt::format("{{\"name\":{},\"element_bytes\":{},\"count\":{},\"from\":{},\"to\":{}}}",
                                   quoted(each.name), each.element_bytes, each.count,
                                   layout_json(each.from, each), layout_json(each.to, each)));
-  for (const ReshardPart& part : answer.demand.parts) {
+  for (const ReshardPart& part : answer.demand.bundles) {
     std::vector<std::string> regions;
     for (const ReshardPart::Region& region : part.regions)
       regions.push_back(fmt::format("[{},{}]", region.tensor, box_json(region.box)));

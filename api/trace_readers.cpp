@@ -61,7 +61,7 @@ double number_at(const JsonReader& json, const char* key, double most = kMostNum
 }
 
 // "[0, 1, 2]", or the same as a list; empty if it is cut short ("[0, 1, ...]").
-std::vector<int> ranks_in(const JsonReader& json, const char* key) {
+std::vector<int> listed_ranks(const JsonReader& json, const char* key) {
   std::vector<int> ranks;
   if (!json.has(key)) return ranks;
   if (json[key].is_array()) {
@@ -97,7 +97,7 @@ TracedCall call_of_args(const JsonReader& args, double us) {
   const double elements = std::max(number_at(args, "In msg nelems"), number_at(args, "Out msg nelems"));
   return {.operation = text_at(args, "Collective name"),
           .group = text_at(args, "Process Group Name"),
-          .members = ranks_in(args, "Process Group Ranks"),
+          .members = listed_ranks(args, "Process Group Ranks"),
           .ranks = static_cast<int>(number_at(args, "Group size")),
           .message_bytes = static_cast<std::int64_t>(elements * bytes_of_type(text_at(args, "dtype"))),
           .us = us};
@@ -173,7 +173,7 @@ void read_flight_recorder(const JsonReader& json, const std::string& file, Trace
         entry["process_group"].size(100) > 0)
       call.group = entry["process_group"].at(0).text(kLongestName);
     if (json.has("pg_config") && json["pg_config"].has(call.group.c_str()))
-      call.members = ranks_in(json["pg_config"][call.group.c_str()], "ranks");
+      call.members = listed_ranks(json["pg_config"][call.group.c_str()], "ranks");
     call.message_bytes = static_cast<std::int64_t>(std::max(
         bytes_in(entry, "input_sizes", "input_dtypes"), bytes_in(entry, "output_sizes", "output_dtypes")));
     if (const double created = number_at(entry, "time_created_ns", kMostTime); created > 0)

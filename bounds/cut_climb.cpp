@@ -1,13 +1,16 @@
 // The same climb as of partitions (partition_climb.h), over sets: Newton's method for the ratio of chunks to
 // capacity, ranks that come in or go out one at a time as long as chunks - ratio * capacity grows, and
-// changes at random from the best set, with a fixed seed. It begins with single ranks, all but one, and sides
-// of rank numbers: in the rows of a mesh all chunks of all rows enter its first column, and no single rank
-// shows more than a row's share of that.
+// changes at random from the best set, with a fixed seed. It begins with the groups that fast links join,
+// single ranks, all but one, and sides of rank numbers: in the rows of a mesh all chunks of all rows enter its
+// first column, and no single rank shows more than a row's share of that.
 #include "bounds/cut_climb.h"
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <numeric>
 #include <random>
+#include <set>
 
 #include "bounds/cover.h"
 #include "bounds/partition_climb.h"
@@ -27,6 +30,31 @@ std::vector<bool> entering(const Topology& topology, const Set& set) {
   for (std::size_t l = 0; l < enters.size(); ++l)
     enters[l] = !set[topology.links[l].src] && set[topology.links[l].dst];
   return enters;
+}
+
+// Ranks that links faster than some speed join, for each speed that there is: nodes, racks. Sets of large
+// machines, whose single ranks take all of the work.
+std::vector<Set> groups_by_speed(const Topology& topology) {
+  const auto speed = [](const Link& link) { return link.bandwidth / link.beta_us_per_byte; };
+  std::set<double> speeds;
+  for (const Link& link : topology.links) speeds.insert(speed(link));
+  std::vector<Set> groups;
+  for (const double slow : speeds) {
+    std::vector<Rank> root(topology.ranks);
+    std::iota(root.begin(), root.end(), 0);
+    const auto find = [&](Rank n) {
+      while (root[n] != n) n = root[n] = root[root[n]];
+      return n;
+    };
+    for (const Link& link : topology.links)
+      if (speed(link) > slow) root[find(link.src)] = find(link.dst);
+    std::map<Rank, Set> members;
+    for (Rank n = 0; n < topology.ranks; ++n)
+      members.try_emplace(find(n), topology.ranks, false).first->second[n] = true;
+    if (std::ssize(members) == topology.ranks) break;
+    for (auto& [first, group] : members) groups.push_back(std::move(group));
+  }
+  return groups;
 }
 
 class CutClimb {
@@ -54,6 +82,13 @@ class CutClimb {
   }
 
   std::optional<Set> run() {
+    for (Set& group : groups_by_speed(topology_)) {
+      take(group);
+      group.flip();
+      take(group);
+      if (over()) break;
+    }
+    if (!best_set_.empty()) from(best_set_);
     for (Rank n = 0; n < topology_.ranks && !over(); ++n) {
       Set one(topology_.ranks, false);
       one[n] = true;

@@ -147,7 +147,7 @@ class DisjointTrees {
 
 std::optional<ChunkPacking> disjoint_trees(const Network& network, const std::vector<ChunkClass>& classes,
                                            int chunks, long long rounds, WorkBudget& effort) {
-  if (network.bins() > network.links()) return std::nullopt;  // shared limits
+  if (!network.topology().limits.empty()) return std::nullopt;  // shared limits
   DisjointTrees growth(network, rounds, effort);
   for (const ChunkClass& each : classes) {
     std::vector<Rank> all(each.pre.begin(), each.pre.end());

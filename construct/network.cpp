@@ -1,5 +1,8 @@
 #include "construct/network.h"
 
+#include <algorithm>
+#include <limits>
+
 namespace chorale {
 namespace {
 
@@ -17,10 +20,14 @@ void flatten(const std::vector<std::vector<T>>& lists, std::vector<T>& all, std:
 
 Network::Network(const Topology& topology) : topology_(topology) {
   std::vector<std::vector<int>> bins(topology.links.size());
+  std::vector<int> least(topology.links.size(), std::numeric_limits<int>::max());
+  for (const SharedLimit& limit : topology.limits)
+    for (const LinkId l : limit.links) least[l] = std::min(least[l], limit.bandwidth);
   for (LinkId l = 0; l < links(); ++l) {
+    own_bin_.push_back(least[l] > topology.links[l].bandwidth ? this->bins() : -1);
+    if (own_bin_[l] < 0) continue;
+    bins[l].push_back(this->bins());
     capacity_.push_back(topology.links[l].bandwidth);
-    bins[l].push_back(l);
-    own_bin_.push_back(l);
   }
   for (const SharedLimit& limit : topology.limits) {
     for (const LinkId l : limit.links) bins[l].push_back(this->bins());

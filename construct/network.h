@@ -23,7 +23,7 @@ class Network {
     Rank to = 0;
   };
 
-  // Requires a topology without switches, which must outlive this. Bin l is link l.
+  // Requires a topology without switches, which must outlive this.
   explicit Network(const Topology&);
   // Up to a group of symmetries (symmetry/digit_shifts.h). Nothing where links of different orbits take
   // unequal parts of a limit.

@@ -22,7 +22,9 @@
 namespace chorale {
 namespace {
 
-constexpr std::int64_t kGrain = 64;  // bytes of a unit, which is not cut
+constexpr std::int64_t kGrain = 64;    // bytes of a unit, which is not cut
+constexpr double kNearEnough = 1.025;  // of the bound: nothing else is tried
+constexpr double kMostOfBound = 0.8;
 constexpr int kStages[] = {1, 2, 4, 8, 16, 32};
 // Relative sizes of the first stages, and in reverse of the last ones: a pipeline fills and drains by small
 // ones. Each is at most 1.5 times the one before it, so that its hops within nodes, which are faster, hide
@@ -41,9 +43,16 @@ struct Demand {
   std::int64_t left = 0, offset = 0;
 };
 
+// By rank: whose link inside the node has no room for the bytes of others. What such a rank sends or receives
+// takes its own NIC.
+using FullRanks = std::vector<bool>;
+
 // Where the shares of the node's ranks begin on a line of `all` bytes, and `all`: equal for each NIC, and among
-// the ranks of a NIC. `turn` lets units that are left over go to each in turn.
-std::vector<std::int64_t> shares_of(const NodeLayout& layout, int node, std::int64_t all, int turn) {
+// the ranks of a NIC. `turn` lets units that are left over go to each in turn. Ranks that are full have
+// only their `own` of the line, by rank, and at most 1.5 times the mean: what else they have is passed on, since
+// NICs are to be even. All ranks of the node have NICs of their own then.
+std::vector<std::int64_t> shares_of(const NodeLayout& layout, int node, std::int64_t all, int turn,
+                                    const FullRanks& full, const std::vector<std::int64_t>& own) {
   const std::vector<Rank>& ranks = layout.members[node];
   const auto cut = [&](std::int64_t begin, std::int64_t end, std::int64_t i, std::int64_t parts) {
     if (i == 0) return begin;
@@ -51,6 +60,20 @@ std::vector<std::int64_t> shares_of(const NodeLayout& layout, int node, std::int
     const std::int64_t units = (end - begin) / kGrain;
     return begin + (units / parts * i + (units % parts * i + turn % parts) / parts) * kGrain;
   };
+  if (std::ranges::any_of(ranks, [&](Rank r) { return !full.empty() && full[r]; })) {
+    const auto own_share = [&](Rank r) { return std::min(own[r], all / std::ssize(ranks) * 3 / 2); };
+    std::int64_t left = all, others = 0;
+    for (const Rank r : ranks) full[r] ? left -= own_share(r) : ++others;
+    std::vector<std::int64_t> begins = {0};
+    std::int64_t i = 0;
+    for (const Rank r : ranks) {
+      begins.push_back(begins.back() +
+                       (full[r] ? own_share(r) : cut(0, left, i + 1, others) - cut(0, left, i, others)));
+      if (!full[r]) ++i;
+    }
+    begins.back() = all;
+    return begins;
+  }
   const auto nics = static_cast<std::int64_t>(layout.nics_of[node].size());
   std::vector<std::int64_t> begins;
   for (std::size_t first = 0; first < ranks.size();) {
@@ -87,18 +110,22 @@ int hops_ahead(const AlltoallvPiece& piece) {
 }
 
 // From one node to another: shares with their pieces, in the order in which they are carried.
-std::vector<Share> between(const NodeLayout& layout, const ByteCounts& counts, int a, int b) {
+std::vector<Share> between(const NodeLayout& layout, const ByteCounts& counts, int a, int b,
+                           const FullRanks& full) {
   std::vector<Demand> demands;
   std::int64_t all = 0;
+  std::vector<std::int64_t> own(counts.ranks, 0);  // bytes of the line that it sends, or receives
   for (const Rank src : layout.members[a])
     for (const Rank dst : layout.members[b])
       if (counts.at(src, dst) > 0) {
         demands.push_back({.src = src, .dst = dst, .left = counts.at(src, dst)});
         all += counts.at(src, dst);
+        own[src] += counts.at(src, dst);
+        own[dst] += counts.at(src, dst);
       }
   if (all == 0) return {};
-  const std::vector<std::int64_t> outs = shares_of(layout, a, all, a + b),
-                                  ins = shares_of(layout, b, all, a + b);
+  const std::vector<std::int64_t> outs = shares_of(layout, a, all, a + b, full, own),
+                                  ins = shares_of(layout, b, all, a + b, full, own);
   std::vector<Share> shares;
   for (std::size_t o = 0, i = 0; o + 1 < outs.size() && i + 1 < ins.size();) {
     const std::int64_t end = std::min(outs[o + 1], ins[i + 1]), room = end - std::max(outs[o], ins[i]);
@@ -113,6 +140,11 @@ std::vector<Share> between(const NodeLayout& layout, const ByteCounts& counts, i
         if (fits(demand, share)) carry(demand, share);
   };
   carry_where([](const Demand& d, const Share& s) { return d.src == s.out && d.dst == s.in; });
+  if (!full.empty()) {  // their shares are for their own bytes
+    carry_where(
+        [&](const Demand& d, const Share& s) { return d.src == s.out && full[s.out] && !full[s.in]; });
+    carry_where([&](const Demand& d, const Share& s) { return d.dst == s.in && full[s.in] && !full[s.out]; });
+  }
   carry_where([](const Demand& d, const Share& s) { return d.src == s.out; });
   carry_where([](const Demand& d, const Share& s) { return d.dst == s.in; });
   carry_where([](const Demand&, const Share&) { return true; });
@@ -140,34 +172,68 @@ std::vector<std::int64_t> stage_ends(int stages) {
   return ends;
 }
 
-// Each share in that many parts.
-AlltoallvPlan in_stages(const std::vector<Share>& shares, int ranks, int stages) {
+// Visits the parts of each share, one or more a stage.
+template <class Visit>
+void in_stages(const std::vector<Share>& shares, int stages, const Visit& visit) {
   const std::vector<std::int64_t> ends = stage_ends(stages);
-  AlltoallvPlan plan{.ranks = ranks, .steps = stages + 2};
-  std::size_t uncut = 0;
-  for (const Share& share : shares) uncut += share.pieces.size();
-  plan.pieces.reserve(uncut + shares.size() * static_cast<std::size_t>(stages - 1));
   for (const Share& share : shares) {
     std::int64_t all = 0, done = 0;
     for (const AlltoallvPiece& piece : share.pieces) all += piece.bytes;
-    int stage = 0;
-    const auto end_of = [&](int s) {
-      const std::int64_t units = all / kGrain, parts = ends.back();
-      return s + 1 == stages ? all : (units / parts * ends[s] + units % parts * ends[s] / parts) * kGrain;
-    };
+    const std::int64_t units = all / kGrain, parts = ends.back(), whole = units / parts, rest = units % parts;
+    int stage = -1;
+    std::int64_t end = 0;  // of the stage
     for (AlltoallvPiece piece : share.pieces)
-      while (piece.bytes > 0) {
-        while (end_of(stage) <= done) ++stage;
-        AlltoallvPiece part = piece;
-        part.bytes = std::min(piece.bytes, end_of(stage) - done);
-        part.step = stage;
-        plan.pieces.push_back(part);
-        done += part.bytes;
-        piece.offset += part.bytes;
-        piece.bytes -= part.bytes;
+      for (std::int64_t left = piece.bytes; left > 0; left -= piece.bytes) {
+        while (end <= done) {
+          ++stage;
+          end = stage + 1 == stages ? all : (whole * ends[stage] + rest * ends[stage] / parts) * kGrain;
+        }
+        piece.bytes = std::min(left, end - done);
+        piece.step = stage;
+        visit(piece);
+        done += piece.bytes;
+        piece.offset += piece.bytes;
       }
   }
-  return plan;
+}
+
+// Only prices are found out of each number of stages: the plans would take longer to write down than to find.
+int best_stages(const NodeLayout& layout, const TierRates& rates, const std::vector<Share>& shares,
+                double& least_us) {
+  int best = 0, longer = 0;
+  least_us = std::numeric_limits<double>::infinity();
+  for (const int stages : kStages) {
+    AlltoallvLoads loads(layout, stages + 2);
+    in_stages(shares, stages, [&](const AlltoallvPiece& part) { loads.add(part); });
+    const double us = loads.us(rates);
+    // Two that take longer: latency grows, and little is left to hide. After one alone, three may hide more.
+    if (us >= least_us && ++longer == 2) break;
+    if (us >= least_us) continue;
+    least_us = us;
+    best = stages;
+  }
+  return best;
+}
+
+// Of nodes in which each rank has a NIC, those whose traffic inside is most of the bound; empty: there are none.
+FullRanks full_ranks(const NodeLayout& layout, const TierRates& rates, const ByteCounts& counts,
+                     double bound_us) {
+  FullRanks full(counts.ranks, false);
+  bool is_any = false;
+  for (int a = 0; a < layout.nodes(); ++a) {
+    if (layout.nics_of[a].size() != layout.members[a].size()) continue;
+    for (const Rank r : layout.members[a]) {
+      std::int64_t out = 0, in = 0;
+      for (const Rank other : layout.members[a])
+        if (other != r) {
+          out += counts.at(r, other);
+          in += counts.at(other, r);
+        }
+      full[r] = static_cast<double>(std::max(out, in)) > kMostOfBound * bound_us * rates.node_gbs * 1e3;
+      is_any = is_any || full[r];
+    }
+  }
+  return is_any ? full : FullRanks{};
 }
 
 }  // namespace
@@ -196,18 +262,23 @@ AlltoallvPlan plan_alltoallv(const TwoTiers& tiers, const ByteCounts& counts) {
   AlltoallvPlan best = direct_alltoallv(tiers, counts);
   const double direct_us = best.us, bound_us = best.bound_us;
   const NicLoad direct_nics = best.nics;
-  std::vector<Share> shares = within(layout, counts);
-  for (int a = 0; a < layout.nodes(); ++a)
-    for (int b = 0; b < layout.nodes(); ++b)
-      if (a != b) std::ranges::move(between(layout, counts, a, b), std::back_inserter(shares));
-  double fewer_us = std::numeric_limits<double>::infinity();
-  for (const int stages : kStages) {
-    AlltoallvPlan plan = in_stages(shares, counts.ranks, stages);
-    plan.us = alltoallv_us(layout, tiers.rates, plan);
-    if (plan.us >= fewer_us) break;  // more stages take longer yet: latency grows, and little is left to hide
-    fewer_us = plan.us;
-    if (plan.us < best.us) best = std::move(plan);
-  }
+  const auto take = [&](const FullRanks& full) {
+    std::vector<Share> shares = within(layout, counts);
+    for (int a = 0; a < layout.nodes(); ++a)
+      for (int b = 0; b < layout.nodes(); ++b)
+        if (a != b) std::ranges::move(between(layout, counts, a, b, full), std::back_inserter(shares));
+    double us = 0;
+    const int stages = best_stages(layout, tiers.rates, shares, us);
+    if (us >= best.us) return;
+    best = {.ranks = counts.ranks, .steps = stages + 2, .us = us};
+    std::size_t uncut = 0;
+    for (const Share& share : shares) uncut += share.pieces.size();
+    best.pieces.reserve(uncut + shares.size() * static_cast<std::size_t>(stages - 1));
+    in_stages(shares, stages, [&](const AlltoallvPiece& part) { best.pieces.push_back(part); });
+  };
+  take({});
+  if (best.us > kNearEnough * bound_us)
+    if (const FullRanks full = full_ranks(layout, tiers.rates, counts, bound_us); !full.empty()) take(full);
   best.direct_us = direct_us;
   best.bound_us = bound_us;
   best.direct_nics = direct_nics;

@@ -8,48 +8,49 @@ namespace {
 
 constexpr double kPerGbs = 1e-3;  // microseconds per byte of 1 GB/s
 
-// Bytes sent and received in one step.
-struct StepLoad {
-  StepLoad(int ranks, int nics) : out(ranks), in(ranks), nic_out(nics), nic_in(nics) {}
-
-  double us(const TierRates& rates) const {
-    if (!used) return 0;
-    const auto longest = [](const std::vector<std::int64_t>& bytes) {
-      return bytes.empty() ? 0.0 : static_cast<double>(*std::ranges::max_element(bytes));
-    };
-    return rates.latency_us + kPerGbs * std::max(std::max(longest(out), longest(in)) / rates.node_gbs,
-                                                 std::max(longest(nic_out), longest(nic_in)) / rates.nic_gbs);
-  }
-
-  bool used = false;
-  std::vector<std::int64_t> out, in, nic_out, nic_in;
-};
-
 }  // namespace
 
-double alltoallv_us(const NodeLayout& layout, const TierRates& rates, const AlltoallvPlan& plan) {
-  std::vector<StepLoad> loads(plan.steps, StepLoad(layout.ranks(), layout.nics));
-  const auto within = [&](Rank from, Rank to, int step, std::int64_t bytes) {
-    if (from == to) return;
-    loads[step].used = true;
-    loads[step].out[from] += bytes;
-    loads[step].in[to] += bytes;
-  };
-  for (const AlltoallvPiece& piece : plan.pieces) {
-    if (piece.out < 0) {
-      within(piece.src, piece.dst, piece.step + 1, piece.bytes);
-      continue;
-    }
-    within(piece.src, piece.out, piece.step, piece.bytes);
-    StepLoad& crossing = loads[piece.step + 1];
-    crossing.used = true;
-    crossing.nic_out[layout.nic[piece.out]] += piece.bytes;
-    crossing.nic_in[layout.nic[piece.in]] += piece.bytes;
-    within(piece.in, piece.dst, piece.step + 2, piece.bytes);
-  }
+AlltoallvLoads::AlltoallvLoads(const NodeLayout& layout, int steps)
+    : layout_(layout),
+      steps_(steps),
+      ranks_(layout.ranks()),
+      nics_(layout.nics),
+      width_(2 * (ranks_ + nics_)),
+      bytes_(static_cast<std::size_t>(steps) * width_) {}
+
+void AlltoallvLoads::within(Rank from, Rank to, int step, std::int64_t bytes) {
+  if (from == to) return;
+  of_step(step)[from] += bytes;
+  of_step(step)[ranks_ + to] += bytes;
+}
+
+void AlltoallvLoads::add(const AlltoallvPiece& piece) {
+  if (piece.out < 0) return within(piece.src, piece.dst, piece.step + 1, piece.bytes);
+  within(piece.src, piece.out, piece.step, piece.bytes);
+  std::int64_t* const nics = of_step(piece.step + 1) + std::ptrdiff_t{2} * ranks_;
+  nics[layout_.nic[piece.out]] += piece.bytes;
+  nics[nics_ + layout_.nic[piece.in]] += piece.bytes;
+  within(piece.in, piece.dst, piece.step + 2, piece.bytes);
+}
+
+double AlltoallvLoads::us(const TierRates& rates) const {
   double us = 0;
-  for (const StepLoad& load : loads) us += load.us(rates);
+  for (int s = 0; s < steps_; ++s) {
+    const auto step = bytes_.begin() + static_cast<std::ptrdiff_t>(s) * width_;
+    const auto most = [&](int from, int until) {
+      return from == until ? 0.0 : static_cast<double>(*std::max_element(step + from, step + until));
+    };
+    const double node = most(0, 2 * ranks_), nic = most(2 * ranks_, width_);
+    if (node > 0 || nic > 0)
+      us += rates.latency_us + kPerGbs * std::max(node / rates.node_gbs, nic / rates.nic_gbs);
+  }
   return us;
+}
+
+double alltoallv_us(const NodeLayout& layout, const TierRates& rates, const AlltoallvPlan& plan) {
+  AlltoallvLoads loads(layout, plan.steps);
+  for (const AlltoallvPiece& piece : plan.pieces) loads.add(piece);
+  return loads.us(rates);
 }
 
 double alltoallv_bound_us(const NodeLayout& layout, const TierRates& rates, const ByteCounts& counts) {

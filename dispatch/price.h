@@ -5,8 +5,23 @@
 
 namespace chorale {
 
-// Microseconds. Each step with a message takes the latency, and the longest of: what a rank sends, and what
-// it receives, within its node; what a NIC sends, and what it receives.
+// Bytes of a plan by step, and what they take. Each step with a message takes the latency, and the longest of:
+// what a rank sends, and what it receives, within its node; what a NIC sends, and what it receives.
+class AlltoallvLoads {
+ public:
+  AlltoallvLoads(const NodeLayout&, int steps);
+  void add(const AlltoallvPiece&);
+  double us(const TierRates&) const;  // microseconds
+
+ private:
+  // Of one step: out of each rank, into it, out of each NIC, into it.
+  std::int64_t* of_step(int step) { return bytes_.data() + static_cast<std::ptrdiff_t>(step) * width_; }
+  void within(Rank from, Rank to, int step, std::int64_t bytes);
+
+  const NodeLayout& layout_;
+  const int steps_, ranks_, nics_, width_;
+  std::vector<std::int64_t> bytes_ = {};
+};
 double alltoallv_us(const NodeLayout&, const TierRates&, const AlltoallvPlan&);
 
 // Microseconds: by cuts around each node and around each rank, without latency. What stays in a node crosses

@@ -70,8 +70,7 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
     const int ranks = places.scope_ranks(op.type);
     text += fmt::format(
         "  chorale::CountedExchange<Device> counted_{}_{{chorale::CountedRows{{\n      {}, {}, {}, {} / {}, "
-        "{}, {}, chorale::product({}, 1)}}}};
-",
+        "{}, {}, chorale::product({}, 1)}}}};\n",
         op.name, rank_in_scope(places.workload(), op, op.type), first_in_scope(op.type.scope), ranks,
         printed_extent(shape(1)[0]), ranks, printed_extent(shape(0)[0]), printed_extent(op.type.shape[0]),
         printed_sides(op.type.shape));

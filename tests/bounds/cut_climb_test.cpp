@@ -80,6 +80,27 @@ TEST(SetCuts, RowsOfAMesh) {
   }
 }
 
+// Two racks of 100 ranks, a slow rail between each rank and its twin: what all of one rack must send to three
+// ranks of the other takes a hundred rails. Single ranks, each with links to all of its rack, take all the work
+// that there is.
+TEST(SetCuts, RacksOfManyRanks) {
+  constexpr int kRack = 100;
+  Topology racks{.name = "racks", .ranks = 2 * kRack};
+  for (Rank n = 0; n < racks.ranks; ++n)
+    for (Rank m = 0; m < racks.ranks; ++m)
+      if (const bool same = n / kRack == m / kRack; n != m && (same || n % kRack == m % kRack))
+        racks.links.push_back({.src = n, .dst = m, .bandwidth = same ? 18 : 1});
+  Collective asked{.kind = CollectiveKind::Custom, .custom_name = "out", .ranks = racks.ranks};
+  for (int c = 0; c < 4 * kRack; ++c)
+    asked.chunks.push_back({.pre = {c % kRack},
+                            .post = {kRack + c % 7, kRack + 20 + c % 11, kRack + 40 + c % 13},
+                            .input = c / kRack,
+                            .output = c});
+  const std::optional<PriceBound> found = widest_wanted_cut(racks, wanted_classes(asked));
+  ASSERT_TRUE(found);
+  EXPECT_GE(static_cast<double>(found->owed) / static_cast<double>(found->per_round), 4 - 1e-6);
+}
+
 TEST(SetCuts, AStopFlagLeavesWhatWasFound) {
   std::atomic<bool> stop = true;
   const Collective allgather = make_collective("allgather", 4, 1);
