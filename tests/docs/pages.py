@@ -19,7 +19,7 @@ tools = tempfile.TemporaryDirectory()
 environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"} | {
     "PATH": f"{tools.name}:{os.environ['PATH']}", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
-COMMAND = re.compile(r"^\s*(\$ )?((\w+=\S+ )*)(chorale|mpirun|make|benchmarks/\S+|build/\S+|\./\S+|for) ")
+COMMAND = re.compile(r"^\s*(\$ )?((\w+=\S+ )*)(chorale|mpirun|make|mpicxx|echo|benchmarks/\S+|build/\S+|\./\S+|for) ")
 # Commands that stand in a plain block, since no test can run them as they stand.
 NOT_RUN = {
     "./demo.sh": "sets up and builds; it is run by people and by releases",
