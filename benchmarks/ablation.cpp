@@ -23,6 +23,7 @@
 #include "construct/engine.h"
 #include "construct/incumbents.h"
 #include "construct/product_alltoall.h"
+#include "construct/regular_alltoall.h"
 #include "construct/timed_packing.h"
 #include "construct/tree_growth.h"
 #include "topology/machines.h"
@@ -52,9 +53,9 @@ struct Question {
 // Those of the catalogue are one, and so is what is composed of groups.
 std::string group_of(const std::string& construction) {
   if (construction.find(' ') != std::string::npos) return "composition";
-  static const std::set<std::string> own = {"packing",     "tree_union",    "sums",
-                                            "spreading",   "in_network",    "fixed_order",
-                                            "tree_growth", "timed_packing", "product_alltoall"};
+  static const std::set<std::string> own = {
+      "packing",     "tree_union",  "sums",          "spreading",        "in_network",
+      "fixed_order", "tree_growth", "timed_packing", "regular_alltoall", "product_alltoall"};
   return own.contains(construction) ? construction : "classic";
 }
 
@@ -115,6 +116,7 @@ class Asking {
     };
     if (!whole.combining) {
       made("tree_growth", [&] { return grow_trees(topology_, whole); });
+      made("regular_alltoall", [&] { return regular_alltoall(topology_, whole); });
       made("product_alltoall", [&] { return product_alltoall(topology_, whole); });
     }
     made("timed_packing", [&] { return timed_packing(topology_, whole, known, bound); });

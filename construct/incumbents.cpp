@@ -16,6 +16,7 @@
 #include "construct/in_network.h"
 #include "construct/more_steps.h"
 #include "construct/product_alltoall.h"
+#include "construct/regular_alltoall.h"
 #include "construct/solved_question.h"
 #include "construct/spreading.h"
 #include "construct/sums.h"
@@ -216,9 +217,12 @@ std::vector<Point> regular_incumbents(const Topology& topology, const Collective
     return {};
   if (too_large(topology, collective) && too_many_sends(topology, collective)) return {};
   Portfolio found;
-  if (std::ssize(digit_shifts(copies.topology)) == topology.ranks)
+  if (std::ssize(digit_shifts(copies.topology)) == topology.ranks) {
     found.add("tree_growth", grow_trees(copies.topology, copies.collective, stop));
-  found.add("product_alltoall", product_alltoall(copies.topology, copies.collective, stop));
+    found.add("regular_alltoall", regular_alltoall(copies.topology, copies.collective, stop));
+  } else {
+    found.add("product_alltoall", product_alltoall(copies.topology, copies.collective, stop));
+  }
   return sound(topology, collective, std::move(found).points(copies, collective), stop, extra);
 }
 
@@ -233,7 +237,10 @@ std::vector<Point> grown_incumbents(const Topology& topology, const Collective& 
   const Topology& machine = copies.topology;
   const Collective& made = copies.collective;
   Portfolio found;
-  if (!made.combining) found.add("tree_growth", grow_trees(machine, made, stop));
+  if (!made.combining) {
+    found.add("tree_growth", grow_trees(machine, made, stop));
+    found.add("regular_alltoall", regular_alltoall(machine, made, stop));
+  }
   found.add("timed_packing", timed_packing(machine, made, found.schedules(), bound, stop));
   std::vector<Point> points = std::move(found).points(copies, collective);
   return sound(topology, collective, std::move(points), stop, extra);
