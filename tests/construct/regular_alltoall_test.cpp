@@ -1,4 +1,4 @@
-// The Alltoall of translations: in the fewest steps at the bound, where the group carries each rank to each.
+// The Alltoall of translations, and edge colourings (its rounds and steps: product_alltoall_test.cpp).
 #include "construct/regular_alltoall.h"
 
 #include <gmock/gmock.h>
@@ -9,9 +9,7 @@
 #include <random>
 #include <vector>
 
-#include "bounds/lower_bounds.h"
 #include "construct/edge_colours.h"
-#include "construct/incumbents.h"
 #include "tests/kit/random.h"
 #include "tests/semantics/machines.h"
 #include "topology/machines.h"
@@ -21,27 +19,6 @@ namespace {
 
 using test::below;
 using ::testing::IsEmpty;
-
-// Three dimensions, odd sides and an odd number of halves: at the bound, in as many steps as the diameter. What
-// is composed of two sides is not.
-TEST(RegularAlltoall, MeetsTheBoundInTheDiameter) {
-  struct Machine {
-    std::string name = {};
-    int rounds = 0, steps = 0;
-  };
-  for (const auto& [name, rounds, steps] :
-       std::vector<Machine>{{"torus:4x4x4", 32, 6}, {"torus:8x4x4", 128, 8}, {"hypercube:7", 64, 7}}) {
-    SCOPED_TRACE(name);
-    const Topology t = load_topology(name);
-    const Collective c = make_collective("alltoall", t.ranks, 1);
-    EXPECT_EQ(fewest_rounds(t, c).rounds, rounds);
-    const std::vector<Point> points = regular_incumbents(t, c);
-    ASSERT_FALSE(points.empty());
-    EXPECT_EQ(points.back().cost.rounds, rounds);
-    EXPECT_EQ(points.back().cost.steps, steps);
-    EXPECT_EQ(points.back().construction, "regular_alltoall");
-  }
-}
 
 TEST(RegularAlltoall, NoneOfWhatItIsNotFor) {
   const Topology t = test::ring(4);
