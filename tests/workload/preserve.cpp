@@ -177,7 +177,7 @@ int main_of(int programs, std::uint64_t seed, std::uint64_t first) {
   constexpr int kEnoughForAllKinds = 1000;
   constexpr std::size_t kKinds = static_cast<std::size_t>(KernelKind::Scalars);  // all but Single
   const bool all_kinds =
-      tally.moves.size() == 8 && tally.kernels.size() == kKinds && tally.overlaps > 0 && tally.draws > 0;
+      tally.moves.size() == 9 && tally.kernels.size() == kKinds && tally.overlaps > 0 && tally.draws > 0;
   return tally.differences > 0 || (programs >= kEnoughForAllKinds && !all_kinds) ? 1 : 0;
 }
 
