@@ -31,7 +31,7 @@ NOT_RUN = {
     "$ for plan in ../shared": "wants MSCCL++'s samples",
 }
 # Tables of nccl-tests' columns, and documents that were asked for.
-WIDE = re.compile(r"chorale bench|--json(?! \w)|--dot|(--json|--html) -(\s|$)|^make ")
+WIDE = re.compile(r"chorale bench|--json(?! \w)|--dot|(--json|--html) -(\s|$)|^make |^mpirun .* \./")
 
 
 def blocks(text):
