@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 namespace chorale {
 namespace {
@@ -196,22 +197,34 @@ int in_one_direction(const NodeTraffic& traffic, int both) {
   return traffic.pattern == GroupPattern::Line ? (both + 1) / 2 : both;
 }
 
-std::optional<Least> least_loads(const NodeMesh& mesh, const std::set<int>& sizes, long long budget) {
+Least least_loads(const NodeMesh& mesh, const std::set<int>& sizes, long long budget) {
   std::set<int> smaller;  // a set and its complement send each other the same
   for (const int size : sizes) smaller.insert(std::min(size, mesh.nodes - size));
   Least found;
-  long long left = -1;
-  if (const std::optional<int> axis = line_axis(mesh)) {
-    left = budget;
-    found = SlicesAlongLine(mesh, *axis, smaller, left).least();
-  }
-  if (left < 0) {  // no such axis, or too many slices: a line counts half of what it sends both ways
-    left = budget;
-    found = of_down_sets(mesh, smaller, left);
-  }
-  if (left < 0) return std::nullopt;
+  // The budget is for all sizes up to the largest: without the last third of them, it may suffice.
+  const auto find = [&](const auto& of_sizes) {
+    long long share = budget;
+    for (std::set<int> left = smaller; !left.empty(); share /= 2) {
+      long long steps = share;
+      Least some = of_sizes(left, steps);
+      if (steps >= 0) {
+        found.merge(some);
+        for (const int size : left) smaller.erase(size);
+        return;
+      }
+      left.erase(left.upper_bound(*left.rbegin() * 2 / 3), left.end());
+    }
+  };
+  if (const std::optional<int> axis = line_axis(mesh))
+    find([&](const std::set<int>& of, long long& steps) {
+      return SlicesAlongLine(mesh, *axis, of, steps).least();
+    });
+  // No such axis, or too many slices: a line counts half of what it sends both ways.
+  find([&](const std::set<int>& of, long long& steps) { return of_down_sets(mesh, of, steps); });
   Least least;
-  for (const int size : sizes) least[size] = found.at(std::min(size, mesh.nodes - size));
+  for (const int size : sizes)
+    if (const auto at = found.find(std::min(size, mesh.nodes - size)); at != found.end())
+      least[size] = at->second;
   return least;
 }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
@@ -23,9 +22,9 @@ int load_of_part(const NodeTraffic&, int m, int k);
 // At least, in the busier direction.
 int in_one_direction(const NodeTraffic&, int both);
 
-// By size of a set: loads such that each set of this size has, for some of them, as much everywhere. Nothing
-// where the budget of elementary steps ends.
-std::optional<std::map<int, std::set<NodeSetLoads>>> least_loads(const NodeMesh&, const std::set<int>& sizes,
-                                                                 long long budget);
+// By size of a set: loads such that each set of this size has, for some of them, as much everywhere. Sizes for
+// which a budget of elementary steps does not suffice are left out.
+std::map<int, std::set<NodeSetLoads>> least_loads(const NodeMesh&, const std::set<int>& sizes,
+                                                  long long budget);
 
 }  // namespace chorale
