@@ -8,6 +8,7 @@
 #include <string>
 
 #include "placement/node_loads.h"
+#include "placement/order_sets.h"
 
 namespace chorale {
 namespace {
@@ -18,6 +19,8 @@ constexpr std::size_t kMostNestings = 3'000, kImproved = 6;
 constexpr double kHottest = 0.01, kParts[] = {0.3, 1, 0.1};
 constexpr double kHottestExcess = 0.3;  // nodes' messages
 constexpr long long kRuns = 8;
+constexpr std::size_t kMostRefuted = 64;
+constexpr long long kRefutation = 4'000'000;  // elementary steps for each of them
 
 // Digits of a mixed-radix number, the slowest first: an axis, and a factor of it.
 struct Digit {
@@ -188,14 +191,16 @@ class Targets {
       std::set<double> times = {bound.alone(t)};
       for (const Uplink& uplink : tree.uplinks) {
         const double one = mesh.traffic[t].bytes / uplink.gbs / 1e3;
-        for (double us = one; one > 0 && us <= most && times.size() < kMostTimes; us += one)
-          if (us > bound.alone(t)) times.insert(us);
+        for (int n = 1; one > 0 && n * one <= most * (1 + kRounding) && times.size() < kMostTimes; ++n)
+          if (n * one > bound.alone(t)) times.insert(n * one);
+        is_cut_ = is_cut_ || times.size() == kMostTimes;
       }
       times_.emplace_back(times.begin(), times.end());
     }
     choose(most * (1 + kRounding));
   }
   const std::vector<std::vector<double>>& all() const { return all_; }
+  bool is_complete() const { return chosen_ <= kMostChosen && !is_cut_; }
 
  private:
   static constexpr std::size_t kMostTimes = 1'000, kMostChosen = 200'000;
@@ -230,6 +235,7 @@ class Targets {
   std::vector<std::vector<double>> times_ = {};  // by traffic, ascending
   std::vector<double> at_ = {};
   std::size_t chosen_ = 0;
+  bool is_cut_ = false;
   std::vector<std::vector<double>> all_ = {};
 };
 
@@ -360,6 +366,15 @@ LeafOfNode search_order(const NodeMesh& mesh, const NodeTree& tree, const OrderB
   reach_targets(mesh, tree, bound, 2 * moves, random, best);
   improve(mesh, tree, kParts[0], 0, each, random, best);  // of its bytes
   return best.leaves;
+}
+
+bool refuted_by_slices(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, double us) {
+  const Targets below(mesh, tree, bound, us * (1 - 10 * kRounding));
+  const NodeLoads loads(mesh, tree);
+  return below.is_complete() && below.all().size() <= kMostRefuted &&
+         std::ranges::none_of(below.all(), [&](const std::vector<double>& times) {
+           return slices_fit(mesh, tree, loads.limits(times), kRefutation);
+         });
 }
 
 bool search_all_orders(const NodeMesh& mesh, const NodeTree& tree, long long nodes, LeafOfNode& best) {

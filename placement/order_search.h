@@ -20,6 +20,9 @@ bool takes_less(const OrderTime& a, const OrderTime& b);
 // which a time, being a sum of maxima, does not lead to.
 LeafOfNode search_order(const NodeMesh&, const NodeTree&, const OrderBound&, long long moves);
 
+// True: what the bound admits below this time does not fit the slices of a line.
+bool refuted_by_slices(const NodeMesh&, const NodeTree&, const OrderBound&, double us);
+
 // Is there an order that takes less than `best`, which becomes it? Branch and bound: node by node on a leaf,
 // on one only of leaves that are alike so far. False: `nodes` of its tree did not suffice.
 bool search_all_orders(const NodeMesh&, const NodeTree&, long long nodes, LeafOfNode& best);

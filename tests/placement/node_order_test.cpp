@@ -11,6 +11,7 @@
 #include "ir/error.h"
 #include "placement/node_loads.h"
 #include "placement/order_bound.h"
+#include "placement/order_sets.h"
 #include "tests/kit/random.h"
 
 namespace chorale {
@@ -165,7 +166,7 @@ std::vector<int> order_in(const Allocation& allocation, const NodeOrder& answer)
 
 // Of any order, the bound admits the times of the communications, and it refuses most far shorter ones.
 TEST(NodeOrder, BoundAdmitsWhatOrdersTake) {
-  int refused = 0;
+  int refused = 0, do_not_fit = 0;
   for (int seed = 0; seed < 200; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
@@ -186,15 +187,18 @@ TEST(NodeOrder, BoundAdmitsWhatOrdersTake) {
       EXPECT_TRUE(bound.admits(times));
       EXPECT_LE(bound.us(), loads.time().us * (1 + 1e-9));
       EXPECT_EQ(loads.excess(loads.limits(times)), 0);
+      EXPECT_TRUE(order >= 6 || slices_fit(mesh, tree, loads.limits(times), 100'000));
       for (double& us : times) {
         std::vector<double> shorter = times;
         shorter[&us - times.data()] = us * 0.3;
         refused += bound.admits(shorter) ? 0 : 1;
+        do_not_fit += order >= 6 || slices_fit(mesh, tree, loads.limits(shorter), 100'000) ? 0 : 1;
       }
       std::ranges::shuffle(leaves, random);
     }
   }
   EXPECT_GT(refused, 1'000);
+  EXPECT_GT(do_not_fit, 50);
 }
 
 // Orders that the time alone does not lead to: the bound is met by those within its times, on most fragments.
