@@ -129,4 +129,25 @@ double NodeLoads::smooth_us(double part) const {
   return us;
 }
 
+NodeLoads::Limits NodeLoads::limits(const std::vector<double>& us) const {
+  Limits limits(us.size());
+  for (std::size_t t = 0; t < us.size(); ++t)
+    for (const Uplink& uplink : tree_.uplinks) {
+      const double messages = us[t] * (1 + 1e-9) * uplink.gbs * 1e3 / mesh_.traffic[t].bytes;
+      limits[t].push_back(messages < 1e9 ? static_cast<int>(messages) : 1'000'000'000);
+    }
+  return limits;
+}
+
+double NodeLoads::excess(const Limits& limits) const {
+  double all = 0;
+  for (std::size_t t = 0; t < loads_.size(); ++t) {
+    int over = 0;
+    for (std::size_t u = 0; u < loads_[t].size(); ++u)
+      over += std::max(0, loads_[t][u].out - limits[t][u]) + std::max(0, loads_[t][u].in - limits[t][u]);
+    all += static_cast<double>(over) / messages_of_a_node(mesh_.traffic[t]);
+  }
+  return all;
+}
+
 }  // namespace chorale

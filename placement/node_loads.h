@@ -22,6 +22,10 @@ class NodeLoads {
   OrderTime time() const;
   // us, and this part of the mean over the links, which leads a local search over plateaus.
   double smooth_us(double part) const;
+  // Messages beyond those that links carry in the times of the communications, as parts of what a node sends.
+  using Limits = std::vector<std::vector<int>>;  // [traffic][uplink]
+  Limits limits(const std::vector<double>& us) const;
+  double excess(const Limits&) const;
   double traffic_us(int traffic) const;
   int busiest(int traffic) const;  // uplink; -1: no one takes longer than the nodes' own links
 

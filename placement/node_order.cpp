@@ -88,11 +88,12 @@ NodeOrder best_order(const Allocation& allocation, const OrderQuestion& question
   const NodeMesh mesh = mesh_on(allocation, question);
   const NodeTree tree = node_tree(allocation, question.rates);
   NodeOrder order{.job = question.job, .node_ranks = question.node_ranks, .rates = question.rates};
-  order.bound_us = order_bound(mesh, tree);
-  LeafOfNode leaves = search_order(mesh, tree, order.bound_us, question.moves);
+  const OrderBound bound(mesh, tree);
+  order.bound_us = bound.us();
+  LeafOfNode leaves = search_order(mesh, tree, bound, question.moves);
   order.time = time_on(mesh, tree, hosts_of(tree, leaves));
   const auto is_met = [&] { return order.time.us <= order.bound_us * (1 + 1e-9); };
-  if (is_met()) {
+  if (is_met() || refuted_by_slices(mesh, tree, bound, order.time.us)) {
     order.proof = "the bound is met";
   } else if (search_all_orders(mesh, tree, question.nodes, leaves)) {
     order.proof = "exhaustive search";

@@ -151,27 +151,20 @@ double least_alone(const NodeTraffic& traffic, const NodeTree& tree, long long b
   return first == all.end() ? *times.rbegin() : *first;
 }
 
-// The least sum of times such that every link has loads within them.
+// Does a link have a choice within the times?
+bool is_within(const std::vector<std::vector<double>>& choices, const std::vector<double>& times) {
+  return std::ranges::any_of(choices, [&](const std::vector<double>& us) {
+    return std::ranges::equal(us, times, [](double a, double b) { return a <= b * (1 + 1e-9); });
+  });
+}
+
+// The least sum of times such that every link has a choice within them.
 class Thresholds {
  public:
-  Thresholds(const NodeMesh& mesh, const NodeTree& tree, const std::map<int, std::set<NodeSetLoads>>& least,
-             long long budget)
-      : budget_(budget) {
-    for (const Uplink& uplink : tree.uplinks) {
-      std::set<std::vector<double>> choices;
-      if (const auto at = least.find(uplink.hosts); at != least.end())
-        for (const NodeSetLoads& loads : at->second) {
-          std::vector<double> us;
-          for (std::size_t t = 0; t < loads.size(); ++t)
-            us.push_back(mesh.traffic[t].bytes * loads[t] / uplink.gbs / 1e3);
-          choices.insert(std::move(us));
-        }
-      if (!choices.empty()) choices_.insert({choices.begin(), choices.end()});
-    }
-  }
+  using Choices = std::set<std::vector<std::vector<double>>>;
+  Thresholds(const Choices& choices, long long budget) : choices_(choices), budget_(budget) {}
   // Nothing where the budget ends.
   std::optional<double> least(std::vector<double> times) {
-    best_ = 1e300;
     descend(std::move(times));
     return budget_ > 0 ? std::optional(best_) : std::nullopt;
   }
@@ -182,40 +175,54 @@ class Thresholds {
     double sum = 0;
     for (const double us : times) sum += us;
     if (sum >= best_) return;
-    const auto within = [&](const std::vector<double>& us) {
-      return std::ranges::equal(us, times, [](double a, double b) { return a <= b * (1 + 1e-9); });
-    };
-    for (const auto& choices : choices_) {
-      if (std::ranges::any_of(choices, within)) continue;
-      for (const std::vector<double>& us : choices) {
-        std::vector<double> raised = times;
-        for (std::size_t t = 0; t < us.size(); ++t) raised[t] = std::max(raised[t], us[t]);
-        descend(std::move(raised));
-      }
+    const auto open =
+        std::ranges::find_if(choices_, [&](const auto& each) { return !is_within(each, times); });
+    if (open == choices_.end()) {
+      best_ = sum;
       return;
     }
-    best_ = sum;
+    for (const std::vector<double>& us : *open) {
+      std::vector<double> raised = times;
+      for (std::size_t t = 0; t < us.size(); ++t) raised[t] = std::max(raised[t], us[t]);
+      descend(std::move(raised));
+    }
   }
 
-  std::set<std::vector<std::vector<double>>> choices_ = {};  // by link: times of the communications
+  const Choices& choices_;
   long long budget_;
-  double best_ = 0;
+  double best_ = 1e300;
 };
 
 }  // namespace
 
-double order_bound(const NodeMesh& mesh, const NodeTree& tree, long long budget) {
-  std::vector<double> times;
-  for (const NodeTraffic& traffic : mesh.traffic)
-    times.push_back(tree.uplinks.empty() ? node_us(traffic, tree) : least_alone(traffic, tree, budget / 100));
-  double alone = 0;
-  for (const double us : times) alone += us;
+OrderBound::OrderBound(const NodeMesh& mesh, const NodeTree& tree, long long budget) {
+  for (const NodeTraffic& traffic : mesh.traffic) {
+    alone_.push_back(tree.uplinks.empty() ? node_us(traffic, tree)
+                                          : least_alone(traffic, tree, budget / 100));
+    us_ += alone_.back();
+  }
+  if (tree.uplinks.empty()) return;
   std::set<int> sizes;
   for (const Uplink& uplink : tree.uplinks) sizes.insert(uplink.hosts);
-  if (tree.uplinks.empty()) return alone;
   const auto least = least_loads(mesh, sizes, budget);
-  if (!least) return alone;
-  return std::max(alone, Thresholds(mesh, tree, *least, budget).least(times).value_or(alone));
+  for (const Uplink& uplink : tree.uplinks) {
+    const auto at = least.find(uplink.hosts);
+    if (at == least.end()) continue;
+    std::set<std::vector<double>> choices;
+    for (const NodeSetLoads& loads : at->second) {
+      std::vector<double> us;
+      for (std::size_t t = 0; t < loads.size(); ++t)
+        us.push_back(mesh.traffic[t].bytes * loads[t] / uplink.gbs / 1e3);
+      choices.insert(std::move(us));
+    }
+    choices_.insert({choices.begin(), choices.end()});
+  }
+  us_ = std::max(us_, Thresholds(choices_, budget).least(alone_).value_or(us_));
+}
+
+bool OrderBound::admits(const std::vector<double>& times) const {
+  return is_within({alone_}, times) &&
+         std::ranges::all_of(choices_, [&](const auto& choices) { return is_within(choices, times); });
 }
 
 }  // namespace chorale

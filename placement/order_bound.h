@@ -6,12 +6,30 @@
 // finds the least time.
 #pragma once
 
+#include <set>
+#include <vector>
+
 #include "placement/node_mesh.h"
 #include "placement/node_tree.h"
 
 namespace chorale {
 
-// Microseconds of an iteration. `budget`: of elementary steps; beyond it, the bound is weaker.
-double order_bound(const NodeMesh&, const NodeTree&, long long budget = 40'000'000);
+class OrderBound {
+ public:
+  // `budget`: of elementary steps; beyond it, the bound is weaker.
+  OrderBound(const NodeMesh&, const NodeTree&, long long budget = 40'000'000);
+
+  double us() const { return us_; }  // of an iteration
+  // False: no order has all communications within these times (us, by traffic).
+  bool admits(const std::vector<double>& times) const;
+  double alone(int traffic) const { return alone_[traffic]; }
+
+ private:
+  using Choices = std::set<std::vector<std::vector<double>>>;  // by link: times of the communications
+
+  std::vector<double> alone_ = {};
+  Choices choices_ = {};  // each link has one within the times
+  double us_ = 0;
+};
 
 }  // namespace chorale

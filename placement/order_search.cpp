@@ -4,9 +4,11 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
 
 #include "placement/node_loads.h"
+#include "placement/order_sets.h"
 
 namespace chorale {
 namespace {
@@ -15,6 +17,10 @@ constexpr double kRounding = 1e-9;
 constexpr std::size_t kMostNestings = 3'000, kImproved = 6;
 // Of 64 nodes on random fragments, 0.003 to 0.03 and parts of 0.1 to 1 are each the best for some jobs.
 constexpr double kHottest = 0.01, kParts[] = {0.3, 1, 0.1};
+constexpr double kHottestExcess = 0.3;  // nodes' messages
+constexpr long long kRuns = 8;
+constexpr std::size_t kMostRefuted = 64;
+constexpr long long kRefutation = 4'000'000;  // elementary steps for each of them
 
 // Digits of a mixed-radix number, the slowest first: an axis, and a factor of it.
 struct Digit {
@@ -116,22 +122,18 @@ std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
   return found;
 }
 
-// One run of annealing. Accepted moves follow smooth_us(part); the best by time is kept.
-void improve(const NodeMesh& mesh, const NodeTree& tree, double part, double bound_us, long long moves,
-             std::mt19937& random, OrderCandidate& best) {
-  NodeLoads loads = loads_of(mesh, tree, best.leaves);
-  double now = loads.smooth_us(part);
-  const double hottest = kHottest * now;
-  const auto keep = [&] {
-    best.time = loads.time();
-    for (int node = 0; node < mesh.nodes; ++node) best.leaves[node] = loads.leaf(node);
-  };
-  for (long long move = 0; move < moves; ++move) {
-    const int a = static_cast<int>(random() % static_cast<unsigned>(mesh.nodes));
-    const int b = static_cast<int>(random() % static_cast<unsigned>(mesh.nodes));
+// Swaps that raise the cost are taken by chance, fewer and fewer. `keep` sees the loads after each that is
+// taken, and may lower the number of moves.
+template <class Cost, class Keep>
+void anneal(NodeLoads& loads, int nodes, double hottest, long long moves, std::mt19937& random,
+            const Cost& cost, const Keep& keep) {
+  double now = cost();
+  for (long long move = 0, last = moves; move < last; ++move) {
+    const int a = static_cast<int>(random() % static_cast<unsigned>(nodes));
+    const int b = static_cast<int>(random() % static_cast<unsigned>(nodes));
     if (loads.leaf(a) == loads.leaf(b)) continue;
     loads.swap(a, b);
-    const double then = loads.smooth_us(part);
+    const double then = cost();
     const double heat = hottest * std::pow(1 - static_cast<double>(move) / static_cast<double>(moves), 2);
     const double chance = static_cast<double>(random()) / 4294967296.0;
     if (then > now && (heat <= 0 || chance >= std::exp((now - then) / heat))) {
@@ -139,11 +141,117 @@ void improve(const NodeMesh& mesh, const NodeTree& tree, double part, double bou
       continue;
     }
     now = then;
-    if (takes_less(loads.time(), best.time)) {
-      keep();
-      if (best.time.us <= bound_us * (1 + kRounding)) moves = std::min(moves, move + 20LL * mesh.nodes);
-    }
+    keep(now, move, last);
   }
+}
+
+void keep_order(const NodeLoads& loads, OrderCandidate& best) {
+  best.time = loads.time();
+  for (std::size_t node = 0; node < best.leaves.size(); ++node)
+    best.leaves[node] = loads.leaf(static_cast<int>(node));
+}
+
+// Of the time, and of this part of the mean over the links; the best by time is kept.
+void improve(const NodeMesh& mesh, const NodeTree& tree, double part, double bound_us, long long moves,
+             std::mt19937& random, OrderCandidate& best) {
+  NodeLoads loads = loads_of(mesh, tree, best.leaves);
+  anneal(
+      loads, mesh.nodes, kHottest * loads.smooth_us(part), moves, random,
+      [&] { return loads.smooth_us(part); },
+      [&](double /*cost*/, long long move, long long& last) {
+        if (!takes_less(loads.time(), best.time)) return;
+        keep_order(loads, best);
+        if (best.time.us <= bound_us * (1 + kRounding)) last = std::min(last, move + 20LL * mesh.nodes);
+      });
+}
+
+// Is there an order whose communications take these times at most? If one is found, it becomes the best.
+bool reach(const NodeMesh& mesh, const NodeTree& tree, const std::vector<double>& times, long long moves,
+           std::mt19937& random, OrderCandidate& best) {
+  NodeLoads loads = loads_of(mesh, tree, best.leaves);
+  const NodeLoads::Limits limits = loads.limits(times);
+  bool is_met = false;
+  anneal(
+      loads, mesh.nodes, kHottestExcess, moves, random, [&] { return loads.excess(limits); },
+      [&](double excess, long long /*move*/, long long& last) {
+        if (excess > 0) return;
+        is_met = true;
+        keep_order(loads, best);
+        last = 0;
+      });
+  return is_met;
+}
+
+// Times of the communications that the bound admits and whose sum is at most some time, none of which could be
+// longer.
+class Targets {
+ public:
+  Targets(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, double most) : bound_(bound) {
+    for (int t = 0; t < static_cast<int>(mesh.traffic.size()); ++t) {
+      std::set<double> times = {bound.alone(t)};
+      for (const Uplink& uplink : tree.uplinks) {
+        const double one = mesh.traffic[t].bytes / uplink.gbs / 1e3;
+        for (int n = 1; one > 0 && n * one <= most * (1 + kRounding) && times.size() < kMostTimes; ++n)
+          if (n * one > bound.alone(t)) times.insert(n * one);
+        is_cut_ = is_cut_ || times.size() == kMostTimes;
+      }
+      times_.emplace_back(times.begin(), times.end());
+    }
+    choose(most * (1 + kRounding));
+  }
+  const std::vector<std::vector<double>>& all() const { return all_; }
+  bool is_complete() const { return chosen_ <= kMostChosen && !is_cut_; }
+
+ private:
+  static constexpr std::size_t kMostTimes = 1'000, kMostChosen = 200'000;
+
+  void choose(double left) {
+    if (++chosen_ > kMostChosen) return;
+    const std::vector<double>& times = times_[at_.size()];
+    if (at_.size() + 1 < times_.size()) {
+      for (const double us : times) {
+        if (us > left) break;
+        at_.push_back(us);
+        choose(left - us);
+        at_.pop_back();
+      }
+      return;
+    }
+    const auto above = std::ranges::upper_bound(times, left);
+    if (above == times.begin()) return;
+    at_.push_back(*std::prev(above));
+    if (is_maximal(left - at_.back()) && bound_.admits(at_)) all_.push_back(at_);
+    at_.pop_back();
+  }
+  bool is_maximal(double left) const {
+    for (std::size_t t = 0; t < at_.size(); ++t) {
+      const auto next = std::ranges::upper_bound(times_[t], at_[t] * (1 + kRounding));
+      if (next != times_[t].end() && *next - at_[t] <= left) return false;
+    }
+    return true;
+  }
+
+  const OrderBound& bound_;
+  std::vector<std::vector<double>> times_ = {};  // by traffic, ascending
+  std::vector<double> at_ = {};
+  std::size_t chosen_ = 0;
+  bool is_cut_ = false;
+  std::vector<std::vector<double>> all_ = {};
+};
+
+// First the times of the bound, then those below the best so far.
+void reach_targets(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, long long moves,
+                   std::mt19937& random, OrderCandidate& best) {
+  const long long each = moves / kRuns;
+  long long runs = kRuns;
+  const auto reach_within = [&](double most) {
+    const Targets targets(mesh, tree, bound, most);
+    for (const std::vector<double>& times : targets.all())
+      if (--runs < 0 || reach(mesh, tree, times, each, random, best)) return runs >= 0;
+    return false;
+  };
+  if (reach_within(bound.us())) return;
+  while (reach_within(best.time.us * (1 - 10 * kRounding))) continue;
 }
 
 // Leaves in the same place of subtrees that are equal as long as nothing is in them.
@@ -242,17 +350,31 @@ bool takes_less(const OrderTime& a, const OrderTime& b) {
   return a.bytes < b.bytes * (1 - kRounding);
 }
 
-LeafOfNode search_order(const NodeMesh& mesh, const NodeTree& tree, double bound_us, long long moves) {
+LeafOfNode search_order(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound,
+                        long long moves) {
   std::vector<OrderCandidate> found = starts(mesh, tree);
   std::mt19937 random(1);
   OrderCandidate best = found.front();
+  const auto is_met = [&] { return best.time.us <= bound.us() * (1 + kRounding); };
   const long long each = moves / static_cast<long long>(found.size());
   for (std::size_t i = 0; i < found.size() && !tree.uplinks.empty(); ++i) {
-    improve(mesh, tree, kParts[i % std::size(kParts)], bound_us, each, random, found[i]);
+    improve(mesh, tree, kParts[i % std::size(kParts)], bound.us(), each, random, found[i]);
     if (takes_less(found[i].time, best.time)) best = found[i];
-    if (best.time.us <= bound_us * (1 + kRounding)) break;
+    if (is_met()) return best.leaves;
   }
+  if (tree.uplinks.empty()) return best.leaves;
+  reach_targets(mesh, tree, bound, 2 * moves, random, best);
+  improve(mesh, tree, kParts[0], 0, each, random, best);  // of its bytes
   return best.leaves;
+}
+
+bool refuted_by_slices(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, double us) {
+  const Targets below(mesh, tree, bound, us * (1 - 10 * kRounding));
+  const NodeLoads loads(mesh, tree);
+  return below.is_complete() && below.all().size() <= kMostRefuted &&
+         std::ranges::none_of(below.all(), [&](const std::vector<double>& times) {
+           return slices_fit(mesh, tree, loads.limits(times), kRefutation);
+         });
 }
 
 bool search_all_orders(const NodeMesh& mesh, const NodeTree& tree, long long nodes, LeafOfNode& best) {

@@ -5,6 +5,7 @@
 
 #include "placement/node_mesh.h"
 #include "placement/node_tree.h"
+#include "placement/order_bound.h"
 
 namespace chorale {
 
@@ -14,9 +15,13 @@ using LeafOfNode = std::vector<int>;  // by node of the mesh: its leaf of the tr
 bool takes_less(const OrderTime& a, const OrderTime& b);
 
 // Begins with the nodes along all nestings of the axes' prime factors, put on the leaves from one side of the
-// tree to the other; the best of these are improved by swaps (simulated annealing). It ends early where
-// bound_us is met.
-LeafOfNode search_order(const NodeMesh&, const NodeTree&, double bound_us, long long moves);
+// tree to the other; the best of these are improved by swaps (simulated annealing), first of the time, which
+// ends early where the bound is met, then of what exceeds times that the bound admits, the least ones first,
+// which a time, being a sum of maxima, does not lead to.
+LeafOfNode search_order(const NodeMesh&, const NodeTree&, const OrderBound&, long long moves);
+
+// True: what the bound admits below this time does not fit the slices of a line.
+bool refuted_by_slices(const NodeMesh&, const NodeTree&, const OrderBound&, double us);
 
 // Is there an order that takes less than `best`, which becomes it? Branch and bound: node by node on a leaf,
 // on one only of leaves that are alike so far. False: `nodes` of its tree did not suffice.

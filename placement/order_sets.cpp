@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
 namespace chorale {
 namespace {
@@ -150,6 +151,47 @@ class SlicesAlongLine {
     return least;
   }
 
+  // Of sets of this size whose loads are within the limits, by traffic: nodes by slice.
+  std::set<std::vector<int>> counts(int size, const std::vector<int>& limits) const {
+    struct Partial {
+      int last = 0, size = 0;
+      NodeSetLoads loads = {};  // and both directions of the line
+      std::vector<int> counts = {};
+      auto operator<=>(const Partial&) const = default;
+    };
+    const std::size_t traffic = mesh_.traffic.size();
+    const auto is_within = [&](const Partial& partial) {
+      for (std::size_t t = 0; t < traffic; ++t)
+        if (mesh_.traffic[t].pattern == GroupPattern::Line
+                ? std::max(partial.loads[traffic], partial.loads[traffic + 1]) > limits[t]
+                : partial.loads[t] > limits[t])
+          return false;
+      return true;
+    };
+    std::set<Partial> partials = {{.last = -1, .loads = NodeSetLoads(traffic + 2, 0)}};
+    for (int i = 0; i < length_; ++i) {
+      std::set<Partial> then;
+      for (const Partial& before : partials)
+        for (int s = 0; s < static_cast<int>(slices_.size()); ++s) {
+          Partial next = before;
+          next.last = s;
+          next.counts.push_back(size_of(slices_[s]));
+          next.size += next.counts.back();
+          if (--budget_ < 0 || next.size > size || (i + 1 == length_ && next.size < size)) continue;
+          for (std::size_t t = 0; t < traffic; ++t) next.loads[t] += slice_loads_[s][t];
+          for (std::size_t n = 0; i > 0 && n < slices_[s].size(); ++n) {
+            next.loads[traffic] += slices_[before.last][n] > slices_[s][n] ? 1 : 0;
+            next.loads[traffic + 1] += slices_[before.last][n] < slices_[s][n] ? 1 : 0;
+          }
+          if (is_within(next)) then.insert(std::move(next));
+        }
+      partials = std::move(then);
+    }
+    std::set<std::vector<int>> all;
+    for (const Partial& partial : partials) all.insert(partial.counts);
+    return all;
+  }
+
  private:
   using States = std::map<std::pair<int, int>, std::set<NodeSetLoads>>;  // (nodes so far, last slice)
 
@@ -186,6 +228,82 @@ class SlicesAlongLine {
   std::vector<NodeSetLoads> slice_loads_ = {};
 };
 
+// Nodes by slice, of all hosts below each link.
+class SlicesOfLinks {
+ public:
+  using Counts = std::set<std::vector<int>>;
+
+  SlicesOfLinks(const NodeMesh& mesh, const NodeTree& tree, int axis,
+                const std::vector<std::vector<int>>& limits, long long& budget)
+      : tree_(tree),
+        limits_(limits),
+        budget_(budget),
+        length_(mesh.sizes[axis]),
+        most_(mesh.nodes / length_),
+        slices_(mesh, axis, {mesh.nodes / 2}, budget) {
+    below_.resize(tree.uplinks.size() + 1);
+    for (std::size_t u = 0; u < tree.uplinks.size(); ++u) {
+      const int above = tree.uplinks[u].above;
+      below_[above < 0 ? tree.uplinks.size() : static_cast<std::size_t>(above)].push_back(
+          static_cast<int>(u));
+    }
+  }
+  bool fit() { return !below(-1).empty() || budget_ < 0; }
+
+ private:
+  Counts below(int uplink) {
+    Counts all = {std::vector<int>(length_, 0)};
+    int hosts = 0;
+    for (const NodeTree::Leaf& leaf : tree_.leaves)
+      if (leaf.uplink == uplink) hosts += static_cast<int>(leaf.hosts.size());
+    const std::vector<int>& links =
+        below_[uplink < 0 ? tree_.uplinks.size() : static_cast<std::size_t>(uplink)];
+    // Hosts with no link of their own are in any slices.
+    for (; hosts > 0 && !(links.empty() && uplink >= 0); --hosts) all = sums(all, units());
+    for (const int link : links) all = sums(all, below(link));
+    if (uplink < 0) return all;
+    const Counts& own = of_link(uplink);
+    if (links.empty()) return own;
+    std::erase_if(all, [&](const std::vector<int>& counts) { return !own.contains(counts); });
+    return all;
+  }
+  const Counts& of_link(int uplink) {
+    std::vector<int> key = {tree_.uplinks[uplink].hosts};
+    for (const std::vector<int>& of : limits_) key.push_back(of[uplink]);
+    const auto [at, is_new] = known_.try_emplace(key);
+    if (is_new) at->second = slices_.counts(key.front(), {key.begin() + 1, key.end()});
+    return at->second;
+  }
+  Counts units() const {
+    Counts all;
+    for (int i = 0; i < length_; ++i) {
+      std::vector<int> one(length_, 0);
+      one[i] = 1;
+      all.insert(one);
+    }
+    return all;
+  }
+  Counts sums(const Counts& first, const Counts& second) {
+    Counts all;
+    for (const std::vector<int>& a : first)
+      for (const std::vector<int>& b : second) {
+        if (--budget_ < 0) return all;
+        std::vector<int> sum = a;
+        for (int i = 0; i < length_; ++i) sum[i] += b[i];
+        if (std::ranges::max(sum) <= most_) all.insert(std::move(sum));
+      }
+    return all;
+  }
+
+  const NodeTree& tree_;
+  const std::vector<std::vector<int>>& limits_;
+  long long& budget_;
+  const int length_, most_;
+  SlicesAlongLine slices_;
+  std::vector<std::vector<int>> below_ = {};       // uplinks by the one above them; the last: the root
+  std::map<std::vector<int>, Counts> known_ = {};  // by hosts and limits
+};
+
 }  // namespace
 
 int load_of_part(const NodeTraffic& traffic, int m, int k) {
@@ -196,23 +314,41 @@ int in_one_direction(const NodeTraffic& traffic, int both) {
   return traffic.pattern == GroupPattern::Line ? (both + 1) / 2 : both;
 }
 
-std::optional<Least> least_loads(const NodeMesh& mesh, const std::set<int>& sizes, long long budget) {
+Least least_loads(const NodeMesh& mesh, const std::set<int>& sizes, long long budget) {
   std::set<int> smaller;  // a set and its complement send each other the same
   for (const int size : sizes) smaller.insert(std::min(size, mesh.nodes - size));
   Least found;
-  long long left = -1;
-  if (const std::optional<int> axis = line_axis(mesh)) {
-    left = budget;
-    found = SlicesAlongLine(mesh, *axis, smaller, left).least();
-  }
-  if (left < 0) {  // no such axis, or too many slices: a line counts half of what it sends both ways
-    left = budget;
-    found = of_down_sets(mesh, smaller, left);
-  }
-  if (left < 0) return std::nullopt;
+  // The budget is for all sizes up to the largest: without the last third of them, it may suffice.
+  const auto find = [&](const auto& of_sizes) {
+    long long share = budget;
+    for (std::set<int> left = smaller; !left.empty(); share /= 2) {
+      long long steps = share;
+      Least some = of_sizes(left, steps);
+      if (steps >= 0) {
+        found.merge(some);
+        for (const int size : left) smaller.erase(size);
+        return;
+      }
+      left.erase(left.upper_bound(*left.rbegin() * 2 / 3), left.end());
+    }
+  };
+  if (const std::optional<int> axis = line_axis(mesh))
+    find([&](const std::set<int>& of, long long& steps) {
+      return SlicesAlongLine(mesh, *axis, of, steps).least();
+    });
+  // No such axis, or too many slices: a line counts half of what it sends both ways.
+  find([&](const std::set<int>& of, long long& steps) { return of_down_sets(mesh, of, steps); });
   Least least;
-  for (const int size : sizes) least[size] = found.at(std::min(size, mesh.nodes - size));
+  for (const int size : sizes)
+    if (const auto at = found.find(std::min(size, mesh.nodes - size)); at != found.end())
+      least[size] = at->second;
   return least;
+}
+
+bool slices_fit(const NodeMesh& mesh, const NodeTree& tree, const std::vector<std::vector<int>>& limits,
+                long long budget) {
+  const std::optional<int> axis = line_axis(mesh);
+  return !axis || SlicesOfLinks(mesh, tree, *axis, limits, budget).fit();
 }
 
 }  // namespace chorale

@@ -8,11 +8,11 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <set>
 #include <vector>
 
 #include "placement/node_mesh.h"
+#include "placement/node_tree.h"
 
 namespace chorale {
 
@@ -23,9 +23,15 @@ int load_of_part(const NodeTraffic&, int m, int k);
 // At least, in the busier direction.
 int in_one_direction(const NodeTraffic&, int both);
 
-// By size of a set: loads such that each set of this size has, for some of them, as much everywhere. Nothing
-// where the budget of elementary steps ends.
-std::optional<std::map<int, std::set<NodeSetLoads>>> least_loads(const NodeMesh&, const std::set<int>& sizes,
-                                                                 long long budget);
+// By size of a set: loads such that each set of this size has, for some of them, as much everywhere. Sizes for
+// which a budget of elementary steps does not suffice are left out.
+std::map<int, std::set<NodeSetLoads>> least_loads(const NodeMesh&, const std::set<int>& sizes,
+                                                  long long budget);
+
+// Can nodes be put below the links such that none sends more than its limit [traffic][uplink]? Pushes along the
+// other axes leave as many nodes in each slice of the mesh along the line; what links can have of the slices
+// must add up to all of them. True too if there is no such axis, or where the budget ends.
+bool slices_fit(const NodeMesh&, const NodeTree&, const std::vector<std::vector<int>>& limits,
+                long long budget);
 
 }  // namespace chorale

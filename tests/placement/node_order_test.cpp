@@ -9,6 +9,9 @@
 #include <random>
 
 #include "ir/error.h"
+#include "placement/node_loads.h"
+#include "placement/order_bound.h"
+#include "placement/order_sets.h"
 #include "tests/kit/random.h"
 
 namespace chorale {
@@ -159,6 +162,65 @@ std::vector<int> order_in(const Allocation& allocation, const NodeOrder& answer)
     for (int h = 0; h < static_cast<int>(allocation.hosts.size()); ++h)
       if (allocation.cluster.hosts[allocation.hosts[h]] == name) order.push_back(h);
   return order;
+}
+
+// Of any order, the bound admits the times of the communications, and it refuses most far shorter ones.
+TEST(NodeOrder, BoundAdmitsWhatOrdersTake) {
+  int refused = 0, do_not_fit = 0;
+  for (int seed = 0; seed < 200; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const int nodes = between(random, 4, 24);
+    const Allocation allocation = fragments(random, nodes, 3, 3, 4);
+    const NodeMesh mesh = node_mesh(random_job(random, nodes, 1), 1);
+    const NodeTree tree = node_tree(allocation, {.node_gbs = 25, .tapers = {2, 6}});
+    // A small budget leaves sizes of sets out.
+    const OrderBound bound(mesh, tree, seed % 2 == 0 ? 40'000'000 : 20'000);
+    std::vector<int> leaves;
+    for (int l = 0; l < static_cast<int>(tree.leaves.size()); ++l)
+      leaves.insert(leaves.end(), tree.leaves[l].hosts.size(), l);
+    for (int order = 0; order < 20; ++order) {
+      NodeLoads loads(mesh, tree);
+      for (int node = 0; node < nodes; ++node) loads.put(node, leaves[node]);
+      std::vector<double> times;
+      for (int t = 0; t < static_cast<int>(mesh.traffic.size()); ++t) times.push_back(loads.traffic_us(t));
+      EXPECT_TRUE(bound.admits(times));
+      EXPECT_LE(bound.us(), loads.time().us * (1 + 1e-9));
+      EXPECT_EQ(loads.excess(loads.limits(times)), 0);
+      EXPECT_TRUE(order >= 6 || slices_fit(mesh, tree, loads.limits(times), 100'000));
+      for (double& us : times) {
+        std::vector<double> shorter = times;
+        shorter[&us - times.data()] = us * 0.3;
+        refused += bound.admits(shorter) ? 0 : 1;
+        do_not_fit += order >= 6 || slices_fit(mesh, tree, loads.limits(shorter), 100'000) ? 0 : 1;
+      }
+      std::ranges::shuffle(leaves, random);
+    }
+  }
+  EXPECT_GT(refused, 1'000);
+  EXPECT_GT(do_not_fit, 50);
+}
+
+// Orders that the time alone does not lead to: the bound is met by those within its times, on most fragments.
+TEST(NodeOrder, MeetsTheBoundOnFragments) {
+  int met = 0;
+  for (int seed = 0; seed < 4; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    const Allocation allocation = fragments(random, 64, 4, 4, 8);
+    const OrderQuestion question{
+        .job = {.axes = {{"data", 8}, {"expert", 64}},
+                .reductions =
+                    {{.name = "dispatch", .goal = Goal::AllToAll, .axes = {1}, .bytes = 64e6, .times = 32},
+                     {.name = "gradients", .axes = {0}, .bytes = 500e6}}},
+        .rates = {.tapers = {4, 16}}};
+    const NodeOrder answer = best_order(allocation, question);
+    met += answer.proof == "the bound is met" ? 1 : 0;
+    EXPECT_LE(answer.bound_us, answer.time.us * (1 + 1e-9));
+    const double own = obvious_us(allocation, question, order_in(allocation, answer));
+    EXPECT_NEAR(answer.time.us, own, 1e-6 * own);
+  }
+  EXPECT_GE(met, 3);
 }
 
 TEST(NodeOrder, AgainstEveryPermutation) {
