@@ -1,4 +1,5 @@
-// All wirings of a number of ports that are compared: the connected Cayley graphs of the groups of that order.
+// All wirings of a number of ports that are compared: the connected Cayley graphs of the groups of that
+// order.
 #pragma once
 
 #include <atomic>
@@ -10,8 +11,9 @@
 
 namespace chorale {
 
-// How much is compared, of all groups: images of sets under automorphisms, by their elements, and links of graphs
-// that are measured; and such links once more, of groups that are sampled. By default some seconds in all.
+// How much is compared, of all groups: images of sets under automorphisms, by their elements, and links of
+// graphs that are measured; and such links once more, of groups that are sampled. By default some seconds in
+// all.
 struct WiringEffort {
   long long sets = 150'000'000, samples = 50'000'000;
 };
@@ -23,7 +25,8 @@ struct WiringFamily {
 };
 
 // Of each group, sets of generators that are no automorphism's image of each other (of groups with thousands
-// of automorphisms, some images are left); where that would take more than the effort, those of them that came first, and sets that no exchange of one generator makes shorter, from random ones on.
+// of automorphisms, some images are left); where that would take more than the effort, those of them that
+// came first, and sets that no exchange of one generator makes shorter, from random ones on.
 WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop = nullptr,
                      const WiringEffort& = {});
 

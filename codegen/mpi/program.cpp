@@ -132,7 +132,7 @@ class Watch {
 };
 
 // The ranks that are left do the collective on data that they check, and time it until something else has failed
-// or nothing is left of the iterations. Returns whether all was right. A rank that has failed looks on.
+// or nothing is left of the iterations. Returns whether all was right. A rank that has failed takes no part.
 bool measure(const Failure& failure, long n, int& iterations, Watch& watch) {
   int world_rank = 0, rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);

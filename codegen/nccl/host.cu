@@ -63,8 +63,8 @@ ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t
   if (failure_file().given() && cudaStreamIsCapturing(stream, &captured) == cudaSuccess &&
       captured == cudaStreamCaptureStatusNone) {
     const chorale::FailureName first = run.rank == 0 ? failure_file().name() : chorale::FailureName{};
-    const ncclResult_t told = named.learn(chorale::linked_nccl(), comm, stream, run.rank, ranks, first);
-    if (told != ncclSuccess) return told;
+    const ncclResult_t learnt = named.learn(chorale::linked_nccl(), comm, stream, run.rank, ranks, first);
+    if (learnt != ncclSuccess) return learnt;
   }
   const Failure* const failure = failure_named(named.name.data());
   if (failure == nullptr) {

@@ -31,15 +31,15 @@ class Programs:
 
     def __init__(self, machine, directory):
         self.of = functools.lru_cache(None)(lambda name, kind, group: workload.loaded(*programs(kind)[name], group, machine, directory))
-        self.told = set()
+        self.logged = set()
 
     def left(self, tensor, group, why=None):
         """Whether PyTorch does it."""
         if why is None and (tensor.dtype not in KINDS or tensor.device.type != "cpu"):
             why = f"tensors are {tensor.dtype} on {tensor.device.type}, and programs take {', '.join(KINDS.values())} on cpu"
         counts["programs" if why is None else "PyTorch's"] += 1
-        if why is not None and why not in self.told and dist.get_rank(group) == 0:
-            self.told.add(why)
+        if why is not None and why not in self.logged and dist.get_rank(group) == 0:
+            self.logged.add(why)
             log.info("FSDP2: left to PyTorch: %s", why)
         return why is not None
 

@@ -171,22 +171,22 @@ class Fused(torch.optim.Optimizer):
                 row.collect()
         except (RuntimeError, ValueError) as error:
             fault = error
-        told = torch.tensor([fault is not None, *(row.stale for row in every), *(p.grad is not None for row in every for p in row.params)], dtype=torch.uint8)
-        told, at = self.gathered(told).amax(0).tolist(), 1 + len(every)
-        if told[0]:
+        flags = torch.tensor([fault is not None, *(row.stale for row in every), *(p.grad is not None for row in every for p in row.params)], dtype=torch.uint8)
+        flags, at = self.gathered(flags).amax(0).tolist(), 1 + len(every)
+        if flags[0]:
             self.settle()
             for row in every:
                 row.anew()
             raise fault or RuntimeError("another rank refuses its parameters or gradients, and prints the reason")
         used = {}
         for row in every:
-            used[row] = told[at:at + len(row.params)]
+            used[row] = flags[at:at + len(row.params)]
             at += len(row.params)
         for row in self.order:
             if any(used[row]) and row.future is None:
                 row.start()
         self.next = len(self.order)
-        for row, stale in zip(every, told[1:]):
+        for row, stale in zip(every, flags[1:]):
             if stale:
                 row.done()
                 row.start()

@@ -97,18 +97,18 @@ def room(group):
 
 def _made(group, ranks):
     rank = dist.get_rank(group)
-    token, descriptor, told = secrets.token_bytes(TOKEN), -1, None
+    token, descriptor, heap_of_mine = secrets.token_bytes(TOKEN), -1, None
     try:
         if os.environ.get("CHORALE_SHM_DISABLE", "0") != "1":
             descriptor = os.memfd_create("chorale")
             os.ftruncate(descriptor, BYTES)
             own = mmap.mmap(descriptor, BYTES)
             own[BYTES // 2 - TOKEN:BYTES // 2] = token
-            told = (os.getpid(), descriptor, token)
+            heap_of_mine = (os.getpid(), descriptor, token)
     except (OSError, AttributeError):
         pass
     everyone = [None] * ranks
-    dist.all_gather_object(everyone, told, group=group)
+    dist.all_gather_object(everyone, heap_of_mine, group=group)
     heaps, processes = [], []
     try:
         for other, (process, number, its_token) in enumerate(everyone if None not in everyone else ()):

@@ -197,9 +197,9 @@ class Workload:
         number = (ctypes.c_uint8 * 128)()
         if self.rank == 0 and self.library.chorale_id(number) != 0:
             raise RuntimeError(self.library.chorale_error().decode())
-        told = [bytes(number)]
-        dist.broadcast_object_list(told, src=global_rank(self.group, 0), group=self.group)
-        joined = self.library.chorale_join(self.rank, ranks, told[0], self.device.index)
+        given = [bytes(number)]
+        dist.broadcast_object_list(given, src=global_rank(self.group, 0), group=self.group)
+        joined = self.library.chorale_join(self.rank, ranks, given[0], self.device.index)
         if not joined:
             raise RuntimeError(self.library.chorale_error().decode())
         return joined

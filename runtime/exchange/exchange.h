@@ -70,7 +70,8 @@ class ExchangePlan {
     std::vector<Span> finished = {};  // of the output
   };
 
-  // Elements have `size` bytes. Of rank `rank` of the tables. A tile is a part of each block, of whole rows of `row` elements.
+  // Elements have `size` bytes. Of rank `rank` of the tables. A tile is a part of each block, of whole rows
+  // of `row` elements.
   ExchangePlan(std::int64_t size, const StepTables& tables, int rank, Peers peers, Blocks blocks,
                int tile = 0, int tiles = 1, std::int64_t row = 1)
       : tables_(tables),

@@ -1,7 +1,8 @@
 // An emitted workload as a library for programs in other languages, with a C interface that does not depend
 // on MPI: the caller supplies a function that moves messages, or, of ranks on one machine, memory that they
-// share (shared.h); or, with -DCHORALE_NCCL, for tensors on GPUs, messages go over NCCL. NAME.json lists the tensors, in the order of the addresses that chorale_run
-// takes; results have the rows of NAME.json, too. C++17, and is copied into emitted programs.
+// share (shared.h); or, with -DCHORALE_NCCL, for tensors on GPUs, messages go over NCCL. NAME.json lists the
+// tensors, in the order of the addresses that chorale_run takes; results have the rows of NAME.json, too.
+// C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cstdint>
@@ -192,9 +193,9 @@ Value guarded(Value otherwise, Function function) {
 
 }  // namespace chorale
 
-// chorale_use_blas: products are those of a BLAS of the process, by its sgemm_ and dgemm_ with 32-bit integers;
-// null: the built-in loops. The functions of a library: null, -1 or another number than 0 if a call fails, and chorale_error() has the
-// reason. A program is used by one thread at a time.
+// chorale_use_blas: products are those of a BLAS of the process, by its sgemm_ and dgemm_ with 32-bit
+// integers; null: the built-in loops. The functions of a library: null, -1 or another number than 0 if a call
+// fails, and chorale_error() has the reason. A program is used by one thread at a time.
 #define CHORALE_C_COMMON(Program)                            \
   void chorale_free(void* program) {                         \
     delete static_cast<Program*>(program);                   \
@@ -207,9 +208,9 @@ Value guarded(Value otherwise, Function function) {
   }
 
 #ifndef CHORALE_NCCL
-// chorale_join: this rank of those that a program is for, which all programs of the library share, and which is
-// destroyed after them (chorale_leave); its messages are moved by a function, or lie in memory that the ranks
-// share. chorale_gather: bytes of each rank on all of them, by rank.
+// chorale_join: this rank of those that a program is for, which all programs of the library share, and which
+// is destroyed after them (chorale_leave); its messages are moved by a function, or lie in memory that the
+// ranks share. chorale_gather: bytes of each rank on all of them, by rank.
 #define CHORALE_C_INTERFACE(Workload)                                                                \
   using ChoraleProgram = chorale::LibraryProgram<Workload, chorale::HostTransport&>;                 \
   extern "C" {                                                                                       \

@@ -1,6 +1,7 @@
-// Collectives of four ranks, threads with a device each, while parts of a ring fail: by a file that the preload library
-// reads, or with LIBRARY by chorale_nccl_failed, with EMITTED (a file) by its chorale_failed. Every result is checked, and every message of what tests/nccl/watch.cpp
-// sees: none may pass between the ranks of a link that has failed. Prints "right". argv: the file.
+// Collectives of four ranks, threads with a device each, while parts of a ring fail: by a file that the
+// preload library reads, or with LIBRARY by chorale_nccl_failed, with EMITTED (a file) by its chorale_failed.
+// Every result is checked, and every message of what tests/nccl/watch.cpp sees: none may pass between the
+// ranks of a link that has failed. Prints "right". argv: the file.
 #include <nccl.h>
 #include <signal.h>
 

@@ -24,7 +24,7 @@ extern "C" ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataTy
   int rank = 0, ranks = 0;
   ncclCommUserRank(comm, &rank), ncclCommCount(comm, &ranks);
   ++sends;
-  // The name of what has failed, 128 bytes, is told over any link.
+  // The name of what has failed, 128 bytes, goes over any link.
   if (ranks == 4 && count != 128 && ((rank == cut_a && peer == cut_b) || (rank == cut_b && peer == cut_a))) {
     std::fprintf(stderr, "rank %d: a message to rank %d, whose link has failed\n", rank, peer);
     std::_Exit(1);

@@ -24,8 +24,8 @@ from chorale.logs import log  # noqa: E402
 
 rank, ranks = dist.get_rank(), dist.get_world_size()
 mesh = init_device_mesh("cpu", (ranks,))
-told = io.StringIO()
-log.addHandler(logging.StreamHandler(told))
+logged = io.StringIO()
+log.addHandler(logging.StreamHandler(logged))
 
 
 class Block(torch.nn.Module):
@@ -86,6 +86,6 @@ except RuntimeError as error:  # gloo has no such reduction, either
     assert "reduce" in str(error).lower(), error
 assert fsdp.counts["PyTorch's"] > 0
 if rank == 0:
-    assert "left to PyTorch: gradients are to be neither added nor averaged" in told.getvalue(), told.getvalue()
+    assert "left to PyTorch: gradients are to be neither added nor averaged" in logged.getvalue(), logged.getvalue()
     print("what is left to PyTorch is reported")
 os._exit(0)
