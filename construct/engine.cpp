@@ -362,7 +362,10 @@ class Construction::Engine {
       case How::Regular: {
         std::vector<Point> points =
             regular_incumbents(question_.topology, whole, question_.stop, question_.extra_rounds);
-        if (is_large() && !points.empty()) next_ = attempts_.size();
+        if (is_large() && !points.empty()) {  // in the fewest steps: the quick ones would look at each send
+          next_ = attempts_.size();
+          done_.insert(key({.how = How::Quick, .chunks = attempt.chunks}));
+        }
         return take(std::move(points));
       }
       case How::Disjoint:
