@@ -15,9 +15,10 @@ std::optional<Fault> beyond_memory(int chunks, int ranks, double bytes) {
   constexpr double kMiB = 1 << 20;
   if (bytes <= kMostCollectiveBytes) return std::nullopt;
   return Fault{.kind = Fault::Kind::Size,
-               .words = fmt::format("{} chunks per block for {} ranks would take {:.0f} MiB", chunks, ranks,
-                                    bytes / kMiB),
-               .remedy = fmt::format("use fewer: {:.0f} MiB is the most", kMostCollectiveBytes / kMiB)};
+               .words = fmt::format("{} chunk{} per block for {} ranks would take {:.0f} MiB", chunks,
+                                    chunks == 1 ? "" : "s", ranks, bytes / kMiB),
+               .remedy = fmt::format("use fewer{}: {:.0f} MiB is the most", chunks == 1 ? " ranks" : "",
+                                     kMostCollectiveBytes / kMiB)};
 }
 
 // How many pairs (s, d) have a block, and how many ranks one names.
