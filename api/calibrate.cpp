@@ -6,12 +6,31 @@
 
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/json_fields.h"
 #include "runtime/message_times.h"
 #include "runtime/mpi_session.h"
 #include "topology/import/timing_log.h"
 #include "topology/machines.h"
 
 namespace chorale {
+
+template <>
+struct Fields<Spread> {
+  static constexpr auto all = plain_fields<&Spread::least, &Spread::median, &Spread::most>();
+};
+template <>
+struct Fields<CalibratedClass> {
+  using C = CalibratedClass;
+  static constexpr std::tuple all = {field<&C::links, &LinkClass::links>(), field<&C::alpha_us>(),
+                                     field<&C::beta_us_per_byte>(), field<&C::shared>()};
+};
+template <>
+struct Fields<CalibratedCrowd> {
+  using C = CalibratedCrowd;
+  static constexpr std::tuple all = {field<&C::name>(), field<&C::us_per_byte>(),
+                                     field<&C::alone>({.name = "alone_us_per_byte"})};
+};
+
 namespace {
 
 constexpr std::int64_t kShort = 8;  // bytes: what is left is latency
@@ -86,6 +105,14 @@ Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs)
                        .by_itself = !log.rates_only});
   }
   return calibrated(machine, times, "--log");
+}
+
+std::string to_json(const Calibration& calibration) {
+  std::vector<std::string> classes, crowds;
+  for (const CalibratedClass& each : calibration.classes) classes.push_back(write_fields(each));
+  for (const CalibratedCrowd& each : calibration.crowds) crowds.push_back(write_fields(each));
+  return fmt::format("{{\n  \"machine\": {},\n  \"classes\": {},\n  \"together\": {}\n}}\n",
+                     quoted(calibration.machine.name), lines(classes, "  "), lines(crowds, "  "));
 }
 
 }  // namespace chorale

@@ -87,8 +87,7 @@ Target target_of(const std::string& name) {
     if (entry.name == name) return entry.target;
     known.push_back(entry.name);
   }
-  throw InputError("target", "unknown value '" + name.substr(0, 60) + "'",
-                   did_you_mean(name, known, "use one of " + joined(known)));
+  throw unknown_name("target", name, known);
 }
 
 }  // namespace
@@ -147,12 +146,10 @@ char* chorale_compile(const char* result, int point, const char* target, const c
     Compiled compiled = compile(read.topology, nth_point(read, point), target_of(required(target, "target")));
     const std::string where = required(directory, "directory");
     if (where.empty()) throw InputError("directory", "is empty", "name one: . is the current one");
+    const std::vector<NamedText> files = in_folder(where, std::move(compiled.files));
+    write_files(files);
     std::string written;
-    for (NamedText& file : compiled.files) {
-      file.path = where + "/" + file.path;
-      written += file.path + "\n";
-    }
-    write_files(compiled.files);
+    for (const NamedText& file : files) written += file.path + "\n";
     return text_of(written);
   });
 }

@@ -106,8 +106,8 @@ std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, 
   }
   if (const auto fault = target == Target::Simgrid ? without_simgrid(topology) : std::nullopt)
     return InputError(name, *fault);
-  compiled.files = target == Target::Simgrid ? to_simgrid(schedule, block, name) : to_chakra(schedule, block);
-  for (NamedText& file : compiled.files) file.path = compiled.path + "/" + file.path;
+  compiled.files = in_folder(compiled.path, target == Target::Simgrid ? to_simgrid(schedule, block, name)
+                                                                      : to_chakra(schedule, block));
   return compiled;
 }
 
@@ -129,8 +129,7 @@ std::variant<Compiled, InputError> one_directory(const Topology& topology,
     for (NamedText& file : one.files) file.path.erase(0, one.path.size() + 1);
     sized.push_back({std::move(one.files), up_to * static_cast<double>(message_shape(collective).blocks)});
   }
-  all.files = to_sized_cuda_sources(sized);
-  for (NamedText& file : all.files) file.path = all.path + "/" + file.path;
+  all.files = in_folder(all.path, to_sized_cuda_sources(sized));
   return all;
 }
 
@@ -249,15 +248,14 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
           std::vector<Rank> owners;
           if (!how.epilogue) owners = all_pairs_owners(schedule);
           const bool in_switch = !owners.empty();
-          Compiled compiled{.path = path,
-                            .files = to_cuda_sources(
-                                apart, shared,
-                                {.bus_factor = busbw_factor(point.collective.kind, point.collective.ranks),
-                                 .owners = owners}),
-                            .completed_by = most_completers(*apart),
-                            .note = in_switch ? "" : note};
-          for (NamedText& file : compiled.files) file.path = path + "/" + file.path;
-          return compiled;
+          return Compiled{
+              .path = path,
+              .files = in_folder(path, to_cuda_sources(apart, shared,
+                                                       {.bus_factor = busbw_factor(point.collective.kind,
+                                                                                   point.collective.ranks),
+                                                        .owners = owners})),
+              .completed_by = most_completers(*apart),
+              .note = in_switch ? "" : note};
         });
       });
     case Target::MscclXml: {

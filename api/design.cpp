@@ -16,6 +16,7 @@
 #include "cost/busbw.h"
 #include "ir/collective_kind.h"
 #include "ir/error.h"
+#include "ir/words.h"
 #include "topology/builders.h"
 #include "wiring/family.h"
 
@@ -60,7 +61,9 @@ class JobTime {
   std::vector<double> block_bytes_ = {};
 };
 
-// Of all collectives but Alltoall: the same on all graphs.
+// Of all collectives but Alltoall: the same on all graphs. Each rank has d links in and, by Mader, d disjoint
+// paths from every other: (n-1)/d rounds per chunk for an Allgather or a ReduceScatter, 1/d for a Broadcast,
+// 2(n-1)/(dn) for an AllReduce.
 Rate family_rate(CollectiveKind kind, int ranks, int degree) {
   if (kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce) return {1, degree};
   const bool sums_everywhere = kind == CollectiveKind::AllReduce;
@@ -332,9 +335,7 @@ Design design(const DesignQuestion& question) {
 
 std::vector<DesignDemand> design_job(const std::string& text) {
   std::vector<DesignDemand> job;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t to = std::min(text.find(',', from), text.size());
-    const std::string part = text.substr(from, to - from);
+  for (const std::string& part : split(text, ',')) {
     const std::size_t equals = std::min(part.find('='), part.size());
     DesignDemand demand{.collective = name_of(known_kind(part.substr(0, equals)))};
     if (equals < part.size()) {
@@ -345,7 +346,6 @@ std::vector<DesignDemand> design_job(const std::string& text) {
                          "use alltoall=2,allreduce");
     }
     job.push_back(demand);
-    from = to + 1;
   }
   return job;
 }

@@ -76,22 +76,26 @@ const Taker& taker() {
   return all;
 }
 
-Printed printed(const Topology& topology, const Point& point, ExportForm form, const PrintOptions& options) {
-  auto made = try_compile(topology, point, form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
-                          {.name = options.name,
-                           .in_place = options.in_place,
-                           .min_bytes = options.min_bytes,
-                           .max_bytes = options.max_bytes});
+// A target that cannot express an algorithm is not an error of an export: the reason is listed beside the
+// files.
+Printed printed_or_why(std::variant<Compiled, InputError> made) {
   if (const auto* const refused = std::get_if<InputError>(&made)) return {.why_not = refused->what()};
   auto& compiled = std::get<Compiled>(made);
   return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
 }
 
+Printed printed(const Topology& topology, const Point& point, ExportForm form, const PrintOptions& options) {
+  return printed_or_why(try_compile(topology, point,
+                                    form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
+                                    {.name = options.name,
+                                     .in_place = options.in_place,
+                                     .min_bytes = options.min_bytes,
+                                     .max_bytes = options.max_bytes}));
+}
+
 Printed printed_program(const std::vector<ReadyPoints>& ready, ExportForm form, const std::string& name) {
-  auto made = try_compile(ready, form == ExportForm::Nccl ? Target::Nccl : Target::Mpi, {.name = name});
-  if (const auto* const refused = std::get_if<InputError>(&made)) return {.why_not = refused->what()};
-  auto& compiled = std::get<Compiled>(made);
-  return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
+  return printed_or_why(
+      try_compile(ready, form == ExportForm::Nccl ? Target::Nccl : Target::Mpi, {.name = name}));
 }
 
 const Printers& printers() {

@@ -27,10 +27,6 @@ namespace {
 
 constexpr int kMostRanksOfAProcess = 256;
 
-bool is_many_processes(Executor executor) {
-  return executor == Executor::Mpi || executor == Executor::Nccl;
-}
-
 // What a rank has of an epilogue's tensors.
 template <typename Form>
 double tensor_bytes(const Form& program, const RunOptions& options, double largest) {
@@ -84,6 +80,10 @@ void require_executor(const RunWhere& where, int ranks) {
 }
 
 }  // namespace
+
+bool is_many_processes(Executor executor) {
+  return executor == Executor::Mpi || executor == Executor::Nccl;
+}
 
 const std::vector<std::string>& launcher_variables() {
   return mpi_launcher_variables();

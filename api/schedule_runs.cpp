@@ -74,8 +74,7 @@ Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) 
   const WorkFolder folder("--measure", where_);
   OrError<CompiledWorkload> compiled = try_compile(workload, machine_, execution, carrier_);
   if (!compiled) return {};
-  for (NamedText& file : compiled->files) file.path = folder.path() + "/" + file.path;
-  write_files(compiled->files);
+  write_files(in_folder(folder.path(), std::move(compiled->files)));
   const std::string name = name_of(carrier_);
   if (!folder.run("make -s " + name)) return {.failure = "does not compile: " + folder.complaint()};
   const std::string start = (carrier_ == WorkloadCarrier::Mpi ? fmt::format("mpirun --oversubscribe -n {} ",

@@ -50,11 +50,6 @@ std::optional<double> replayed_us(const WorkFolder& folder, const std::atomic<bo
   return std::strtod(printed.c_str() + at + before.size(), nullptr) * 1e6;
 }
 
-void write(const WorkFolder& folder, std::vector<NamedText> files) {
-  for (NamedText& file : files) file.path = folder.path() + "/" + file.path;
-  write_files(files);
-}
-
 class PointReplay {
  public:
   // `plain`: the machine without what its switches can do.
@@ -67,8 +62,8 @@ class PointReplay {
   std::optional<SimulatedRow> row(int number, std::int64_t bytes, const std::atomic<bool>* stop) {
     const MessageShape message = message_shape(point_.collective);
     const std::int64_t block = block_of_size(message, bytes);
-    write(folder_,
-          written_ ? to_simgrid_traces(schedule_, block) : to_simgrid(schedule_, block, plain_.name));
+    write_files(in_folder(folder_.path(), written_ ? to_simgrid_traces(schedule_, block)
+                                                   : to_simgrid(schedule_, block, plain_.name)));
     written_ = true;
     const std::optional<double> us = replayed_us(folder_, stop);
     if (!us) return std::nullopt;

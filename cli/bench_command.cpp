@@ -150,11 +150,10 @@ std::vector<RunRow> halves_of(const BenchLine& line, const BenchCommand& command
 // As nccl-tests prints it, with the algorithm before each line.
 std::string text_of(const std::vector<BenchLine>& lines, const Collective& collective,
                     const BenchCommand& command) {
-  std::vector<std::vector<std::string>> cells = {
-      {"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
-       "busbw", "#wrong"},
-      {"# algorithm", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-       "(GB/s)", ""}};
+  TableRows cells = {{"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
+                      "time", "algbw", "busbw", "#wrong"},
+                     {"# algorithm", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)",
+                      "(GB/s)", "(GB/s)", ""}};
   Tally tally;
   std::map<std::string, std::pair<double, int>> busbw;  // by algorithm: sum and number
   for (const BenchLine& line : lines) {
@@ -260,7 +259,6 @@ Outcome perform(const BenchCommand& command, Supervisor& supervisor) {
     if (!started_by_mpirun())
       throw InputError("bench", "this process was not started by mpirun",
                        "use mpirun -n 4 chorale bench ...");
-    if (speaks()) require_writable_file("--json", command.json);
     sizes(command);
     return bench(command, *join_processes(), supervisor);
   } catch (const Hang& hang) {

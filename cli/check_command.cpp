@@ -54,7 +54,6 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   if (std::error_code error; !command.proofs.empty() && !std::filesystem::is_directory(command.proofs, error))
     throw InputError("--proofs", command.proofs + " is not a directory",
                      "check the path, or leave it out, and refutations are done again");
-  require_writable_file("--json", command.json);
   make_writable_directory("--lrat", command.lrat);
   make_writable_directory("--pb", command.pb);
   const std::atomic<bool>* const stop = supervisor.stop();

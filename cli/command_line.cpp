@@ -98,19 +98,16 @@ InputError refusal(const CLI::App& app, const CLI::ParseError& error) {
 
 // What is shown while a command works is not quiet either.
 void silence(Command& command) {
-  if (auto* const synthesize = std::get_if<SynthesizeCommand>(&command))
-    synthesize->search.progress = ShowProgress::Never;
-  if (auto* const frontier = std::get_if<FrontierCommand>(&command))
-    frontier->search.progress = ShowProgress::Never;
-  if (auto* const optimize = std::get_if<OptimizeCommand>(&command)) optimize->progress = ShowProgress::Never;
-  if (auto* const simulate = std::get_if<SimulateCommand>(&command)) simulate->progress = ShowProgress::Never;
-  if (auto* const compare = std::get_if<CompareCommand>(&command)) compare->progress = ShowProgress::Never;
-  if (auto* const job = std::get_if<JobCommand>(&command)) job->progress = ShowProgress::Never;
-  if (auto* const compose = std::get_if<ComposeCommand>(&command)) compose->progress = ShowProgress::Never;
-  if (auto* const compile = std::get_if<CompileCommand>(&command))
-    compile->target.progress = ShowProgress::Never;
-  if (auto* const tune = std::get_if<TuneCommand>(&command)) tune->target.progress = ShowProgress::Never;
-  if (auto* const place = std::get_if<PlaceCommand>(&command)) place->progress = ShowProgress::Never;
+  std::visit(
+      [](auto& each) {
+        if constexpr (requires { each.search; })
+          each.search.progress = ShowProgress::Never;
+        else if constexpr (requires { each.target.progress; })
+          each.target.progress = ShowProgress::Never;
+        else if constexpr (requires { each.progress; })
+          each.progress = ShowProgress::Never;
+      },
+      command);
 }
 
 }  // namespace
@@ -149,6 +146,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     throw refusal(app, error);
   }
+  require_one_document(innermost(app));
   if (parsed.quiet) silence(parsed.command);
   return parsed;
 }

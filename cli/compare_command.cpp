@@ -37,13 +37,10 @@ Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, 
 }  // namespace
 
 Outcome perform(const CompareCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  require_writable_file("--html", command.html);
-  require_writable_file("--svg", command.svg);
   supervisor.want_progress(command.progress);
   CompareQuestion question = command.question;
   question.stop = supervisor.stop();
-  question.doing = [&](const std::string& doing) { supervisor.progress().show(doing); };
+  question.doing = supervisor.doing();
   question.publish = [&](const Comparison& known) {
     supervisor.publish([&command, known](Stopped stopped) { return outcome_of(command, known, stopped); });
   };

@@ -16,8 +16,7 @@ namespace {
 
 std::string chosen_table(const CompiledWorkload& compiled) {
   if (compiled.chosen.empty()) return "";
-  std::vector<std::vector<std::string>> rows = {
-      {"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}};
+  TableRows rows = {{"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}};
   for (const ChosenAlgorithm& each : compiled.chosen)
     rows.push_back({shown(each.operation), each.collective, format_bytes(each.message_bytes),
                     fmt::format("{}", each.cost.steps), fmt::format("{}", each.cost.rounds),

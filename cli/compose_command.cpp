@@ -32,7 +32,6 @@ Outcome outcome_of(const ComposeCommand& command, const Composition& composition
 }  // namespace
 
 Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
   supervisor.want_progress(command.progress);
   const Topology topology = machine(command.question.topology, command.question.changes);
   const Collective collective = communication(command.question, topology);

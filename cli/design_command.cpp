@@ -37,7 +37,7 @@ std::string ranking_table(const Design& design) {
     kinds += "r";
   }
   for (const char* const each : {"hops", "mean", "bisection", "also"}) head.emplace_back(each);
-  std::vector<std::vector<std::string>> rows = {head};
+  TableRows rows = {head};
   for (std::size_t w = 0; w < design.best.size(); ++w)
     rows.push_back(row_of(std::to_string(w + 1), design.best[w], design));
   for (const DesignedGraph& wiring : design.named) rows.push_back(row_of("", wiring, design));
@@ -101,14 +101,10 @@ Outcome outcome_of(const DesignCommand& command, Design design, Stopped stopped)
 }  // namespace
 
 Outcome perform(const DesignCommand& command, Supervisor& supervisor) {
-  require_writable_file("--output", command.output);
-  require_writable_file("--html", command.html);
-  require_writable_file("--json", command.json);
-  if (!command.results.empty()) require_makeable_directory("--results", command.results);
   supervisor.want_progress(command.progress);
   DesignQuestion question = command.question;
   question.stop = supervisor.stop();
-  question.doing = [&](const std::string& doing) { supervisor.progress().show(doing); };
+  question.doing = supervisor.doing();
   question.publish = [&](const Design& known) {
     supervisor.publish([&command, known](Stopped stopped) { return outcome_of(command, known, stopped); });
   };

@@ -6,18 +6,9 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 
 namespace chorale {
-
-std::vector<std::string> parts(const std::string& text, char separator) {
-  std::vector<std::string> result(1);
-  for (char c : text)
-    if (c == separator)
-      result.emplace_back();
-    else
-      result.back() += c;
-  return result;
-}
 
 int axis_named(const std::string& option, const std::vector<Axis>& axes, const std::string& name) {
   std::string known;
@@ -31,7 +22,7 @@ int axis_named(const std::string& option, const std::vector<Axis>& axes, const s
 std::vector<int> axes_named(const std::string& option, const std::vector<Axis>& axes,
                             const std::string& names) {
   std::vector<int> result;
-  for (const std::string& name : parts(names, ',')) result.push_back(axis_named(option, axes, name));
+  for (const std::string& name : split(names, ',')) result.push_back(axis_named(option, axes, name));
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) != result.end())
     throw InputError(option, "names an axis twice", "name each once");
@@ -40,8 +31,8 @@ std::vector<int> axes_named(const std::string& option, const std::vector<Axis>& 
 
 std::vector<Axis> parse_axes(const std::string& text, bool open) {
   std::vector<Axis> axes;
-  for (const std::string& part : parts(text, ',')) {
-    std::vector<std::string> sides = parts(part, '=');
+  for (const std::string& part : split(text, ',')) {
+    std::vector<std::string> sides = split(part, '=');
     if (sides.size() == 1 && open) sides.push_back("0");
     if (sides.size() == 1 && !sides[0].empty())
       throw InputError(

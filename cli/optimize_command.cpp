@@ -47,8 +47,7 @@ std::string table_of(const Optimized& answer) {
   // Where something was measured it is what counts, and the name of the baseline makes room for it.
   const bool measured =
       std::ranges::any_of(answer.rows, [](const OptimizedRow& row) { return row.measured_us > 0; });
-  std::vector<std::vector<std::string>> rows = {
-      {"message", "time", "GB/s", "busbw", "of bound", "baseline", "its time", "speedup", "#"}};
+  TableRows rows = {{"message", "time", "GB/s", "busbw", "of bound", "baseline", "its time", "speedup", "#"}};
   if (measured)
     rows = {{"message", "time", "GB/s", "busbw", "of bound", "baseline", "measured", "its speedup", "#"}};
   for (const OptimizedRow& row : answer.rows) {
@@ -73,7 +72,7 @@ std::string table_of(const Optimized& answer) {
 std::string chosen(const Optimized& answer) {
   std::set<int> points;
   for (const OptimizedRow& row : answer.rows) points.insert(row.point);
-  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds/chunk", "chunks", "construction"}};
+  TableRows rows = {{"#", "steps", "rounds/chunk", "chunks", "construction"}};
   for (const int i : points) {
     const Point& point = answer.result.points[i];
     rows.push_back({std::to_string(i), std::to_string(point.cost.steps),
@@ -263,9 +262,6 @@ class Work {
 }  // namespace
 
 Outcome perform(const OptimizeCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  require_writable_file("--svg", command.svg);
-  if (!command.directory.empty()) require_makeable_directory("-o", command.directory);
   supervisor.want_progress(command.progress);
   return Work(command, supervisor).run();
 }

@@ -16,7 +16,7 @@ namespace {
 
 std::vector<double> tapers_of(const std::string& text) {
   std::vector<double> tapers;
-  for (const std::string& part : parts(text, ',')) {
+  for (const std::string& part : split(text, ',')) {
     tapers.push_back(parse_positive("--taper", part));
     if (tapers.back() < 1 || tapers.back() > 1e6)
       throw InputError("--taper", "'" + part.substr(0, 60) + "' is not between 1 and 1000000",
@@ -31,7 +31,7 @@ std::string share_of(double us, double of) {
 
 // Nodes that follow each other on one switch are one row.
 std::string nodes_table(const NodeOrder& order) {
-  std::vector<std::vector<std::string>> rows = {{"nodes", "switch", "hosts"}};
+  TableRows rows = {{"nodes", "switch", "hosts"}};
   for (std::size_t from = 0; from < order.hosts.size();) {
     std::size_t to = from;
     std::vector<std::string> hosts;
@@ -45,10 +45,10 @@ std::string nodes_table(const NodeOrder& order) {
 }
 
 std::string in_words(const NodeOrder& order) {
-  std::vector<std::vector<std::string>> times = {{"communication", "time", "least by nodes", "busiest"}};
+  TableRows times = {{"communication", "time", "least by nodes", "busiest"}};
   for (const OrderedCommunication& each : order.communications)
     times.push_back({each.name, format_us(each.us), format_us(each.least_us), each.busiest});
-  std::vector<std::vector<std::string>> orders = {{"order", "time", "", "between switches"}};
+  TableRows orders = {{"order", "time", "", "between switches"}};
   const auto row = [&](const std::string& name, const OrderTime& time) {
     orders.push_back({name, format_us(time.us), share_of(time.us, order.time.us), format_bytes(time.bytes)});
   };
@@ -67,8 +67,6 @@ std::string in_words(const NodeOrder& order) {
 }  // namespace
 
 Outcome perform(const OrderCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  if (!command.emit.empty()) require_makeable_directory("--emit", command.emit);
   const OrderQuestion question{.job = job_of(command),
                                .node_ranks = command.node_ranks,
                                .rates = {.node_gbs = command.node_gbs, .tapers = tapers_of(command.tapers)}};

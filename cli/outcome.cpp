@@ -26,10 +26,8 @@ void deliver(const std::string& path, std::string contents, Outcome& outcome) {
 }
 
 void deliver(const std::string& folder, std::vector<NamedText> files, Outcome& outcome) {
-  for (NamedText& file : files) {
-    file.path = folder + "/" + file.path;
-    outcome.written.push_back(file.path);
-  }
+  files = in_folder(folder, std::move(files));
+  for (const NamedText& file : files) outcome.written.push_back(file.path);
   write_files(files);
 }
 

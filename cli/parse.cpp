@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "ir/error.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -62,16 +63,6 @@ std::vector<std::int64_t> geometric(const std::string& option, const std::string
 }
 
 }  // namespace
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text)
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
 
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t least,
                            std::int64_t most) {

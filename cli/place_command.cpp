@@ -51,14 +51,14 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
                          const std::vector<Axis>& axes) {
   Conditions conditions;
   for (const std::string& text : command.inside) {
-    const std::vector<std::string> sides = parts(text, '=');
+    const std::vector<std::string> sides = split(text, '=');
     if (sides.size() != 2)
       throw InputError("--inside", "'" + text.substr(0, 60) + "' is not a condition", "use axis=level");
     conditions.inside.push_back(
         {axis_named("--inside", axes, sides[0]), level_named("--inside", hierarchy, sides[1])});
   }
   for (const std::string& text : command.order) {
-    const std::vector<std::string> sides = parts(text, '<');
+    const std::vector<std::string> sides = split(text, '<');
     if (sides.size() != 2)
       throw InputError("--order", "'" + text.substr(0, 60) + "' is not a condition", "use axis<axis");
     conditions.order.push_back(
@@ -67,7 +67,7 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
       throw InputError("--order", "'" + sides[0].substr(0, 60) + "' is on both sides", "name two axes");
   }
   for (const std::string& text : command.memory) {
-    const std::vector<std::string> sides = parts(text, ':');
+    const std::vector<std::string> sides = split(text, ':');
     if (sides.size() != 4)
       throw InputError("--memory", "'" + text.substr(0, 60) + "' is not a condition",
                        "use level:axis,...:bytes:room, such as node:tensor:20G:512G");
@@ -105,14 +105,7 @@ Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped 
   Outcome outcome{.exit_code = whole ? kFound : exit_code_of(stopped), .text = text};
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
-  if (!command.emit.empty() && !ranking.best.empty()) {
-    std::vector<NamedText> files = emit_placement(ranking);
-    for (NamedText& file : files) {
-      file.path = command.emit + "/" + file.path;
-      outcome.written.push_back(file.path);
-    }
-    write_files(files);
-  }
+  if (!command.emit.empty() && !ranking.best.empty()) deliver(command.emit, emit_placement(ranking), outcome);
   return outcome;
 }
 
@@ -120,11 +113,6 @@ Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped 
 
 Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
-  require_writable_file("--json", command.json);
-  require_writable_file("--html", command.html);
-  if (command.json == kStandardOutput && command.html == kStandardOutput)
-    throw InputError("--html", "standard output takes one file, and --json has it", "name a file");
-  if (!command.emit.empty()) require_makeable_directory("--emit", command.emit);
   ProgressLine& progress = supervisor.progress();
   supervisor.want_progress(command.progress);
   progress.show("listing matrices");

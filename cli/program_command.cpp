@@ -32,8 +32,7 @@ std::string summary(const ProgramShape& shape) {
 
 // Rows as text, and what they came to.
 std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool combining) {
-  std::vector<std::vector<std::string>> rows = {
-      {"message bytes", "type", "op", "time (us)", "GB/s", "busbw", "wrong"}};
+  TableRows rows = {{"message bytes", "type", "op", "time (us)", "GB/s", "busbw", "wrong"}};
   Tally tally;
   for (const RunRow& row : results) {
     rows.push_back({std::to_string(row.buffer_bytes), to_string(row.type),
@@ -48,8 +47,7 @@ std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool c
 // The predicted time of the program on the requested machine.
 std::string estimate(const ProgramCommand& command, const LoweredProgram& program) {
   const Topology topology = machine(command.topology, command.changes);
-  std::vector<std::vector<std::string>> rows = {
-      {"message bytes", "estimate (us)", "GB/s", "busbw", "busiest", "in use (us)"}};
+  TableRows rows = {{"message bytes", "estimate (us)", "GB/s", "busbw", "busiest", "in use (us)"}};
   const MessageShape message = message_shape(program.shape().collective);
   bool links_chosen = false;
   for (std::int64_t bytes :

@@ -136,7 +136,7 @@ void simulate_options(CLI::App& app, Command& parsed) {
   argument(sub, "result", options->file, "RESULT", "A result file");
   sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   only_point(sub, options->point);
-  text(sub, "--json", options->json, "FILE", "Write the table there; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write the table there");
   limits(sub, options->limits, " and print what was simulated");
   progress(sub, options->progress);
 }
@@ -153,7 +153,7 @@ void alltoallv_options(CLI::App& app, Command& parsed) {
   argument(sub, "counts", options->counts, "COUNTS", "Bytes from each rank to each");
   integer(sub, "--nodes", options->nodes, 1, 512, "N", "The ranks are N equal nodes (1)");
   text(sub, "--rates", options->rates, "RATES", "nics=0,nic=50,node=450,latency=5, or some of these");
-  text(sub, "--json", options->json, "FILE", "Write the plan there; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write the plan there");
 }
 
 void judge_options(CLI::App& app, Command& parsed) {
@@ -227,7 +227,7 @@ void bench_options(CLI::App& app, Command& parsed) {
                 "fastest");
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
   limits(sub, options->limits, "");
-  text(sub, "--json", options->json, "FILE", "Write the rows there; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write the rows there");
 }
 
 }  // namespace

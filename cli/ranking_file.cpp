@@ -66,7 +66,6 @@ Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) 
   require_unset(command.pb.empty(), "--pb", command.file);
   require_unset(command.conflicts == -1, "--conflicts", command.file);
   require_unset(command.plain_conflicts == PlainEffort{}.conflicts, "--plain-conflicts", command.file);
-  require_writable_file("--json", command.json);
   const std::atomic<bool>* const stop = supervisor.stop();
   supervisor.progress().show("reading " + command.file);
   const Ranking ranking = read_ranking(command.file);

@@ -29,7 +29,7 @@ std::string in_words(const DeviceGroups& groups) {
 }
 
 std::string explained(const RankedStrategy& strategy, const ReductionRanking& reduction) {
-  std::vector<std::vector<std::string>> rows;
+  TableRows rows;
   for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
     const PricedInstruction& priced = strategy.instructions[i];
     rows.push_back({fmt::format("     step {}", i + 1), to_text(priced.instruction, reduction.levels),
@@ -125,7 +125,7 @@ std::string without_in_words(const Ranking& ranking) {
 std::string sizes_in_words(const Ranking& ranking) {
   const SizeChoices& choices = ranking.size_choices;
   if (choices.all == 0) return "";
-  std::vector<std::vector<std::string>> rows = {{"#"}};
+  TableRows rows = {{"#"}};
   for (const Axis& axis : ranking.job.axes) rows.front().push_back(axis.name);
   for (const char* title : {"memory", "computed", "communicated", "iteration", "slower"})
     rows.front().push_back(title);
@@ -172,7 +172,7 @@ std::string in_words(const Ranking& ranking, bool explain) {
   for (const std::string& sentence : sentences(ranking)) text += sentence + "\n";
   const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),
                                 [](const Reduction& each) { return each.goal == Goal::AllReduce; });
-  std::vector<std::vector<std::string>> rows = {
+  TableRows rows = {
       {"#", "matrix", sums ? "AllReduce" : "single collective", "best", "speedup", "slowdown vs. best"}};
   if (overlaps(job)) rows.front().push_back("one by one");
   for (std::size_t m = 0; m < ranking.best.size(); ++m) {

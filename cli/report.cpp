@@ -57,9 +57,8 @@ std::string points_table(const Result& result, std::vector<int> chosen, const Be
   for (const SizeRow& row : timed) chosen.push_back(row.point);
   const std::vector<std::string>& sizes = best.words;
   // The last are folded first where the line is too short.
-  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk",
-                                                 "best for messages", "seconds", "construction",
-                                                 "proven by"}};
+  TableRows rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk", "best for messages", "seconds",
+                     "construction", "proven by"}};
   const auto is_chosen = [&](int i) { return std::ranges::find(chosen, i) != chosen.end(); };
   bool whole_frontier = true;
   for (int i = 0; i < std::ssize(result.points); ++i)
@@ -91,8 +90,7 @@ std::string bound_line(const Result& result) {
 }
 
 std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed, std::size_t asked) {
-  std::vector<std::vector<std::string>> rows = {
-      {"message", "time", "GB/s", "busbw", "x lower bound", "#", "steps", "rounds/chunk"}};
+  TableRows rows = {{"message", "time", "GB/s", "busbw", "x lower bound", "#", "steps", "rounds/chunk"}};
   for (const SizeRow& each : timed) {
     const Point& point = result.points[each.point];
     rows.push_back({format_bytes(static_cast<double>(each.message_bytes)),

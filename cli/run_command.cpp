@@ -37,10 +37,6 @@ std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const R
   return sizes;
 }
 
-bool is_many_processes(Executor executor) {
-  return executor == Executor::Mpi || executor == Executor::Nccl;
-}
-
 const char* who(Executor executor) {
   switch (executor) {
     case Executor::Nccl:
@@ -66,7 +62,7 @@ std::string heading(const RunCommand& command, const Result& result) {
 
 Outcome run_all(const RunCommand& command, const Result& result, MpiSession* session,
                 Supervisor& supervisor) {
-  std::vector<std::vector<std::string>> table_rows = {
+  TableRows table_rows = {
       {"point", "message bytes", "type", "op", "time (us)", "min", "max", "GB/s", "busbw", "wrong"}};
   const Epilogue epilogue = command.epilogue.empty()
                                 ? Epilogue()

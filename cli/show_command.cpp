@@ -54,8 +54,6 @@ Outcome delivered(const ShowCommand& command, Shown made) {
 }  // namespace
 
 Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
-  require_writable_file("--html", command.html);
-  require_writable_file("--json", command.json);
   if (is_ranking(read_file(command.file))) return show_ranking_file(command, supervisor);
   const Result result = read_sound_result(command.file);
   supervisor.publish([&command, result, &supervisor](Stopped stopped) {

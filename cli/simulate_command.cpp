@@ -15,8 +15,7 @@ namespace {
 
 // By point and size, as in its columns.
 std::string times_table(const Simulated& answer) {
-  std::vector<std::vector<std::string>> rows = {
-      {"#", "algorithm", "message", "predicted us", "simulated us", "ratio", "busbw GB/s"}};
+  TableRows rows = {{"#", "algorithm", "message", "predicted us", "simulated us", "ratio", "busbw GB/s"}};
   for (const SimulatedRow& row : answer.rows)
     rows.push_back({std::to_string(row.point), row.algorithm.empty() ? "-" : row.algorithm,
                     format_bytes(static_cast<double>(row.message_bytes)),
@@ -43,7 +42,6 @@ Outcome reported(const SimulateCommand& command, const Result& result, const Sim
 }  // namespace
 
 Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
   supervisor.want_progress(command.progress);
   const Result result = read_sound_result(command.file);
   SimulateQuestion asked{.points = chosen_points(command.file, result, command.point, false),

@@ -61,7 +61,6 @@ Outcome outcome_of(const SynthesizeCommand& command, SynthesisResult answer, con
 Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
   const SearchSettings& search = command.search;
-  require_writable_file("--json", search.json);
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
   const Topology topology = machine(search.question.topology, search.question.changes);

@@ -15,7 +15,7 @@ namespace chorale {
 namespace {
 
 std::string known_topologies() {
-  std::vector<std::vector<std::string>> rows = {{"machine", "example", "description"}};
+  TableRows rows = {{"machine", "example", "description"}};
   for (const CatalogueEntry& entry : known_machines())
     rows.push_back({entry.pattern, entry.example, entry.description});
   return table(rows, "lll");
@@ -52,7 +52,6 @@ std::string ways_in_words(const Topology& topology) {
 // Shown as described, with its switches; a picture shows the routes between ranks, as all other output does.
 Outcome perform(const TopologyCommand& command, Supervisor&) {
   if (command.name.empty()) return {.text = known_topologies()};
-  require_writable_file("--html", command.html);
   const Topology topology = load_topology(command.name, command.changes);
   const Levels levels = load_levels(command.name, command.changes);
   Outcome outcome;

@@ -7,11 +7,7 @@
 namespace chorale {
 
 Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  require_writable_file("--html", command.html);
   require_writable_file("--log", command.tune.log.path);
-  if (command.json == kStandardOutput && command.html == kStandardOutput)
-    throw InputError("--html", "standard output takes one file, and --json has it", "name a file");
   supervisor.want_progress(command.target.progress);
   const Workload workload = read_workload(command.workload);
   const WorkloadMachine machine =

@@ -40,7 +40,7 @@ void transform_options(CLI::App& app, Command& parsed) {
   auto options = values_of<TransformCommand>(sub, parsed);
   workload(sub, options->workload);
   script(sub, options->workload);
-  text(sub, "-o,--output", options->output, "FILE", "Write it there; - is standard output");
+  file_to_write(sub, "-o,--output", options->output, "Write it there");
   limits(sub, options->limits, "");
 }
 
@@ -113,10 +113,9 @@ void tune_options(CLI::App& app, Command& parsed) {
   target(sub, options->target);
   by_rows(sub, tune_rows(), options->tune);
   integer(sub, "--top", options->top, 1, 1'000'000, "N", "Schedules to list (20)");
-  text(sub, "--json", options->json, "FILE", "Write all of them there; - is standard output");
-  text(sub, "--html", options->html, "FILE",
-       "Write a page that shows the search: the tree of schedules, and why the best one wins; - is standard "
-       "output");
+  file_to_write(sub, "--json", options->json, "Write all of them there");
+  file_to_write(sub, "--html", options->html,
+                "Write a page that shows the search: the tree of schedules, and why the best one wins");
   limits(sub, options->limits, " and rank what was seen");
 }
 

@@ -46,8 +46,7 @@ std::int64_t choice_named(const OptionWords& words, const std::string& value, st
     if (each.name == value) return each.value;
     known.emplace_back(each.name);
   }
-  throw InputError(std::string(name), "unknown value '" + value.substr(0, 60) + "'",
-                   did_you_mean(value, known, "use one of " + joined(known)));
+  throw unknown_name(std::string(name), value, known);
 }
 
 std::int64_t milliseconds_in(const OptionWords& words, double seconds, std::string_view name) {

@@ -14,6 +14,7 @@
 #include "cost/busbw.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/words.h"
 #include "library/nccl_tuner.h"
 #include "library/select.h"
 #include "library/tool_rules.h"
@@ -225,16 +226,6 @@ void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::
   for (NamedText& each : program.files) exported.files.push_back(std::move(each));
 }
 
-std::vector<std::string> names_in(const std::string& list) {
-  std::vector<std::string> names;
-  for (std::size_t from = 0; from <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    names.push_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return names;
-}
-
 }  // namespace
 
 Exported exported(AnswerFile& file, const std::string& name, const ExportQuestion& question,
@@ -245,7 +236,7 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
   Exported all;
   std::vector<NcclChoices> of_nccl;
   std::vector<ToolRules> of_tool;
-  for (const std::string& group : names_in(question.place.group))
+  for (const std::string& group : split(question.place.group, ','))
     for (const std::string& collective : question.collectives) {
       ExportQuestion asked = question;
       asked.place.group = group;
