@@ -1,3 +1,6 @@
+// Each class of links is measured at three sizes by ping-pong: 8 bytes, which give the latency, and two
+// longer messages, whose difference gives the rate. Then crowds, many links at once, show by how much
+// links slow each other down. How these numbers become alphas and betas is cost/calibration.cpp.
 #include "api/calibrate.h"
 
 #include <fmt/format.h>
@@ -36,6 +39,7 @@ namespace {
 constexpr std::int64_t kShort = 8;  // bytes: what is left is latency
 
 // us for each byte of unit, by crowd.
+// The messages of a crowd are in units; they are scaled to the two sizes, and the slope is the time per byte.
 std::vector<double> measured(const std::vector<Crowd>& crowds, Transport& transport,
                              const CalibrateOptions& options, const std::function<void()>& one_more) {
   std::vector<double> result;
@@ -68,6 +72,7 @@ Topology described_machine(const std::string& spec_or_file, const MachineChanges
   return load_topology(spec_or_file, changes);
 }
 
+// All ranks process pairs and crowds in one order, so that both ends of a message are there at the same time.
 Calibration calibrate(const Topology& machine, MpiSession& session, const CalibrateOptions& options) {
   require(machine, options, session.ranks());
   const auto transport = session.transport(options.timeout);
@@ -91,6 +96,7 @@ Calibration calibrate(const Topology& machine, MpiSession& session, const Calibr
   return result;
 }
 
+// A log has one number per size, so least, median and most are equal.
 Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs) {
   std::vector<MessageTime> times;
   for (const LinkLog& each : logs) {

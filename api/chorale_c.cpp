@@ -1,3 +1,6 @@
+// The C API over the C++ one: texts in, texts out. Every entry point runs inside reported(), which is the
+// only place where errors become return values. The last error is per thread, so that threads do not see each
+// other's.
 #include "api/chorale_c.h"
 
 #include <stdlib.h>
@@ -40,6 +43,7 @@ Value reported(Value failed, const Call& call) {
   return failed;
 }
 
+// NULL is bad input, not a crash: callers from other languages pass it for an absent value.
 const char* required(const char* given, const char* what) {
   if (given == nullptr) throw InputError(what, "is NULL", "give a text");
   return given;
@@ -74,6 +78,7 @@ Result sound(const char* result) {
   return sound_result(required(result, "result"), "result");
 }
 
+// Numbers of points are those of the file, which 'chorale show' prints.
 const Point& nth_point(const Result& result, int point) {
   if (point < 0 || point >= static_cast<int>(result.points.size()))
     throw InputError("point", "the result has no point " + std::to_string(point),

@@ -65,6 +65,7 @@ std::optional<Fault> beyond(Target target, const Collective& collective,
   return std::nullopt;
 }
 
+// By how many ranks at most one position of the output is completed (Compiled::completed_by).
 template <typename Form>
 int most_completers(const Form& program) {
   std::size_t most = 0;
@@ -114,6 +115,8 @@ std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, 
 constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
 
 // A directory with the algorithms of all points.
+// Each algorithm is compiled by itself, its directory's name is taken off, and a dispatcher by size is put in
+// front. Sizes are of blocks here, and of messages in the files.
 std::variant<Compiled, InputError> one_directory(const Topology& topology,
                                                  std::span<const ReadyPoints::Sized> points,
                                                  const CompileOptions& options) {
@@ -176,6 +179,7 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
   return kRows;
 }
 
+// The last flag: the target replays messages of one size, which --bytes gives.
 const std::vector<TargetEntry>& known_targets() {
   static const std::vector<TargetEntry> targets = {
       {Target::Cuda, "cuda", ".cuda",
@@ -216,6 +220,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
             .completed_by = most_completers(*program),
             .note = note};
   };
+  // A lowering that ends with a fault is the target's answer, and not an exception: an export lists it.
   const auto from = [&](const auto& lowering, const auto& print) -> std::variant<Compiled, InputError> {
     if (lowering.fault) return InputError(how.name, *lowering.fault);
     return print(*lowering.accepted);
@@ -280,6 +285,9 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
   });
 }
 
+// The whole machine comes first, then machines after their failures. Programs are in one list, and a failure
+// knows where its own begin and how the ranks that are left are numbered. `up_to` rises, so forms of a
+// schedule for sizes that an earlier one has taken are left out.
 std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints> ready, Target target,
                                                const CompileOptions& options) {
   const Topology& whole = *ready.front().topology;

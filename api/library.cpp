@@ -20,6 +20,7 @@
 namespace chorale {
 namespace {
 
+// Both directions count: links are directed, and a rank that can send but not receive takes part in nothing.
 bool joins_all_ranks(const Topology& t) {
   const auto none_is_away = [](const std::vector<int>& hops) {
     return std::ranges::find(hops, -1) == hops.end();
@@ -27,6 +28,8 @@ bool joins_all_ranks(const Topology& t) {
   return none_is_away(hops(t, {0})) && none_is_away(hops(reversed(t), {0}));
 }
 
+// Failures that cut a rank off are left out: no algorithm is ready for them. An entry's name is the machine's
+// with its failure, "ring:4 without link 0-1", and is read as any other machine.
 std::vector<std::string> failed_machines(const std::string& spec) {
   std::vector<std::string> failed;
   for (const std::string& failure : single_failures(load_topology(spec)))
@@ -48,6 +51,8 @@ const Machines& machines() {
   return all;
 }
 
+// Sizes of a library are bytes of a block, since that is what a call knows; sizes of a report are of
+// messages. Sizes at which no point was timed are absent.
 std::vector<PredictedTime> predicted(const Result& result, const std::vector<std::int64_t>& bytes) {
   std::vector<PredictedTime> times;
   const MessageShape message = message_shape(result.collective);
@@ -109,6 +114,7 @@ const Printers& printers() {
   return all;
 }
 
+// The search of a build in this process; workers of `chorale library build` are given instead of it.
 Searched searched_here(const LibraryQuestion& question, int jobs, const std::atomic<bool>* stop) {
   FrontierOptions options = question.options;
   options.synthesis.cube_jobs = jobs;

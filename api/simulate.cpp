@@ -1,3 +1,7 @@
+// SimGrid replays the messages of a schedule on a platform made of the machine
+// (codegen/simulators/simgrid.h): each link by its latency and rate, shared limits as links that several
+// routes pass. Platform and traces are written into a temporary directory, once per point; further sizes of
+// the point replace the traces alone.
 #include "api/simulate.h"
 
 #include <fmt/format.h>
@@ -41,6 +45,7 @@ Topology without_abilities(Topology topology) {
 }
 
 // Microseconds; none where it was stopped.
+// smpirun prints the simulated time on standard error, among lines of its own.
 std::optional<double> replayed_us(const WorkFolder& folder, const std::atomic<bool>* stop) {
   const bool good = folder.run("sh replay.sh", stop);
   if (stop != nullptr && *stop) return std::nullopt;
@@ -98,6 +103,8 @@ void require_points_and_sizes(const Result& result, const SimulateQuestion& aske
 
 }  // namespace
 
+// Without what switches can do: SimGrid's platform has no multicast, so the prediction beside it has none
+// either.
 Simulated simulate(const Result& result, const SimulateQuestion& asked) {
   require_points_and_sizes(result, asked);
   const Topology plain = without_abilities(result.topology);

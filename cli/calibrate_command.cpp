@@ -1,3 +1,6 @@
+// A row per class of links (equal numbers in the description), measured beside described: medians, the spread
+// over the pairs of the class, and the rate that is left when all links are in use at once. A class that
+// could not be measured keeps its description, and a line states that.
 #include <fmt/format.h>
 
 #include "api/calibrate.h"
@@ -21,6 +24,7 @@ std::string alike(const Topology& machine, const LinkClass& links) {
                      end(links.described.dst));
 }
 
+// Of the whole link: beta is of one unit of its bandwidth.
 double gbs(const Link& link, double beta_us_per_byte) {
   return 1e-3 * link.bandwidth / beta_us_per_byte;
 }
@@ -74,6 +78,7 @@ Outcome outcome_of(const CalibrateCommand& command, const Calibration& calibrati
 
 }  // namespace
 
+// Logs of others need no MPI; without them all processes measure together, and rank 0 reports.
 Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
   const Topology topology = described_machine(command.machine, command.changes);
   if (!command.logs.empty()) return outcome_of(command, calibrate(topology, command.logs));

@@ -1,3 +1,5 @@
+// A baseline is a result of one point, with the bounds of what it does, so that 'check', 'show' and 'run'
+// take it as they take a search's. Its schedule is there before its bounds are, and is what a limit prints.
 #include "api/inputs.h"
 #include "api/search.h"
 #include "cli/commands.h"

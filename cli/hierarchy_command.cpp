@@ -1,3 +1,5 @@
+// A row per level, outermost first, as the machine's description has them. An exit or a detour is a shared
+// path: "25 for 4" is 25 GB/s for four children together.
 #include <fmt/format.h>
 
 #include "api/inputs.h"

@@ -1,3 +1,4 @@
+// Files are read here and handed over with their names, which errors cite.
 #include "api/import.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"

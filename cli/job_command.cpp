@@ -1,3 +1,5 @@
+// Traces become calls by collective, group and size (api/read_job.cpp); with a machine each is timed there,
+// by a library or a short search, beside the baseline. Without a machine the job is only listed.
 #include <fmt/format.h>
 
 #include "api/job.h"
@@ -14,10 +16,12 @@
 namespace chorale {
 namespace {
 
+// The mean of the rank that measured the least: what others measure includes waiting for it.
 std::string each_us(const JobCalls& calls) {
   return calls.us > 0 ? format_us(calls.us / static_cast<double>(calls.calls)) : "-";
 }
 
+// A group whose number of ranks no trace tells has none.
 std::string list(const TracedJob& job) {
   TableRows rows = {{"collective", "group", "ranks", "message", "calls", "time of one", "of all"}};
   for (const JobCalls& calls : job.calls)
@@ -27,6 +31,7 @@ std::string list(const TracedJob& job) {
   return table(rows, "llrrrrr");
 }
 
+// "none": the machine has no level with these ranks, so nothing was searched.
 std::string compared(const JobGain& gain) {
   TableRows rows = {
       {"collective", "level", "message", "calls", "measured", "baseline", "", "time", "speedup"}};

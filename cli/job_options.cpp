@@ -1,3 +1,4 @@
+// A library and a specification are of a machine, so they require --machine.
 #include <memory>
 
 #include "cli/option_kinds.h"

@@ -1,3 +1,6 @@
+// A job is given by options or by a file, never by both: an option that differs from its default beside --job
+// is refused. Names of axes go into files, tables and programs, so characters that cannot be shown are
+// refused here.
 #include "cli/job_text.h"
 
 #include <algorithm>
@@ -29,6 +32,7 @@ std::vector<int> axes_named(const std::string& option, const std::vector<Axis>& 
   return result;
 }
 
+// Of a job template ("open") an axis may lack its size: "tensor=8,data".
 std::vector<Axis> parse_axes(const std::string& text, bool open) {
   std::vector<Axis> axes;
   for (const std::string& part : split(text, ',')) {
@@ -53,6 +57,7 @@ std::vector<Axis> parse_axes(const std::string& text, bool open) {
   return axes;
 }
 
+// One communication is a job with one reduction, named as its axes.
 Job job_of(const JobText& text) {
   const bool by_options = !text.axes.empty() || !text.reduce.empty() || text.bytes > 0 || text.element != 4 ||
                           text.goal != Goal::AllReduce;

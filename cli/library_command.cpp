@@ -1,3 +1,6 @@
+// One function per action of 'library'. Tables have a row per entry: a machine, group, collective and root
+// under which an answer is stored. Several entries may share one answer, since answers are stored under a
+// canonical numbering of the machine (library/question.h).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,6 +27,7 @@
 namespace chorale {
 namespace {
 
+// The library is opened before the first search: an answer is stored as soon as it is there.
 Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   const std::vector<LibraryQuestion> questions =
@@ -105,6 +109,8 @@ void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collect
   }
 }
 
+// Points are summarized by the two ends of the frontier: the fewest steps, and the fewest rounds per chunk.
+// The number of refutations that were not checked becomes a note.
 Outcome show(const LibraryCommand& command) {
   TableRows rows = {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
@@ -169,6 +175,8 @@ Outcome list_failures(const LibraryCommand& command) {
   return outcome;
 }
 
+// Answer by answer, so that a limit keeps what was checked. An entry whose machine is a file that is not here
+// cannot be compared with the answer; it is a note, and the exit code that of an undecided check.
 Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   Outcome outcome;
@@ -209,6 +217,8 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
 }
 
 // Leaves of each those over one library.
+// Times over MPI and over NCCL of one algorithm are not comparable, so one of them has to be chosen where
+// both are there.
 void keep_times_over(std::optional<MeasuredOver> over, std::vector<std::vector<MeasuredTime>>& measured) {
   std::set<std::string> known;
   for (const auto& times : measured)
@@ -231,6 +241,8 @@ std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measur
   return fmt::format("measured; {} own took {}", mpi ? "MPI's" : "NCCL's", format_us(*own));
 }
 
+// The fastest at each size over all answers for the place: sums in a fixed order and agreed ones may both be
+// there. Measured times precede predicted ones (library/select.h).
 Outcome choose(const LibraryCommand& command) {
   std::vector<std::vector<MeasuredTime>> measured;
   std::vector<Result> results;
@@ -293,6 +305,7 @@ Outcome merge(const LibraryCommand& command) {
   return outcome;
 }
 
+// Files are made by the library; what a target cannot express is a note.
 Outcome exported(const LibraryCommand& command, Supervisor& supervisor) {
   Exported written = export_answers(*open_answers(command.file, false), command.file,
                                     {.place = command.place,

@@ -1,3 +1,5 @@
+// A row per entry and size: the library's own collective beside the best of Chorale's points, by medians over
+// rounds. The rate and busbw are those of the faster of the two, which is what selection takes.
 #include <fmt/format.h>
 
 #include "api/measure.h"

@@ -1,4 +1,5 @@
 // Libraries: built, listed, verified, chosen from.
+// All actions share one struct, since they share most options.
 #include <algorithm>
 
 #include "cli/option_kinds.h"
@@ -8,6 +9,7 @@ namespace {
 
 using Action = LibraryCommand::Action;
 
+// What all actions but build and merge begin with.
 std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Command& parsed, Action action) {
   auto options = values_of<LibraryCommand>(sub, parsed);
   options->action = action;
@@ -16,6 +18,7 @@ std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Command& parsed, Action a
 }
 
 // Which ranks of the machine, and which root.
+// Ranks are kept as files have them, with blanks between.
 void place_options(CLI::App* sub, AnswerPlace& place) {
   text(sub, "--group", place.group, "GROUP",
        "Of which ranks: a level of the machine, pairs, or all; of export also several, as node,all (all)");
@@ -83,6 +86,8 @@ void carrier(CLI::App* app, std::optional<MeasuredOver>& over, const Text& help)
                                       {{"mpi", MeasuredOver::Mpi}, {"nccl", MeasuredOver::Nccl}}, help);
 }
 
+// Sizes are dense here, since a plan is written for each range in which one point is the fastest: the borders
+// are as exact as the sizes.
 void export_options(CLI::App* app, Command& parsed) {
   CLI::App* const sub = command(
       *app, "export", "Write what is in a library for other programs",

@@ -1,3 +1,7 @@
+// One collective after the other, each with an even share of the time that is left, so that a collective that
+// ends early leaves more to the next. The class holds what the answers share: the machine, the sizes, what
+// was measured. What is reported when a limit strikes is the same as at the end, but programs, which take
+// long to write, are written then only if they are small.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -149,6 +153,7 @@ class Work {
   }
 
  private:
+  // The search polls the supervisor's flag; a log of improvements is printed above the progress line.
   Optimized answer(const std::string& name, int left) {
     QuestionSettings question = command_.question;
     question.collective = name;

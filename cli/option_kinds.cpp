@@ -1,3 +1,6 @@
+// CLI11 would parse numbers with strtol and accept "010" as 8 and "1e3" as 1: here it only passes texts, and
+// cli/parse.h reads them. A value is set when its option is parsed; conditions between options wait for the
+// command's final callback, since options come in any order.
 #include "cli/option_kinds.h"
 
 #include <algorithm>
@@ -11,6 +14,7 @@
 
 namespace chorale {
 
+// The footer is the part of a help text below the options; manual pages split it (cli/man_page.cpp).
 CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text& examples) {
   CLI::App* const sub = app.add_subcommand(name, help);
   sub->footer(examples);
@@ -113,6 +117,7 @@ void one_of(CLI::App* app, const Text& name, const std::vector<Text>& known, con
       ->type_name(joined(known, "|"));  // for completion: help texts do not show it
 }
 
+// A switch named --no-x sets x to false. Ranges are checked here for kinds whose parser knows none.
 void by_row(CLI::App* app, const OptionWords& words, const Text& help, const OptionTarget& target) {
   const Text name(words.option);
   if (words.kind == OptionKind::Switch) {
@@ -148,6 +153,7 @@ void by_row(CLI::App* app, const OptionWords& words, const Text& help, const Opt
   app->add_option_function<Text>(name, parsed, help)->option_text(Text(words.value));
 }
 
+// The option of a search, for commands that only check: same name, range and help, another target.
 void conflicts(CLI::App* app, std::int64_t& target) {
   const OptionRow<FrontierOptions>& row = row_of(search_rows(), "conflicts");
   by_row(app, row.words, help_of(row), {.set = [&target](std::int64_t value) { target = value; }});
@@ -181,6 +187,8 @@ void root(CLI::App* app, const Text& name, std::optional<int>& target) {
   integer(app, name, target, 0, kMostRank, "N", "Rank that broadcasts, scatters, gathers or reduces (0)");
 }
 
+// Each may be given several times, once per link or rank; take_all keeps them, where CLI11 would keep the
+// last.
 void machine_changes(CLI::App* app, MachineChanges& changes) {
   const auto repeated = [&](const Text& name, std::vector<Text>& target, const Text& what, const Text& help) {
     app->add_option_function<std::vector<Text>>(

@@ -1,3 +1,5 @@
+// The order is printed as runs of nodes on one switch, then each communication with the time that the rates
+// of nodes alone allow, then other orders (as given, alphabetical, by switch) for comparison.
 #include <fmt/format.h>
 
 #include "api/order.h"
@@ -25,6 +27,7 @@ std::vector<double> tapers_of(const std::string& text) {
   return tapers;
 }
 
+// A job in which nothing crosses a switch takes no time in any order.
 std::string share_of(double us, double of) {
   return of > 0 ? fmt::format("{:.2f}x", us / of) : "1.00x";
 }
@@ -44,6 +47,7 @@ std::string nodes_table(const NodeOrder& order) {
   return table(rows, "rll");
 }
 
+// Not proven means that the bound is lower: how much lower is the most that another order could gain.
 std::string in_words(const NodeOrder& order) {
   TableRows times = {{"communication", "time", "least by nodes", "busiest"}};
   for (const OrderedCommunication& each : order.communications)

@@ -1,3 +1,6 @@
+// Options in words become numbers of axes and levels, against the machine and the job that they name. A job
+// is a file, a template whose open sizes are chosen too, or one communication by options; conditions apply to
+// all three.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,6 +50,7 @@ JobTemplate with_axes(JobTemplate job, const std::string& text) {
   return job;
 }
 
+// "tensor=node", "tensor<data" and "node:tensor,pipeline:20G:512G".
 Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy,
                          const std::vector<Axis>& axes) {
   Conditions conditions;
@@ -80,6 +84,7 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
 }
 
 // None: the job has its sizes.
+// Sizes on the command line close axes of the template: "--axes tensor=8,data" leaves data open.
 std::optional<JobTemplate> template_of(const PlaceCommand& command) {
   if (command.job.empty()) return std::nullopt;
   const std::string text = read_file(command.job);
@@ -90,6 +95,7 @@ std::optional<JobTemplate> template_of(const PlaceCommand& command) {
   return command.axes.empty() ? job : with_axes(std::move(job), command.axes);
 }
 
+// With fewer devices the outer levels shrink to whole units (part_of, api/place.h).
 Hierarchy machine_of(const PlaceCommand& command) {
   Hierarchy whole = hierarchy(command.hierarchy, command.changes);
   if (command.devices.empty() || command.devices == "all") return whole;

@@ -4,6 +4,7 @@
 namespace chorale {
 namespace {
 
+// The values of `list` and of `show` are the same struct; a name tells them apart.
 void hierarchy_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "hierarchy", "List the machines that have levels, or show one",
                                 kPlainExitCodes +
@@ -22,6 +23,8 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
 }
 
 // JobText but its axes and its file.
+// The options of `place` and `order` that describe one communication. Sizes of data are binary, as elsewhere
+// on the command line, and bandwidths decimal.
 void one_communication(CLI::App* sub, JobText& job) {
   text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
   sub->add_option_function<Text>(
@@ -33,6 +36,8 @@ void one_communication(CLI::App* sub, JobText& job) {
   integer(sub, "--element", job.element, 1, 64, "BYTES", "Of an element: nothing is scattered finer (4)");
 }
 
+// Conditions name axes and levels, which are known only when the machine and the job are read, so they stay
+// text here (cli/place_command.cpp).
 void place_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "place", "Where to put parallel axes on a hierarchy, and how to reduce over them",

@@ -1,3 +1,5 @@
+// 'check' and 'show' take a result or a ranking by the same name; options that are of results only are
+// refused here by comparing them with their defaults.
 #include "cli/ranking_file.h"
 
 #include <fmt/format.h>
@@ -60,6 +62,8 @@ std::string listed_faults(const CheckCommand& command, const std::vector<Fault>&
                    more == 0 ? "" : "and " + counted(more, "more fault") + " (--all lists them)");
 }
 
+// Listed placements are verified and priced first; then all matrices are priced again, which shows that none
+// is better. A fault ends the check, since a ranking with one proves nothing.
 Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) {
   require_unset(command.proofs.empty(), "--proofs", command.file);
   require_unset(command.lrat.empty(), "--lrat", command.file);

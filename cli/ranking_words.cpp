@@ -1,3 +1,5 @@
+// The text of 'place': job, sizes, sentences (ir/ranking_sentences.h), a table of matrices, and below it the
+// strategies of each with their device groups, of which the first few are listed.
 #include "cli/ranking_words.h"
 
 #include <fmt/format.h>
@@ -28,6 +30,7 @@ std::string in_words(const DeviceGroups& groups) {
                             groups.front().size());
 }
 
+// A row per step: its time, the part that is latency, and the link or port that binds it.
 std::string explained(const RankedStrategy& strategy, const ReductionRanking& reduction) {
   TableRows rows;
   for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
@@ -152,6 +155,8 @@ std::string sizes_in_words(const Ranking& ranking) {
 
 }  // namespace
 
+// Numbers before strategies are those of the table's rows. Where reductions overlap (Job::reductions with
+// `after`) a column has the time one by one, and each reduction the span in which it runs.
 std::string in_words(const Ranking& ranking, bool explain) {
   const Job& job = ranking.job;
   std::string axes;

@@ -1,3 +1,5 @@
+// Rows are methods: gather and broadcast, direct sends, a ring of nodes where the machine has nodes, and the
+// plan. NIC seconds (bytes over each NIC, over its rate, summed) are what a reshard takes from other traffic.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -15,6 +17,7 @@
 namespace chorale {
 namespace {
 
+// The bound is a row among the methods, so that its time is read in the same column.
 std::string in_words(const Resharding& answer) {
   TableRows rows = {
       {"how", "time", "x bound", answer.of_nodes ? "NIC seconds" : "link seconds", "bytes over links"}};

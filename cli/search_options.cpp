@@ -16,11 +16,14 @@ void search_settings(CLI::App* app, SearchSettings& search) {
   progress(app, search.progress);
 }
 
+// How a row is called in an error of this room: by its option, where Python says its keyword.
 Text flag_of(const OptionWords& words) {
   return Text(words.option);
 }
 
 // When all options are read.
+// Conditions between options of a search are said in ir/search_options.h, for the command line, Python and
+// library specifications alike. The time limit of the search is that of the command.
 void settle(SearchSettings& search) {
   require_consistent(search.options, flag_of);
   search.limits.time = search.options.time_limit;

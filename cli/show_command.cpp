@@ -1,3 +1,5 @@
+// All that takes long (times by size, the page) is made before anything is written. When a limit strikes, the
+// last report is made again without the page, with sizes timed as far as that is quick.
 #include <fmt/format.h>
 
 #include "api/inputs.h"

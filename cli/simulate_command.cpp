@@ -1,3 +1,5 @@
+// Rows come from the simulator one at a time and are published as they come, so a limit keeps those that were
+// simulated. The text ends with the largest difference to the prediction, of either sign.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -25,6 +27,7 @@ std::string times_table(const Simulated& answer) {
   return table(rows, "rLrrrrr");
 }
 
+// The same text at the end and where a limit ends the command, with what there is by then.
 Outcome reported(const SimulateCommand& command, const Result& result, const Simulated& answer,
                  Stopped stopped) {
   Outcome outcome{.text = heading(result) + times_table(answer) +

@@ -20,6 +20,7 @@ std::string asked(const SynthesizeCommand& command) {
   return text;
 }
 
+// Impossible is an answer, with a proof; undecided is none.
 int exit_code(const SynthesisResult& answer) {
   if (answer.verdict == Verdict::Sat) return kFound;
   if (answer.verdict == Verdict::Unsat) return kImpossible;

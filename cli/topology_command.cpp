@@ -1,3 +1,6 @@
+// The one command that shows a machine with its switches: load_topology() keeps them, machine() of the API
+// replaces them by routes. For such a machine a sentence names which routes other commands would take, if not
+// all.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -21,6 +24,7 @@ std::string known_topologies() {
   return table(rows, "lll");
 }
 
+// Which of a machine's routes the search uses where there are too many for all (topology/switches.h).
 std::string ways_in_words(const Topology& topology) {
   if (topology.switches == 0) return "";
   const ChosenRoutes taken = routes_of(topology);

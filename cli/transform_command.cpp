@@ -1,3 +1,4 @@
+// Prints the program in the form that is read back, so transformations can be applied one command at a time.
 #include "api/workload.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"

@@ -1,3 +1,5 @@
+// The search over schedules may end complete, by its own limit of candidates, or by a limit of the command; a
+// schedule that failed when it was measured is a wrong answer of ours, and decides the exit code.
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/supervisor.h"

@@ -4,6 +4,7 @@
 namespace chorale {
 namespace {
 
+// A size of the file is set by its name there; whether there is such a name only the parser knows.
 void workload(CLI::App* app, WorkloadInput& input) {
   argument(app, "workload", input.file, "FILE", "A tensor program (docs/workloads.md)");
   app->add_option_function<std::vector<Text>>(
@@ -23,6 +24,7 @@ void workload(CLI::App* app, WorkloadInput& input) {
   integer(app, "--groups", input.settings.groups, 1, kMostRank, "G", "Groups (as in the file, or 1)");
 }
 
+// Transformations on the command line or in a file, not both.
 void script(CLI::App* app, WorkloadInput& input) {
   CLI::Option* const apply = app->add_option("--apply", input.script,
                                              "Transformations, one after the other: 'split(avg, rs); ...' "
@@ -62,6 +64,7 @@ void target(CLI::App* app, WorkloadTarget& target) {
   progress(app, target.progress);
 }
 
+// Options of the tuner are rows (api/tuning.h), and mean nothing without --tune.
 void compile_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",

@@ -1,3 +1,4 @@
+// Choices are lists by name, not maps: they are few, and files and texts keep their order.
 #include "ir/execution.h"
 
 #include <fmt/format.h>

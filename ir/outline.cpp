@@ -1,3 +1,5 @@
+// "allgather node, allgather gpu": stages with commas between, each a collective and the levels of its
+// groups.
 #include "ir/outline.h"
 
 #include <algorithm>
@@ -49,6 +51,8 @@ std::string to_text(const Outline& outline) {
   return joined(stages);
 }
 
+// Ranks are numbers in a mixed radix, a digit per level, the innermost last. Ranks that differ only in the
+// digits of the given levels are one group; its key is the rank with zeros there.
 std::vector<std::vector<Rank>> groups_at(const Nesting& nesting, const std::vector<int>& levels) {
   int ranks = 1;
   for (int fan_out : nesting.fan_outs) ranks *= fan_out;

@@ -1,3 +1,4 @@
+// Numbers are rounded to three digits before their unit is chosen, so that no text shows 1024 KiB.
 #include "ir/words.h"
 
 #include <fmt/format.h>

@@ -28,6 +28,8 @@ struct SizedChoice {
 };
 
 // Adjacent ranges with the same choice are merged.
+// Between two sizes with different choices the border is the larger size: what was not compared stays with
+// the smaller.
 std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes,
                                  const std::function<bool(const Choice&)>& usable) {
   const Collective& collective = results.front().collective;
@@ -53,6 +55,8 @@ struct Variant {
   const char* ending = "";
 };
 
+// Whether a point can be written is tried once, before sizes are divided, so that the next best takes its
+// range.
 void add_plans(const std::vector<Result>& results, const ExportQuestion& question, const Variant& variant,
                const Printers& printers, Exported& exported) {
   std::map<std::pair<int, int>, std::string> why_not;  // by result and point; "": it can be written
@@ -190,6 +194,7 @@ std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name
   return answers;
 }
 
+// Ranges of messages become bounds of blocks: a block is within `up_to` if its message is within the range.
 ReadyPoints ready_points(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes) {
   ReadyPoints ready{.topology = &results.front().topology};
   for (const SizedChoice& each : choices(results, bytes, {}))
@@ -202,6 +207,7 @@ ReadyPoints ready_points(const std::vector<Result>& results, const std::vector<s
   return ready;
 }
 
+// The machine comes first, then what is ready for failures, each with the names that ranks have there.
 void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::string& name,
                  const ExportQuestion& question, const Taker& taker, const Printers& printers,
                  Exported& exported) {
