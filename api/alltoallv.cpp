@@ -1,3 +1,6 @@
+// The command's side of dispatch/: counts as a text table, nodes as equal runs of ranks. The planner itself
+// and its bound are in dispatch/plan.cpp. Planning is timed by the processor time of this thread, since
+// libchorale-mpi plans within a call, and a busy machine should not make the number worse.
 #include "api/alltoallv.h"
 
 #include <fmt/format.h>
@@ -17,6 +20,8 @@ namespace {
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;  // of a block; of 512 ranks' together below 2^63
 constexpr int kMostCounted = 512;
 
+// Commas and whitespace separate, in any mixture: "1,2", "1 2" and "1, 2" are the same row. Empty lines have
+// no numbers and are skipped by the caller.
 std::vector<std::int64_t> numbers_of(std::string_view line, const std::string& where) {
   std::vector<std::int64_t> numbers;
   const auto separates = [](char c) { return c == ',' || c == ' ' || c == '\t' || c == '\r'; };
@@ -44,6 +49,8 @@ double thread_ms() {
 
 }  // namespace
 
+// The first row determines the number of ranks; a row that differs is refused with its own line, not the last
+// one.
 ByteCounts read_byte_counts(std::string_view text, const std::string& file) {
   ByteCounts counts;
   int line_number = 0, rows = 0;

@@ -31,14 +31,9 @@ using Rows = std::vector<std::vector<int>>;
 constexpr int kMostCount = 1'000'000;
 constexpr std::size_t kMostCounts = 1'000'000;
 
-std::vector<std::string> split(const std::string& text, char separator) {
-  std::vector<std::string> parts(1);
-  for (const char c : text)
-    if (c == separator)
-      parts.emplace_back();
-    else if (c != ' ')
-      parts.back() += c;
-  return parts;
+std::vector<std::string> parts_of(std::string text, char separator) {
+  std::erase(text, ' ');
+  return split(text, separator);
 }
 
 std::optional<int> number_in(const std::string& text) {
@@ -51,7 +46,7 @@ std::optional<int> number_in(const std::string& text) {
 
 std::vector<Rank> ranks_in(const std::string& option, const std::string& text, const Topology& topology) {
   std::vector<Rank> group;
-  for (const std::string& each : split(text, ',')) {
+  for (const std::string& each : parts_of(text, ',')) {
     const std::optional<int> n = number_in(each);
     if (!n || *n >= topology.ranks)
       throw InputError(option,
@@ -193,7 +188,7 @@ Groups groups_in(const Topology& topology, const CollectiveOptions& options) {
   if (is_name(text)) return groups_named(text, topology, options);
   Groups groups;
   std::vector<bool> taken(topology.ranks, false);
-  for (const std::string& each : split(text, ';')) {
+  for (const std::string& each : parts_of(text, ';')) {
     groups.push_back(ranks_in("--groups", each, topology));
     for (const Rank n : groups.back()) {
       if (taken[n])
@@ -208,9 +203,9 @@ Groups groups_in(const Topology& topology, const CollectiveOptions& options) {
 Rows rows_in(const std::string& text) {
   Rows rows;
   std::size_t all = 0;
-  for (const std::string& row : split(text, ';')) {
+  for (const std::string& row : parts_of(text, ';')) {
     rows.emplace_back();
-    for (const std::string& each : split(row, ',')) {
+    for (const std::string& each : parts_of(row, ',')) {
       const std::optional<int> count = number_in(each);
       if (!count || *count > kMostCount)
         throw InputError("--counts",

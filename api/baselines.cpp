@@ -1,3 +1,5 @@
+// A baseline is timed as it would be used: at each size with the chunk count that is the fastest there, since
+// rings and trees are pipelines, and their best number of chunks grows with the message.
 #include "api/baselines.h"
 
 #include <algorithm>
@@ -35,6 +37,7 @@ BaselineChunks baseline_chunks(Method method, const Topology& topology, Rank roo
   return algorithm;
 }
 
+// Auto is NCCL's where the machine has links for one of its algorithms, and all that are known otherwise.
 std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collective& collective,
                                           BaselineSet set) {
   constexpr long long kMostPerPair = 16;  // sends: two phases over eight rings
@@ -52,6 +55,8 @@ std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collec
 }
 
 // Leaves the points that are the fastest at some size.
+// Points that are the fastest nowhere are dropped, and the others renumbered in the order in which sizes meet
+// them.
 TimedBaseline timed(BaselineChunks algorithm, const Topology& topology,
                     const std::vector<std::int64_t>& blocks) {
   TimedBaseline baseline{.times = {.name = algorithm.name}};

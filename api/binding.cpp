@@ -85,6 +85,7 @@ double gbs(const Topology& topology, const SharedLimit& limit) {
                              : limit.bandwidth / topology.links[limit.links.front()].beta_us_per_byte / 1e3;
 }
 
+// Of the claims about the rate those with one set of prices: others say nothing about the parts of a machine.
 const Claim* strongest(const Result& result) {
   const Claim* best = nullptr;
   for (const Claim& claim : result.claims) {
@@ -97,6 +98,7 @@ const Claim* strongest(const Result& result) {
 }
 
 // Parts with a price, by name and rate, weighted by what the bound counts of them.
+// A price times a rate is what the bound counts of a part in bytes per time; shares of all parts add up to 1.
 std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& prices,
                                       const PartNames& names) {
   std::map<std::pair<std::string, double>, MachinePart> alike;
@@ -171,6 +173,8 @@ std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, const Pric
   return all;
 }
 
+// A certificate that divides the ranks names its groups; by prices alone they are what the priced parts
+// separate.
 std::vector<std::vector<Rank>> groups_of(const Topology& topology, const Certificate& certificate) {
   if (certificate.group.empty()) return joined_ranks(topology, certificate.prices.front());
   std::map<int, std::vector<Rank>> groups;
@@ -240,6 +244,8 @@ std::vector<MachinePart> both_ways(std::vector<MachinePart> parts) {
 
 }  // namespace
 
+// `from_bytes`: where the two lines of the bound meet, the latency of the fewest steps and the line through 0
+// of the rate. Below, latency binds.
 std::optional<Binding> binding(const Result& result, const std::vector<std::string>& names) {
   const Claim* const claim = strongest(result);
   if (claim == nullptr || claim->rounds == 0) return std::nullopt;

@@ -17,6 +17,7 @@ struct MachinePart {
   double gbs = 0;  // of one: GB/s = 1e9 bytes per second
   double share =
       0;  // of the capacity that the bound counts; of a schedule: of its time in which one is in use
+  bool operator==(const MachinePart&) const = default;
 };
 
 struct Binding {

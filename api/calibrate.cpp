@@ -1,3 +1,6 @@
+// Each class of links is measured at three sizes by ping-pong: 8 bytes, which give the latency, and two
+// longer messages, whose difference gives the rate. Then crowds, many links at once, show by how much
+// links slow each other down. How these numbers become alphas and betas is cost/calibration.cpp.
 #include "api/calibrate.h"
 
 #include <fmt/format.h>
@@ -6,17 +9,37 @@
 
 #include "ir/error.h"
 #include "ir/files.h"
+#include "ir/json_fields.h"
 #include "runtime/message_times.h"
 #include "runtime/mpi_session.h"
 #include "topology/import/timing_log.h"
 #include "topology/machines.h"
 
 namespace chorale {
+
+template <>
+struct Fields<Spread> {
+  static constexpr auto all = plain_fields<&Spread::least, &Spread::median, &Spread::most>();
+};
+template <>
+struct Fields<CalibratedClass> {
+  using C = CalibratedClass;
+  static constexpr std::tuple all = {field<&C::links, &LinkClass::links>(), field<&C::alpha_us>(),
+                                     field<&C::beta_us_per_byte>(), field<&C::shared>()};
+};
+template <>
+struct Fields<CalibratedCrowd> {
+  using C = CalibratedCrowd;
+  static constexpr std::tuple all = {field<&C::name>(), field<&C::us_per_byte>(),
+                                     field<&C::alone>({.name = "alone_us_per_byte"})};
+};
+
 namespace {
 
 constexpr std::int64_t kShort = 8;  // bytes: what is left is latency
 
 // us for each byte of unit, by crowd.
+// The messages of a crowd are in units; they are scaled to the two sizes, and the slope is the time per byte.
 std::vector<double> measured(const std::vector<Crowd>& crowds, Transport& transport,
                              const CalibrateOptions& options, const std::function<void()>& one_more) {
   std::vector<double> result;
@@ -49,6 +72,7 @@ Topology described_machine(const std::string& spec_or_file, const MachineChanges
   return load_topology(spec_or_file, changes);
 }
 
+// All ranks process pairs and crowds in one order, so that both ends of a message are there at the same time.
 Calibration calibrate(const Topology& machine, MpiSession& session, const CalibrateOptions& options) {
   require(machine, options, session.ranks());
   const auto transport = session.transport(options.timeout);
@@ -72,6 +96,7 @@ Calibration calibrate(const Topology& machine, MpiSession& session, const Calibr
   return result;
 }
 
+// A log has one number per size, so least, median and most are equal.
 Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs) {
   std::vector<MessageTime> times;
   for (const LinkLog& each : logs) {
@@ -86,6 +111,14 @@ Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs)
                        .by_itself = !log.rates_only});
   }
   return calibrated(machine, times, "--log");
+}
+
+std::string to_json(const Calibration& calibration) {
+  std::vector<std::string> classes, crowds;
+  for (const CalibratedClass& each : calibration.classes) classes.push_back(write_fields(each));
+  for (const CalibratedCrowd& each : calibration.crowds) crowds.push_back(write_fields(each));
+  return fmt::format("{{\n  \"machine\": {},\n  \"classes\": {},\n  \"together\": {}\n}}\n",
+                     quoted(calibration.machine.name), lines(classes, "  "), lines(crowds, "  "));
 }
 
 }  // namespace chorale

@@ -41,4 +41,7 @@ Calibration calibrate(const Topology&, MpiSession&, const CalibrateOptions& = {}
 // From logs, each of the links on the route of its pair (topology/import/timing_log.h). Throws InputError.
 Calibration calibrate(const Topology&, const std::vector<LinkLog>&);
 
+// {"machine": ..., "classes": [...], "together": [...]}; docs/formats.md.
+std::string to_json(const Calibration&);
+
 }  // namespace chorale

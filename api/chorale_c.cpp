@@ -1,3 +1,6 @@
+// The C API over the C++ one: texts in, texts out. Every entry point runs inside reported(), which is the
+// only place where errors become return values. The last error is per thread, so that threads do not see each
+// other's.
 #include "api/chorale_c.h"
 
 #include <stdlib.h>
@@ -40,6 +43,7 @@ Value reported(Value failed, const Call& call) {
   return failed;
 }
 
+// NULL is bad input, not a crash: callers from other languages pass it for an absent value.
 const char* required(const char* given, const char* what) {
   if (given == nullptr) throw InputError(what, "is NULL", "give a text");
   return given;
@@ -74,6 +78,7 @@ Result sound(const char* result) {
   return sound_result(required(result, "result"), "result");
 }
 
+// Numbers of points are those of the file, which 'chorale show' prints.
 const Point& nth_point(const Result& result, int point) {
   if (point < 0 || point >= static_cast<int>(result.points.size()))
     throw InputError("point", "the result has no point " + std::to_string(point),
@@ -87,8 +92,7 @@ Target target_of(const std::string& name) {
     if (entry.name == name) return entry.target;
     known.push_back(entry.name);
   }
-  throw InputError("target", "unknown value '" + name.substr(0, 60) + "'",
-                   did_you_mean(name, known, "use one of " + joined(known)));
+  throw unknown_name("target", name, known);
 }
 
 }  // namespace
@@ -147,12 +151,10 @@ char* chorale_compile(const char* result, int point, const char* target, const c
     Compiled compiled = compile(read.topology, nth_point(read, point), target_of(required(target, "target")));
     const std::string where = required(directory, "directory");
     if (where.empty()) throw InputError("directory", "is empty", "name one: . is the current one");
+    const std::vector<NamedText> files = in_folder(where, std::move(compiled.files));
+    write_files(files);
     std::string written;
-    for (NamedText& file : compiled.files) {
-      file.path = where + "/" + file.path;
-      written += file.path + "\n";
-    }
-    write_files(compiled.files);
+    for (const NamedText& file : files) written += file.path + "\n";
     return text_of(written);
   });
 }

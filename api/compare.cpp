@@ -1,3 +1,6 @@
+// Machines are compared by what no schedule can beat, so that nothing has to be searched: the latency of the
+// fewest steps, and the bus bandwidth at a size in which latency vanishes. With message sizes each collective
+// is optimized on both as well. Results are compared by the times of their points.
 #include "api/compare.h"
 
 #include <fmt/format.h>
@@ -27,6 +30,7 @@ constexpr double kHugeBytes = 1e15;  // a message in which latency is nothing
 const std::vector<std::string> kUsualCollectives = {"allreduce", "allgather", "reducescatter", "alltoall",
                                                     "broadcast"};
 
+// Results and machines are both JSON: the key is near the beginning of what we write.
 bool is_result_text(const std::string& text) {
   return text.substr(0, 200).find("\"chorale_result\"") != std::string::npos;
 }
@@ -68,6 +72,9 @@ double least_out_gbs(const Topology& described) {
   return gbs.empty() ? 0 : *std::ranges::min_element(gbs);
 }
 
+// The bound on the rate as a time at kHugeBytes, divided by the size: the factor of nccl-tests makes it
+// busbw.
+// A collective in which nothing has to move has neither latency nor bandwidth, and 0 stands for that.
 CollectiveLimits limits_on(const Topology& flat, const std::string& name) {
   const Collective collective = communication(name, flat);
   CollectiveLimits limits{.collective = name_of(collective)};
@@ -96,6 +103,7 @@ void add_rank_note(Comparison& comparison) {
                                            counted(b.ranks, "rank")));
 }
 
+// Links are counted as described: flattening makes one of each path through switches.
 ComparedSide machine_side(const std::string& spec, const Topology& described, const Topology& flat,
                           const Levels& levels) {
   return {.name = described.name.empty() ? spec : described.name,
@@ -127,6 +135,7 @@ ComparedSide result_side(const Result& result, const std::string& name) {
 }
 
 // The fastest point of a result at each size; sizes at which none was timed in time keep 0.
+// Rows of best_by_size() lack the sizes that were not timed, and are in the order of the sizes.
 void time_points(const Result& result, int side, const std::atomic<bool>* stop, ComparedSizes& compared) {
   compared.bus_factors[side] = message_shape(result.collective).bus_factor;
   std::vector<std::int64_t> sizes;
@@ -150,6 +159,9 @@ void require_rising(const std::vector<std::int64_t>& sizes) {
 
 }  // namespace
 
+// A change of an imported machine (ImportOptions) is only for the side that is a file of another tool.
+// First the bounds of all collectives, which take moments, then the searches: what is published grows from
+// the top.
 Comparison compare_machines(const std::string& first, const std::string& second,
                             const CompareQuestion& question) {
   require_rising(question.message_bytes);
@@ -220,6 +232,7 @@ Comparison compare_results(const Result& first, const Result& second, const std:
   return comparison;
 }
 
+// Both arguments are read to see what they are; a ranking has a remedy of its own.
 Comparison compare(const std::string& first, const std::string& second, const CompareQuestion& question) {
   const auto is_result = [](const std::string& spec) {
     if (!names_a_file(spec)) return false;

@@ -26,11 +26,8 @@ struct CollectiveLimits {
 };
 template <>
 struct Fields<CollectiveLimits> {
-  static constexpr std::tuple all = {
-      Field<CollectiveLimits, &CollectiveLimits::collective>{{.name = "collective"}},
-      Field<CollectiveLimits, &CollectiveLimits::steps>{{.name = "steps"}},
-      Field<CollectiveLimits, &CollectiveLimits::latency_us>{{.name = "latency_us"}},
-      Field<CollectiveLimits, &CollectiveLimits::busbw_gbs>{{.name = "busbw_gbs"}}};
+  using C = CollectiveLimits;
+  static constexpr auto all = plain_fields<&C::collective, &C::steps, &C::latency_us, &C::busbw_gbs>();
 };
 
 struct ComparedSide {
@@ -46,17 +43,10 @@ struct ComparedSide {
 };
 template <>
 struct Fields<ComparedSide> {
-  static constexpr std::tuple all = {Field<ComparedSide, &ComparedSide::name>{{.name = "name"}},
-                                     Field<ComparedSide, &ComparedSide::machine>{{.name = "machine"}},
-                                     Field<ComparedSide, &ComparedSide::collective>{{.name = "collective"}},
-                                     Field<ComparedSide, &ComparedSide::ranks>{{.name = "ranks"}},
-                                     Field<ComparedSide, &ComparedSide::switches>{{.name = "switches"}},
-                                     Field<ComparedSide, &ComparedSide::links>{{.name = "links"}},
-                                     Field<ComparedSide, &ComparedSide::out_gbs>{{.name = "out_gbs"}},
-                                     Field<ComparedSide, &ComparedSide::levels>{{.name = "levels"}},
-                                     Field<ComparedSide, &ComparedSide::points>{{.name = "points"}},
-                                     Field<ComparedSide, &ComparedSide::proven>{{.name = "proven"}},
-                                     Field<ComparedSide, &ComparedSide::search>{{.name = "search"}}};
+  using C = ComparedSide;
+  static constexpr auto all =
+      plain_fields<&C::name, &C::machine, &C::collective, &C::ranks, &C::switches, &C::links, &C::out_gbs,
+                   &C::levels, &C::points, &C::proven, &C::search>();
 };
 
 // The fastest of one side at a message size.
@@ -68,10 +58,8 @@ struct SideAtSize {
 };
 template <>
 struct Fields<SideAtSize> {
-  static constexpr std::tuple all = {Field<SideAtSize, &SideAtSize::us>{{.name = "us"}},
-                                     Field<SideAtSize, &SideAtSize::busbw_gbs>{{.name = "busbw_gbs"}},
-                                     Field<SideAtSize, &SideAtSize::bound_us>{{.name = "bound_us"}},
-                                     Field<SideAtSize, &SideAtSize::algorithm>{{.name = "algorithm"}}};
+  using S = SideAtSize;
+  static constexpr auto all = plain_fields<&S::us, &S::busbw_gbs, &S::bound_us, &S::algorithm>();
 };
 
 struct ComparedSize {

@@ -29,6 +29,7 @@ std::string gbs(double value) {
 }
 
 // What each side is, a row for each property.
+// A row without a value on either side is left out; "-" is for the side that lacks it.
 ComparisonTable sides_table(const Comparison& comparison) {
   const auto& [a, b] = comparison.sides;
   ComparisonTable table{.title = comparison.of_results ? "Results" : "Machines",
@@ -56,6 +57,7 @@ ComparisonTable sides_table(const Comparison& comparison) {
 }
 
 // In narrow columns the sides are A and B, which the first table names.
+// B may be shorter than A: a limit of time ends the bounds between the two.
 ComparisonTable limits_table(const Comparison& comparison) {
   const auto& [a, b] = comparison.sides;
   ComparisonTable table{.title = "Bounds that no schedule can beat",
@@ -127,6 +129,7 @@ std::vector<ComparisonTable> tables(const Comparison& comparison) {
   return all;
 }
 
+// "from 1.20x to 3.40x": over all sizes of the table; a spread of half a percent is printed as one number.
 std::vector<std::string> conclusions(const Comparison& comparison) {
   std::vector<std::string> all;
   for (const ComparedSizes& sizes : comparison.sizes) {

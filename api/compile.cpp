@@ -65,6 +65,7 @@ std::optional<Fault> beyond(Target target, const Collective& collective,
   return std::nullopt;
 }
 
+// By how many ranks at most one position of the output is completed (Compiled::completed_by).
 template <typename Form>
 int most_completers(const Form& program) {
   std::size_t most = 0;
@@ -106,14 +107,16 @@ std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, 
   }
   if (const auto fault = target == Target::Simgrid ? without_simgrid(topology) : std::nullopt)
     return InputError(name, *fault);
-  compiled.files = target == Target::Simgrid ? to_simgrid(schedule, block, name) : to_chakra(schedule, block);
-  for (NamedText& file : compiled.files) file.path = compiled.path + "/" + file.path;
+  compiled.files = in_folder(compiled.path, target == Target::Simgrid ? to_simgrid(schedule, block, name)
+                                                                      : to_chakra(schedule, block));
   return compiled;
 }
 
 constexpr std::int64_t kMostMessageBytes = std::int64_t{1} << 36;
 
 // A directory with the algorithms of all points.
+// Each algorithm is compiled by itself, its directory's name is taken off, and a dispatcher by size is put in
+// front. Sizes are of blocks here, and of messages in the files.
 std::variant<Compiled, InputError> one_directory(const Topology& topology,
                                                  std::span<const ReadyPoints::Sized> points,
                                                  const CompileOptions& options) {
@@ -129,8 +132,7 @@ std::variant<Compiled, InputError> one_directory(const Topology& topology,
     for (NamedText& file : one.files) file.path.erase(0, one.path.size() + 1);
     sized.push_back({std::move(one.files), up_to * static_cast<double>(message_shape(collective).blocks)});
   }
-  all.files = to_sized_cuda_sources(sized);
-  for (NamedText& file : all.files) file.path = all.path + "/" + file.path;
+  all.files = in_folder(all.path, to_sized_cuda_sources(sized));
   return all;
 }
 
@@ -177,6 +179,7 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
   return kRows;
 }
 
+// The last flag: the target replays messages of one size, which --bytes gives.
 const std::vector<TargetEntry>& known_targets() {
   static const std::vector<TargetEntry> targets = {
       {Target::Cuda, "cuda", ".cuda",
@@ -217,6 +220,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
             .completed_by = most_completers(*program),
             .note = note};
   };
+  // A lowering that ends with a fault is the target's answer, and not an exception: an export lists it.
   const auto from = [&](const auto& lowering, const auto& print) -> std::variant<Compiled, InputError> {
     if (lowering.fault) return InputError(how.name, *lowering.fault);
     return print(*lowering.accepted);
@@ -249,15 +253,14 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
           std::vector<Rank> owners;
           if (!how.epilogue) owners = all_pairs_owners(schedule);
           const bool in_switch = !owners.empty();
-          Compiled compiled{.path = path,
-                            .files = to_cuda_sources(
-                                apart, shared,
-                                {.bus_factor = busbw_factor(point.collective.kind, point.collective.ranks),
-                                 .owners = owners}),
-                            .completed_by = most_completers(*apart),
-                            .note = in_switch ? "" : note};
-          for (NamedText& file : compiled.files) file.path = path + "/" + file.path;
-          return compiled;
+          return Compiled{
+              .path = path,
+              .files = in_folder(path, to_cuda_sources(apart, shared,
+                                                       {.bus_factor = busbw_factor(point.collective.kind,
+                                                                                   point.collective.ranks),
+                                                        .owners = owners})),
+              .completed_by = most_completers(*apart),
+              .note = in_switch ? "" : note};
         });
       });
     case Target::MscclXml: {
@@ -282,6 +285,9 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
   });
 }
 
+// The whole machine comes first, then machines after their failures. Programs are in one list, and a failure
+// knows where its own begin and how the ranks that are left are numbered. `up_to` rises, so forms of a
+// schedule for sizes that an earlier one has taken are left out.
 std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints> ready, Target target,
                                                const CompileOptions& options) {
   const Topology& whole = *ready.front().topology;

@@ -18,6 +18,7 @@
 namespace chorale {
 namespace {
 
+// Outlines are kept by the cost of their points, since marking the points changes their order and number.
 using PointKey = std::tuple<int, int, int>;
 
 PointKey key_of(const Cost& cost) {
@@ -26,6 +27,9 @@ PointKey key_of(const Cost& cost) {
 
 }  // namespace
 
+// "allgather node, reducescatter gpu" is text, and has spaces or "="; a name that ends in ".json" and has
+// neither is a file. A stage that names a result is read here, since its points are checked against its own
+// machine.
 Outline read_outline(const std::string& text, const std::string& spec_or_file,
                      const MachineChanges& changes) {
   if (text.ends_with(".json") && text.find_first_of(" =") == std::string::npos)
@@ -56,6 +60,7 @@ Composition compose(const Topology& given, const Collective& one_chunk, const Co
     const Collective collective = with_chunks(one_chunk, chunks);
     LowerBounds bounds(topology, collective);
     if (bounds.fewest_steps().steps == 0) break;  // nothing has to move
+    // The result so far with these points, marked anew: which are dominated depends on all.
     const auto with = [&](const std::vector<ComposedPoint>& points) {
       Composition more{.result = whole.result};
       std::map<PointKey, std::string> of_points = outlines;

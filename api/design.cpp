@@ -1,3 +1,9 @@
+// Branch and bound over graphs. All Cayley graphs of all groups of the order are enumerated (wiring/family.h)
+// and put into a queue by a bound that costs nothing: for an Alltoall the sum of distances, since each
+// message occupies a link per hop. Only the graph at the head has its flows bounded exactly, and goes back
+// with the better bound; so most graphs are excluded by their distances. The best few, up to isomorphism, are
+// then searched for schedules, in the order of their bounds, until schedules on one are no slower than the
+// bound of the next.
 #include "api/design.h"
 
 #include <fmt/format.h>
@@ -16,6 +22,7 @@
 #include "cost/busbw.h"
 #include "ir/collective_kind.h"
 #include "ir/error.h"
+#include "ir/words.h"
 #include "topology/builders.h"
 #include "wiring/family.h"
 
@@ -42,6 +49,8 @@ class JobTime {
 
   double block_bytes(std::size_t c) const { return block_bytes_[c]; }
 
+  // One term of the job: weight x (steps x alpha + rounds per chunk x bytes of a block / rate of a link). Of
+  // large messages the alphas are left out.
   double us(std::size_t c, int steps, const Rate& rate) const {
     const double alphas = question_.message_bytes > 0 ? steps * question_.alpha_us : 0;
     const double rounds = static_cast<double>(rate.rounds) / static_cast<double>(rate.chunks);
@@ -60,7 +69,9 @@ class JobTime {
   std::vector<double> block_bytes_ = {};
 };
 
-// Of all collectives but Alltoall: the same on all graphs.
+// Of all collectives but Alltoall: the same on all graphs. Each rank has d links in and, by Mader, d disjoint
+// paths from every other: (n-1)/d rounds per chunk for an Allgather or a ReduceScatter, 1/d for a Broadcast,
+// 2(n-1)/(dn) for an AllReduce.
 Rate family_rate(CollectiveKind kind, int ranks, int degree) {
   if (kind == CollectiveKind::Broadcast || kind == CollectiveKind::Reduce) return {1, degree};
   const bool sums_everywhere = kind == CollectiveKind::AllReduce;
@@ -71,6 +82,7 @@ Rate family_rate(CollectiveKind kind, int ranks, int degree) {
 }
 
 // The machines by name that have as many ranks and links.
+// Rings, full graphs, hypercubes and tori of two and three dimensions, where their number of links fits.
 std::vector<std::string> machines_like(int ranks, int degree) {
   std::vector<std::string> specs;
   const auto add = [&](const std::string& spec) {
@@ -96,6 +108,7 @@ class Ranked {
     for (const DesignDemand& demand : question.job) kinds_.push_back(known_kind(demand.collective));
   }
 
+  // The queue holds the unbounded graphs at the end: their distances alone exclude them.
   void compare(Design& design) {
     WiringFamily family = wirings(question_.ranks, question_.degree, question_.stop);
     design.families = family.groups;
@@ -157,6 +170,8 @@ class Ranked {
     return wiring(graph, {graph.distances, question_.degree}).bound_us;
   }
 
+  // Ties are broken by diameter, then distances, then the order of enumeration, so that the ranking is the
+  // same in every run.
   Entry entry(std::size_t g, const Rate& alltoall, bool bounded) const {
     const double us = wiring(graphs_[g], alltoall).bound_us;
     return {{us, graphs_[g].diameter, graphs_[g].distances, g}, alltoall, bounded};
@@ -213,6 +228,7 @@ class WiringSearch {
  public:
   WiringSearch(const DesignQuestion& question, const JobTime& time) : question_(question), time_(time) {}
 
+  // All collectives or none: a wiring without a schedule for one of them has no time for the job.
   std::vector<Result> results(const Topology& machine, DesignedGraph& wiring) {
     std::vector<Result> results;
     wiring.found_us = 0;
@@ -245,6 +261,8 @@ class WiringSearch {
   }
 
   // Until nothing can be better: what is asked for is the fastest, not the whole frontier.
+  // The search publishes what it finds; as soon as a point meets the bound the flag ends it. A thread passes
+  // on the caller's flag, since the search polls only this one.
   Result result(const Topology& machine, std::size_t c, const DesignedGraph& wiring) const {
     std::atomic<bool> enough = false;
     const double least = time_.us(c, wiring.diameter, wiring.rates[c].bound);
@@ -314,6 +332,8 @@ Design design(const DesignQuestion& question) {
   publish();
   const std::vector<DesignedGraph> candidates = design.best;
   for (std::size_t w = 0; w < candidates.size() && w < kMostSearched; ++w) {
+    // Wirings are in the order of their bounds: once the best time found is no more than the next bound, no
+    // later one can be better.
     const double so_far = design.results.empty() ? 0 : design.best.front().found_us;
     if (so_far > 0 && so_far <= candidates[w].bound_us * kSame) break;
     if (question.stop != nullptr && question.stop->load()) break;
@@ -332,9 +352,7 @@ Design design(const DesignQuestion& question) {
 
 std::vector<DesignDemand> design_job(const std::string& text) {
   std::vector<DesignDemand> job;
-  for (std::size_t from = 0; from <= text.size();) {
-    const std::size_t to = std::min(text.find(',', from), text.size());
-    const std::string part = text.substr(from, to - from);
+  for (const std::string& part : split(text, ',')) {
     const std::size_t equals = std::min(part.find('='), part.size());
     DesignDemand demand{.collective = name_of(known_kind(part.substr(0, equals)))};
     if (equals < part.size()) {
@@ -345,7 +363,6 @@ std::vector<DesignDemand> design_job(const std::string& text) {
                          "use alltoall=2,allreduce");
     }
     job.push_back(demand);
-    from = to + 1;
   }
   return job;
 }

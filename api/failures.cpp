@@ -1,3 +1,5 @@
+// A library built with failures has entries named "M without link 0-1". They are grouped by answer: failures
+// that a symmetry carries to each other share one answer, and so become one row that counts them.
 #include "api/failures.h"
 
 #include <fmt/format.h>
@@ -41,6 +43,8 @@ double share(double of, double by) {
 
 }  // namespace
 
+// Two passes: whole machines are needed as the denominator, and the file may have them after their failures.
+// Of equivalent failures the shortest name represents the row, then the first in the alphabet.
 std::vector<FailureRow> failure_rows(AnswerFile& file, const std::string& name) {
   std::map<std::pair<std::string, std::string>, BestRate> whole;  // by machine and collective
   std::vector<std::pair<FailureRow, BestRate>> found;

@@ -22,15 +22,10 @@ struct FailureRow {
 };
 template <>
 struct Fields<FailureRow> {
-  static constexpr std::tuple all = {
-      Field<FailureRow, &FailureRow::machine>{{.name = "machine"}},
-      Field<FailureRow, &FailureRow::collective>{{.name = "collective"}},
-      Field<FailureRow, &FailureRow::failure>{{.name = "failure"}},
-      Field<FailureRow, &FailureRow::alike>{{.name = "alike"}},
-      Field<FailureRow, &FailureRow::rounds_per_chunk>{{.name = "rounds_per_chunk"}},
-      Field<FailureRow, &FailureRow::of_bound>{{.name = "of_bound"}},
-      Field<FailureRow, &FailureRow::of_whole>{{.name = "of_whole"}},
-      Field<FailureRow, &FailureRow::most_of_whole>{{.name = "most_of_whole"}}};
+  using F = FailureRow;
+  static constexpr auto all =
+      plain_fields<&F::machine, &F::collective, &F::failure, &F::alike, &F::rounds_per_chunk, &F::of_bound,
+                   &F::of_whole, &F::most_of_whole>();
 };
 
 // By machine and collective, then by decreasing number. `name` is what errors call the file. Throws InputError

@@ -1,3 +1,6 @@
+// Readers are in topology/import/; here their result is reported, and sources of this machine are tried in
+// order of what they know: files of NCCL have NVLinks and NIC speeds, nvidia-smi the connections, hwloc the
+// PCI tree.
 #include "api/import.h"
 
 #include <fmt/format.h>
@@ -38,6 +41,8 @@ DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,
   const auto lacks = [&](const std::string& why) {
     found.lacked += (found.lacked.empty() ? "" : "; ") + why;
   };
+  // A source that is absent, unreadable or without a GPU is a reason for the next, and is listed if none is
+  // left.
   for (const auto& [name, text_of] : sources) {
     const OrError<std::string> text = read_or_error(text_of);
     if (text && (*text).empty()) {

@@ -1,3 +1,7 @@
+// Each group of the job is matched with a level of the machine, by its members if the trace has them, else by
+// the number of ranks. Rows of one collective on one level are one question, so a search is made once for all
+// of their sizes. Gains are sums over calls, as if none overlapped another or computation: an upper bound on
+// what is saved.
 #include "api/job.h"
 
 #include <fmt/format.h>
@@ -103,6 +107,7 @@ std::string percent(double part) {
 
 }  // namespace
 
+// Totals count only rows with both times; the measured total counts only if all of these were measured.
 JobGain job_gain(const TracedJob& job, const JobQuestion& question) {
   const Topology whole = machine(question.machine);
   const auto levels = levels_of(question.machine, whole.ranks);
@@ -154,6 +159,8 @@ std::string in_words(const JobGain& gain, const std::string& machine) {
   return fmt::format("the collectives of your job would take {} less: {}", percent(saved), predicted);
 }
 
+// The specification that 'chorale library build' takes, for what the job calls: its levels, collectives and
+// sizes.
 std::string library_spec(const JobGain& gain, const std::string& machine) {
   std::set<std::string> collectives, levels;
   std::set<std::int64_t> sizes;
@@ -172,6 +179,7 @@ std::string library_spec(const JobGain& gain, const std::string& machine) {
       quoted(machine), fmt::join(collectives, ", "), fmt::join(levels, ", "), fmt::join(sizes, ", "));
 }
 
+// Without a machine there is no gain, and the file ends after the calls.
 std::string to_json(const TracedJob& job, const JobGain* gain, const std::string& machine) {
   std::vector<std::string> calls, skipped, rows;
   for (const JobCalls& each : job.calls) calls.push_back(write_fields(each));

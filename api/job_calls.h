@@ -24,13 +24,9 @@ struct JobCalls {
 };
 template <>
 struct Fields<JobCalls> {
-  static constexpr std::tuple all = {Field<JobCalls, &JobCalls::group>{{.name = "group"}},
-                                     Field<JobCalls, &JobCalls::collective>{{.name = "collective"}},
-                                     Field<JobCalls, &JobCalls::ranks>{{.name = "ranks"}},
-                                     Field<JobCalls, &JobCalls::members>{{.name = "members"}},
-                                     Field<JobCalls, &JobCalls::message_bytes>{{.name = "message_bytes"}},
-                                     Field<JobCalls, &JobCalls::calls>{{.name = "calls"}},
-                                     Field<JobCalls, &JobCalls::us>{{.name = "us"}}};
+  using J = JobCalls;
+  static constexpr auto all =
+      plain_fields<&J::group, &J::collective, &J::ranks, &J::members, &J::message_bytes, &J::calls, &J::us>();
 };
 
 struct TracedJob {

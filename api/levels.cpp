@@ -1,3 +1,5 @@
+// Levels come from the description of a machine if it has two or more of size above one, and else from its
+// graph (construct/composition.h, nestings): equal connected parts, joined alike.
 #include "api/levels.h"
 
 #include <algorithm>
@@ -43,6 +45,8 @@ std::vector<int> hosts_of(const std::string& spec) {
   }
   const Levels levels = load_levels(spec);
   if (!levels.hierarchy || levels.hierarchy->node_level == 0) return {};
+  // A node is a host if links inside it have less latency than every level outside: then messages between
+  // ranks of different hosts are the ones that cost. Without such a difference nothing is known of hosts.
   double outside = std::numeric_limits<double>::infinity(), inside = 0;
   int of_a_node = 1;
   for (int j = 0; j < std::ssize(levels.hierarchy->levels); ++j) {

@@ -20,6 +20,7 @@
 namespace chorale {
 namespace {
 
+// Both directions count: links are directed, and a rank that can send but not receive takes part in nothing.
 bool joins_all_ranks(const Topology& t) {
   const auto none_is_away = [](const std::vector<int>& hops) {
     return std::ranges::find(hops, -1) == hops.end();
@@ -27,6 +28,8 @@ bool joins_all_ranks(const Topology& t) {
   return none_is_away(hops(t, {0})) && none_is_away(hops(reversed(t), {0}));
 }
 
+// Failures that cut a rank off are left out: no algorithm is ready for them. An entry's name is the machine's
+// with its failure, "ring:4 without link 0-1", and is read as any other machine.
 std::vector<std::string> failed_machines(const std::string& spec) {
   std::vector<std::string> failed;
   for (const std::string& failure : single_failures(load_topology(spec)))
@@ -48,6 +51,8 @@ const Machines& machines() {
   return all;
 }
 
+// Sizes of a library are bytes of a block, since that is what a call knows; sizes of a report are of
+// messages. Sizes at which no point was timed are absent.
 std::vector<PredictedTime> predicted(const Result& result, const std::vector<std::int64_t>& bytes) {
   std::vector<PredictedTime> times;
   const MessageShape message = message_shape(result.collective);
@@ -76,22 +81,26 @@ const Taker& taker() {
   return all;
 }
 
-Printed printed(const Topology& topology, const Point& point, ExportForm form, const PrintOptions& options) {
-  auto made = try_compile(topology, point, form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
-                          {.name = options.name,
-                           .in_place = options.in_place,
-                           .min_bytes = options.min_bytes,
-                           .max_bytes = options.max_bytes});
+// A target that cannot express an algorithm is not an error of an export: the reason is listed beside the
+// files.
+Printed printed_or_why(std::variant<Compiled, InputError> made) {
   if (const auto* const refused = std::get_if<InputError>(&made)) return {.why_not = refused->what()};
   auto& compiled = std::get<Compiled>(made);
   return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
 }
 
+Printed printed(const Topology& topology, const Point& point, ExportForm form, const PrintOptions& options) {
+  return printed_or_why(try_compile(topology, point,
+                                    form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
+                                    {.name = options.name,
+                                     .in_place = options.in_place,
+                                     .min_bytes = options.min_bytes,
+                                     .max_bytes = options.max_bytes}));
+}
+
 Printed printed_program(const std::vector<ReadyPoints>& ready, ExportForm form, const std::string& name) {
-  auto made = try_compile(ready, form == ExportForm::Nccl ? Target::Nccl : Target::Mpi, {.name = name});
-  if (const auto* const refused = std::get_if<InputError>(&made)) return {.why_not = refused->what()};
-  auto& compiled = std::get<Compiled>(made);
-  return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
+  return printed_or_why(
+      try_compile(ready, form == ExportForm::Nccl ? Target::Nccl : Target::Mpi, {.name = name}));
 }
 
 const Printers& printers() {
@@ -105,6 +114,7 @@ const Printers& printers() {
   return all;
 }
 
+// The search of a build in this process; workers of `chorale library build` are given instead of it.
 Searched searched_here(const LibraryQuestion& question, int jobs, const std::atomic<bool>* stop) {
   FrontierOptions options = question.options;
   options.synthesis.cube_jobs = jobs;

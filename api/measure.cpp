@@ -69,6 +69,7 @@ std::vector<std::pair<int, Verified<Program>>> contestants(const Result& result,
   return programs;
 }
 
+// The median of the medians of the rounds: a round that another process disturbed does not count.
 MeasuredTime timed_as(const std::string& over, int point, std::int64_t bytes, std::vector<double> medians,
                       int times) {
   std::ranges::sort(medians);

@@ -39,21 +39,11 @@ struct OptimizedRow {
 };
 template <>
 struct Fields<OptimizedRow> {
-  static constexpr std::tuple all = {
-      Field<OptimizedRow, &OptimizedRow::message_bytes>{{.name = "message_bytes"}},
-      Field<OptimizedRow, &OptimizedRow::point>{{.name = "point"}},
-      Field<OptimizedRow, &OptimizedRow::algorithm>{{.name = "algorithm"}},
-      Field<OptimizedRow, &OptimizedRow::steps>{{.name = "steps"}},
-      Field<OptimizedRow, &OptimizedRow::us>{{.name = "us"}},
-      Field<OptimizedRow, &OptimizedRow::algbw_gbs>{{.name = "algbw_gbs"}},
-      Field<OptimizedRow, &OptimizedRow::busbw_gbs>{{.name = "busbw_gbs"}},
-      Field<OptimizedRow, &OptimizedRow::bound_us>{{.name = "bound_us"}},
-      Field<OptimizedRow, &OptimizedRow::at_most>{{.name = "at_most"}},
-      Field<OptimizedRow, &OptimizedRow::baseline>{{.name = "baseline"}},
-      Field<OptimizedRow, &OptimizedRow::baseline_us>{{.name = "baseline_us"}},
-      Field<OptimizedRow, &OptimizedRow::measured_us>{{.name = "measured_us"}},
-      Field<OptimizedRow, &OptimizedRow::baseline_part>{{.name = "baseline_part"}},
-      Field<OptimizedRow, &OptimizedRow::baseline_busy>{{.name = "baseline_busy"}}};
+  using O = OptimizedRow;
+  static constexpr auto all =
+      plain_fields<&O::message_bytes, &O::point, &O::algorithm, &O::steps, &O::us, &O::algbw_gbs,
+                   &O::busbw_gbs, &O::bound_us, &O::at_most, &O::baseline, &O::baseline_us, &O::measured_us,
+                   &O::baseline_part, &O::baseline_busy>();
 };
 
 struct Optimized {

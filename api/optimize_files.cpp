@@ -20,6 +20,7 @@ struct SizeRun {
   std::int64_t to = 0;    // to this, not included; 0: however large
 };
 
+// The first run begins at 0 bytes and the last has no end: a table for sizes between becomes a rule for all.
 std::vector<SizeRun> runs_of(const std::vector<OptimizedRow>& rows) {
   std::vector<SizeRun> runs;
   for (const OptimizedRow& row : rows) {
@@ -94,6 +95,7 @@ std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeR
 
 }  // namespace
 
+// The script can be moved together with its results, which it names relative to itself.
 std::string preload_script(int ranks, const std::vector<std::string>& results,
                            const std::string& library_folder) {
   std::string files;
@@ -110,6 +112,8 @@ std::string preload_script(int ranks, const std::vector<std::string>& results,
       ranks, library_folder, files);
 }
 
+// MPI, NCCL and CUDA have programs that choose by size, so all runs are one program; the other targets have
+// one file each run. Formats of MSCCL state the sizes for which their executor is to choose the file.
 OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
   const Result& result = answer.result;
   OptimizedFiles made{.files = {{"result.json", to_json(result)},

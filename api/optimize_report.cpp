@@ -12,7 +12,26 @@
 #include "pages/size_figure.h"
 
 namespace chorale {
+
+template <>
+struct Fields<MachinePart> {
+  using P = MachinePart;
+  static constexpr auto all = plain_fields<&P::what, &P::count, &P::gbs, &P::share>();
+};
+template <>
+struct Fields<Binding> {
+  using B = Binding;
+  static constexpr auto all =
+      plain_fields<&B::parts, &B::groups, &B::steps, &B::latency_us, &B::from_bytes>();
+};
+
 namespace {
+
+// Lists and nouns by the defaults of ir/json_fields.h.
+struct CompactFields {
+  static std::string_view between(const FieldWords&) { return ","; }
+  static std::string_view colon() { return ":"; }
+};
 
 std::string percent_of(const OptimizedRow& row) {
   return fmt::format("{:.1f} %", 100 * row.bound_us / row.us);
@@ -41,23 +60,6 @@ SizeFigure figure_of(const Optimized& answer) {
 
 }  // namespace
 
-namespace {
-
-std::string json_of(const std::optional<Binding>& binding) {
-  if (!binding) return "null";
-  std::vector<std::string> parts, groups;
-  for (const MachinePart& part : binding->parts)
-    parts.push_back(fmt::format(R"({{"what":{},"count":{},"gbs":{},"share":{}}})", quoted(part.what),
-                                part.count, part.gbs, part.share));
-  for (const std::vector<Rank>& group : binding->groups)
-    groups.push_back(fmt::format("[{}]", fmt::join(group, ",")));
-  return fmt::format(R"({{"parts":[{}],"groups":[{}],"steps":{},"latency_us":{},"from_bytes":{}}})",
-                     fmt::join(parts, ","), fmt::join(groups, ","), binding->steps, binding->latency_us,
-                     binding->from_bytes);
-}
-
-}  // namespace
-
 std::string to_json(const Optimized& answer) {
   std::vector<std::string> rows, baselines;
   for (const OptimizedRow& row : answer.rows) rows.push_back(write_fields(row));
@@ -70,7 +72,8 @@ std::string to_json(const Optimized& answer) {
       "\"stopped\": {},\n\"conclusion\": {},\n\"binding\": {},\n\"rows\": {},\n\"baselines\": {}\n}}\n",
       quoted(answer.result.topology.name), quoted(name_of(answer.result.collective)), answer.shape.blocks,
       answer.shape.bus_factor, answer.result.complete, quoted(name_of(answer.result.stopped)),
-      quoted(conclusion(answer)), json_of(answer.binding), lines(rows, ""), lines(baselines, ""));
+      quoted(conclusion(answer)), answer.binding ? write_fields(*answer.binding, CompactFields()) : "null",
+      lines(rows, ""), lines(baselines, ""));
 }
 
 std::string to_page(const Optimized& answer) {

@@ -1,3 +1,6 @@
+// The answer in the forms that launchers and frameworks take: a rank file of Open MPI, a host list for
+// Slurm's arbitrary distribution, the mesh for PyTorch. The order itself is found in
+// placement/node_order.cpp.
 #include "api/order.h"
 
 #include <fmt/format.h>
@@ -40,6 +43,7 @@ NodeOrder order(const Allocation& allocation, const OrderQuestion& question) {
   return best_order(allocation, question);
 }
 
+// Rank = node x ranks per node + slot, in all of the files.
 std::vector<NamedText> emit_order(const NodeOrder& order) {
   std::string rankfile, hostfile, hosts;
   std::vector<std::string> axes, sizes, names, ranks;

@@ -1,3 +1,5 @@
+// The API of placement/: machines with levels, rankings and their checks, and the first placement as files. A
+// part of a machine is made by shrinking levels from the outermost on.
 #include "api/place.h"
 
 #include <fmt/format.h>
@@ -42,6 +44,8 @@ ParallelismMatrix present_placement(const Hierarchy& hierarchy, const std::vecto
   return read_present(hierarchy, axes, text, where);
 }
 
+// The outermost level that the wanted devices fill in whole units keeps so many units, and levels above it
+// keep one. A ring cannot be cut to fewer children: its ends would not be joined.
 Hierarchy part_of(const Hierarchy& hierarchy, long long wanted) {
   Hierarchy part = hierarchy;
   for (std::size_t j = 0; j < part.levels.size(); ++j) {
@@ -64,6 +68,7 @@ Ranking read_ranking(const std::string& file) {
   return ranking_from_json(read_file(file), file);
 }
 
+// A check that stops before the first matrix verifies what is listed, and prices nothing again.
 Ranking read_sound_ranking(const std::string& file) {
   Ranking ranking = read_ranking(file);
   const RankingReport report = check(ranking, [](int, int) { return false; });
@@ -75,6 +80,8 @@ RankingReport check(const Ranking& ranking, const std::function<bool(int done, i
   return check_ranking(ranking, progress);
 }
 
+// The devices of the mesh, its axes, and for each communication its groups and the steps of the best
+// strategy.
 std::vector<NamedText> emit_placement(const Ranking& ranking) {
   if (ranking.best.empty())
     throw InputError("--emit", "no placement was priced within the limits", "give more time");

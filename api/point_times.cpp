@@ -1,3 +1,6 @@
+// Times of points by cost, a hash of the schedule, and size: a search asks for the same points again and
+// again, in other results. The simulation runs without the lock, so two threads may time one point; both get
+// the same number.
 #include "api/point_times.h"
 
 #include "cost/program_time.h"
@@ -6,6 +9,8 @@ namespace chorale {
 namespace {
 
 // FNV-1a, of words.
+// Rounds are complemented, so that a step cannot be mistaken for a send. Two schedules of equal cost and hash
+// would share a time; a 64-bit hash makes that as unlikely as a memory error.
 std::uint64_t hash_of(const Schedule& schedule) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };

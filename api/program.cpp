@@ -19,11 +19,13 @@
 namespace chorale {
 namespace {
 
+// By the first character, since programs come by any name; MSCCL's algorithms are the only form in XML.
 bool is_xml(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   return first != std::string_view::npos && text[first] == '<';
 }
 
+// Our own JSON states whether input and output may be one buffer; two are possible in any case.
 MscclFile read_blocks(std::string_view text, const std::string& file) {
   if (is_xml(text)) return msccl_from_xml(text, file);
   BlockProgramFile read = block_program_from_json(text, file);
@@ -33,6 +35,7 @@ MscclFile read_blocks(std::string_view text, const std::string& file) {
           .out_of_place = true};
 }
 
+// What both forms share: ranks that have blocks that have instructions.
 template <typename Program, typename NameOf>
 void count(ProgramShape& shape, const Program& program, const NameOf& name_of_instruction) {
   shape.name = program.name;
@@ -56,6 +59,8 @@ class QueuedProgram : public LoweredProgram {
 
   const ProgramShape& shape() const override { return shape_; }
 
+  // Of a program with queues: correct with as little room as a depth of 1 means correct with more, so the
+  // search goes down from the depth that executors give, 8, and the last that is accepted is reported.
   ProgramVerdict verdict(bool in_place) const override {
     ProgramVerdict verdict;
     for (const int depth : {8, 4, 2, 1}) {
@@ -104,6 +109,8 @@ class SharedMemoryProgram : public LoweredProgram {
 
   const ProgramShape& shape() const override { return shape_; }
 
+  // A plan whose only fault is the order of its reads and writes is told apart: it is right where a GPU keeps
+  // the orders that the memory model leaves open, and so is judged a second time with these.
   ProgramVerdict verdict(bool) const override {
     PeerVerifierOptions options{.packets = file_.packets};
     Verification<PeerProgram> verification = verify(file_.collective, file_.program, options);

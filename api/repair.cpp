@@ -25,6 +25,7 @@ std::vector<Rank> ranks_gone(const MachineChanges& changes) {
 }
 
 // What is patched by itself: a ReduceScatter and an Allgather, if it consists of these.
+// A point that was gathered (each rank's vector to all, added up there) is patched as its Allgather.
 std::vector<Phase> parts_of(const Point& point) {
   if (point.method == Method::Gathered)
     return {{of_kind(point.collective, CollectiveKind::Allgather, point.cost.chunks), point.schedule}};
@@ -38,6 +39,7 @@ Collective on_ranks_left(const Collective& before, const Collective& asked) {
   return of_kind(asked, before.kind, before.chunks_per_block);
 }
 
+// Ranks after those that are gone have moved up, and the root with them.
 void require_same_question(const Result& old, const Topology& now, const std::vector<Rank>& gone,
                            const Collective& asked) {
   if (old.topology.ranks != now.ranks + std::ssize(gone))
@@ -62,6 +64,7 @@ void require_same_question(const Result& old, const Topology& now, const std::ve
 
 }  // namespace
 
+// A phase that cannot be patched makes no joint cost, but what the others became still helps the search.
 Repair repair(const Result& old, const std::string& spec_or_file, const MachineChanges& changes,
               const Collective& asked, const std::atomic<bool>* stop) {
   const Topology now = machine(spec_or_file, changes);

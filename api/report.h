@@ -53,14 +53,9 @@ struct SizeRow {
 };
 template <>
 struct Fields<SizeRow> {
-  static constexpr std::tuple all = {Field<SizeRow, &SizeRow::message_bytes>{{.name = "message_bytes"}},
-                                     Field<SizeRow, &SizeRow::block_bytes>{{.name = "block_bytes"}},
-                                     Field<SizeRow, &SizeRow::point>{{.name = "point"}},
-                                     Field<SizeRow, &SizeRow::us>{{.name = "us"}},
-                                     Field<SizeRow, &SizeRow::algbw_gbs>{{.name = "algbw_gbs"}},
-                                     Field<SizeRow, &SizeRow::busbw_gbs>{{.name = "busbw_gbs"}},
-                                     Field<SizeRow, &SizeRow::least_us>{{.name = "least_us"}},
-                                     Field<SizeRow, &SizeRow::at_most>{{.name = "at_most"}}};
+  using S = SizeRow;
+  static constexpr auto all = plain_fields<&S::message_bytes, &S::block_bytes, &S::point, &S::us,
+                                           &S::algbw_gbs, &S::busbw_gbs, &S::least_us, &S::at_most>();
 };
 
 // One row per size; empty for a result without points. Once `stop` is true, of the points that are timed by

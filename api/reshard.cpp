@@ -1,3 +1,6 @@
+// Plans are searched as a collective of bundles (api/reshard_bundles.cpp) and timed by bytes over links: the
+// tensors are large, so latency is left out, and so it is of the methods that a plan is compared with. The
+// bound is computed beside the search, on a thread of its own.
 #include "api/reshard.h"
 
 #include <fmt/format.h>
@@ -75,6 +78,7 @@ class LinkBytes {
 };
 
 // The links of shortest paths from one rank (or the nearest of several): by rank the link that leads there.
+// Dijkstra, by the time of a byte over each link.
 std::vector<LinkId> shortest_paths(const Topology& topology, const RankSet& sources) {
   std::vector<double> length(topology.ranks, std::numeric_limits<double>::infinity());
   std::vector<LinkId> last(topology.ranks, -1);
@@ -172,6 +176,8 @@ ReshardMethod ring_of_nodes(const Topology& topology, const ReshardDemand& deman
 }
 
 // The strongest bound, in bytes.
+// The floor counts whole chunks of each part only, so what bounds it bounds the parts. A round takes the time
+// of its chunk at the least beta of all links.
 double bound_us(const Topology& topology, const ReshardDemand& demand, const std::atomic<bool>* stop) {
   double beta = std::numeric_limits<double>::infinity();
   for (const Link& link : topology.links) beta = std::min(beta, link.beta_us_per_byte);
@@ -237,6 +243,7 @@ Result packed(const Topology& topology, const Collective& one, const FrontierOpt
   return frontier(topology, one, more);
 }
 
+// Compared as fractions, without division: rounds per chunk of a and of b.
 int fewest_rounds(const Result& result) {
   int best = 0;
   for (int p = 1; p < static_cast<int>(result.points.size()); ++p) {

@@ -1,3 +1,7 @@
+// Tensors are cut along the borders of all their parts, old and new, into cells: all bytes of a cell are held
+// by the same ranks and wanted by the same ranks. Cells of any tensors with the same holders and the same
+// receivers are one part of the demand, which keeps the collective small: it has as many kinds of chunks as
+// there are such pairs, not as there are tensors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,6 +18,7 @@ namespace {
 
 constexpr int kMostDimensions = 8, kMostTensors = 10'000;
 
+// Row by row, as torch.distributed's DeviceMesh lists its ranks: the last axis varies the fastest.
 RankMesh mesh_from(const JsonReader& json) {
   RankMesh mesh;
   std::int64_t all = 1;
@@ -79,6 +84,7 @@ ReshardTensor tensor_from(const JsonReader& json, const RankMesh& from, const Ra
   return tensor;
 }
 
+// An empty box, [a, a), lies in any that reaches over a.
 bool contains(const Box& outer, const Box& inner) {
   for (std::size_t d = 0; d < inner.size(); ++d)
     if (inner[d].first < outer[d].first || inner[d].second > outer[d].second) return false;
@@ -86,6 +92,7 @@ bool contains(const Box& outer, const Box& inner) {
 }
 
 // The boxes between all borders of the given ones.
+// A product over dimensions, since boxes are: the borders of one dimension do not depend on the others.
 std::vector<Box> cells(const std::vector<Box>& boxes, std::size_t dimensions) {
   std::vector<Box> all = {{}};
   for (std::size_t d = 0; d < dimensions; ++d) {
@@ -102,6 +109,7 @@ std::vector<Box> cells(const std::vector<Box>& boxes, std::size_t dimensions) {
   return all;
 }
 
+// Ranks of the mesh that have this cell. Cells cross no border, so a box has all of a cell or nothing.
 RankSet ranks_with(const RankMesh& mesh, const std::vector<Box>& boxes, const Box& cell) {
   std::vector<Rank> ranks;
   for (std::size_t i = 0; i < boxes.size(); ++i)
@@ -138,6 +146,8 @@ RankSet receivers_of(const ReshardQuestion& question) {
   return std::vector<Rank>(ranks.begin(), ranks.end());
 }
 
+// As DTensor shards: an axis cuts a dimension into pieces of ceil(size / ranks), of which the last ones are
+// shorter or empty. Axes on one dimension cut one after the other, the first axis outermost.
 std::vector<Box> boxes_of(const ReshardLayout& layout, const std::vector<std::int64_t>& shape) {
   const auto& [mesh, placements] = layout;
   std::vector<Box> boxes;

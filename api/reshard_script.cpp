@@ -9,6 +9,12 @@
 namespace chorale {
 namespace {
 
+// A part travels as one stream of bytes: its regions one after the other, each copy of a tensor row by row.
+// The stream is padded to a whole number of pieces, so that all pieces of a part have one size and no message
+// has a length of its own. A rank that only relays a part holds a stream, too, and cuts nothing out of it.
+// What is there already is copied from the old tensor and not sent. The check fills tensors by a hash of
+// tensor, copy and coordinates, so a byte at a wrong place differs from the right one with odds of 255 in
+// 256.
 constexpr const char* kExecutor = R"(#!/usr/bin/env python3
 """Does the plan of plan.json (chorale reshard) by torch.distributed, and checks every byte.
 
@@ -138,12 +144,14 @@ if __name__ == "__main__":
         main(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), sys.argv[1] if len(sys.argv) > 1 else "gloo", False)
 )";
 
+// [[from,to],...], a pair for each dimension, `to` not included.
 std::string box_json(const Box& box) {
   std::vector<std::string> sides;
   for (const auto& [from, to] : box) sides.push_back(fmt::format("[{},{}]", from, to));
   return fmt::format("[{}]", fmt::join(sides, ","));
 }
 
+// [[rank,box],...]: what each rank of the mesh has of this tensor. Ranks outside of its mesh are absent.
 std::string layout_json(const ReshardLayout& layout, const ReshardTensor& tensor) {
   const std::vector<Box> boxes = boxes_of(layout, tensor.shape);
   std::vector<std::string> rows;
@@ -152,6 +160,8 @@ std::string layout_json(const ReshardLayout& layout, const ReshardTensor& tensor
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
 
+// Parts are the bundles that travel together, not the parts of the demand: chunk numbers of the schedule are
+// by bundle. A step is a list of [chunk,src,dst], and its sends start together.
 std::string plan_json(const Resharding& answer) {
   const Point& point = answer.result.points[answer.point];
   std::vector<std::string> tensors, parts, steps;

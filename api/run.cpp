@@ -27,11 +27,9 @@ namespace {
 
 constexpr int kMostRanksOfAProcess = 256;
 
-bool is_many_processes(Executor executor) {
-  return executor == Executor::Mpi || executor == Executor::Nccl;
-}
-
 // What a rank has of an epilogue's tensors.
+// An operand with a period is repeated, and only its period is held. The smallest type of the run has the
+// most elements in a buffer.
 template <typename Form>
 double tensor_bytes(const Form& program, const RunOptions& options, double largest) {
   int inputs = 0;
@@ -85,6 +83,10 @@ void require_executor(const RunWhere& where, int ranks) {
 
 }  // namespace
 
+bool is_many_processes(Executor executor) {
+  return executor == Executor::Mpi || executor == Executor::Nccl;
+}
+
 const std::vector<std::string>& launcher_variables() {
   return mpi_launcher_variables();
 }
@@ -132,6 +134,8 @@ std::vector<RunRow> run_on_processes(const Verified<Schedule>& schedule, const V
   return rows;
 }
 
+// The kernel cuts what it sends into segments, so its scratch is bounded whatever the size; programs of
+// messages hold whole chunks.
 std::vector<RunRow> executed(const Topology& topology, const Point& point, const RunWhere& where,
                              const RunOptions& options) {
   require_executor(where, topology.ranks);
@@ -181,6 +185,7 @@ std::vector<RunRow> run(const Topology& topology, const Point& point, const RunW
 namespace {
 
 // Of a block, by what the ranks gave.
+// Ranks without input (all but the root of a Broadcast) say nothing; the others must agree.
 std::int64_t elements_of_a_block(const Collective& does, ElementType type, const RankData& inputs) {
   const auto size = static_cast<std::int64_t>(size_of(type));
   std::optional<std::int64_t> block;

@@ -25,6 +25,8 @@ enum class Executor {
   Gpu,      // on one GPU; in a library that is loaded when it is needed
 };
 
+bool is_many_processes(Executor);  // under mpirun, which starts them
+
 struct RunWhere {
   Executor executor = Executor::Threads;
   bool in_place = false;  // input and output in one memory, as NCCL and MPI_IN_PLACE have it
@@ -47,16 +49,16 @@ int ranks_of(const MpiSession&);
 template <>
 struct Fields<RunRow> {
   using R = RunRow;
-  static constexpr std::tuple all = {Field<R, &R::buffer_bytes>{{.name = "message_bytes"}},
-                                     Field<R, &R::bytes>{{.name = "block_bytes"}},
-                                     Field<R, &R::type>{{.name = "type"}},
-                                     Field<R, &R::op>{{.name = "op"}},
-                                     Field<R, &R::median_us>{{.name = "median_us"}},
-                                     Field<R, &R::min_us>{{.name = "min_us"}},
-                                     Field<R, &R::max_us>{{.name = "max_us"}},
-                                     Field<R, &R::algbw>{{.name = "algbw"}},
-                                     Field<R, &R::busbw>{{.name = "busbw"}},
-                                     Field<R, &R::wrong>{{.name = "wrong"}}};
+  static constexpr std::tuple all = {field<&R::buffer_bytes>({.name = "message_bytes"}),
+                                     field<&R::bytes>({.name = "block_bytes"}),
+                                     field<&R::type>(),
+                                     field<&R::op>(),
+                                     field<&R::median_us>(),
+                                     field<&R::min_us>(),
+                                     field<&R::max_us>(),
+                                     field<&R::algbw>(),
+                                     field<&R::busbw>(),
+                                     field<&R::wrong>()};
 };
 
 // A point of a result for that machine; a row for each type, operation and size. Throws InputError where

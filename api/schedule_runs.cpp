@@ -1,3 +1,7 @@
+// A schedule is measured by compiling the emitted program with its own Makefile and running it. Each prints
+// its time and a fingerprint of its results: sums of the elements with fixed weights, and of their absolute
+// values. The first schedule's fingerprint is the reference for all others, since transformations keep the
+// program's meaning.
 #include "api/schedule_runs.h"
 
 #include <fmt/format.h>
@@ -34,6 +38,7 @@ ScheduleRuns::ScheduleRuns(const WorkloadMachine& machine, WorkloadCarrier carri
     throw InputError("--transport cuda", "there is no nvcc here", "install CUDA, or measure with threads");
 }
 
+// Lines "NAME is about WEIGHTED of ABSOLUTE" have the sums, and "NAME: BITS" the bits of the result.
 ScheduleRuns::Fingerprints ScheduleRuns::fingerprints(const std::string& printed) {
   Fingerprints result;
   std::istringstream lines(printed);
@@ -53,6 +58,8 @@ ScheduleRuns::Fingerprints ScheduleRuns::fingerprints(const std::string& printed
   return result;
 }
 
+// Equal bits are equal results. Other bits are accepted if both sums agree up to the error of another order
+// of additions; results that one of the two does not print are not compared.
 std::string ScheduleRuns::difference(const Fingerprints& found) const {
   for (const auto& [name, wanted] : first_) {
     const auto it = found.find(name);
@@ -70,12 +77,13 @@ std::string ScheduleRuns::difference(const Fingerprints& found) const {
   return "";
 }
 
+// A schedule that cannot be emitted has no time; one that does not compile, fails or differs has a failure,
+// which the tuner reports as a fault of Chorale's.
 Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) {
   const WorkFolder folder("--measure", where_);
   OrError<CompiledWorkload> compiled = try_compile(workload, machine_, execution, carrier_);
   if (!compiled) return {};
-  for (NamedText& file : compiled->files) file.path = folder.path() + "/" + file.path;
-  write_files(compiled->files);
+  write_files(in_folder(folder.path(), std::move(compiled->files)));
   const std::string name = name_of(carrier_);
   if (!folder.run("make -s " + name)) return {.failure = "does not compile: " + folder.complaint()};
   const std::string start = (carrier_ == WorkloadCarrier::Mpi ? fmt::format("mpirun --oversubscribe -n {} ",

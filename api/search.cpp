@@ -35,6 +35,8 @@ void require_chunks(const char* what, int chunks) {
 }
 
 // With the bounds of what it does.
+// Reported once before the bounds are computed: these may take longer than the construction, and a limit of
+// time may end them.
 Result classic_result(const Topology& topology, const Point& point,
                       const std::function<void(const Result&)>& found) {
   const int chunks = point.cost.chunks;
@@ -84,6 +86,8 @@ Result frontier(const Topology& machine, const Collective& collective, const Fro
   return result;
 }
 
+// TimedStop turns the limit of time into the flag that all engines poll, and tells afterwards which of the
+// two it was.
 SynthesisResult synthesize(const Topology& topology, const Collective& collective,
                            const SynthesisQuestion& question, const FrontierOptions& given) {
   require_question(topology, collective);
@@ -95,6 +99,7 @@ SynthesisResult synthesize(const Topology& topology, const Collective& collectiv
   return answer;
 }
 
+// A cube may come back from another process, so its numbers are checked against the question first.
 CubeAnswer solve_cube(const Topology& machine, const Collective& collective, const CutQuestion& question,
                       const Cube& cube, const SynthesisOptions& options) {
   require_question(machine, collective);

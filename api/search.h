@@ -50,9 +50,7 @@ std::optional<Result> classic_if_possible(const Topology&, Method, int chunks);
 template <>
 struct Fields<Progress> {
   using P = Progress;
-  static constexpr std::tuple all = {Field<P, &P::doing>{{.name = "doing"}},
-                                     Field<P, &P::points>{{.name = "points"}},
-                                     Field<P, &P::seconds>{{.name = "seconds"}}};
+  static constexpr auto all = plain_fields<&P::doing, &P::points, &P::seconds>();
 };
 
 // What no schedule can beat, with a certificate for each claim.
@@ -70,10 +68,9 @@ struct Fields<Bounds> {
   static std::optional<Rate> known_rate(const B& known) {
     return known.rate.rounds == 0 ? std::nullopt : std::optional(known.rate);
   }
-  static constexpr std::tuple all = {
-      Field<B, &B::steps>{{.name = "steps"}},   Field<B, &B::fewest_steps>{{.name = "fewest_steps"}},
-      Field<B, &B::rounds>{{.name = "rounds"}}, Derived<B, known_rate>{{.name = "rate"}},
-      Field<B, &B::within>{{.name = "within"}}, Field<B, &B::rounds_within>{{.name = "rounds_within"}}};
+  static constexpr std::tuple all = {field<&B::steps>(),  field<&B::fewest_steps>(),
+                                     field<&B::rounds>(), Derived<B, known_rate>{{.name = "rate"}},
+                                     field<&B::within>(), field<&B::rounds_within>()};
 };
 struct BoundsQuestion {
   int chunks = 1;                 // into which each block is cut

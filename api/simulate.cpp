@@ -1,3 +1,7 @@
+// SimGrid replays the messages of a schedule on a platform made of the machine
+// (codegen/simulators/simgrid.h): each link by its latency and rate, shared limits as links that several
+// routes pass. Platform and traces are written into a temporary directory, once per point; further sizes of
+// the point replace the traces alone.
 #include "api/simulate.h"
 
 #include <fmt/format.h>
@@ -41,6 +45,7 @@ Topology without_abilities(Topology topology) {
 }
 
 // Microseconds; none where it was stopped.
+// smpirun prints the simulated time on standard error, among lines of its own.
 std::optional<double> replayed_us(const WorkFolder& folder, const std::atomic<bool>* stop) {
   const bool good = folder.run("sh replay.sh", stop);
   if (stop != nullptr && *stop) return std::nullopt;
@@ -48,11 +53,6 @@ std::optional<double> replayed_us(const WorkFolder& folder, const std::atomic<bo
   const std::size_t at = printed.find(before);
   if (!good || at == printed.npos) throw InputError("smpirun", "fails: " + folder.complaint(), kRemedy);
   return std::strtod(printed.c_str() + at + before.size(), nullptr) * 1e6;
-}
-
-void write(const WorkFolder& folder, std::vector<NamedText> files) {
-  for (NamedText& file : files) file.path = folder.path() + "/" + file.path;
-  write_files(files);
 }
 
 class PointReplay {
@@ -67,8 +67,8 @@ class PointReplay {
   std::optional<SimulatedRow> row(int number, std::int64_t bytes, const std::atomic<bool>* stop) {
     const MessageShape message = message_shape(point_.collective);
     const std::int64_t block = block_of_size(message, bytes);
-    write(folder_,
-          written_ ? to_simgrid_traces(schedule_, block) : to_simgrid(schedule_, block, plain_.name));
+    write_files(in_folder(folder_.path(), written_ ? to_simgrid_traces(schedule_, block)
+                                                   : to_simgrid(schedule_, block, plain_.name)));
     written_ = true;
     const std::optional<double> us = replayed_us(folder_, stop);
     if (!us) return std::nullopt;
@@ -103,6 +103,8 @@ void require_points_and_sizes(const Result& result, const SimulateQuestion& aske
 
 }  // namespace
 
+// Without what switches can do: SimGrid's platform has no multicast, so the prediction beside it has none
+// either.
 Simulated simulate(const Result& result, const SimulateQuestion& asked) {
   require_points_and_sizes(result, asked);
   const Topology plain = without_abilities(result.topology);

@@ -25,13 +25,9 @@ struct SimulatedRow {
 };
 template <>
 struct Fields<SimulatedRow> {
-  static constexpr std::tuple all = {
-      Field<SimulatedRow, &SimulatedRow::point>{{.name = "point"}},
-      Field<SimulatedRow, &SimulatedRow::algorithm>{{.name = "algorithm"}},
-      Field<SimulatedRow, &SimulatedRow::message_bytes>{{.name = "message_bytes"}},
-      Field<SimulatedRow, &SimulatedRow::predicted_us>{{.name = "predicted_us"}},
-      Field<SimulatedRow, &SimulatedRow::simulated_us>{{.name = "simulated_us"}},
-      Field<SimulatedRow, &SimulatedRow::busbw_gbs>{{.name = "busbw_gbs"}}};
+  using S = SimulatedRow;
+  static constexpr auto all = plain_fields<&S::point, &S::algorithm, &S::message_bytes, &S::predicted_us,
+                                           &S::simulated_us, &S::busbw_gbs>();
 };
 
 struct SimulateQuestion {

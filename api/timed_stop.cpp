@@ -1,3 +1,6 @@
+// A search polls one flag. This object makes a flag of its own that becomes true at the caller's flag or at
+// the time limit, whichever is first, by a thread that reads both every 20 ms. Functions that the search
+// published may be called later than this object lives, so they share the flag.
 #include "api/timed_stop.h"
 
 #include <algorithm>
@@ -24,6 +27,7 @@ TimedStop::TimedStop(FrontierOptions& options) : asked_(options.synthesis.limits
   }
 }
 
+// A search that its flag ended reports an interruption; if the caller's flag is not set, it was the time.
 void TimedStop::tell_why(Result& result) const {
   if (clock_.joinable() && result.stopped == Stopped::Interrupted && !(asked_ != nullptr && *asked_))
     result.stopped = Stopped::TimeLimit;

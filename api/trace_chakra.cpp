@@ -30,6 +30,7 @@ std::vector<ProtoField> fields_at(std::string_view message, const std::string& p
   throw InputError(place, "is not a message of a Chakra execution trace", "the file is damaged");
 }
 
+// Numbers of type sint are zigzag-encoded (protobuf: 0, -1, 1, -2, ...); all others are as they are.
 void add_attribute(std::string_view message, const std::string& place, ChakraValues& to) {
   std::string_view name;
   ChakraValue value;
@@ -63,6 +64,7 @@ struct TracedNode {
   ChakraValues values = {};
 };
 
+// Names and inputs are views into the text of the trace: a trace has millions of nodes.
 TracedNode node_of(std::string_view message, const std::string& place) {
   TracedNode node;
   for (const ProtoField& field : fields_at(message, place)) {
@@ -139,6 +141,8 @@ bool is_chakra(std::string_view text) {
          });
 }
 
+// Two passes: a node that lists process groups may come after those that use them. What starts at 0 has no
+// time.
 void read_chakra(const TraceText& trace, int traces, TraceTally& tally) {
   std::string_view text = trace.text;
   ChakraValues metadata;

@@ -1,3 +1,6 @@
+// Two formats of lines: NCCL_DEBUG=INFO, one line per call with counts of elements, and a table with a
+// header, whose columns are found by name. Numbers that are malformed are refused with their line, since a
+// job that is half read would give a wrong total.
 #include <algorithm>
 #include <array>
 #include <charconv>

@@ -1,3 +1,6 @@
+// The tuner of workload/ with what it needs from here: options, prices by the machine's frontiers, and a way
+// to measure. A candidate is measured only if --measure asks for it; its record says whether anything was,
+// since a log is rewritten from then on.
 #include "api/tuning.h"
 
 #include <optional>

@@ -1,3 +1,6 @@
+// A temporary directory that goes with its object, and commands in it. A command has a process group of its
+// own, so that a stop kills what it started as well (mpirun's ranks, make's compilers); signals that this
+// process blocks are unblocked in it.
 #include "api/work_folder.h"
 
 #include <fmt/format.h>
@@ -55,6 +58,7 @@ WorkFolder::~WorkFolder() {
   fs::remove_all(path_, ignored);
 }
 
+// Polled with growing pauses: most commands take seconds, some a few milliseconds.
 bool WorkFolder::run(const std::string& command, const std::atomic<bool>* stop) const {
   const pid_t process = started(fmt::format("cd '{}' && {{ {}; }} >out 2>err </dev/null", path_, command));
   if (process < 0) return false;
@@ -75,6 +79,7 @@ std::string WorkFolder::text(const std::string& name) const {
   return fs::exists(path_ + "/" + name, error) ? read_file(path_ + "/" + name) : "";
 }
 
+// The first line with "error", else the last one: compilers and mpirun print much around the reason.
 std::string WorkFolder::complaint() const {
   std::istringstream lines(text("err") + text("out"));
   std::string reason;

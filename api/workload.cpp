@@ -70,6 +70,7 @@ void require_ranks(const Topology& machine, const Workload& workload, const Need
                      "give --ranks, or another machine");
 }
 
+// Of named collectives: chunks per block are for the search to choose.
 bool same_question(const Collective& a, const Collective& b) {
   return a.kind == b.kind && a.ranks == b.ranks && a.root == b.root;
 }
@@ -78,6 +79,7 @@ bool answers(const Result& result, const Topology& machine, const Collective& as
   return result.topology == machine && same_question(result.collective, asked) && !result.points.empty();
 }
 
+// A fixed tree that a given result has is taken over, so that all results of the workload add up along one.
 SumOrder sum_order(const std::string& order, const Topology& machine, const std::vector<Result>& known) {
   if (order == "free")
     throw InputError("--order", "free lets ranks end with different bits", "use agreed or fixed");
@@ -154,6 +156,7 @@ class PointTimes {
   std::map<std::pair<std::size_t, double>, double> known_ = {};
 };
 
+// An execution that the tuner has chosen names a point by its cost; without one the fastest is taken.
 OrError<std::size_t> chosen_point(PointTimes& times, const std::string& workload,
                                   const std::string& operation, double bytes, const Execution& execution) {
   const std::vector<Cost>& costs = times.costs();
@@ -209,6 +212,8 @@ WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload
   return result;
 }
 
+// Alltoallv and sends are not searched, so their costs are stated: 2 steps of ranks - 1 rounds together, and
+// one message.
 WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machine,
                          const DeviceNumbers& device) {
   const AlphaBeta link = alpha_beta(machine.topology);

@@ -1,3 +1,6 @@
+// The table compares the plan with direct sends (each pair at once, without forwarding) and with the bound:
+// the bytes of the busiest NIC or rank over its rate. The busiest NIC is what a plan can spread within a
+// node, so it stands beside its ratio to the mean of its node: 1 is balanced.
 #include <fmt/format.h>
 
 #include "api/alltoallv.h"
@@ -12,11 +15,11 @@
 namespace chorale {
 
 Outcome perform(const AlltoallvCommand& command, Supervisor&) {
-  require_writable_file("--json", command.json);
   const ByteCounts counts = read_byte_counts(read_file(command.counts), command.counts);
   const TwoTiers tiers = equal_nodes(counts.ranks, command.nodes, command.rates);
   const PlannedAlltoallv planned = plan_by_counts(tiers, counts);
   const AlltoallvPlan& plan = planned.plan;
+  // A plan in which nothing moves has no bound, and no ratio.
   const auto over = [&](double us) {
     return plan.bound_us > 0 ? fmt::format("{:.3f}", us / plan.bound_us) : "-";
   };

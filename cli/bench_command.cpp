@@ -1,3 +1,8 @@
+// Measures as nccl-tests does, and prints its table, so that scripts which read that read this: sizes are
+// those of the larger buffer of a rank, busbw is by its factors (cost/busbw.h), and out-of-place comes before
+// in-place. A column before the first has the algorithm, since several are compared at once. All processes
+// run the same loops in the same order, so that each measurement is a collective call; only the rank that
+// prints makes the report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,6 +28,8 @@ namespace {
 
 constexpr std::size_t kAsWideAsItIs = 10'000;  // what reads nccl-tests' tables does not expect broken lines
 
+// As nccl-tests: by a factor, or by added bytes where a step is given. From 0 bytes a factor would stay at 0,
+// so the first size is at least 1.
 std::vector<std::int64_t> sizes(const BenchCommand& command) {
   if (command.from > command.to)
     throw InputError("-b", fmt::format("{} is more than -e {}", command.from, command.to), "exchange them");
@@ -47,6 +54,9 @@ std::optional<Choice> fastest(const Result& result, const Collective& collective
   });
 }
 
+// In this order: the library's own, a file, a baseline by its name with or without the collective ("ring" and
+// "ring_allreduce"). A baseline is built on full:N: the processes know no machine, and each rank reaches
+// each.
 Contestant candidate(const std::string& name, const BenchCommand& command, const Collective& collective) {
   if (name == (command.gpus ? "nccl" : "mpi")) return {.name = name};
   if (name == "nccl")
@@ -91,6 +101,7 @@ std::optional<int> point_for(const Contestant& candidate, const Collective& coll
   return fastest(*candidate.result, collective, static_cast<double>(bytes)).value().point;
 }
 
+// A row has one size, type and operation: the options name one of each.
 RunRow measure(const Contestant& candidate, std::optional<int> point, const Collective& collective,
                const RunWhere& where, const RunOptions& options) {
   if (!point) return run_library(collective, where, options).front();
@@ -133,6 +144,7 @@ void append(std::vector<std::string>& cells, const RunRow& half, bool checked) {
   cells.push_back(checked ? std::to_string(half.wrong) : "N/A");
 }
 
+// The members of a half of a line; "wrong" and "agrees" are null where nothing was checked.
 std::string json(const RunRow& half, bool checked) {
   return fmt::format(
       R"("time_us":{},"min_us":{},"max_us":{},"algbw_gbs":{},"busbw_gbs":{},"wrong":{},"agrees":{})",
@@ -143,6 +155,7 @@ std::string json(const RunRow& half, bool checked) {
                     : "false");
 }
 
+// Out of place, and in place where that was measured.
 std::vector<RunRow> halves_of(const BenchLine& line, const BenchCommand& command) {
   return command.in_place ? std::vector{line.apart, line.in_place} : std::vector{line.apart};
 }
@@ -150,11 +163,10 @@ std::vector<RunRow> halves_of(const BenchLine& line, const BenchCommand& command
 // As nccl-tests prints it, with the algorithm before each line.
 std::string text_of(const std::vector<BenchLine>& lines, const Collective& collective,
                     const BenchCommand& command) {
-  std::vector<std::vector<std::string>> cells = {
-      {"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong", "time", "algbw",
-       "busbw", "#wrong"},
-      {"# algorithm", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)", "(GB/s)",
-       "(GB/s)", ""}};
+  TableRows cells = {{"#", "size", "count", "type", "redop", "root", "time", "algbw", "busbw", "#wrong",
+                      "time", "algbw", "busbw", "#wrong"},
+                     {"# algorithm", "(B)", "(elements)", "", "", "", "(us)", "(GB/s)", "(GB/s)", "", "(us)",
+                      "(GB/s)", "(GB/s)", ""}};
   Tally tally;
   std::map<std::string, std::pair<double, int>> busbw;  // by algorithm: sum and number
   for (const BenchLine& line : lines) {
@@ -214,6 +226,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   if (names.empty()) names = {command.gpus ? "nccl" : "mpi"};
   for (const std::string& name : names)
     for (Contestant& each : contestants_of(name, command, collective)) contestants.push_back(std::move(each));
+  // A size of the table is rounded down to whole elements in each block, as nccl-tests does.
   const int blocks = blocks_of(collective.kind, ranks);
   const std::vector<bool> halves = command.in_place ? std::vector{false, true} : std::vector{false};
   std::vector<BenchLine> lines;
@@ -255,12 +268,13 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
 
 }  // namespace
 
+// Sizes are computed before MPI starts, so that a range that is wrong is one line and not one of each
+// process.
 Outcome perform(const BenchCommand& command, Supervisor& supervisor) {
   try {
     if (!started_by_mpirun())
       throw InputError("bench", "this process was not started by mpirun",
                        "use mpirun -n 4 chorale bench ...");
-    if (speaks()) require_writable_file("--json", command.json);
     sizes(command);
     return bench(command, *join_processes(), supervisor);
   } catch (const Hang& hang) {

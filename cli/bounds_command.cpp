@@ -1,3 +1,7 @@
+// Bounds in words. A certificate is a combination of constraints with non-negative prices (LP duality): the
+// text names the links and shared limits with a price, and the structure that the prices are of: a cut, a
+// partition into groups, trees, or weights by step. The numbers are in the file; the text shows where a
+// machine is tight.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -14,6 +18,7 @@ namespace {
 constexpr std::size_t kMostListed = 40;
 constexpr const char* kAnySchedule = "any schedule:      ";
 
+// "3 x 0->1": the price in units.
 std::string price(int units, const std::string& of) {
   return units == 1 ? of : fmt::format("{} x {}", units, of);
 }
@@ -34,6 +39,8 @@ std::string words(const Topology& topology, const Prices& prices) {
   return text.empty() ? "nothing" : text;
 }
 
+// A partition names its groups and then its prices, cuts their number and then the prices of each step: these
+// two fall through to what they share with trees and weights.
 std::string words(const Topology& topology, const Certificate& certificate) {
   std::string text;
   switch (certificate.kind) {
@@ -89,11 +96,15 @@ std::string line(const std::string& about, const std::string& least, const Topol
   return about + least + "\n  " + words(topology, certificate) + "\n";
 }
 
+// As wide as kAnySchedule, so that the numbers stand below each other.
 std::string few_steps(const Bounds& known) {
   return fmt::format("{:<19}", "at most " + counted(known.within, "step") + ":");
 }
 
 // What is known so far.
+// In the order in which bounds become known: the fewest steps, the fewest rounds of any schedule, the rate
+// that holds for any chunk count, the fewest rounds within the asked number of steps. A field of 0 is not
+// known yet.
 std::string in_words(const Topology& topology, const Bounds& known) {
   if (known.steps == 0) return "nothing has to move\n";
   std::string text = line(kAnySchedule, counted(known.steps, "step") + " at least", topology,

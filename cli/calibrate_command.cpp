@@ -1,3 +1,6 @@
+// A row per class of links (equal numbers in the description), measured beside described: medians, the spread
+// over the pairs of the class, and the rate that is left when all links are in use at once. A class that
+// could not be measured keeps its description, and a line states that.
 #include <fmt/format.h>
 
 #include "api/calibrate.h"
@@ -8,7 +11,6 @@
 #include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/json.h"
-#include "ir/json_writer.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -22,13 +24,13 @@ std::string alike(const Topology& machine, const LinkClass& links) {
                      end(links.described.dst));
 }
 
+// Of the whole link: beta is of one unit of its bandwidth.
 double gbs(const Link& link, double beta_us_per_byte) {
   return 1e-3 * link.bandwidth / beta_us_per_byte;
 }
 
 std::string in_words(const Calibration& calibration) {
-  std::vector<std::vector<std::string>> rows = {
-      {"links", "alpha (us)", "of links", "was", "GB/s", "of links", "in use", "was"}};
+  TableRows rows = {{"links", "alpha (us)", "of links", "was", "GB/s", "of links", "in use", "was"}};
   for (const CalibratedClass& each : calibration.classes) {
     const Link& was = each.links.described;
     std::vector<std::string> row = {alike(calibration.machine, each.links),
@@ -65,44 +67,20 @@ std::string in_words(const Calibration& calibration) {
   return text;
 }
 
-std::string json(const std::optional<Spread>& spread) {
-  return spread ? fmt::format(R"({{"least":{},"median":{},"most":{}}})", spread->least, spread->median,
-                              spread->most)
-                : "null";
-}
-
-std::string json_of(const Calibration& calibration) {
-  std::vector<std::string> classes, crowds;
-  for (const CalibratedClass& each : calibration.classes) {
-    std::string links;
-    for (const LinkId l : each.links.links) links += fmt::format("{}{}", links.empty() ? "" : ",", l);
-    classes.push_back(fmt::format(R"({{"links":[{}],"alpha_us":{},"beta_us_per_byte":{},"shared":{}}})",
-                                  links, json(each.alpha_us), json(each.beta_us_per_byte), each.shared));
-  }
-  for (const CalibratedCrowd& each : calibration.crowds)
-    crowds.push_back(fmt::format(R"({{"name":{},"us_per_byte":{},"alone_us_per_byte":{}}})",
-                                 quoted(each.name), each.us_per_byte, each.alone));
-  return fmt::format("{{\n  \"machine\": {},\n  \"classes\": {},\n  \"together\": {}\n}}\n",
-                     quoted(calibration.machine.name), lines(classes, "  "), lines(crowds, "  "));
-}
-
+// The machine is written with its name and levels, so that other commands take it in place of the described
+// one.
 Outcome outcome_of(const CalibrateCommand& command, const Calibration& calibration) {
   Outcome outcome{.text = in_words(calibration)};
   if (!command.output.empty()) deliver(command.output, to_json(calibration.machine), outcome);
-  if (!command.json.empty()) deliver(command.json, json_of(calibration), outcome);
+  if (!command.json.empty()) deliver(command.json, to_json(calibration), outcome);
   return outcome;
 }
 
 }  // namespace
 
+// Logs of others need no MPI; without them all processes measure together, and rank 0 reports.
 Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
-  if (command.output == kStandardOutput && command.json == kStandardOutput)
-    throw InputError("--json", "standard output cannot hold two files", "give one of them a name");
   const Topology topology = described_machine(command.machine, command.changes);
-  if (speaks()) {
-    require_writable_file("-o", command.output);
-    require_writable_file("--json", command.json);
-  }
   if (!command.logs.empty()) return outcome_of(command, calibrate(topology, command.logs));
   if (!started_by_mpirun())
     throw InputError("calibrate", "this process was not started by mpirun, and there is no --log",
@@ -111,8 +89,7 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
     const auto session = join_processes();
     CalibrateOptions options = command.options;
     supervisor.want_progress(command.progress);
-    if (ProgressLine& line = supervisor.progress(); rank_of(*session) == 0 && line.wanted())
-      options.progress = [&line](const std::string& doing) { line.show(doing); };
+    if (rank_of(*session) == 0) options.progress = supervisor.doing();
     const Calibration calibration = calibrate(topology, *session, options);
     if (rank_of(*session) != 0) return {};
     supervisor.take_floor();

@@ -1,3 +1,7 @@
+// The verdict is that of the independent checkers (api/search.h, check): what was accepted is counted, and a
+// refutation also by which formula it was refuted again: the plain one, which shares no code with the search,
+// or the search's own. Faults take precedence over limits in the exit code: a file that is wrong is wrong,
+// however little of it was checked.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -54,7 +58,6 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   if (std::error_code error; !command.proofs.empty() && !std::filesystem::is_directory(command.proofs, error))
     throw InputError("--proofs", command.proofs + " is not a directory",
                      "check the path, or leave it out, and refutations are done again");
-  require_writable_file("--json", command.json);
   make_writable_directory("--lrat", command.lrat);
   make_writable_directory("--pb", command.pb);
   const std::atomic<bool>* const stop = supervisor.stop();
@@ -63,6 +66,8 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   const auto listed = std::count_if(result.points.begin(), result.points.end(),
                                     [](const Point& point) { return point.on_frontier; });
   const std::string under = under_abilities(result.topology);
+  // The report so far is what a limit prints; it begins empty, since reading alone can take longer than a
+  // limit.
   const auto publish = [&](const CheckReport& report) {
     supervisor.publish([&command, report, listed, under](Stopped stopped) {
       return outcome_of(command, report, listed, under, stopped);

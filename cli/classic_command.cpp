@@ -1,3 +1,5 @@
+// A baseline is a result of one point, with the bounds of what it does, so that 'check', 'show' and 'run'
+// take it as they take a search's. Its schedule is there before its bounds are, and is what a limit prints.
 #include "api/inputs.h"
 #include "api/search.h"
 #include "cli/commands.h"
@@ -11,7 +13,7 @@ namespace chorale {
 namespace {
 
 std::string known_algorithms() {
-  std::vector<std::vector<std::string>> rows = {{"name", "collective", "description"}};
+  TableRows rows = {{"name", "collective", "description"}};
   for (const ClassicEntry& entry : known_classics())
     rows.push_back({name_of(entry.method), name_of(entry.collective), entry.description});
   return table(rows, "lll");
@@ -34,7 +36,6 @@ Outcome outcome_of(const ClassicCommand& command, const Result& result, const Su
 
 Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
   if (command.name == "list") return {.text = known_algorithms()};
-  require_writable_file("--json", command.json);
   const Topology topology = machine(command.topology, command.changes);
   const auto found = [&](const Result& unbounded) {
     supervisor.publish([&, unbounded](Stopped stopped) {

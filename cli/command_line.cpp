@@ -1,3 +1,6 @@
+// The commands and their options are registered with CLI11, each command filling a struct of its own; the
+// last callback of the command that was typed moves its struct into the variant. What CLI11 reports badly is
+// refused here, before or after it parses: unknown commands, unknown options, an argument too many.
 #include "cli/command_line.h"
 
 #include <algorithm>
@@ -13,6 +16,7 @@ namespace {
 
 using Apps = std::vector<const CLI::App*>;
 
+// Those that are registered: without a filter CLI11 returns the ones that were parsed.
 Apps commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
@@ -75,6 +79,8 @@ const CLI::App& innermost(const CLI::App& app) {
   return parsed.empty() ? app : innermost(*parsed.front());
 }
 
+// CLI11's errors name a class and a count; here they become the command, the argument, and a remedy. Leftover
+// words are looked up first: an option that is unknown is a misspelt one in most cases.
 InputError refusal(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   const Text where = command.get_name(), help = "see '" + path_of(command) + " --help'";
@@ -98,23 +104,21 @@ InputError refusal(const CLI::App& app, const CLI::ParseError& error) {
 
 // What is shown while a command works is not quiet either.
 void silence(Command& command) {
-  if (auto* const synthesize = std::get_if<SynthesizeCommand>(&command))
-    synthesize->search.progress = ShowProgress::Never;
-  if (auto* const frontier = std::get_if<FrontierCommand>(&command))
-    frontier->search.progress = ShowProgress::Never;
-  if (auto* const optimize = std::get_if<OptimizeCommand>(&command)) optimize->progress = ShowProgress::Never;
-  if (auto* const simulate = std::get_if<SimulateCommand>(&command)) simulate->progress = ShowProgress::Never;
-  if (auto* const compare = std::get_if<CompareCommand>(&command)) compare->progress = ShowProgress::Never;
-  if (auto* const job = std::get_if<JobCommand>(&command)) job->progress = ShowProgress::Never;
-  if (auto* const compose = std::get_if<ComposeCommand>(&command)) compose->progress = ShowProgress::Never;
-  if (auto* const compile = std::get_if<CompileCommand>(&command))
-    compile->target.progress = ShowProgress::Never;
-  if (auto* const tune = std::get_if<TuneCommand>(&command)) tune->target.progress = ShowProgress::Never;
-  if (auto* const place = std::get_if<PlaceCommand>(&command)) place->progress = ShowProgress::Never;
+  std::visit(
+      [](auto& each) {
+        if constexpr (requires { each.search; })
+          each.search.progress = ShowProgress::Never;
+        else if constexpr (requires { each.target.progress; })
+          each.target.progress = ShowProgress::Never;
+        else if constexpr (requires { each.progress; })
+          each.progress = ShowProgress::Never;
+      },
+      command);
 }
 
 }  // namespace
 
+// Help is an exception of CLI11 (CLI::Success): its text is caught as a command of its own, Message.
 Invocation parse_command_line(int argc, const char* const* argv) {
   Invocation parsed;
   CLI::App app("Provably best collective communication algorithms for your machine.", "chorale");
@@ -149,6 +153,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     throw refusal(app, error);
   }
+  require_one_document(innermost(app));
   if (parsed.quiet) silence(parsed.command);
   return parsed;
 }

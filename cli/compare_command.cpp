@@ -1,3 +1,6 @@
+// The tables and sentences are the API's (api/comparison_report.cpp), which Python and the page show, too;
+// here they are laid out. A figure needs two curves: of machines without --sizes there are none, which is bad
+// input, but a limit that came before them is not.
 #include <fmt/format.h>
 
 #include "api/compare.h"
@@ -37,13 +40,10 @@ Outcome outcome_of(const CompareCommand& command, const Comparison& comparison, 
 }  // namespace
 
 Outcome perform(const CompareCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  require_writable_file("--html", command.html);
-  require_writable_file("--svg", command.svg);
   supervisor.want_progress(command.progress);
   CompareQuestion question = command.question;
   question.stop = supervisor.stop();
-  question.doing = [&](const std::string& doing) { supervisor.progress().show(doing); };
+  question.doing = supervisor.doing();
   question.publish = [&](const Comparison& known) {
     supervisor.publish([&command, known](Stopped stopped) { return outcome_of(command, known, stopped); });
   };

@@ -1,8 +1,6 @@
-#include <algorithm>
-#include <memory>
-
+// Two sides by position, each a machine or a result; what they are is seen when they are read
+// (api/compare.cpp).
 #include "cli/option_kinds.h"
-#include "cli/outcome.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -17,7 +15,7 @@ void compare_options(CLI::App& app, Command& parsed) {
           "examples:\n  chorale compare dgx-a100:2 dgx-h100:2\n"
           "  chorale compare ring:8 full:8 allreduce --sizes 1K:1M:32\n"
           "  chorale compare examples/node.xml dgx-a100:2 --nodes 4 alltoall");
-  auto options = std::make_shared<CompareCommand>();
+  auto options = values_of<CompareCommand>(sub, parsed);
   const auto side = [&](const Text& name, Text& target) {
     sub->add_option(name, target, "A machine ('chorale topology list'), a file of one, or a result")
         ->required()
@@ -29,26 +27,16 @@ void compare_options(CLI::App& app, Command& parsed) {
                   "Of machines: some of " + joined(collective_names()) + " (the five usual ones)")
       ->option_text("COLLECTIVE ...");
   machine_changes(sub, options->question.changes);
-  sizes(sub, "--sizes", options->question.message_bytes,
-        "Bytes of messages: 64K, 1K,3000, or from:to:factor (of machines none, of results 1K:1G:4)");
+  rising_sizes(sub, "--sizes", options->question.message_bytes,
+               "Bytes of messages: 64K, 1K,3000, or from:to:factor (of machines none, of results 1K:1G:4)");
   duration(sub, "--search-time", options->question.search_time,
            "Search each collective on each machine for at most T (10s)");
-  text(sub, "--json", options->json, "FILE", "Write the comparison there; - is standard output");
-  text(sub, "--html", options->html, "FILE",
-       "Write one self-contained page with both curves and the tables; - is standard output");
-  text(sub, "--svg", options->svg, "FILE", "Draw both curves over message size there; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write the comparison there");
+  file_to_write(sub, "--html", options->html,
+                "Write one self-contained page with both curves and the tables");
+  file_to_write(sub, "--svg", options->svg, "Draw both curves over message size there");
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
-  sub->final_callback([options, &parsed] {
-    const auto on_output = [](const Text& file) { return file == kStandardOutput ? 1 : 0; };
-    if (on_output(options->json) + on_output(options->html) + on_output(options->svg) > 1)
-      throw InputError("compare", "standard output cannot hold two files", "give all but one a name");
-    std::vector<std::int64_t>& sizes = options->question.message_bytes;
-    std::ranges::sort(sizes);
-    const auto same = std::ranges::unique(sizes);
-    sizes.erase(same.begin(), same.end());
-    parsed = *options;
-  });
 }
 
 }  // namespace chorale

@@ -1,3 +1,6 @@
+// Three steps: algorithms for the collectives of the program (a search, or files), perhaps the tuner's choice
+// among equivalent programs, and the sources. Files are written at the end, all or none, and listed as they
+// are written.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,10 +17,10 @@
 namespace chorale {
 namespace {
 
+// A row per communication: the point of its frontier that is predicted to be the fastest at its size.
 std::string chosen_table(const CompiledWorkload& compiled) {
   if (compiled.chosen.empty()) return "";
-  std::vector<std::vector<std::string>> rows = {
-      {"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}};
+  TableRows rows = {{"operation", "collective", "message", "steps", "rounds", "chunks", "should take"}};
   for (const ChosenAlgorithm& each : compiled.chosen)
     rows.push_back({shown(each.operation), each.collective, format_bytes(each.message_bytes),
                     fmt::format("{}", each.cost.steps), fmt::format("{}", each.cost.rounds),

@@ -82,6 +82,8 @@ struct BashTables {
   std::string options = {}, values = {};
 };
 
+// Keys are "topology show --json", or "topology show 1" for the first positional argument; "+" is for all
+// further ones of an argument that may be repeated.
 void tabulate(const CommandText& command, const std::vector<std::string>& machines, BashTables& tables) {
   const std::string at = place_of(command);
   std::vector<std::string> names, commands;
@@ -222,6 +224,7 @@ function __chorale_at
 end
 )FISH";
 
+// An option is offered where its command begins the line, a command only where the line ends before it.
 void fish_lines(const CommandText& command, const std::vector<std::string>& machines, std::string& lines) {
   const std::string at = place_of(command);
   for (const OptionText& option : command.options) {

@@ -1,3 +1,5 @@
+// Points are listed with the outline that made each: "0: allgather node, allgather gpu". The search publishes
+// what it has composed so far, so a limit loses no point.
 #include <fmt/format.h>
 
 #include "api/compose.h"
@@ -13,6 +15,7 @@
 namespace chorale {
 namespace {
 
+// Only points on the frontier are listed; the file has all.
 Outcome outcome_of(const ComposeCommand& command, const Composition& composition,
                    const Supervisor& supervisor) {
   const Stopped stopped = supervisor.stopped();
@@ -32,7 +35,6 @@ Outcome outcome_of(const ComposeCommand& command, const Composition& composition
 }  // namespace
 
 Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
   supervisor.want_progress(command.progress);
   const Topology topology = machine(command.question.topology, command.question.changes);
   const Collective collective = communication(command.question, topology);
@@ -49,6 +51,7 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
     options.outline = read_outline(command.outline, command.question.topology, command.question.changes);
   const Composition composition = compose(topology, collective, options);
   supervisor.take_floor();
+  // No division fits, which more time would not change; or a limit came before the first one, which it would.
   if (composition.result.points.empty() && supervisor.stopped() == Stopped::No)
     throw InputError("compose " + command.question.topology,
                      "no division of the machine into equal groups makes this " + name_of(collective),

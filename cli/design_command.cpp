@@ -1,3 +1,6 @@
+// The ranking is by what no schedule can beat, and the proof by schedules: the first wiring is proven the
+// best if schedules were found on it that take no longer than the bound of every other. Machines by name
+// stand below for comparison, without a number.
 #include <fmt/format.h>
 
 #include "api/design.h"
@@ -12,10 +15,12 @@
 namespace chorale {
 namespace {
 
+// Without a message size times are of one MiB, of messages so large that latency is nothing.
 std::string per(const Design& design) {
   return design.message_bytes > 0 ? "" : " per MiB";
 }
 
+// A rate is rounds per chunk as a fraction: 63/4 of 63 rounds for 4 chunks.
 std::vector<std::string> row_of(const std::string& number, const DesignedGraph& wiring,
                                 const Design& design) {
   std::vector<std::string> row = {number, wiring.name, fmt::format("{:.4g}", wiring.bound_us)};
@@ -37,13 +42,16 @@ std::string ranking_table(const Design& design) {
     kinds += "r";
   }
   for (const char* const each : {"hops", "mean", "bisection", "also"}) head.emplace_back(each);
-  std::vector<std::vector<std::string>> rows = {head};
+  TableRows rows = {head};
   for (std::size_t w = 0; w < design.best.size(); ++w)
     rows.push_back(row_of(std::to_string(w + 1), design.best[w], design));
   for (const DesignedGraph& wiring : design.named) rows.push_back(row_of("", wiring, design));
   return table(rows, kinds + "rrRL");
 }
 
+// Three statements that differ in what they are about: all graphs of all groups were compared; or not all,
+// and the bound is then that of any machine with as many links (Moore's bound on distances); and how many
+// were excluded by distances alone, without a bound of their own.
 std::string proof(const Design& design) {
   long long graphs = 0;
   for (const DesignFamily& family : design.families) graphs += family.graphs;
@@ -83,6 +91,7 @@ std::string in_words(const Design& design) {
   return text + "what no schedule is below: time, rounds per chunk\n" + ranking_table(design);
 }
 
+// JSON also of a design without a graph; the machine, its page and results only of one with.
 Outcome outcome_of(const DesignCommand& command, Design design, Stopped stopped) {
   design.stopped = stopped;
   Outcome outcome{.text = in_words(design)};
@@ -101,14 +110,10 @@ Outcome outcome_of(const DesignCommand& command, Design design, Stopped stopped)
 }  // namespace
 
 Outcome perform(const DesignCommand& command, Supervisor& supervisor) {
-  require_writable_file("--output", command.output);
-  require_writable_file("--html", command.html);
-  require_writable_file("--json", command.json);
-  if (!command.results.empty()) require_makeable_directory("--results", command.results);
   supervisor.want_progress(command.progress);
   DesignQuestion question = command.question;
   question.stop = supervisor.stop();
-  question.doing = [&](const std::string& doing) { supervisor.progress().show(doing); };
+  question.doing = supervisor.doing();
   question.publish = [&](const Design& known) {
     supervisor.publish([&command, known](Stopped stopped) { return outcome_of(command, known, stopped); });
   };

@@ -1,3 +1,6 @@
+// Each point is lowered, verified and printed by the API; here files are named by machine, collective and
+// point, and what a target cannot express is gathered. One point asked for and refused is bad input; of
+// several, those that can be expressed are written, and the others are reported with exit code 2.
 #include <fmt/format.h>
 
 #include "api/compile.h"
@@ -56,6 +59,8 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   std::vector<std::string> notes;
   std::string first_reason;
   std::vector<std::string> refused;
+  // try_compile returns a refusal as a value: limits of a target are expected, and catching is not how to
+  // find them.
   for (int i : chosen) {
     const Point& point = result.points[i];
     options.name = fmt::format("{}_{}", file_stem(result.topology, point.collective), i);

@@ -1,3 +1,6 @@
+// CLI11 lays out lines of any length and indents descriptions to one column; the overrides break descriptions
+// at the width of the terminal, and show a value by its option_text, so that type_name is free for
+// completion.
 #include "cli/help.h"
 
 #include <sstream>

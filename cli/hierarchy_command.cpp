@@ -1,9 +1,12 @@
+// A row per level, outermost first, as the machine's description has them. An exit or a detour is a shared
+// path: "25 for 4" is 25 GB/s for four children together.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
 #include "api/place.h"
 #include "cli/commands.h"
 #include "cli/layout.h"
+#include "ir/enum_names.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -16,7 +19,7 @@ std::string in_words(const std::optional<SharedPath>& path) {
 }
 
 std::string in_words(const Hierarchy& hierarchy) {
-  std::vector<std::vector<std::string>> rows = {
+  TableRows rows = {
       {"level", "fan-out", "shape", "ports", "each", "latency", "one stream", "uplink", "detour"}};
   std::vector<std::string> inside;
   std::string hosts;
@@ -24,7 +27,7 @@ std::string in_words(const Hierarchy& hierarchy) {
     const Level& level = hierarchy.levels[j];
     const LinkModel& link = level.link;
     rows.push_back({level.name, fmt::format("{}", level.fan_out),
-                    link.shape == LinkModel::Shape::Ring ? "ring" : "switch", fmt::format("{}", link.ports),
+                    name_in<LinkModel::Shape>(kShapes, link.shape), fmt::format("{}", link.ports),
                     fmt::format("{:.6g}", link.bandwidth_gbs), fmt::format("{:.6g}", link.latency_us),
                     link.stream_gbs > 0 ? fmt::format("{}", link.stream_gbs) : "-", in_words(link.exit),
                     in_words(link.detour)});
@@ -43,7 +46,7 @@ std::string in_words(const Hierarchy& hierarchy) {
 
 Outcome perform(const HierarchyCommand& command, Supervisor&) {
   if (command.name.empty()) {
-    std::vector<std::vector<std::string>> rows = {{"machine", "example", "description"}};
+    TableRows rows = {{"machine", "example", "description"}};
     for (const CatalogueEntry& entry : known_hierarchies())
       rows.push_back({entry.pattern, entry.example, entry.description});
     return {.text = table(rows, "lll")};

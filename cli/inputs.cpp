@@ -1,3 +1,6 @@
+// Checks that come before long work: a search of an hour must not end in a file that cannot be written. They
+// ask the system (access), and so may be outdated when the file is written; then the write reports its own
+// error.
 #include "cli/inputs.h"
 
 #include <fmt/format.h>
@@ -29,6 +32,7 @@ std::vector<int> chosen_points(const std::string& file, const Result& result, st
   return chosen;
 }
 
+// The option struct has no machine of its own: a group by name needs that of the question.
 Collective communication(const QuestionSettings& question, const Topology& topology) {
   CollectiveOptions options = question.options;
   options.machine = question.topology;
@@ -67,6 +71,7 @@ void require_writable_directory(const std::string& option, const std::string& pa
     throw InputError(option, "the directory " + path + " cannot be written to", "choose another");
 }
 
+// The nearest directory above that exists decides: those below it are made with the files.
 void require_makeable_directory(const std::string& option, const std::string& path) {
   std::error_code error;
   fs::path there = fs::absolute(path, error);

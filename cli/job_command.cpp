@@ -1,3 +1,5 @@
+// Traces become calls by collective, group and size (api/read_job.cpp); with a machine each is timed there,
+// by a library or a short search, beside the baseline. Without a machine the job is only listed.
 #include <fmt/format.h>
 
 #include "api/job.h"
@@ -14,13 +16,14 @@
 namespace chorale {
 namespace {
 
+// The mean of the rank that measured the least: what others measure includes waiting for it.
 std::string each_us(const JobCalls& calls) {
   return calls.us > 0 ? format_us(calls.us / static_cast<double>(calls.calls)) : "-";
 }
 
+// A group whose number of ranks no trace tells has none.
 std::string list(const TracedJob& job) {
-  std::vector<std::vector<std::string>> rows = {
-      {"collective", "group", "ranks", "message", "calls", "time of one", "of all"}};
+  TableRows rows = {{"collective", "group", "ranks", "message", "calls", "time of one", "of all"}};
   for (const JobCalls& calls : job.calls)
     rows.push_back({calls.collective, shown(calls.group), calls.ranks > 0 ? std::to_string(calls.ranks) : "-",
                     format_bytes(static_cast<double>(calls.message_bytes)), std::to_string(calls.calls),
@@ -28,8 +31,9 @@ std::string list(const TracedJob& job) {
   return table(rows, "llrrrrr");
 }
 
+// "none": the machine has no level with these ranks, so nothing was searched.
 std::string compared(const JobGain& gain) {
-  std::vector<std::vector<std::string>> rows = {
+  TableRows rows = {
       {"collective", "level", "message", "calls", "measured", "baseline", "", "time", "speedup"}};
   for (const JobGainRow& row : gain.rows) {
     const bool known = row.us > 0 && row.baseline_us > 0;
@@ -46,8 +50,6 @@ std::string compared(const JobGain& gain) {
 }  // namespace
 
 Outcome perform(const JobCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  require_writable_file("--spec", command.spec);
   supervisor.want_progress(command.progress);
   std::vector<TraceText> traces;
   for (const std::string& file : command.traces) traces.push_back({.file = file, .text = read_file(file)});
@@ -67,9 +69,8 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
                        .library_name = command.library,
                        .baselines = command.baselines,
                        .search_time = command.search_time,
-                       .stop = supervisor.stop()};
-  if (ProgressLine& line = supervisor.progress(); line.wanted())
-    question.progress = [&line](const std::string& doing) { line.show(doing); };
+                       .stop = supervisor.stop(),
+                       .progress = supervisor.doing()};
   const JobGain gain = job_gain(job, question);
   outcome.text += "\n" + compared(gain) + in_words(gain, command.machine) + "\n";
   if (!command.spec.empty()) deliver(command.spec, library_spec(gain, command.machine), outcome);

@@ -1,7 +1,7 @@
+// A library and a specification are of a machine, so they require --machine.
 #include <memory>
 
 #include "cli/option_kinds.h"
-#include "cli/outcome.h"
 
 namespace chorale {
 
@@ -23,10 +23,9 @@ void job_options(CLI::App& app, Command& parsed) {
        "Take the algorithms of this library, built for that machine, instead of short searches");
   baselines(sub, options->baselines);
   duration(sub, "--search-time", options->search_time, "Search each collective of each level for T (2s)");
-  text(sub, "--spec", options->spec, "FILE",
-       "Write the specification of a library for this job there, for 'chorale library build'");
-  text(sub, "--json", options->json, "FILE",
-       "Write the calls, and the comparison, there; - is standard output");
+  file_to_write(sub, "--spec", options->spec,
+                "Write the specification of a library for this job there, for 'chorale library build'");
+  file_to_write(sub, "--json", options->json, "Write the calls, and the comparison, there");
   limits(sub, options->limits, "");
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {

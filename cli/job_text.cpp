@@ -1,3 +1,6 @@
+// A job is given by options or by a file, never by both: an option that differs from its default beside --job
+// is refused. Names of axes go into files, tables and programs, so characters that cannot be shown are
+// refused here.
 #include "cli/job_text.h"
 
 #include <algorithm>
@@ -6,18 +9,9 @@
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 
 namespace chorale {
-
-std::vector<std::string> parts(const std::string& text, char separator) {
-  std::vector<std::string> result(1);
-  for (char c : text)
-    if (c == separator)
-      result.emplace_back();
-    else
-      result.back() += c;
-  return result;
-}
 
 int axis_named(const std::string& option, const std::vector<Axis>& axes, const std::string& name) {
   std::string known;
@@ -31,17 +25,18 @@ int axis_named(const std::string& option, const std::vector<Axis>& axes, const s
 std::vector<int> axes_named(const std::string& option, const std::vector<Axis>& axes,
                             const std::string& names) {
   std::vector<int> result;
-  for (const std::string& name : parts(names, ',')) result.push_back(axis_named(option, axes, name));
+  for (const std::string& name : split(names, ',')) result.push_back(axis_named(option, axes, name));
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) != result.end())
     throw InputError(option, "names an axis twice", "name each once");
   return result;
 }
 
+// Of a job template ("open") an axis may lack its size: "tensor=8,data".
 std::vector<Axis> parse_axes(const std::string& text, bool open) {
   std::vector<Axis> axes;
-  for (const std::string& part : parts(text, ',')) {
-    std::vector<std::string> sides = parts(part, '=');
+  for (const std::string& part : split(text, ',')) {
+    std::vector<std::string> sides = split(part, '=');
     if (sides.size() == 1 && open) sides.push_back("0");
     if (sides.size() == 1 && !sides[0].empty())
       throw InputError(
@@ -62,6 +57,7 @@ std::vector<Axis> parse_axes(const std::string& text, bool open) {
   return axes;
 }
 
+// One communication is a job with one reduction, named as its axes.
 Job job_of(const JobText& text) {
   const bool by_options = !text.axes.empty() || !text.reduce.empty() || text.bytes > 0 || text.element != 4 ||
                           text.goal != Goal::AllReduce;

@@ -8,9 +8,6 @@
 
 namespace chorale {
 
-// The text between separators; "" has one part.
-std::vector<std::string> parts(const std::string& text, char separator);
-
 // By name, ascending. Errors cite `option`.
 int axis_named(const std::string& option, const std::vector<Axis>&, const std::string& name);
 std::vector<int> axes_named(const std::string& option, const std::vector<Axis>&, const std::string& names);

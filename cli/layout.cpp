@@ -12,7 +12,7 @@
 namespace chorale {
 namespace {
 
-using Row = std::vector<std::string>;
+using Row = TableRows::value_type;
 
 constexpr std::size_t kGap = 2;            // between columns
 constexpr std::size_t kFolded = 4;         // before what is folded under a row
@@ -71,7 +71,7 @@ std::string fitted_line(const std::string& line, std::size_t width) {
   return below_each_other(broken_after(width, line, width - indent), indent);
 }
 
-std::vector<std::size_t> widths_of(const std::vector<Row>& rows) {
+std::vector<std::size_t> widths_of(const TableRows& rows) {
   std::vector<std::size_t> widths;
   for (const Row& row : rows)
     for (std::size_t i = 0; i < row.size(); ++i) {
@@ -88,7 +88,7 @@ std::size_t together(const std::vector<std::size_t>& widths, std::size_t count) 
 }
 
 // The last column that may be left out, if there is one.
-bool leave_one_out(std::vector<Row>& rows, std::string& kinds) {
+bool leave_one_out(TableRows& rows, std::string& kinds) {
   const std::size_t column = kinds.find_last_of("RL");
   if (column == std::string::npos) return false;
   const auto at = static_cast<std::ptrdiff_t>(column);
@@ -147,7 +147,7 @@ std::string fitted(const std::string& text, std::size_t width) {
   return result;
 }
 
-std::string table(std::vector<Row> rows, std::string kinds, std::size_t width) {
+std::string table(TableRows rows, std::string kinds, std::size_t width) {
   for (Row& row : rows)
     for (std::string& cell : row) cell = shown(cell);  // as wide as it will be
   std::vector<std::size_t> widths = widths_of(rows);

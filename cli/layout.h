@@ -9,6 +9,8 @@
 
 namespace chorale {
 
+using TableRows = std::vector<std::vector<std::string>>;  // the first is the head
+
 // The text in lines, broken at whitespace. A word that is longer than the width, such as a path, stays whole.
 std::vector<std::string> broken(const std::string& text, std::size_t width);
 
@@ -21,7 +23,6 @@ std::string fitted(const std::string& text, std::size_t width = text_width());
 // numbers, l for text; R and L for what is left out where there is no room for all, the last such first.
 // Where the rest is still too wide, the last column is wrapped; and where little room is left for it, the
 // last columns, as many as need be, go under their row.
-std::string table(std::vector<std::vector<std::string>> rows, std::string kinds,
-                  std::size_t width = text_width());
+std::string table(TableRows rows, std::string kinds, std::size_t width = text_width());
 
 }  // namespace chorale

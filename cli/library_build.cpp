@@ -1,3 +1,7 @@
+// One process per question, this program's own 'frontier', so that a search that runs out of memory takes one
+// question with it. Question and answer go through files in memory (memfd), which need no directory and
+// vanish with their process; the machine is written without names of links, since only numbers count. Memory
+// is divided evenly among the workers that run side by side.
 #include "cli/library_build.h"
 
 #include <fcntl.h>
@@ -21,6 +25,7 @@
 namespace chorale {
 namespace {
 
+// A worker is polled, since waitpid has no timeout and a signal handler would be shared with the supervisor.
 constexpr std::chrono::milliseconds kPollInterval{5};
 
 // A file in memory, which never has a name: nothing is left when the process ends, even by SIGKILL.
@@ -60,6 +65,8 @@ std::int64_t memory_of_a_worker(const LibraryCommand& command) {
 }
 
 // The arguments of the command that answers it.
+// Options by their rows, those that differ from the default: a new option of the question is passed on by
+// itself.
 std::vector<std::string> words_for(const LibraryQuestion& question, const Worker& worker, std::int64_t memory,
                                    int cube_jobs) {
   const FrontierOptions& asked = question.options;
@@ -104,6 +111,8 @@ pid_t started(std::vector<std::string> words, const Worker& worker) {
 }
 
 // The result that the worker wrote, or the reason for none.
+// Exit codes 0, 3 and 20 are answers: found, cut short, impossible. Others, and signals, are reasons for
+// none.
 Searched searched_by(const Worker& worker, int status) {
   if (WIFSIGNALED(status))
     return {.why = fmt::format("its process was ended by signal {}", WTERMSIG(status))};

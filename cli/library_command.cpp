@@ -1,3 +1,6 @@
+// One function per action of 'library'. Tables have a row per entry: a machine, group, collective and root
+// under which an answer is stored. Several entries may share one answer, since answers are stored under a
+// canonical numbering of the machine (library/question.h).
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -24,6 +27,7 @@
 namespace chorale {
 namespace {
 
+// The library is opened before the first search: an answer is stored as soon as it is there.
 Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   const std::vector<LibraryQuestion> questions =
@@ -64,7 +68,7 @@ std::vector<std::string> microseconds(const MeasuredTime* time) {
 
 // Measurements of an entry, a row per size: the fastest of its points, and the library's own collective.
 void add_measured(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
-                  std::vector<std::vector<std::string>>& rows) {
+                  TableRows& rows) {
   const MessageShape message = message_shape(collective);
   std::map<std::pair<std::string, std::int64_t>, std::pair<const MeasuredTime*, const MeasuredTime*>> sizes;
   for (const MeasuredTime& time : stored.measured) {
@@ -91,7 +95,7 @@ void add_measured(const StoredAnswer& stored, const AnswerPlace& place, const Co
 
 // Of MPI's own algorithms, a row per size: the fastest, and how many were measured.
 void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
-             std::vector<std::vector<std::string>>& rows) {
+             TableRows& rows) {
   const MessageShape message = message_shape(collective);
   std::map<std::pair<std::string, std::int64_t>, std::vector<const OwnTime*>> sizes;
   for (const OwnTime& own : stored.own) sizes[{own.library, own.time.bytes}].push_back(&own);
@@ -105,15 +109,14 @@ void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collect
   }
 }
 
+// Points are summarized by the two ends of the frontier: the fewest steps, and the fewest rounds per chunk.
+// The number of refutations that were not checked becomes a note.
 Outcome show(const LibraryCommand& command) {
-  require_writable_file("--html", command.html);
-  std::vector<std::vector<std::string>> rows = {
+  TableRows rows = {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
-  std::vector<std::vector<std::string>> measured = {{"machine", "group", "collective", "root", "message",
-                                                     "point", "us", "least", "GB/s", "busbw", "its own",
-                                                     "least", "over"}};
-  std::vector<std::vector<std::string>> own = {
-      {"machine", "group", "collective", "message", "of", "fastest", "us", "measured"}};
+  TableRows measured = {{"machine", "group", "collective", "root", "message", "point", "us", "least", "GB/s",
+                         "busbw", "its own", "least", "over"}};
+  TableRows own = {{"machine", "group", "collective", "message", "of", "fastest", "us", "measured"}};
   long long answers = 0, unchecked = 0;
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     const TakenAnswer taken_answer = taken(stored, command.file);
@@ -157,12 +160,11 @@ Outcome show(const LibraryCommand& command) {
 
 // A row per machine, collective and failures that a symmetry carries to each other.
 Outcome list_failures(const LibraryCommand& command) {
-  require_writable_file("--json", command.json);
   const std::vector<FailureRow> found = failure_rows(*open_answers(command.file, false), command.file);
   if (found.empty())
     throw InputError(command.file, "has no machines after failures", "build it with --failures 1");
   const auto percent = [](double share) { return share > 0 ? fmt::format("{:.1f} %", 100 * share) : "-"; };
-  std::vector<std::vector<std::string>> rows = {
+  TableRows rows = {
       {"machine", "collective", "failure", "alike", "rounds/chunk", "of bound", "of whole", "at most"}};
   for (const FailureRow& row : found)
     rows.push_back({row.machine, row.collective, row.failure, std::to_string(row.alike),
@@ -173,6 +175,8 @@ Outcome list_failures(const LibraryCommand& command) {
   return outcome;
 }
 
+// Answer by answer, so that a limit keeps what was checked. An entry whose machine is a file that is not here
+// cannot be compared with the answer; it is a note, and the exit code that of an undecided check.
 Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   Outcome outcome;
@@ -213,6 +217,8 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
 }
 
 // Leaves of each those over one library.
+// Times over MPI and over NCCL of one algorithm are not comparable, so one of them has to be chosen where
+// both are there.
 void keep_times_over(std::optional<MeasuredOver> over, std::vector<std::vector<MeasuredTime>>& measured) {
   std::set<std::string> known;
   for (const auto& times : measured)
@@ -235,8 +241,9 @@ std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measur
   return fmt::format("measured; {} own took {}", mpi ? "MPI's" : "NCCL's", format_us(*own));
 }
 
+// The fastest at each size over all answers for the place: sums in a fixed order and agreed ones may both be
+// there. Measured times precede predicted ones (library/select.h).
 Outcome choose(const LibraryCommand& command) {
-  require_writable_file("--json", command.json);
   std::vector<std::vector<MeasuredTime>> measured;
   std::vector<Result> results;
   long long unchecked = 0;
@@ -247,8 +254,7 @@ Outcome choose(const LibraryCommand& command) {
     measured.push_back(std::move(answer.measured));
   }
   keep_times_over(command.over, measured);
-  std::vector<std::vector<std::string>> rows = {
-      {"message", "time", "", "GB/s", "busbw", "steps", "rounds/chunk", "construction"}};
+  TableRows rows = {{"message", "time", "", "GB/s", "busbw", "steps", "rounds/chunk", "construction"}};
   const Collective& asked = results.front().collective;
   const MessageShape message = message_shape(asked);
   std::optional<Choice> first;
@@ -299,8 +305,8 @@ Outcome merge(const LibraryCommand& command) {
   return outcome;
 }
 
+// Files are made by the library; what a target cannot express is a note.
 Outcome exported(const LibraryCommand& command, Supervisor& supervisor) {
-  require_makeable_directory("-o", command.output);
   Exported written = export_answers(*open_answers(command.file, false), command.file,
                                     {.place = command.place,
                                      .collectives = command.collectives,

@@ -1,3 +1,5 @@
+// A row per entry and size: the library's own collective beside the best of Chorale's points, by medians over
+// rounds. The rate and busbw are those of the faster of the two, which is what selection takes.
 #include <fmt/format.h>
 
 #include "api/measure.h"
@@ -19,8 +21,8 @@ std::string spread(const MeasuredTime& time) {
 
 std::string in_words(const std::vector<MeasuredRow>& rows, MeasuredOver over) {
   const std::string theirs = over == MeasuredOver::Mpi ? "MPI's" : "NCCL's";
-  std::vector<std::vector<std::string>> cells = {{"group", "collective", "message", theirs + " own", "spread",
-                                                  "Chorale", "spread", "GB/s", "busbw", "point", "taken"}};
+  TableRows cells = {{"group", "collective", "message", theirs + " own", "spread", "Chorale", "spread",
+                      "GB/s", "busbw", "point", "taken"}};
   for (const MeasuredRow& row : rows) {
     const bool own_is_faster = row.own && row.own->median_us < row.ours.median_us;
     const double rate = algbw_gbs(static_cast<double>(row.message_bytes),
@@ -37,8 +39,7 @@ std::string in_words(const std::vector<MeasuredRow>& rows, MeasuredOver over) {
 
 // MPI's own algorithms, a row each; those that failed are listed below.
 std::string forced_in_words(const std::vector<MeasuredRow>& rows) {
-  std::vector<std::vector<std::string>> cells = {
-      {"group", "collective", "message", "MPI by", "time", "chosen"}};
+  TableRows cells = {{"group", "collective", "message", "MPI by", "time", "chosen"}};
   std::string failed;
   for (const MeasuredRow& row : rows) {
     for (const OwnTime& own : row.forced)
@@ -70,8 +71,7 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
                            .all_own = command.all_own,
                            .timeout = command.patience};
     supervisor.want_progress(command.progress);
-    if (ProgressLine& line = supervisor.progress(); rank_of(*session) == 0 && line.wanted())
-      options.progress = [&line](const std::string& doing) { line.show(doing); };
+    if (rank_of(*session) == 0) options.progress = supervisor.doing();
     const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
     if (rank_of(*session) != 0) return {};
     supervisor.take_floor();

@@ -1,4 +1,5 @@
 // Libraries: built, listed, verified, chosen from.
+// All actions share one struct, since they share most options.
 #include <algorithm>
 
 #include "cli/option_kinds.h"
@@ -8,6 +9,7 @@ namespace {
 
 using Action = LibraryCommand::Action;
 
+// What all actions but build and merge begin with.
 std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Command& parsed, Action action) {
   auto options = values_of<LibraryCommand>(sub, parsed);
   options->action = action;
@@ -16,6 +18,7 @@ std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Command& parsed, Action a
 }
 
 // Which ranks of the machine, and which root.
+// Ranks are kept as files have them, with blanks between.
 void place_options(CLI::App* sub, AnswerPlace& place) {
   text(sub, "--group", place.group, "GROUP",
        "Of which ranks: a level of the machine, pairs, or all; of export also several, as node,all (all)");
@@ -83,6 +86,8 @@ void carrier(CLI::App* app, std::optional<MeasuredOver>& over, const Text& help)
                                       {{"mpi", MeasuredOver::Mpi}, {"nccl", MeasuredOver::Nccl}}, help);
 }
 
+// Sizes are dense here, since a plan is written for each range in which one point is the fastest: the borders
+// are as exact as the sizes.
 void export_options(CLI::App* app, Command& parsed) {
   CLI::App* const sub = command(
       *app, "export", "Write what is in a library for other programs",
@@ -101,16 +106,15 @@ void export_options(CLI::App* app, Command& parsed) {
   argument(sub, "machine", options->place.machine, "MACHINE", "As it was named when the library was built");
   argument(sub, "collectives", options->collectives, "COLLECTIVE...", "Of " + joined(collective_names()));
   choice<ExportForm>(sub, "--as", options->form, export_forms(), "The program that reads it (mscclpp)");
-  text(sub, "-o,--output", options->output, "DIR", "Where to write; made if it is not there");
+  directory_to_write(sub, "-o,--output", options->output, "Where to write; made if it is not there");
   place_options(sub, options->place);
   order_option(sub, options->order);
   options->bytes = {};
   for (std::int64_t size = 1 << 10; size <= 1 << 30; size *= 2) options->bytes.push_back(size);
-  sizes(sub, "--bytes", options->bytes, "Message sizes to compare at (1K:1G:2)");
+  rising_sizes(sub, "--bytes", options->bytes, "Message sizes to compare at (1K:1G:2)");
   limits(sub, options->limits, "");
   sub->final_callback([options, &parsed] {
     if (options->output.empty()) throw InputError("-o", "is missing", "name the directory to write to");
-    std::ranges::sort(options->bytes);
     parsed = *options;
   });
 }
@@ -132,8 +136,8 @@ void library_options(CLI::App& app, Command& parsed) {
       command(*sub, "show", "List what is in a library",
               kPlainExitCodes + "example:\n  chorale library show mine.db --html mine.html");
   auto shown = file_of(show, parsed, Action::Show);
-  text(
-      show, "--html", shown->html, "FILE",
+  file_to_write(
+      show, "--html", shown->html,
       "Write a page: what is chosen at each size, how far it is from its bound, where measurements disagree");
   limits(show, shown->limits, "");
 
@@ -143,7 +147,7 @@ void library_options(CLI::App& app, Command& parsed) {
                   "examples:\n  chorale library build examples/failures.json --failures 1 -o ready.db\n"
                   "  chorale library failures ready.db");
   auto listed = file_of(failures, parsed, Action::Failures);
-  text(failures, "--json", listed->json, "FILE", "Write the table there; - is standard output");
+  file_to_write(failures, "--json", listed->json, "Write the table there");
   limits(failures, listed->limits, "");
 
   CLI::App* const verify =
@@ -169,8 +173,8 @@ void library_options(CLI::App& app, Command& parsed) {
   sizes(select, "--bytes", selected->bytes,
         "For messages of these sizes: 64K, 1K,3000, or from:to:factor (1M)");
   carrier(select, selected->over, "Which measured times decide, if there are both");
-  text(select, "--json", selected->json, "FILE",
-       "Write the result of the first size's algorithm there, for emit, run and show; - is standard output");
+  file_to_write(select, "--json", selected->json,
+                "Write the result of the first size's algorithm there, for emit, run and show");
   limits(select, selected->limits, "");
 
   CLI::App* const measure = command(

@@ -1,3 +1,5 @@
+// Parses, starts the supervisor with the command's limits, performs, prints. Limits are found in the variant
+// by their member, so that a new command has them by declaring one.
 #include <stdlib.h>
 
 #include <cstdio>

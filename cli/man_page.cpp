@@ -11,6 +11,8 @@ namespace chorale {
 namespace {
 
 // The text verbatim, with roff's special characters escaped.
+// '-' would become a hyphen, which nobody can paste, and the quotes would be curled; a dot at the start of a
+// line is a macro.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -44,6 +46,8 @@ struct Below {  // the options
   std::string exit_codes = {};  // "0 done, 2 bad input"
 };
 
+// "exit codes: 0 done, 2 bad input" is a line, "examples:" is followed by lines that are indented; all others
+// are words, in this order or another.
 Below below_options(const std::string& text) {
   static constexpr std::string_view kCodes = "exit codes: ";
   Below below;
@@ -76,6 +80,7 @@ std::string exit_codes(const std::string& codes) {
   return out;
 }
 
+// Positional arguments only; options are many, and listed below.
 std::string synopsis(const CommandText& command) {
   std::string line = ".B " + roff(command.path) + "\n";
   if (!command.commands.empty()) line += ".I COMMAND\n";

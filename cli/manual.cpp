@@ -1,3 +1,5 @@
+// Reads the registered options back as plain values. How a value completes follows from the word that stands
+// for it in the help: FILE, DIR, TOPOLOGY and so on, so these words are part of the interface of options.
 #include "cli/manual.h"
 
 #include <CLI/CLI.hpp>

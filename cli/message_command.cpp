@@ -1,3 +1,4 @@
+// Help and version: their text is made when the command line is parsed.
 #include "cli/commands.h"
 
 namespace chorale {

@@ -1,3 +1,7 @@
+// One collective after the other, each with an even share of the time that is left, so that a collective that
+// ends early leaves more to the next. The class holds what the answers share: the machine, the sizes, what
+// was measured. What is reported when a limit strikes is the same as at the end, but programs, which take
+// long to write, are written then only if they are small.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,8 +51,7 @@ std::string table_of(const Optimized& answer) {
   // Where something was measured it is what counts, and the name of the baseline makes room for it.
   const bool measured =
       std::ranges::any_of(answer.rows, [](const OptimizedRow& row) { return row.measured_us > 0; });
-  std::vector<std::vector<std::string>> rows = {
-      {"message", "time", "GB/s", "busbw", "of bound", "baseline", "its time", "speedup", "#"}};
+  TableRows rows = {{"message", "time", "GB/s", "busbw", "of bound", "baseline", "its time", "speedup", "#"}};
   if (measured)
     rows = {{"message", "time", "GB/s", "busbw", "of bound", "baseline", "measured", "its speedup", "#"}};
   for (const OptimizedRow& row : answer.rows) {
@@ -73,7 +76,7 @@ std::string table_of(const Optimized& answer) {
 std::string chosen(const Optimized& answer) {
   std::set<int> points;
   for (const OptimizedRow& row : answer.rows) points.insert(row.point);
-  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds/chunk", "chunks", "construction"}};
+  TableRows rows = {{"#", "steps", "rounds/chunk", "chunks", "construction"}};
   for (const int i : points) {
     const Point& point = answer.result.points[i];
     rows.push_back({std::to_string(i), std::to_string(point.cost.steps),
@@ -150,6 +153,7 @@ class Work {
   }
 
  private:
+  // The search polls the supervisor's flag; a log of improvements is printed above the progress line.
   Optimized answer(const std::string& name, int left) {
     QuestionSettings question = command_.question;
     question.collective = name;
@@ -263,9 +267,6 @@ class Work {
 }  // namespace
 
 Outcome perform(const OptimizeCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  require_writable_file("--svg", command.svg);
-  if (!command.directory.empty()) require_makeable_directory("-o", command.directory);
   supervisor.want_progress(command.progress);
   return Work(command, supervisor).run();
 }

@@ -1,16 +1,17 @@
-#include <algorithm>
+// Targets are those of 'emit' that choose by size or are loaded by it; json, dot and traces for simulators
+// are of one schedule, and are left out.
 #include <memory>
 
 #include "cli/option_kinds.h"
-#include "cli/outcome.h"
 #include "ir/words.h"
 
 namespace chorale {
 namespace {
 
 void destination(CLI::App* sub, OptimizeCommand& options) {
-  text(sub, "-o,--output", options.directory, "DIR",
-       "Write there the result, a page with the figure, and a program for all sizes, with a README");
+  directory_to_write(
+      sub, "-o,--output", options.directory,
+      "Write there the result, a page with the figure, and a program for all sizes, with a README");
   std::vector<std::pair<Text, std::optional<Target>>> targets;
   for (const TargetEntry& entry : known_targets())
     if (entry.target != Target::Json && entry.target != Target::Dot && !entry.replayed)
@@ -35,7 +36,8 @@ void optimize_options(CLI::App& app, Command& parsed) {
               "  chorale optimize torus:4x4 --sizes 64K:64M:8 --search-time 5");
   auto options = std::make_shared<OptimizeCommand>();
   machine_and_collective(sub, options->question, false);
-  sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
+  rising_sizes(sub, "--sizes", options->sizes,
+               "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:4)");
   text(sub, "--log", options->log, "FILE",
        "Compare with what was measured: the output of nccl-tests (all_reduce_perf, ...) or of an OSU "
        "collective; its sizes are those of the table if --sizes is not given");
@@ -44,19 +46,13 @@ void optimize_options(CLI::App& app, Command& parsed) {
            "Search each collective for all of T (30s, or less where the search ends by itself)");
   integer(sub, "--jobs", options->jobs, 1, 256, "J", "Search J chunk counts side by side (1)");
   destination(sub, *options);
-  text(sub, "--json", options->json, "FILE", "Write the table there; - is standard output");
-  text(sub, "--svg", options->svg, "FILE",
-       "Draw time and bus bandwidth over message size there; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write the table there");
+  file_to_write(sub, "--svg", options->svg, "Draw time and bus bandwidth over message size there");
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {
     if (options->question.collective.empty() && !(options->log.empty() && options->svg.empty()))
       throw InputError(options->log.empty() ? "--svg" : "--log", "is of one collective", "name it");
-    if (options->json == kStandardOutput && options->svg == kStandardOutput)
-      throw InputError("--svg", "standard output cannot hold two files", "give one of them a name");
-    std::ranges::sort(options->sizes);
-    const auto same = std::ranges::unique(options->sizes);
-    options->sizes.erase(same.begin(), same.end());
     parsed = *options;
   });
 }

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kMostTried = 32;  // processes on this host
 
+// Of this process, so that the trial runs the same build and not one that is installed.
 std::filesystem::path program() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error);
@@ -37,6 +38,7 @@ std::pair<std::string, bool> output_of(const std::string& command) {
   return {text, pclose(pipe) == 0};
 }
 
+// What the preload library has a function of MPI for (preload/).
 bool replaces(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::AllReduce:
@@ -51,6 +53,7 @@ bool replaces(CollectiveKind kind) {
   }
 }
 
+// Reasons not to try, in words for the report. None of them is an error: the files are written in any case.
 std::string why_not(int ranks, const std::vector<Collective>& collectives) {
   if (preload_folder().empty()) return "libchorale-mpi-preload.so is not beside this program: build all";
   if (ranks > kMostTried) return fmt::format("{} processes are many for one host", ranks);
@@ -62,6 +65,7 @@ std::string why_not(int ranks, const std::vector<Collective>& collectives) {
 
 }  // namespace
 
+// Beside the program in a build tree and in a package; Debian's folders have the name of the processor.
 std::string preload_folder() {
   for (const char* const folder : {"../lib", "../lib/x86_64-linux-gnu", "../lib/aarch64-linux-gnu"}) {
     std::error_code error;
@@ -72,6 +76,8 @@ std::string preload_folder() {
   return "";
 }
 
+// One iteration of each of five sizes, killed after a minute: it shows that the library is taken, and not how
+// fast it is.
 std::string tried(const std::string& script, int ranks, const std::vector<Collective>& collectives) {
   if (const std::string reason = why_not(ranks, collectives); !reason.empty()) return "not tried: " + reason;
   long long calls = 0;

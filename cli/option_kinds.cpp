@@ -1,12 +1,20 @@
+// CLI11 would parse numbers with strtol and accept "010" as 8 and "1e3" as 1: here it only passes texts, and
+// cli/parse.h reads them. A value is set when its option is parsed; conditions between options wait for the
+// command's final callback, since options come in any order.
 #include "cli/option_kinds.h"
 
 #include <algorithm>
+#include <set>
 
+#include "cli/commands.h"
+#include "cli/inputs.h"
+#include "cli/outcome.h"
 #include "ir/collective.h"
 #include "ir/words.h"
 
 namespace chorale {
 
+// The footer is the part of a help text below the options; manual pages split it (cli/man_page.cpp).
 CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text& examples) {
   CLI::App* const sub = app.add_subcommand(name, help);
   sub->footer(examples);
@@ -15,6 +23,45 @@ CLI::App* command(CLI::App& app, const Text& name, const Text& help, const Text&
 
 void text(CLI::App* app, const Text& name, Text& target, const Text& what, const Text& help) {
   app->add_option(name, target, help)->type_name(what)->option_text(what);
+}
+
+// That the file can be written is asked at once: a search of an hour should not end with an error about its
+// folder. Only the process that speaks asks, since under mpirun all parse the same line.
+void file_to_write(CLI::App* app, const Text& name, Text& target, const Text& help) {
+  app->add_option_function<Text>(
+         name,
+         [&target, where = name.substr(0, name.find(','))](const Text& t) {
+           if (speaks()) require_writable_file(where, t);
+           target = t;
+         },
+         help + "; - is standard output")
+      ->type_name("FILE")
+      ->option_text("FILE");
+}
+
+void directory_to_write(CLI::App* app, const Text& name, Text& target, const Text& help) {
+  app->add_option_function<Text>(
+         name,
+         [&target, where = name.substr(0, name.find(','))](const Text& t) {
+           require_makeable_directory(where, t);
+           target = t;
+         },
+         help)
+      ->type_name("DIR")
+      ->option_text("DIR");
+}
+
+// Options that take FILE and were given "-"; the second one is refused by its name.
+void require_one_document(const CLI::App& command) {
+  bool taken = false;
+  for (const CLI::Option* option : command.get_options()) {
+    if (option->get_type_name() != "FILE" || option->results() != std::vector<Text>{kStandardOutput})
+      continue;
+    if (taken)
+      throw InputError("--" + option->get_lnames().front(), "standard output cannot hold two files",
+                       "give one of them a name");
+    taken = true;
+  }
 }
 
 void positive(CLI::App* app, const Text& name, std::optional<double>& target, const Text& what,
@@ -42,6 +89,19 @@ void sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, c
       ->option_text("SIZES");
 }
 
+void rising_sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, const Text& help) {
+  app->add_option_function<Text>(
+         name,
+         [=, &target](const Text& t) {
+           const std::vector<std::int64_t> given = parse_sizes(name, t);
+           const std::set<std::int64_t> rising(given.begin(), given.end());
+           target.assign(rising.begin(), rising.end());
+         },
+         help)
+      ->option_text("SIZES");
+}
+
+// Few names stand in the help as NAME|NAME; many are listed after it.
 void one_of(CLI::App* app, const Text& name, const std::vector<Text>& known, const Text& help,
             const std::function<void(std::size_t)>& set) {
   const bool few = joined(known, "|").size() <= kLongestValueName;
@@ -49,9 +109,7 @@ void one_of(CLI::App* app, const Text& name, const std::vector<Text>& known, con
          name,
          [=](const Text& t) {
            const auto at = std::ranges::find(known, t);
-           if (at == known.end())
-             throw InputError(name, "unknown value '" + t.substr(0, 60) + "'",
-                              did_you_mean(t, known, "use one of " + joined(known)));
+           if (at == known.end()) throw unknown_name(name, t, known);
            set(static_cast<std::size_t>(at - known.begin()));
          },
          few ? help : help + ": " + joined(known))
@@ -59,6 +117,7 @@ void one_of(CLI::App* app, const Text& name, const std::vector<Text>& known, con
       ->type_name(joined(known, "|"));  // for completion: help texts do not show it
 }
 
+// A switch named --no-x sets x to false. Ranges are checked here for kinds whose parser knows none.
 void by_row(CLI::App* app, const OptionWords& words, const Text& help, const OptionTarget& target) {
   const Text name(words.option);
   if (words.kind == OptionKind::Switch) {
@@ -94,6 +153,7 @@ void by_row(CLI::App* app, const OptionWords& words, const Text& help, const Opt
   app->add_option_function<Text>(name, parsed, help)->option_text(Text(words.value));
 }
 
+// The option of a search, for commands that only check: same name, range and help, another target.
 void conflicts(CLI::App* app, std::int64_t& target) {
   const OptionRow<FrontierOptions>& row = row_of(search_rows(), "conflicts");
   by_row(app, row.words, help_of(row), {.set = [&target](std::int64_t value) { target = value; }});
@@ -127,6 +187,8 @@ void root(CLI::App* app, const Text& name, std::optional<int>& target) {
   integer(app, name, target, 0, kMostRank, "N", "Rank that broadcasts, scatters, gathers or reduces (0)");
 }
 
+// Each may be given several times, once per link or rank; take_all keeps them, where CLI11 would keep the
+// last.
 void machine_changes(CLI::App* app, MachineChanges& changes) {
   const auto repeated = [&](const Text& name, std::vector<Text>& target, const Text& what, const Text& help) {
     app->add_option_function<std::vector<Text>>(
@@ -208,8 +270,7 @@ void baselines(CLI::App* app, BaselineSet& target) {
 }
 
 void result_file(CLI::App* app, Text& target) {
-  text(app, "--json", target, "FILE",
-       "Write the result there, for check, show and run; - is standard output");
+  file_to_write(app, "--json", target, "Write the result there, for check, show and run");
 }
 
 void progress(CLI::App* app, ShowProgress& target) {

@@ -48,10 +48,17 @@ void argument(CLI::App* app, const Text& name, Target& target, const Text& what,
 }
 
 void text(CLI::App*, const Text& name, Text& target, const Text& what, const Text& help);
+// A file or a directory that the command writes; whether it can is checked when the option is read, before
+// long work. "-" is standard output, of one file of a command (require_one_document).
+void file_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
+void directory_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
+void require_one_document(const CLI::App&);
 void positive(CLI::App*, const Text& name, std::optional<double>& target, const Text& what, const Text& help);
 void duration(CLI::App*, const Text& name, std::chrono::milliseconds& target, const Text& help);
 void size(CLI::App*, const Text& name, std::int64_t& target, const Text& help);                // "64K"
 void sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target, const Text& help);  // "1K:1M:32"
+void rising_sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target,
+                  const Text& help);  // each once
 
 template <typename Target>
 void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least, std::int64_t most,

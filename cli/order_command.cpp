@@ -1,3 +1,5 @@
+// The order is printed as runs of nodes on one switch, then each communication with the time that the rates
+// of nodes alone allow, then other orders (as given, alphabetical, by switch) for comparison.
 #include <fmt/format.h>
 
 #include "api/order.h"
@@ -16,7 +18,7 @@ namespace {
 
 std::vector<double> tapers_of(const std::string& text) {
   std::vector<double> tapers;
-  for (const std::string& part : parts(text, ',')) {
+  for (const std::string& part : split(text, ',')) {
     tapers.push_back(parse_positive("--taper", part));
     if (tapers.back() < 1 || tapers.back() > 1e6)
       throw InputError("--taper", "'" + part.substr(0, 60) + "' is not between 1 and 1000000",
@@ -25,13 +27,14 @@ std::vector<double> tapers_of(const std::string& text) {
   return tapers;
 }
 
+// A job in which nothing crosses a switch takes no time in any order.
 std::string share_of(double us, double of) {
   return of > 0 ? fmt::format("{:.2f}x", us / of) : "1.00x";
 }
 
 // Nodes that follow each other on one switch are one row.
 std::string nodes_table(const NodeOrder& order) {
-  std::vector<std::vector<std::string>> rows = {{"nodes", "switch", "hosts"}};
+  TableRows rows = {{"nodes", "switch", "hosts"}};
   for (std::size_t from = 0; from < order.hosts.size();) {
     std::size_t to = from;
     std::vector<std::string> hosts;
@@ -44,11 +47,12 @@ std::string nodes_table(const NodeOrder& order) {
   return table(rows, "rll");
 }
 
+// Not proven means that the bound is lower: how much lower is the most that another order could gain.
 std::string in_words(const NodeOrder& order) {
-  std::vector<std::vector<std::string>> times = {{"communication", "time", "least by nodes", "busiest"}};
+  TableRows times = {{"communication", "time", "least by nodes", "busiest"}};
   for (const OrderedCommunication& each : order.communications)
     times.push_back({each.name, format_us(each.us), format_us(each.least_us), each.busiest});
-  std::vector<std::vector<std::string>> orders = {{"order", "time", "", "between switches"}};
+  TableRows orders = {{"order", "time", "", "between switches"}};
   const auto row = [&](const std::string& name, const OrderTime& time) {
     orders.push_back({name, format_us(time.us), share_of(time.us, order.time.us), format_bytes(time.bytes)});
   };
@@ -67,8 +71,6 @@ std::string in_words(const NodeOrder& order) {
 }  // namespace
 
 Outcome perform(const OrderCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  if (!command.emit.empty()) require_makeable_directory("--emit", command.emit);
   const OrderQuestion question{.job = job_of(command),
                                .node_ranks = command.node_ranks,
                                .rates = {.node_gbs = command.node_gbs, .tapers = tapers_of(command.tapers)}};

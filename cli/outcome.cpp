@@ -1,3 +1,5 @@
+// A document for standard output (--json -) displaces the text for people, which goes to standard error then.
+// Texts pass shown_lines(): names from files cannot steer the terminal. Notes and errors are one line each.
 #include "cli/outcome.h"
 
 #include <cstdio>
@@ -16,6 +18,7 @@ void print(const std::string& text, std::FILE* to) {
 
 }  // namespace
 
+// Files are written while the outcome is made, and named in the text after it has been printed.
 void deliver(const std::string& path, std::string contents, Outcome& outcome) {
   if (path == kStandardOutput) {
     outcome.document = std::move(contents);
@@ -26,13 +29,13 @@ void deliver(const std::string& path, std::string contents, Outcome& outcome) {
 }
 
 void deliver(const std::string& folder, std::vector<NamedText> files, Outcome& outcome) {
-  for (NamedText& file : files) {
-    file.path = folder + "/" + file.path;
-    outcome.written.push_back(file.path);
-  }
+  files = in_folder(folder, std::move(files));
+  for (const NamedText& file : files) outcome.written.push_back(file.path);
   write_files(files);
 }
 
+// In this order: the document, the text, what was written, then notes and errors. What could not be written
+// is an error, since a script would else take half a document for a whole one.
 void say(const Outcome& outcome, bool quiet) {
   print(outcome.document, stdout);
   if (!quiet) {

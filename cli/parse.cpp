@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "ir/error.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {
@@ -20,6 +21,8 @@ std::string shortened(const std::string& text) {
   return "'" + (text.size() > 60 ? text.substr(0, 60) + "..." : text) + "'";
 }
 
+// Times are in milliseconds, and a number without a unit is of seconds. Units of bytes are powers of two,
+// whichever way they are spelled.
 struct Unit {
   const char* name;
   std::int64_t factor;
@@ -47,6 +50,7 @@ std::int64_t with_unit(std::string_view text, const Unit (&units)[n], std::int64
   return -1;
 }
 
+// "1K:64M:4" is 1K, 4K, ... up to 64M; without a factor sizes double. The largest is `to` only if it is met.
 std::vector<std::int64_t> geometric(const std::string& option, const std::string& text) {
   const std::vector<std::string> parts = split(text, ':');
   if (parts.size() > 3)
@@ -62,16 +66,6 @@ std::vector<std::int64_t> geometric(const std::string& option, const std::string
 }
 
 }  // namespace
-
-std::vector<std::string> split(const std::string& text, char at) {
-  std::vector<std::string> parts(1);
-  for (const char c : text)
-    if (c == at)
-      parts.emplace_back();
-    else
-      parts.back() += c;
-  return parts;
-}
 
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t least,
                            std::int64_t most) {

@@ -24,7 +24,4 @@ std::int64_t parse_size(const std::string& option, const std::string& text);
 // "1M"; "1K,3000,1M"; or from:to[:factor], growing by the factor (2 if not given) up to `to`.
 std::vector<std::int64_t> parse_sizes(const std::string& option, const std::string& text);
 
-// "a:b:" at ':' as "a", "b" and "".
-std::vector<std::string> split(const std::string& text, char at);
-
 }  // namespace chorale

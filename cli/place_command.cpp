@@ -1,3 +1,6 @@
+// Options in words become numbers of axes and levels, against the machine and the job that they name. A job
+// is a file, a template whose open sizes are chosen too, or one communication by options; conditions apply to
+// all three.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,18 +50,19 @@ JobTemplate with_axes(JobTemplate job, const std::string& text) {
   return job;
 }
 
+// "tensor=node", "tensor<data" and "node:tensor,pipeline:20G:512G".
 Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy,
                          const std::vector<Axis>& axes) {
   Conditions conditions;
   for (const std::string& text : command.inside) {
-    const std::vector<std::string> sides = parts(text, '=');
+    const std::vector<std::string> sides = split(text, '=');
     if (sides.size() != 2)
       throw InputError("--inside", "'" + text.substr(0, 60) + "' is not a condition", "use axis=level");
     conditions.inside.push_back(
         {axis_named("--inside", axes, sides[0]), level_named("--inside", hierarchy, sides[1])});
   }
   for (const std::string& text : command.order) {
-    const std::vector<std::string> sides = parts(text, '<');
+    const std::vector<std::string> sides = split(text, '<');
     if (sides.size() != 2)
       throw InputError("--order", "'" + text.substr(0, 60) + "' is not a condition", "use axis<axis");
     conditions.order.push_back(
@@ -67,7 +71,7 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
       throw InputError("--order", "'" + sides[0].substr(0, 60) + "' is on both sides", "name two axes");
   }
   for (const std::string& text : command.memory) {
-    const std::vector<std::string> sides = parts(text, ':');
+    const std::vector<std::string> sides = split(text, ':');
     if (sides.size() != 4)
       throw InputError("--memory", "'" + text.substr(0, 60) + "' is not a condition",
                        "use level:axis,...:bytes:room, such as node:tensor:20G:512G");
@@ -80,6 +84,7 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
 }
 
 // None: the job has its sizes.
+// Sizes on the command line close axes of the template: "--axes tensor=8,data" leaves data open.
 std::optional<JobTemplate> template_of(const PlaceCommand& command) {
   if (command.job.empty()) return std::nullopt;
   const std::string text = read_file(command.job);
@@ -90,6 +95,7 @@ std::optional<JobTemplate> template_of(const PlaceCommand& command) {
   return command.axes.empty() ? job : with_axes(std::move(job), command.axes);
 }
 
+// With fewer devices the outer levels shrink to whole units (part_of, api/place.h).
 Hierarchy machine_of(const PlaceCommand& command) {
   Hierarchy whole = hierarchy(command.hierarchy, command.changes);
   if (command.devices.empty() || command.devices == "all") return whole;
@@ -105,14 +111,7 @@ Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped 
   Outcome outcome{.exit_code = whole ? kFound : exit_code_of(stopped), .text = text};
   if (!command.json.empty()) deliver(command.json, to_json(ranking), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
-  if (!command.emit.empty() && !ranking.best.empty()) {
-    std::vector<NamedText> files = emit_placement(ranking);
-    for (NamedText& file : files) {
-      file.path = command.emit + "/" + file.path;
-      outcome.written.push_back(file.path);
-    }
-    write_files(files);
-  }
+  if (!command.emit.empty() && !ranking.best.empty()) deliver(command.emit, emit_placement(ranking), outcome);
   return outcome;
 }
 
@@ -120,11 +119,6 @@ Outcome outcome_of(const PlaceCommand& command, const Ranking& ranking, Stopped 
 
 Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
-  require_writable_file("--json", command.json);
-  require_writable_file("--html", command.html);
-  if (command.json == kStandardOutput && command.html == kStandardOutput)
-    throw InputError("--html", "standard output takes one file, and --json has it", "name a file");
-  if (!command.emit.empty()) require_makeable_directory("--emit", command.emit);
   ProgressLine& progress = supervisor.progress();
   supervisor.want_progress(command.progress);
   progress.show("listing matrices");

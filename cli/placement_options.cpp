@@ -4,6 +4,7 @@
 namespace chorale {
 namespace {
 
+// The values of `list` and of `show` are the same struct; a name tells them apart.
 void hierarchy_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "hierarchy", "List the machines that have levels, or show one",
                                 kPlainExitCodes +
@@ -22,6 +23,8 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
 }
 
 // JobText but its axes and its file.
+// The options of `place` and `order` that describe one communication. Sizes of data are binary, as elsewhere
+// on the command line, and bandwidths decimal.
 void one_communication(CLI::App* sub, JobText& job) {
   text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
   sub->add_option_function<Text>(
@@ -33,6 +36,8 @@ void one_communication(CLI::App* sub, JobText& job) {
   integer(sub, "--element", job.element, 1, 64, "BYTES", "Of an element: nothing is scattered finer (4)");
 }
 
+// Conditions name axes and levels, which are known only when the machine and the job are read, so they stay
+// text here (cli/place_command.cpp).
 void place_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "place", "Where to put parallel axes on a hierarchy, and how to reduce over them",
@@ -80,12 +85,12 @@ void place_options(CLI::App& app, Command& parsed) {
   sub->add_flag("--explain", options->explain, "Print for every step its time and the link that binds");
   limits(sub, options->limits, " and rank what was priced");
   progress(sub, options->progress);
-  text(sub, "--json", options->json, "FILE", "Write the ranking there; - is standard output");
-  text(sub, "--html", options->html, "FILE",
-       "Write a page that draws the groups of every step; - is standard output");
-  text(sub, "--emit", options->emit, "DIR",
-       "Write the first placement there as an MPI program, groups, meshes for JAX and PyTorch, Megatron's "
-       "order, a rank file");
+  file_to_write(sub, "--json", options->json, "Write the ranking there");
+  file_to_write(sub, "--html", options->html, "Write a page that draws the groups of every step");
+  directory_to_write(
+      sub, "--emit", options->emit,
+      "Write the first placement there as an MPI program, groups, meshes for JAX and PyTorch, Megatron's "
+      "order, a rank file");
 }
 
 void order_options(CLI::App& app, Command& parsed) {
@@ -115,9 +120,9 @@ void order_options(CLI::App& app, Command& parsed) {
        "What the hosts below a switch send, over what its link up carries: of leaf switches, of those above "
        "them, and so on; the last for all further ones (2)");
   limits(sub, options->limits, "");
-  text(sub, "--json", options->json, "FILE", "Write the order there; - is standard output");
-  text(sub, "--emit", options->emit, "DIR",
-       "Write a rank file, a SLURM_HOSTFILE, the list of hosts, and the mesh there");
+  file_to_write(sub, "--json", options->json, "Write the order there");
+  directory_to_write(sub, "--emit", options->emit,
+                     "Write a rank file, a SLURM_HOSTFILE, the list of hosts, and the mesh there");
 }
 
 void reshard_options(CLI::App& app, Command& parsed) {
@@ -136,12 +141,12 @@ void reshard_options(CLI::App& app, Command& parsed) {
   machine_changes(sub, options->changes);
   duration(sub, "--search-time", options->search_time, "Search for at most T (8s)");
   limits(sub, options->limits, "");
-  text(sub, "--json", options->json, "FILE",
-       "Write times, NIC seconds and bytes per link there; - is standard output");
-  text(sub, "--result", options->result, "FILE",
-       "Write the schedules and bounds there, for emit, run, check");
-  text(sub, "--emit", options->emit, "DIR",
-       "Write the plan there, and a program of torch.distributed that does it and checks every byte");
+  file_to_write(sub, "--json", options->json, "Write times, NIC seconds and bytes per link there");
+  file_to_write(sub, "--result", options->result,
+                "Write the schedules and bounds there, for emit, run, check");
+  directory_to_write(
+      sub, "--emit", options->emit,
+      "Write the plan there, and a program of torch.distributed that does it and checks every byte");
 }
 
 }  // namespace

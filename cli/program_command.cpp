@@ -1,3 +1,6 @@
+// A program is verified out of place and in place, as far as it claims each, before it is estimated or run in
+// that mode. Verification goes through queue depths (1, 2, 4, 8): a program that is right only with deep
+// queues hangs in an executor with shallow ones, so the least depth is reported.
 #include <fmt/format.h>
 
 #include <memory>
@@ -16,6 +19,7 @@
 namespace chorale {
 namespace {
 
+// Instructions are counted by name, which shows at a glance what a foreign program is made of.
 std::string summary(const ProgramShape& shape) {
   std::string text = fmt::format(
       "{}: {} over {}{}; {} in all, {}, at most {} each:", shape.name, name_of(shape.collective),
@@ -32,8 +36,7 @@ std::string summary(const ProgramShape& shape) {
 
 // Rows as text, and what they came to.
 std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool combining) {
-  std::vector<std::vector<std::string>> rows = {
-      {"message bytes", "type", "op", "time (us)", "GB/s", "busbw", "wrong"}};
+  TableRows rows = {{"message bytes", "type", "op", "time (us)", "GB/s", "busbw", "wrong"}};
   Tally tally;
   for (const RunRow& row : results) {
     rows.push_back({std::to_string(row.buffer_bytes), to_string(row.type),
@@ -48,8 +51,7 @@ std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool c
 // The predicted time of the program on the requested machine.
 std::string estimate(const ProgramCommand& command, const LoweredProgram& program) {
   const Topology topology = machine(command.topology, command.changes);
-  std::vector<std::vector<std::string>> rows = {
-      {"message bytes", "estimate (us)", "GB/s", "busbw", "busiest", "in use (us)"}};
+  TableRows rows = {{"message bytes", "estimate (us)", "GB/s", "busbw", "busiest", "in use (us)"}};
   const MessageShape message = message_shape(program.shape().collective);
   bool links_chosen = false;
   for (std::int64_t bytes :
@@ -79,6 +81,7 @@ void publish(Supervisor& supervisor, const std::string& text) {
 
 }  // namespace
 
+// What is known so far grows with each mode, and is what a limit prints.
 Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   const std::unique_ptr<LoweredProgram> program = lowered_program(read_file(command.file), command.file);
   const ProgramShape& shape = program->shape();

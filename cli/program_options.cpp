@@ -8,6 +8,8 @@ void only_point(CLI::App* sub, std::optional<int>& point) {
   integer(sub, "--point", point, 0, INT_MAX, "N", "Only the point of this number (all of the frontier)");
 }
 
+// Names are those of nccl-tests and, for integers, those of Chorale's files as well. "all" measures one after
+// the other. `bench` spells the options as nccl-tests does, so their names are the caller's.
 void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names = "--type",
                    const Text& op_names = "--op") {
   using Type = ElementType;
@@ -78,6 +80,8 @@ void run_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, " and print what was measured");
 }
 
+// Targets are rows of api/compile.h, and so is which of them replay messages; what an option means for a
+// target is said once, below. "html" is no program, and so no target.
 void emit_options(CLI::App& app, Command& parsed) {
   std::vector<std::pair<Text, std::optional<Target>>> targets;
   Text descriptions;
@@ -101,6 +105,7 @@ void emit_options(CLI::App& app, Command& parsed) {
   text(sub, "-o,--output", options->directory, "DIR", "Directory for the files, made if it is not there (.)");
   only_point(sub, options->point);
   by_rows(sub, compile_rows(), options->options);
+  // With a value or without: an epilogue that is only a slot has no expression.
   sub->add_option_function<std::vector<Text>>(
          "--epilogue",
          [options](const std::vector<Text>& file) {
@@ -136,7 +141,7 @@ void simulate_options(CLI::App& app, Command& parsed) {
   argument(sub, "result", options->file, "RESULT", "A result file");
   sizes(sub, "--sizes", options->sizes, "Bytes of messages: 64K, 1K,3000, or from:to:factor (1K:1G:32)");
   only_point(sub, options->point);
-  text(sub, "--json", options->json, "FILE", "Write the table there; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write the table there");
   limits(sub, options->limits, " and print what was simulated");
   progress(sub, options->progress);
 }
@@ -153,9 +158,10 @@ void alltoallv_options(CLI::App& app, Command& parsed) {
   argument(sub, "counts", options->counts, "COUNTS", "Bytes from each rank to each");
   integer(sub, "--nodes", options->nodes, 1, 512, "N", "The ranks are N equal nodes (1)");
   text(sub, "--rates", options->rates, "RATES", "nics=0,nic=50,node=450,latency=5, or some of these");
-  text(sub, "--json", options->json, "FILE", "Write the plan there; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write the plan there");
 }
 
+// Commands and files are called by what they do; this one is `program`.
 void judge_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "program", "Verify a lowered program, Chorale's or another's, and run it",
@@ -188,6 +194,7 @@ void judge_options(CLI::App& app, Command& parsed) {
   });
 }
 
+// Scripts that call nccl-tests can call this: each option has their short and long name.
 void bench_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "bench", "Compare algorithms under mpirun, with the columns and conventions of nccl-tests",
@@ -227,7 +234,7 @@ void bench_options(CLI::App& app, Command& parsed) {
                 "fastest");
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
   limits(sub, options->limits, "");
-  text(sub, "--json", options->json, "FILE", "Write the rows there; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write the rows there");
 }
 
 }  // namespace

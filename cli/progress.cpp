@@ -1,3 +1,5 @@
+// One line, rewritten in place. Callers may report a thousand times a second, so it is painted at most every
+// kBetween; tick() repaints it, since the clock in it runs on while nothing is reported.
 #include "cli/progress.h"
 
 #include <unistd.h>
@@ -21,6 +23,7 @@ constexpr milliseconds kBetween{50};
 
 ProgressLine::ProgressLine() : wanted_(isatty(STDERR_FILENO) == 1) {}
 
+// The old text is freed after the lock is released: swapped, not assigned.
 void ProgressLine::show(std::string what) {
   if (!wanted_) return;
   what = shown(what);

@@ -1,3 +1,5 @@
+// 'check' and 'show' take a result or a ranking by the same name; options that are of results only are
+// refused here by comparing them with their defaults.
 #include "cli/ranking_file.h"
 
 #include <fmt/format.h>
@@ -60,13 +62,14 @@ std::string listed_faults(const CheckCommand& command, const std::vector<Fault>&
                    more == 0 ? "" : "and " + counted(more, "more fault") + " (--all lists them)");
 }
 
+// Listed placements are verified and priced first; then all matrices are priced again, which shows that none
+// is better. A fault ends the check, since a ranking with one proves nothing.
 Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) {
   require_unset(command.proofs.empty(), "--proofs", command.file);
   require_unset(command.lrat.empty(), "--lrat", command.file);
   require_unset(command.pb.empty(), "--pb", command.file);
   require_unset(command.conflicts == -1, "--conflicts", command.file);
   require_unset(command.plain_conflicts == PlainEffort{}.conflicts, "--plain-conflicts", command.file);
-  require_writable_file("--json", command.json);
   const std::atomic<bool>* const stop = supervisor.stop();
   supervisor.progress().show("reading " + command.file);
   const Ranking ranking = read_ranking(command.file);

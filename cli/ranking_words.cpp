@@ -1,3 +1,5 @@
+// The text of 'place': job, sizes, sentences (ir/ranking_sentences.h), a table of matrices, and below it the
+// strategies of each with their device groups, of which the first few are listed.
 #include "cli/ranking_words.h"
 
 #include <fmt/format.h>
@@ -28,8 +30,9 @@ std::string in_words(const DeviceGroups& groups) {
                             groups.front().size());
 }
 
+// A row per step: its time, the part that is latency, and the link or port that binds it.
 std::string explained(const RankedStrategy& strategy, const ReductionRanking& reduction) {
-  std::vector<std::vector<std::string>> rows;
+  TableRows rows;
   for (std::size_t i = 0; i < strategy.instructions.size(); ++i) {
     const PricedInstruction& priced = strategy.instructions[i];
     rows.push_back({fmt::format("     step {}", i + 1), to_text(priced.instruction, reduction.levels),
@@ -125,7 +128,7 @@ std::string without_in_words(const Ranking& ranking) {
 std::string sizes_in_words(const Ranking& ranking) {
   const SizeChoices& choices = ranking.size_choices;
   if (choices.all == 0) return "";
-  std::vector<std::vector<std::string>> rows = {{"#"}};
+  TableRows rows = {{"#"}};
   for (const Axis& axis : ranking.job.axes) rows.front().push_back(axis.name);
   for (const char* title : {"memory", "computed", "communicated", "iteration", "slower"})
     rows.front().push_back(title);
@@ -152,6 +155,8 @@ std::string sizes_in_words(const Ranking& ranking) {
 
 }  // namespace
 
+// Numbers before strategies are those of the table's rows. Where reductions overlap (Job::reductions with
+// `after`) a column has the time one by one, and each reduction the span in which it runs.
 std::string in_words(const Ranking& ranking, bool explain) {
   const Job& job = ranking.job;
   std::string axes;
@@ -172,7 +177,7 @@ std::string in_words(const Ranking& ranking, bool explain) {
   for (const std::string& sentence : sentences(ranking)) text += sentence + "\n";
   const bool sums = std::all_of(job.reductions.begin(), job.reductions.end(),
                                 [](const Reduction& each) { return each.goal == Goal::AllReduce; });
-  std::vector<std::vector<std::string>> rows = {
+  TableRows rows = {
       {"#", "matrix", sums ? "AllReduce" : "single collective", "best", "speedup", "slowdown vs. best"}};
   if (overlaps(job)) rows.front().push_back("one by one");
   for (std::size_t m = 0; m < ranking.best.size(); ++m) {

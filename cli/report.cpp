@@ -1,3 +1,5 @@
+// Tables of results, shared by the commands that make, read or select one. Rates are printed as exact
+// fractions with their value ("7/6 = 1.167"), since proofs are about the fractions.
 #include "cli/report.h"
 
 #include <fmt/format.h>
@@ -52,14 +54,15 @@ std::string heading(const Result& result) {
                      under_abilities(topology));
 }
 
+// A point that others dominate in steps and rounds is listed where it is the fastest at some size: links
+// differ, so rounds of equal number are not of equal time.
 std::string points_table(const Result& result, std::vector<int> chosen, const BestSizes& best,
                          const std::vector<SizeRow>& timed) {
   for (const SizeRow& row : timed) chosen.push_back(row.point);
   const std::vector<std::string>& sizes = best.words;
   // The last are folded first where the line is too short.
-  std::vector<std::vector<std::string>> rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk",
-                                                 "best for messages", "seconds", "construction",
-                                                 "proven by"}};
+  TableRows rows = {{"#", "steps", "rounds", "chunks", "rounds/chunk", "best for messages", "seconds",
+                     "construction", "proven by"}};
   const auto is_chosen = [&](int i) { return std::ranges::find(chosen, i) != chosen.end(); };
   bool whole_frontier = true;
   for (int i = 0; i < std::ssize(result.points); ++i)
@@ -75,6 +78,8 @@ std::string points_table(const Result& result, std::vector<int> chosen, const Be
   return table(rows, "rrrrllrll");
 }
 
+// Compared by cross-multiplication: a percentage is printed only where the integers differ.
+// Rates are fractions; their difference is exact in integers.
 std::string bound_line(const Result& result) {
   const Rate bound = rate_bound(result);
   if (bound.rounds == 0) return "";
@@ -90,9 +95,9 @@ std::string bound_line(const Result& result) {
                             100.0 * static_cast<double>(over - under) / static_cast<double>(under));
 }
 
+// "<=" marks a time that was not compared with all points: the limit came first.
 std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed, std::size_t asked) {
-  std::vector<std::vector<std::string>> rows = {
-      {"message", "time", "GB/s", "busbw", "x lower bound", "#", "steps", "rounds/chunk"}};
+  TableRows rows = {{"message", "time", "GB/s", "busbw", "x lower bound", "#", "steps", "rounds/chunk"}};
   for (const SizeRow& each : timed) {
     const Point& point = result.points[each.point];
     rows.push_back({format_bytes(static_cast<double>(each.message_bytes)),
@@ -115,6 +120,7 @@ std::string sizes_json(const Result& result, const std::vector<SizeRow>& timed) 
                      quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
 }
 
+// A bound of 0 rounds gives no gap in percent.
 std::string openings_in_words(const Result& result) {
   std::string text;
   for (const Opening& open : result.openings) {
@@ -139,6 +145,8 @@ void note_unchecked(long long refutations, const std::string& library, std::vect
                     counted(refutations, "refutation"), library));
 }
 
+// "0 -> 1: 0-3 5 +;": chunks 0 to 3 and 5 over one link, added to what the receiver has. A rank's line is
+// broken between links where it would be wider than the terminal.
 std::string schedule_text(const Topology& topology, const Point& point) {
   std::string text;
   for (std::size_t s = 0; s < point.schedule.steps.size(); ++s) {

@@ -1,3 +1,5 @@
+// Rows are methods: gather and broadcast, direct sends, a ring of nodes where the machine has nodes, and the
+// plan. NIC seconds (bytes over each NIC, over its rate, summed) are what a reshard takes from other traffic.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -15,8 +17,9 @@
 namespace chorale {
 namespace {
 
+// The bound is a row among the methods, so that its time is read in the same column.
 std::string in_words(const Resharding& answer) {
-  std::vector<std::vector<std::string>> rows = {
+  TableRows rows = {
       {"how", "time", "x bound", answer.of_nodes ? "NIC seconds" : "link seconds", "bytes over links"}};
   const auto row = [&](const std::string& name, double us, const ReshardMethod* method) {
     rows.push_back({name, format_us(us),
@@ -37,9 +40,6 @@ std::string in_words(const Resharding& answer) {
 }  // namespace
 
 Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  require_writable_file("--result", command.result);
-  if (!command.emit.empty()) require_makeable_directory("--emit", command.emit);
   const ReshardQuestion question = reshard_from_json(read_file(command.file), command.file);
   const Topology topology = machine(command.machine, command.changes);
   FrontierOptions options{.time_limit = command.search_time};

@@ -22,6 +22,8 @@ namespace {
 constexpr const char* kAlignment = "rrllrRRrrr";
 
 // Which point runs which sizes, of blocks.
+// Without --point a size goes to the point that is predicted to be the fastest, so that points which win
+// nowhere are not run.
 std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const Result& result) {
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   if (chosen.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
@@ -35,10 +37,6 @@ std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const R
     sizes[select({&result, 1}, call_of(result.collective, static_cast<double>(bytes))).value().point]
         .push_back(bytes);
   return sizes;
-}
-
-bool is_many_processes(Executor executor) {
-  return executor == Executor::Mpi || executor == Executor::Nccl;
 }
 
 const char* who(Executor executor) {
@@ -64,9 +62,10 @@ std::string heading(const RunCommand& command, const Result& result) {
                      command.epilogue.empty() ? "" : ", sums followed by " + shown(command.epilogue));
 }
 
+// What was measured is published after each point: a limit prints the table so far.
 Outcome run_all(const RunCommand& command, const Result& result, MpiSession* session,
                 Supervisor& supervisor) {
-  std::vector<std::vector<std::string>> table_rows = {
+  TableRows table_rows = {
       {"point", "message bytes", "type", "op", "time (us)", "min", "max", "GB/s", "busbw", "wrong"}};
   const Epilogue epilogue = command.epilogue.empty()
                                 ? Epilogue()

@@ -16,11 +16,14 @@ void search_settings(CLI::App* app, SearchSettings& search) {
   progress(app, search.progress);
 }
 
+// How a row is called in an error of this room: by its option, where Python says its keyword.
 Text flag_of(const OptionWords& words) {
   return Text(words.option);
 }
 
 // When all options are read.
+// Conditions between options of a search are said in ir/search_options.h, for the command line, Python and
+// library specifications alike. The time limit of the search is that of the command.
 void settle(SearchSettings& search) {
   require_consistent(search.options, flag_of);
   search.limits.time = search.options.time_limit;
@@ -144,8 +147,7 @@ void check_options(CLI::App& app, Command& parsed) {
   conflicts(sub, options->conflicts);
   limits(sub, options->limits, " and report what was checked");
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
-  text(sub, "--json", options->json, "FILE",
-       "Write what was checked there, and every fault; - is standard output");
+  file_to_write(sub, "--json", options->json, "Write what was checked there, and every fault");
 }
 
 void show_options(CLI::App& app, Command& parsed) {
@@ -155,19 +157,16 @@ void show_options(CLI::App& app, Command& parsed) {
                                     "--html f.html\n  chorale show f.json --bytes 1K:1G:32");
   auto options = std::make_shared<ShowCommand>();
   argument(sub, "result", options->file, "FILE", "A result file, or a ranking that 'place --json' wrote");
-  text(sub, "--html", options->html, "FILE",
-       "Write one self-contained page instead: the machine, the schedules, the frontier; - is standard "
-       "output");
+  file_to_write(sub, "--html", options->html,
+                "Write one self-contained page instead: the machine, the schedules, the frontier");
   integer(sub, "--point", options->point, 0, INT_MAX, "N", "Only the point of this number");
   size_model(sub, options->model);
   sizes(sub, "--bytes", options->bytes,
         "Print the fastest point for messages of these sizes instead, as 'frontier --bytes'");
-  text(sub, "--json", options->json, "FILE", "Write that there, too");
+  file_to_write(sub, "--json", options->json, "Write that there, too");
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {
     only_for(sub, {"--json"}, !options->bytes.empty(), "--bytes");
-    if (options->html == "-" && options->json == "-")
-      throw InputError("--json", "standard output cannot hold two files", "give one of them a name");
     parsed = *options;
   });
 }

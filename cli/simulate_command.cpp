@@ -1,3 +1,5 @@
+// Rows come from the simulator one at a time and are published as they come, so a limit keeps those that were
+// simulated. The text ends with the largest difference to the prediction, of either sign.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -15,8 +17,7 @@ namespace {
 
 // By point and size, as in its columns.
 std::string times_table(const Simulated& answer) {
-  std::vector<std::vector<std::string>> rows = {
-      {"#", "algorithm", "message", "predicted us", "simulated us", "ratio", "busbw GB/s"}};
+  TableRows rows = {{"#", "algorithm", "message", "predicted us", "simulated us", "ratio", "busbw GB/s"}};
   for (const SimulatedRow& row : answer.rows)
     rows.push_back({std::to_string(row.point), row.algorithm.empty() ? "-" : row.algorithm,
                     format_bytes(static_cast<double>(row.message_bytes)),
@@ -26,6 +27,7 @@ std::string times_table(const Simulated& answer) {
   return table(rows, "rLrrrrr");
 }
 
+// The same text at the end and where a limit ends the command, with what there is by then.
 Outcome reported(const SimulateCommand& command, const Result& result, const Simulated& answer,
                  Stopped stopped) {
   Outcome outcome{.text = heading(result) + times_table(answer) +
@@ -43,7 +45,6 @@ Outcome reported(const SimulateCommand& command, const Result& result, const Sim
 }  // namespace
 
 Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
   supervisor.want_progress(command.progress);
   const Result result = read_sound_result(command.file);
   SimulateQuestion asked{.points = chosen_points(command.file, result, command.point, false),

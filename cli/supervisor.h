@@ -55,6 +55,10 @@ class Supervisor {
   double seconds() const;  // of the command until now
   ProgressLine& progress() { return line_; }
   void want_progress(ShowProgress);  // even if standard error is not a terminal
+  // For work that reports what it is doing.
+  std::function<void(const std::string&)> doing() {
+    return [this](const std::string& what) { line_.show(what); };
+  }
   void publish(LastWord);
   // Before files are written: from here on only a second signal, or a lack of memory, cuts the work. Does not
   // return if the watcher is already reporting the published result.

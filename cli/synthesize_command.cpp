@@ -20,6 +20,7 @@ std::string asked(const SynthesizeCommand& command) {
   return text;
 }
 
+// Impossible is an answer, with a proof; undecided is none.
 int exit_code(const SynthesisResult& answer) {
   if (answer.verdict == Verdict::Sat) return kFound;
   if (answer.verdict == Verdict::Unsat) return kImpossible;
@@ -61,7 +62,6 @@ Outcome outcome_of(const SynthesizeCommand& command, SynthesisResult answer, con
 Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   const std::atomic<bool>* const stop = supervisor.stop();
   const SearchSettings& search = command.search;
-  require_writable_file("--json", search.json);
   make_writable_directory("--proofs", search.options.synthesis.proof_dir);
   supervisor.want_progress(search.progress);
   const Topology topology = machine(search.question.topology, search.question.changes);

@@ -1,3 +1,5 @@
+// Ranks that end with different bits are wrong unless the collective allows it (--order free): replicas that
+// drift apart are a fault even where each rank's sum is right.
 #include "cli/tally.h"
 
 #include "ir/words.h"

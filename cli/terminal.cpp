@@ -1,3 +1,4 @@
+// COLUMNS comes first, so that tests and pipes have a fixed width.
 #include "cli/terminal.h"
 
 #include <sys/ioctl.h>

@@ -1,3 +1,4 @@
+// Runs of two are listed as two numbers: "3, 4" is no longer than "3-4" and easier to read.
 #include "cli/text.h"
 
 namespace chorale {

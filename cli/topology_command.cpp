@@ -1,3 +1,6 @@
+// The one command that shows a machine with its switches: load_topology() keeps them, machine() of the API
+// replaces them by routes. For such a machine a sentence names which routes other commands would take, if not
+// all.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -15,12 +18,13 @@ namespace chorale {
 namespace {
 
 std::string known_topologies() {
-  std::vector<std::vector<std::string>> rows = {{"machine", "example", "description"}};
+  TableRows rows = {{"machine", "example", "description"}};
   for (const CatalogueEntry& entry : known_machines())
     rows.push_back({entry.pattern, entry.example, entry.description});
   return table(rows, "lll");
 }
 
+// Which of a machine's routes the search uses where there are too many for all (topology/switches.h).
 std::string ways_in_words(const Topology& topology) {
   if (topology.switches == 0) return "";
   const ChosenRoutes taken = routes_of(topology);
@@ -52,7 +56,6 @@ std::string ways_in_words(const Topology& topology) {
 // Shown as described, with its switches; a picture shows the routes between ranks, as all other output does.
 Outcome perform(const TopologyCommand& command, Supervisor&) {
   if (command.name.empty()) return {.text = known_topologies()};
-  require_writable_file("--html", command.html);
   const Topology topology = load_topology(command.name, command.changes);
   const Levels levels = load_levels(command.name, command.changes);
   Outcome outcome;

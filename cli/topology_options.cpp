@@ -2,7 +2,6 @@
 #include <memory>
 
 #include "cli/option_kinds.h"
-#include "cli/outcome.h"
 
 namespace chorale {
 namespace {
@@ -29,8 +28,7 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
   show->add_flag_callback(
           "--json", [options] { options->form = Form::Json; }, "In the format that is read back")
       ->excludes(dot);
-  text(show, "--html", options->html, "FILE",
-       "Write one self-contained page with a picture of it; - is standard output");
+  file_to_write(show, "--html", options->html, "Write one self-contained page with a picture of it");
   limits(show, options->limits, "");
   show->final_callback([options, &parsed] {
     if (options->html == "-" && options->form != Form::Text)
@@ -42,9 +40,8 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
 // What becomes of it.
 template <typename Options>
 void imported_options(CLI::App* app, Options& options) {
-  text(app, "-o,--output", options.output, "FILE", "Write the machine there; - is standard output");
-  text(app, "--json", options.json, "FILE",
-       "Write what was read, assumed and fitted there; - is standard output");
+  file_to_write(app, "-o,--output", options.output, "Write the machine there");
+  file_to_write(app, "--json", options.json, "Write what was read, assumed and fitted there");
   by_rows(app, import_rows(), options.question);
 }
 
@@ -97,7 +94,7 @@ void design_options(CLI::App& app, Command& parsed) {
               "examples:\n"
               "  chorale design --ranks 16 --degree 4 --for alltoall,allreduce\n"
               "  chorale design --ranks 12 --degree 3 --for alltoall=2,gather --json -");
-  auto options = std::make_shared<DesignCommand>();
+  auto options = values_of<DesignCommand>(sub, parsed);
   DesignQuestion& question = options->question;
   integer(sub, "--ranks", question.ranks, 2, kMostDesignRanks, "N", "Ranks (64)");
   integer(sub, "--degree", question.degree, 1, kMostDesignRanks, "D",
@@ -118,18 +115,13 @@ void design_options(CLI::App& app, Command& parsed) {
       ->option_text("GB");
   duration(sub, "--search-time", question.search_time,
            "Search each collective on each wiring that is tried for at most T (12s)");
-  text(sub, "-o,--output", options->output, "FILE", "Write the machine there; - is standard output");
-  text(sub, "--html", options->html, "FILE", "Write one self-contained page with a picture of the machine");
-  text(sub, "--json", options->json, "FILE", "Write the ranking there; - is standard output");
-  text(sub, "--results", options->results, "DIR", "Write the schedules found there: a result per collective");
+  file_to_write(sub, "-o,--output", options->output, "Write the machine there");
+  file_to_write(sub, "--html", options->html, "Write one self-contained page with a picture of the machine");
+  file_to_write(sub, "--json", options->json, "Write the ranking there");
+  directory_to_write(sub, "--results", options->results,
+                     "Write the schedules found there: a result per collective");
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
-  sub->final_callback([options, &parsed] {
-    const auto on_output = [](const Text& file) { return file == kStandardOutput ? 1 : 0; };
-    if (on_output(options->output) + on_output(options->html) + on_output(options->json) > 1)
-      throw InputError("design", "standard output cannot hold two files", "give all but one a name");
-    parsed = *options;
-  });
 }
 
 void calibrate_options(CLI::App& app, Command& parsed) {
@@ -147,8 +139,8 @@ void calibrate_options(CLI::App& app, Command& parsed) {
   argument(sub, "machine", options->machine, "NAME|FILE",
            "A machine ('chorale topology list') or a JSON file");
   machine_changes(sub, options->changes);
-  text(sub, "-o,--output", options->output, "FILE", "Write the machine there; - is standard output");
-  text(sub, "--json", options->json, "FILE", "Write what was measured there; - is standard output");
+  file_to_write(sub, "-o,--output", options->output, "Write the machine there");
+  file_to_write(sub, "--json", options->json, "Write what was measured there");
   sub->add_option_function<std::vector<Text>>(
          "--log",
          [options](const std::vector<Text>& values) {

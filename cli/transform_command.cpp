@@ -1,3 +1,4 @@
+// Prints the program in the form that is read back, so transformations can be applied one command at a time.
 #include "api/workload.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
@@ -6,7 +7,6 @@
 namespace chorale {
 
 Outcome perform(const TransformCommand& command, Supervisor& supervisor) {
-  require_writable_file("-o", command.output);
   const std::string text = to_text(read_workload(command.workload));
   supervisor.take_floor();
   Outcome outcome{.verbatim = true};

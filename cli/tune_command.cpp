@@ -1,3 +1,5 @@
+// The search over schedules may end complete, by its own limit of candidates, or by a limit of the command; a
+// schedule that failed when it was measured is a wrong answer of ours, and decides the exit code.
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/supervisor.h"
@@ -7,11 +9,7 @@
 namespace chorale {
 
 Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
-  require_writable_file("--json", command.json);
-  require_writable_file("--html", command.html);
   require_writable_file("--log", command.tune.log.path);
-  if (command.json == kStandardOutput && command.html == kStandardOutput)
-    throw InputError("--html", "standard output takes one file, and --json has it", "name a file");
   supervisor.want_progress(command.target.progress);
   const Workload workload = read_workload(command.workload);
   const WorkloadMachine machine =

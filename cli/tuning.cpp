@@ -1,3 +1,4 @@
+// What 'tune' and 'compile --tune' share: algorithms for the communications, and the tuner with its log.
 #include "cli/tuning.h"
 
 #include <fmt/format.h>
@@ -27,6 +28,7 @@ std::string doing(const TuneProgress& progress) {
 
 }  // namespace
 
+// Result files come first, and a search fills in what they lack.
 WorkloadMachine machine_for(const Workload& workload, const WorkloadTarget& target, WorkloadSearch search,
                             Supervisor& supervisor) {
   const Topology topology = machine(target.machine, target.changes);

@@ -4,6 +4,7 @@
 namespace chorale {
 namespace {
 
+// A size of the file is set by its name there; whether there is such a name only the parser knows.
 void workload(CLI::App* app, WorkloadInput& input) {
   argument(app, "workload", input.file, "FILE", "A tensor program (docs/workloads.md)");
   app->add_option_function<std::vector<Text>>(
@@ -23,6 +24,7 @@ void workload(CLI::App* app, WorkloadInput& input) {
   integer(app, "--groups", input.settings.groups, 1, kMostRank, "G", "Groups (as in the file, or 1)");
 }
 
+// Transformations on the command line or in a file, not both.
 void script(CLI::App* app, WorkloadInput& input) {
   CLI::Option* const apply = app->add_option("--apply", input.script,
                                              "Transformations, one after the other: 'split(avg, rs); ...' "
@@ -40,7 +42,7 @@ void transform_options(CLI::App& app, Command& parsed) {
   auto options = values_of<TransformCommand>(sub, parsed);
   workload(sub, options->workload);
   script(sub, options->workload);
-  text(sub, "-o,--output", options->output, "FILE", "Write it there; - is standard output");
+  file_to_write(sub, "-o,--output", options->output, "Write it there");
   limits(sub, options->limits, "");
 }
 
@@ -62,6 +64,7 @@ void target(CLI::App* app, WorkloadTarget& target) {
   progress(app, target.progress);
 }
 
+// Options of the tuner are rows (api/tuning.h), and mean nothing without --tune.
 void compile_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "compile", "Write a tensor program as C++ for a machine, with algorithms synthesized for it",
@@ -113,10 +116,9 @@ void tune_options(CLI::App& app, Command& parsed) {
   target(sub, options->target);
   by_rows(sub, tune_rows(), options->tune);
   integer(sub, "--top", options->top, 1, 1'000'000, "N", "Schedules to list (20)");
-  text(sub, "--json", options->json, "FILE", "Write all of them there; - is standard output");
-  text(sub, "--html", options->html, "FILE",
-       "Write a page that shows the search: the tree of schedules, and why the best one wins; - is standard "
-       "output");
+  file_to_write(sub, "--json", options->json, "Write all of them there");
+  file_to_write(sub, "--html", options->html,
+                "Write a page that shows the search: the tree of schedules, and why the best one wins");
   limits(sub, options->limits, " and rank what was seen");
 }
 

@@ -203,8 +203,7 @@ Method known_method(const std::string& name) {
     known.push_back(name_of(row.entry.method));
     if (known.back() == name) return row.entry.method;
   }
-  throw InputError("baseline", fmt::format("unknown name '{}'", name.substr(0, 60)),
-                   did_you_mean(name, known, "use one of " + joined(known)));
+  throw unknown_name("baseline", name, known, "name");
 }
 
 // The order to use, rotated until it starts at the root where there is one: that is where binary heaps and

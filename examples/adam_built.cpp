@@ -55,8 +55,7 @@ int main(int argc, char** argv) try {
   CompiledWorkload program = compile(best.workload, known);
   for (const ChosenAlgorithm& each : program.chosen)
     std::printf("%s: %s in %d steps\n", each.operation.c_str(), each.collective.c_str(), each.cost.steps);
-  for (NamedText& file : program.files) file.path = directory + "/" + file.path;
-  write_files(program.files);
+  write_files(in_folder(directory, std::move(program.files)));
   return 0;
 } catch (const InputError& error) {
   std::fprintf(stderr, "%s\n", error.what());

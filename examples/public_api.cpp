@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 using namespace chorale;
 
@@ -33,8 +34,7 @@ int main(int argc, char** argv) try {
   std::printf("%lld wrong elements\n", static_cast<long long>(wrong));
 
   Compiled program = compile(found.topology, point, Target::Mpi);
-  for (NamedText& file : program.files) file.path = directory + "/" + file.path;
-  write_files(program.files);
+  write_files(in_folder(directory, std::move(program.files)));
   std::printf("wrote %s\n", program.path.c_str());
   return wrong == 0 ? 0 : 1;
 } catch (const InputError& error) {

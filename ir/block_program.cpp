@@ -1,3 +1,6 @@
+// An operation of a block program is a row of the table below: whether it takes a message, reads an operand,
+// adds to one, stores, sends. The names are those of MSCCL's XML. Operations that no row describes are legal
+// in our JSON ("move"), and refused by the printer of MSCCL.
 #include "ir/block_program.h"
 
 #include <fmt/format.h>
@@ -45,6 +48,7 @@ const OperationShape* shape_named(std::string_view name) {
   return at == std::end(kShapes) ? nullptr : at;
 }
 
+// The inverse of shape_of(): the operands in the order in which the shape has them.
 DataOperation shaped(const OperationShape& shape, const Slot& src, const Slot& dst) {
   DataOperation op{.takes = shape.takes, .sends = shape.sends};
   if (shape.adds) op.from.push_back({dst});
@@ -61,6 +65,7 @@ Slot dst_of(const DataOperation& op) {
   return op.to.empty() ? Slot() : op.to.front().slot;
 }
 
+// Barriers and functions on a slot have names of their own; their shape alone would not show them.
 std::string name_of(const BlockInstruction& i) {
   if (i.barrier >= 0) return "bar";
   if (is_epilogue_only(i.does)) return "epi";

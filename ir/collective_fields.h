@@ -12,10 +12,9 @@ inline constexpr int kMostChunkSpecs = 1'000'000;
 template <>
 struct Fields<ChunkSpec> {
   using C = ChunkSpec;
-  static constexpr std::tuple all = {
-      Field<C, &C::pre>{{.name = "pre"}}, Field<C, &C::post>{{.name = "post"}},
-      Field<C, &C::input>{{.name = "input", .most = kMostChunkSpecs, .may_lack = true}},
-      Field<C, &C::output>{{.name = "output", .most = kMostChunkSpecs, .may_lack = true}}};
+  static constexpr std::tuple all = {field<&C::pre>(), field<&C::post>(),
+                                     field<&C::input>({.most = kMostChunkSpecs, .may_lack = true}),
+                                     field<&C::output>({.most = kMostChunkSpecs, .may_lack = true})};
 };
 
 inline std::string collective_name(const Collective& collective) {
@@ -31,12 +30,11 @@ struct Fields<Collective> {
   using C = Collective;
   static constexpr std::tuple all = {
       View<C, collective_name, take_name>{{.name = "name", .key = "collective"}},
-      Field<C, &C::chunks_per_block>{
-          {.name = "chunks_per_block", .least = 1, .most = kMostChunkSpecs, .may_lack = true}},
-      Field<C, &C::root>{{.name = "root", .may_lack = true}},
-      Field<C, &C::order>{{.name = "order", .longest = 1 << 20, .may_lack = true, .unless_default = true}},
-      Field<C, &C::combining>{{.name = "combining", .may_lack = true}},
-      Field<C, &C::chunks>{{.name = "chunks", .longest = kMostChunkSpecs}}};
+      field<&C::chunks_per_block>({.least = 1, .most = kMostChunkSpecs, .may_lack = true}),
+      field<&C::root>({.may_lack = true}),
+      field<&C::order>({.longest = 1 << 20, .unless_default = true}),
+      field<&C::combining>({.may_lack = true}),
+      field<&C::chunks>({.longest = kMostChunkSpecs})};
 };
 
 }  // namespace chorale

@@ -1,3 +1,6 @@
+// The memory that a collective takes is estimated before it is made: per chunk, per rank that a chunk names,
+// and per position of a buffer (bytes_of, ir/collective_size.h). Products are of doubles, which do not
+// overflow: a question from outside may ask for any number of chunks.
 #include "ir/collective_size.h"
 
 #include <fmt/format.h>
@@ -26,6 +29,7 @@ struct Pairs {
   double sources = 1, destinations = 1, named = 0;
 };
 
+// The kind's row determines both: a block per source, per destination, or per pair.
 Pairs pairs_of(CollectiveKind kind, double ranks) {
   const CollectiveRow& row = row_of(kind);
   Pairs pairs;

@@ -1,3 +1,5 @@
+// Makers of the four operations that all forms of programs share, and their text: "move input[0] + a message
+// to output[0] and a message".
 #include "ir/data_operation.h"
 
 #include <fmt/format.h>

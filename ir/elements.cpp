@@ -1,3 +1,4 @@
+// Tables by the order of the enumerations: name, size, name. A type that is added needs an entry in each.
 #include "ir/elements.h"
 
 #include <array>
@@ -29,6 +30,7 @@ std::size_t size_of(ElementType type) {
   return kTypeSizes[static_cast<std::size_t>(type)];
 }
 
+// The 16-bit and 8-bit floats are the last ones of the enumeration.
 bool is_short_type(ElementType type) {
   return type >= ElementType::Float16;
 }

@@ -5,6 +5,8 @@
 #include <span>
 
 #include "ir/fault.h"
+#include "ir/frontier.h"
+#include "ir/hierarchy.h"
 #include "ir/named.h"
 #include "ir/placement.h"
 
@@ -13,6 +15,21 @@ namespace chorale {
 template <typename Value>
 struct Names;  // all()
 
+template <>
+struct Names<ResultKind> {
+  static std::span<const Named<ResultKind>> all() { return result_kinds(); }
+};
+template <>
+struct Names<Stopped> {
+  static std::span<const Named<Stopped>> all() { return endings(); }
+};
+
+inline constexpr Named<LinkModel::Shape> kShapes[] = {{LinkModel::Shape::Switch, "switch"},
+                                                      {LinkModel::Shape::Ring, "ring"}};
+template <>
+struct Names<LinkModel::Shape> {
+  static std::span<const Named<LinkModel::Shape>> all() { return kShapes; }
+};
 template <>
 struct Names<Goal> {
   static std::span<const Named<Goal>> all() { return kGoalNames; }

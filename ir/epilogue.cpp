@@ -26,6 +26,7 @@ std::optional<Op> older_function(std::string word) {
   word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
   return meaning(kFunctionWords, word);
 }
+// "float16(x)" is Cast(float16, x) now.
 std::optional<ElementType> older_conversion(std::string_view word) {
   for (int type = 0; type < kElementTypes; ++type)
     if (word == to_string(static_cast<ElementType>(type))) return static_cast<ElementType>(type);
@@ -82,6 +83,7 @@ class EpilogueReader : ExpressionReader {
   }
 
  private:
+  // "x" is the sum, and "index" the position of its element, unless something else has that name.
   Term name() override {
     const Token token = take();
     std::vector<std::string> known;
@@ -118,12 +120,14 @@ bool is_operand_name(const std::string& name) {
          !older_function(name) && !older_conversion(name);
 }
 
+// By the order of the operators in their enumeration: values, functions of one, of two, Select.
 int arity(ExpressionOperator op) {
   if (op <= Op::Random) return 0;
   if (op <= Op::Convert) return 1;
   return op == Op::Select ? 3 : 2;
 }
 
+// Also of epilogues that were made in C++ or Python, which no parser has seen.
 std::string flaw(const Epilogue& epilogue) {
   if (epilogue.operands.size() > kMostOperands) return "is too large";
   if (std::string what = flaw_of(epilogue.expression, epilogue.operands.size()); !what.empty()) return what;

@@ -1,3 +1,4 @@
+// The message is made once, in the form in which it is printed, and safe for a terminal.
 #include "ir/error.h"
 
 #include "ir/shown.h"

@@ -1,3 +1,4 @@
+// Choices are lists by name, not maps: they are few, and files and texts keep their order.
 #include "ir/execution.h"
 
 #include <fmt/format.h>
@@ -5,16 +6,48 @@
 
 #include <algorithm>
 
+#include "ir/json_fields.h"
 #include "ir/json_reader.h"
-#include "ir/json_writer.h"
 #include "ir/words.h"
 
 namespace chorale {
+template <>
+struct Fields<ChosenPoint> {
+  using C = ChosenPoint;
+  static constexpr std::tuple all = {field<&C::operation>({.longest = 1 << 20}), field<&C::cost>()};
+};
+template <>
+struct Fields<ChosenPieces> {
+  using C = ChosenPieces;
+  static constexpr std::tuple all = {field<&C::overlap>({.longest = 1 << 20}),
+                                     field<&C::pieces>({.least = 1, .most = 1 << 24})};
+};
+template <>
+struct Fields<Execution> {
+  using E = Execution;
+  static constexpr FieldWords kChoices = {.longest = 4096, .unless_default = true};  // operations, and more
+  static constexpr FieldWords kNumber = {.least = 1, .most = 1 << 24, .unless_default = true};
+  static constexpr std::tuple all = {field<&E::points>(kChoices), field<&E::pieces>(kChoices),
+                                     field<&E::block>(kNumber), field<&E::channels>(kNumber)};
+};
+
 namespace {
 
-constexpr int kMostChoices = 4096;  // operations of a workload, and more
-constexpr int kMostNumber = 1 << 24;
-constexpr std::size_t kLongestName = 1 << 20;
+// A cost is [steps, rounds, chunks].
+struct ExecutionFields {
+  static std::string_view between(const FieldWords&) { return ","; }
+  static std::string_view colon() { return ":"; }
+  static std::string write(const Cost& cost, const FieldWords&) {
+    return fmt::format("[{},{},{}]", cost.steps, cost.rounds, cost.chunks);
+  }
+  static void read(const JsonReader& json, const FieldWords&, Cost& cost) {
+    constexpr int kMost = 1 << 24;
+    if (json.size(3) != 3) json.fail("is not [steps, rounds, chunks]");
+    cost = {.steps = json.at(0).integer(0, kMost),
+            .rounds = json.at(1).integer(0, kMost),
+            .chunks = json.at(2).integer(1, kMost)};
+  }
+};
 
 }  // namespace
 
@@ -29,41 +62,11 @@ int pieces_of(const Execution& execution, const std::string& overlap) {
 }
 
 std::string to_json(const Execution& execution) {
-  std::vector<std::string> members, points, pieces;
-  for (const auto& [operation, cost] : execution.points)
-    points.push_back(fmt::format(R"({{"operation":{},"cost":[{},{},{}]}})", quoted(operation), cost.steps,
-                                 cost.rounds, cost.chunks));
-  for (const auto& [overlap, count] : execution.pieces)
-    pieces.push_back(fmt::format(R"({{"overlap":{},"pieces":{}}})", quoted(overlap), count));
-  if (!points.empty()) members.push_back(fmt::format(R"("points":[{}])", fmt::join(points, ",")));
-  if (!pieces.empty()) members.push_back(fmt::format(R"("pieces":[{}])", fmt::join(pieces, ",")));
-  if (execution.block > 0) members.push_back(fmt::format(R"("block":{})", execution.block));
-  if (execution.channels > 0) members.push_back(fmt::format(R"("channels":{})", execution.channels));
-  return fmt::format("{{{}}}", fmt::join(members, ","));
+  return write_fields(execution, ExecutionFields());
 }
 
 Execution execution_from_json(const JsonReader& json) {
-  json.require_object({"points", "pieces", "block", "channels"});
-  Execution execution;
-  for (std::size_t i = 0; json.has("points") && i < json["points"].size(kMostChoices); ++i) {
-    const JsonReader point = json["points"].at(i);
-    point.require_object({"operation", "cost"});
-    const JsonReader cost = point["cost"];
-    if (cost.size(3) != 3) cost.fail("is not [steps, rounds, chunks]");
-    execution.points.push_back({.operation = point["operation"].text(kLongestName),
-                                .cost = {.steps = cost.at(0).integer(0, kMostNumber),
-                                         .rounds = cost.at(1).integer(0, kMostNumber),
-                                         .chunks = cost.at(2).integer(1, kMostNumber)}});
-  }
-  for (std::size_t i = 0; json.has("pieces") && i < json["pieces"].size(kMostChoices); ++i) {
-    const JsonReader pieces = json["pieces"].at(i);
-    pieces.require_object({"overlap", "pieces"});
-    execution.pieces.push_back({.overlap = pieces["overlap"].text(kLongestName),
-                                .pieces = pieces["pieces"].integer(1, kMostNumber)});
-  }
-  if (json.has("block")) execution.block = json["block"].integer(1, kMostNumber);
-  if (json.has("channels")) execution.channels = json["channels"].integer(1, kMostNumber);
-  return execution;
+  return read_fields<Execution>(json, ExecutionFields());
 }
 
 std::string to_string(const Execution& execution) {

@@ -1,6 +1,11 @@
 // Values are Terms, whose operands are names, so an expression grows from its values, whatever their type. A
 // parsed expression and each intermediate one have at most kMostExpressionNodes nodes. The nesting depth is
 // bounded separately, since parentheses add no nodes.
+//
+// The grammar is read by recursive descent, a function for each level of binding:
+//   expression = sum [("<" | "<=" | "==" | ">" | ">=") sum]
+//   sum = multiplication {("+" | "-") multiplication}, multiplication = unary {("*" | "/") unary}
+//   unary = {"-"} value, value = number | name | call | "(" expression ")"
 #include "ir/expression_text.h"
 
 #include <fmt/format.h>
@@ -31,6 +36,7 @@ std::string enclosed(const Printed& printed, Binding least) {
 }
 
 // Between two values, the left one may be of the same binding; of a comparison, neither.
+// A difference of differences: "a - (b - c)" keeps its brackets and "a - b - c" needs none.
 Printed binary(Op op, const std::vector<Printed>& values) {
   const Binding mine = op == Op::Add || op == Op::Subtract      ? kSum
                        : op == Op::Multiply || op == Op::Divide ? kProduct
@@ -105,6 +111,7 @@ std::int64_t ExpressionReader::whole(const std::string& what, std::int64_t least
   return take().whole;
 }
 
+// "a > b" is kept as "b < a", so there are three comparisons and not five.
 ExpressionReader::Value ExpressionReader::expression() {
   if (++depth_ > kDeepestNesting)
     fail("less nesting", fmt::format("the deepest is {}: make several statements of it", kDeepestNesting));
@@ -144,6 +151,7 @@ ExpressionReader::Value ExpressionReader::multiplication() {
   return left;
 }
 
+// A loop, since signs nest without the brackets that expression() counts.
 ExpressionReader::Value ExpressionReader::unary() {
   std::vector<Token> signs;
   while (is_at("-")) {
@@ -224,6 +232,7 @@ ElementType ExpressionReader::element() {
   return *type;
 }
 
+// One more than the count is read, so that a surplus is told from a missing bracket.
 std::vector<Term> ExpressionReader::arguments(const Token& token, int count) {
   std::vector<Term> result;
   while (!is_at(")") || !result.empty()) {
@@ -236,6 +245,7 @@ std::vector<Term> ExpressionReader::arguments(const Token& token, int count) {
   return result;
 }
 
+// An expression is in postfix order: each node takes its values from the top of the stack.
 std::string to_string(const Expression& expression, const std::vector<std::string>& operands) {
   std::vector<Printed> stack;
   for (const ExpressionNode& node : expression) {

@@ -1,3 +1,4 @@
+// For messages of tests.
 #include "ir/fault.h"
 
 #include <ostream>

@@ -204,6 +204,11 @@ constexpr std::size_t kMostFileBytes = std::size_t{1} << 30;
 
 }  // namespace
 
+std::vector<NamedText> in_folder(const std::string& folder, std::vector<NamedText> files) {
+  for (NamedText& file : files) file.path = folder + "/" + file.path;
+  return files;
+}
+
 bool names_a_file(std::string_view argument) {
   if (argument.find('/') != argument.npos) return true;
   for (const std::string_view ending : {".json", ".xml", ".txt", ".yml", ".yaml", ".conf"})

@@ -19,6 +19,9 @@ struct NamedText {
   std::string text = {};
 };
 
+// The files as they are to lie in a folder.
+std::vector<NamedText> in_folder(const std::string& folder, std::vector<NamedText> files);
+
 // Whether an argument that may also be a name stands for a file: it contains a '/', or ends in .json, .xml,
 // .txt, .yml or .yaml.
 bool names_a_file(std::string_view argument);

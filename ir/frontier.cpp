@@ -1,3 +1,5 @@
+// Names of methods, and the order of costs. Rates (rounds per chunk) are compared by cross-multiplication,
+// exactly: a proof that holds for 7/6 does not hold for its double.
 #include "ir/frontier.h"
 
 #include <algorithm>
@@ -55,12 +57,14 @@ constexpr Named<Stopped> kEndings[] = {{Stopped::No, ""},
 
 }  // namespace
 
+// Both are ints, so their product fits in 64 bits.
 int compare_rate(const Cost& a, const Cost& b) {
   const std::int64_t left = static_cast<std::int64_t>(a.rounds) * b.chunks;
   const std::int64_t right = static_cast<std::int64_t>(b.rounds) * a.chunks;
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
+// No more steps and no higher rate, and less of one of them.
 bool dominates(const Cost& a, const Cost& b) {
   const int rate = compare_rate(a, b);
   return a.steps <= b.steps && rate <= 0 && (a.steps < b.steps || rate < 0);
@@ -70,6 +74,7 @@ bool speaks_of(const Claim& claim, CollectiveKind collective, int chunks) {
   return claim.collective == collective && (claim.any_chunks || claim.chunks == chunks);
 }
 
+// A rate for any chunk count, scaled to a number of chunks and rounded up: rounds are integers.
 int rounds_claimed(const Claim& claim, int chunks) {
   if (!claim.any_chunks || claim.rounds == kNoSchedule) return claim.rounds;
   const std::int64_t rounds = (std::int64_t{claim.rounds} * chunks + claim.chunks - 1) / claim.chunks;
@@ -84,6 +89,7 @@ bool less(const Rate& a, const Rate& b) {
   return Wide{a.rounds} * b.chunks < Wide{b.rounds} * a.chunks;
 }
 
+// Infinite where nothing is known but that something has to be sent: a bound of 0 rounds.
 double gap(const Point& point) {
   const double own = static_cast<double>(point.cost.rounds) / point.cost.chunks;
   const double bound = static_cast<double>(point.bound.rounds) / static_cast<double>(point.bound.chunks);
@@ -97,6 +103,7 @@ int most_rounds(const Space& space, int steps) {
   return std::min(space.max_rounds, steps + space.extra_rounds);
 }
 
+// The strongest claim about any number of steps and of chunks, for the whole collective.
 Rate rate_bound(const Result& result) {
   Rate best;
   for (const Claim& claim : result.claims) {
@@ -106,6 +113,8 @@ Rate rate_bound(const Result& result) {
   return best;
 }
 
+// A composed AllReduce has ranks x chunks chunks: chunk c of its ReduceScatter is owned by rank c / chunks,
+// and is chunk c of its Allgather.
 std::array<Phase, 2> phases(const Point& point) {
   const int chunks = point.cost.chunks / point.collective.ranks;
   const auto border = point.schedule.steps.begin() + point.reduce_scatter_steps;
@@ -140,6 +149,7 @@ std::string name_of(Method method) {
   return name_in(methods(), method);
 }
 
+// Names are shown in tables and pages and read back from files: letters of a word and little else.
 std::string construction_name(std::string name) {
   constexpr std::size_t kLongest = 400;
   for (char& c : name)
@@ -150,6 +160,8 @@ std::string construction_name(std::string name) {
   return name;
 }
 
+// "direct (tree_growth)" would repeat that a direct point was constructed; there the construction stands
+// alone.
 std::string origin(const Point& point) {
   const std::string method = name_of(point.method);
   if (point.construction.empty() || point.construction == method) return method;

@@ -1,3 +1,6 @@
+// A template is a job whose sizes are open: quantities are formulas over axes and numbers, by the expressions
+// of epilogues (ir/epilogue.h). A number may use axes and the numbers before it, so one pass over them
+// evaluates all. For given sizes it becomes a plain job, or the first reason why they do not fit.
 #include "ir/job_template.h"
 
 #include <fmt/format.h>
@@ -63,6 +66,7 @@ OpenReduction read_reduction(const JsonReader& json, const JobTemplate& job) {
   return open;
 }
 
+// By the evaluator of expressions over doubles, with axes and numbers as operands.
 double value_of(const Expression& expression, const std::vector<double>& operands) {
   return value_of<double>(
       expression,
@@ -119,6 +123,8 @@ JobTemplate job_template_from_json(std::string_view text, const std::string& fil
   return job;
 }
 
+// In this order: numbers, integrality, conditions, memory, time, communications; the first that fails is the
+// reason.
 SizedJob sized(const JobTemplate& job, const std::vector<int>& sizes) {
   std::vector<double> operands(sizes.begin(), sizes.end());
   std::string at;
@@ -159,6 +165,7 @@ SizedJob sized(const JobTemplate& job, const std::vector<int>& sizes) {
     if (reduction.after) reduction.after = std::vector<int>(waits_for.begin(), waits_for.end());
     reduction.bytes = value(open.bytes);
     reduction.times = value(open.times);
+    // Over axes of size 1 nothing is sent, so the reduction is left out.
     const bool alone = std::ranges::all_of(reduction.axes, [&](int axis) { return sizes[axis] == 1; });
     if (!alone && reduction.bytes > 0 && reduction.times > 0) {
       stand_for.push_back({static_cast<int>(result.job.reductions.size())});

@@ -16,6 +16,7 @@ namespace {
 
 constexpr int kMostInBlocks = 1 << 24;
 constexpr std::size_t kMostInstructions = 1 << 24, kMostPlaces = 4096;
+// ["i",3]: chunk 3 of the input; "o" is the output and "s" scratch.
 std::string write(const Slot& slot) {
   return fmt::format("[\"{}\",{}]",
                      slot.buffer == Buffer::Input    ? "i"
@@ -72,6 +73,8 @@ std::vector<DataPlace> read_places(const JsonReader& json) {
   return places;
 }
 
+// "bar" is a barrier and moves nothing; "epi" applies the epilogue in place; "move" is the form of all
+// operations that have no name.
 DataOperation read_operation(const JsonReader& json, const std::string& name) {
   if (name == "bar") return {};
   if (name == "epi") return copying(read_slot(json["dst"]), read_slot(json["dst"]));

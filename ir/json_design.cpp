@@ -1,3 +1,4 @@
+// A wiring a line; a rate is [rounds, chunks], and null where no schedule was found.
 #include "ir/design.h"
 #include "ir/json_fields.h"
 

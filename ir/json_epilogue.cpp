@@ -5,17 +5,42 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ir/json_writer.h"
+#include "ir/json_fields.h"
 
 namespace chorale {
+
+template <>
+struct Names<OperandLayout> {
+  static std::span<const Named<OperandLayout>> all() {
+    static constexpr Named<OperandLayout> kLayouts[] = {{OperandLayout::Replicated, "replicated"},
+                                                        {OperandLayout::Sliced, "sliced"}};
+    return kLayouts;
+  }
+};
+template <>
+struct Fields<EpilogueOperand> {
+  using O = EpilogueOperand;
+  static constexpr std::tuple all = {field<&O::name>(), field<&O::type>({.may_lack = true}),
+                                     field<&O::layout>({.may_lack = true}),
+                                     field<&O::period>({.most = 1 << 30, .may_lack = true})};
+};
+
+namespace {
+
+struct OperandFields : SpacedFields {
+  using SpacedFields::read, SpacedFields::write;
+  std::string write(ElementType type, const FieldWords&) const { return quoted(to_string(type)); }
+  void read(const JsonReader& json, const FieldWords&, ElementType& type) const {
+    type = element_type(json.text());
+  }
+};
+
+}  // namespace
 
 std::vector<std::string> write_epilogue_members(const Epilogue& epilogue, const std::string& indent) {
   std::vector<std::string> operands;
   for (const EpilogueOperand& operand : epilogue.operands)
-    operands.push_back(fmt::format(R"({{"name": {}, "type": "{}", "layout": "{}", "period": {}}})",
-                                   quoted(operand.name), to_string(operand.type),
-                                   operand.layout == OperandLayout::Sliced ? "sliced" : "replicated",
-                                   operand.period));
+    operands.push_back(write_fields(operand, OperandFields()));
   return {fmt::format("\"epilogue\": {}", quoted(to_string(epilogue.expression, epilogue.operands))),
           fmt::format("\"operands\": {}", lines(operands, indent))};
 }
@@ -32,22 +57,11 @@ Epilogue epilogue_from_json(std::string_view text, const std::string& file) {
 
 Epilogue read_epilogue_members(const JsonReader& json, const std::string& file) {
   constexpr std::size_t kMostExpressionText = 1 << 16;
-  constexpr int kMostPeriod = 1 << 30;
   Epilogue epilogue;
   const std::size_t operands = json.has("operands") ? json["operands"].size(kMostOperands) : 0;
   for (std::size_t k = 0; k < operands; ++k) {
     const JsonReader each = json["operands"].at(k);
-    each.require_object({"name", "type", "layout", "period"});
-    EpilogueOperand operand{.name = each["name"].text()};
-    if (each.has("type")) operand.type = element_type(each["type"].text());
-    if (each.has("layout")) {
-      const std::string layout = each["layout"].text();
-      if (layout != "replicated" && layout != "sliced")
-        each["layout"].fail("is not a layout", "use replicated or sliced");
-      if (layout == "sliced") operand.layout = OperandLayout::Sliced;
-    }
-    if (each.has("period")) operand.period = each["period"].integer(0, kMostPeriod);
-    epilogue.operands.push_back(std::move(operand));
+    epilogue.operands.push_back(read_fields<EpilogueOperand>(each, OperandFields()));
     if (const std::string what = flaw(epilogue); !what.empty())
       each.fail("is not an operand: the epilogue " + what, "see docs/formats.md");
   }

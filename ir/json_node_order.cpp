@@ -1,3 +1,4 @@
+// Hosts and switches are by node of the mesh, so the two lists have one length.
 #include "ir/json_writer.h"
 #include "ir/node_order.h"
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ir/collective.h"
+#include "ir/frontier.h"
 #include "ir/json_reader.h"
 #include "ir/placement.h"
 #include "ir/topology.h"
@@ -20,6 +21,10 @@ std::string write_collective(const Collective&, const std::string& indent);
 // one, "root"; a custom one as in a result.
 Collective read_collective_members(const JsonReader&, int ranks);
 std::string write_collective_members(const Collective&, const std::string& indent);
+
+// What proves a claim about this machine, whose ranks, links and limits bound what is read.
+Certificate read_certificate(const JsonReader&, const Topology&);
+std::string write_certificate(const Certificate&, const Topology&);
 
 Hierarchy read_hierarchy(const JsonReader&);
 Job read_job(const JsonReader&, bool may_be_idle = false);  // idle: without reductions

@@ -17,20 +17,8 @@ constexpr int kMostLevels = 8;
 constexpr int kMostInARing = 1024;  // every pair is followed round the ring
 constexpr long long kMostDevices = 1LL << 24;
 
-struct LevelFields : PlainFields {
-  using PlainFields::read, PlainFields::write;
-  std::string write(LinkModel::Shape shape, const FieldWords&) const {
-    return shape == LinkModel::Shape::Ring ? R"("ring")" : R"("switch")";
-  }
-  void read(const JsonReader& json, const FieldWords&, LinkModel::Shape& shape) const {
-    const std::string text = json.text();
-    if (text != "switch" && text != "ring") json.fail("unknown shape '" + text + "'", "use switch or ring");
-    shape = text == "ring" ? LinkModel::Shape::Ring : LinkModel::Shape::Switch;
-  }
-};
-
 Level read_level(const JsonReader& json) {
-  const Level level = read_fields<Level>(json, LevelFields());
+  const Level level = read_fields<Level>(json);
   if (level.name.empty() || level.name == "root")
     json["name"].fail("is not a name for a level", "choose another");
   const LinkModel& link = level.link;
@@ -145,7 +133,7 @@ struct JobFields {
 
 std::string to_json(const Hierarchy& hierarchy) {
   std::vector<std::string> levels;
-  for (const Level& level : hierarchy.levels) levels.push_back(write_fields(level, LevelFields()));
+  for (const Level& level : hierarchy.levels) levels.push_back(write_fields(level));
   return fmt::format("{{\n  \"hierarchy\": {},\n  \"node\": {},\n  \"levels\": {}\n}}\n",
                      quoted(hierarchy.name), hierarchy.node_level, lines(levels, "  "));
 }

@@ -150,6 +150,8 @@ struct RankingFields {
   std::string write(const Conditions& conditions, const FieldWords&) const {
     return write_fields(conditions, inner());
   }
+  // A strategy that the user brought may be over other levels than those that were searched; then it states
+  // them.
   std::string write(const OwnStrategy& own, const FieldWords&) const {
     OwnStrategy shown = own;
     RankingFields codec = of(own.levels);
@@ -177,6 +179,7 @@ struct RankingFields {
     if (each.levels.empty() || each.sizes.size() != each.levels.size())
       json["sizes"].fail("is not a size for each level", kAgain);
   }
+  // In the order of the job's reductions, which is how one without a name is known.
   void read(const JsonReader& json, const FieldWords& words, std::vector<ReductionRanking>& all) const {
     if (json.size(words.longest) != ranking.job.reductions.size())
       json.fail("is not one for each of the job's", kAgain);

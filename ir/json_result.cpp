@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <iterator>
 
 #include "ir/json.h"
@@ -20,132 +19,13 @@
 namespace chorale {
 namespace {
 
-using Kind = Certificate::Kind;
-
 constexpr int kMost = 1'000'000'000;
 constexpr double kMostBytesOfAll = 1 << 30;  // of the collectives of all points
-constexpr std::size_t kMostCubes = 10'000, kMostCuts = 10'000, kMostDecisions = 1'000;
 constexpr std::size_t kMostSteps = 1'000'000, kMostSends = 50'000'000;
 
 // A number, or null for "any number of steps" and "no schedule".
 std::string or_null(long long number) {
   return number == INT_MAX ? "null" : std::to_string(number);
-}
-
-// The value of this enumeration with that name in a file.
-template <typename Value>
-Value read_named(const JsonReader& json, std::span<const Named<Value>> table) {
-  const std::string text = json.text();
-  if (const std::optional<Value> value = value_in(table, text)) return *value;
-  std::string known;
-  for (const Named<Value>& row : table) known += (known.empty() ? "" : ", ") + quoted(std::string(row.name));
-  json.fail("'" + text + "' is not known here", "use one of " + known);
-}
-
-std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int largest, int least = 0) {
-  std::vector<int> numbers;
-  const std::size_t size = json.size(most);
-  for (std::size_t i = 0; i < size; ++i) numbers.push_back(json.at(i).integer(least, largest));
-  return numbers;
-}
-
-struct CertificateFields : PlainFields {
-  const Topology& topology;
-  using PlainFields::read, PlainFields::write;
-
-  template <typename Value>
-  std::string write(const std::vector<Value>& values, const FieldWords& words) const {
-    std::vector<std::string> texts;
-    for (const Value& each : values) texts.push_back(write(each, words));
-    return fmt::format("[{}]", fmt::join(texts, ","));
-  }
-  std::string write(const std::vector<int>& numbers, const FieldWords&) const { return list(numbers); }
-  std::string write(const TimedCut& cut, const FieldWords&) const {
-    return fmt::format(R"({{"price":{},"until":{}}})", cut.price, list(cut.until));
-  }
-  std::string write(const Prices& prices, const FieldWords&) const {
-    return fmt::format(R"({{"links":{},"limits":{}}})", list(prices.links), list(prices.limits));
-  }
-  // [[chunk, link, step], ...]; steps from 1 on, and a decision that nothing is sent has its step below zero.
-  std::string write(const Cube& cube, const FieldWords&) const {
-    std::vector<std::string> decisions;
-    for (const Decision& each : cube.decisions)
-      decisions.push_back(
-          fmt::format("[{},{},{}]", each.chunk, each.link, each.sent ? each.step : -each.step));
-    return fmt::format("[{}]", fmt::join(decisions, ","));
-  }
-
-  void read(const JsonReader& json, const FieldWords& words, int& number) const {
-    number = json.integer(0, words.name == "rank" ? topology.ranks - 1 : kMost);
-  }
-  void read(const JsonReader& json, const FieldWords&, std::vector<int>& group) const {
-    group = read_numbers(json, topology.ranks, topology.ranks);
-  }
-  void read(const JsonReader& json, const FieldWords&, std::vector<TimedCut>& cuts) const {
-    cuts.resize(json.size(kMostCuts));
-    for (std::size_t i = 0; i < cuts.size(); ++i) {
-      json.at(i).require_object({"price", "until"});
-      cuts[i] = {.price = json.at(i)["price"].integer(0, kMost),
-                 .until = read_numbers(json.at(i)["until"], topology.ranks, kMost, -1)};
-    }
-  }
-  // Of the machine that claims are about.
-  void read(const JsonReader& json, const FieldWords&, std::vector<Prices>& prices) const {
-    const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();
-    const std::size_t limits = topology.underlay ? topology.underlay->limits.size() : topology.limits.size();
-    for (std::size_t i = 0; i < json.size(kMostSteps); ++i) {
-      json.at(i).require_object({"links", "limits"});
-      prices.push_back({.links = read_numbers(json.at(i)["links"], links, kMost),
-                        .limits = read_numbers(json.at(i)["limits"], limits, kMost)});
-    }
-  }
-  void read(const JsonReader& json, const FieldWords&, std::vector<Cube>& cubes) const {
-    cubes.resize(json.size(kMostCubes));
-    for (std::size_t i = 0; i < cubes.size(); ++i)
-      for (std::size_t j = 0; j < json.at(i).size(kMostDecisions); ++j)
-        cubes[i].decisions.push_back(read_decision(json.at(i).at(j)));
-  }
-  Decision read_decision(const JsonReader& json) const {
-    if (json.size(3) != 3) json.fail("is not a decision", "write [chunk, link, step]");
-    const int step = json.at(2).integer(-kMost, kMost);
-    if (step == 0) json.fail("is of step 0", "the first step is 1");
-    return {.chunk = json.at(0).integer(0, kMost),
-            .link = json.at(1).integer(0, static_cast<int>(topology.links.size()) - 1),
-            .step = std::abs(step),
-            .sent = step > 0};
-  }
-};
-
-std::string write_certificate(const Certificate& certificate, const Topology& topology) {
-  static const Certificate usual;
-  const CertificateFields codec{{}, topology};
-  std::string text = fmt::format(R"({{"kind":"{}")", name_in(certificate_kinds(), certificate.kind));
-  fields<Certificate>([&](const auto& field) {
-    if (!field.is_of(certificate.kind)) return;
-    if (field.words.unless_default && field.of(certificate) == field.of(usual)) return;
-    text += fmt::format(",\"{}\":{}", field.words.name, codec.write(field.of(certificate), field.words));
-  });
-  return text + "}";
-}
-
-Certificate read_certificate(const JsonReader& json, const Topology& topology) {
-  const std::string name = json["kind"].text();
-  const std::optional<Kind> kind = value_in(certificate_kinds(), name);
-  if (!kind) json["kind"].fail("unknown kind '" + name + "'");
-  // A member of another kind would never be read.
-  std::vector<std::string_view> names = {"kind"};
-  fields<Certificate>([&](const auto& field) {
-    if (field.is_of(*kind)) names.push_back(field.words.name);
-  });
-  json.require_object(names);
-  Certificate certificate{.kind = *kind};
-  const CertificateFields codec{{}, topology};
-  fields<Certificate>([&](const auto& field) {
-    const char* const member = field.words.name.data();
-    if (field.is_of(*kind) && (!field.words.may_lack || json.has(member)))
-      codec.read(json[member], field.words, field.of(certificate));
-  });
-  return certificate;
 }
 
 std::string write_step(const Topology& topology, int rounds, const StatedStep& step) {
@@ -348,8 +228,6 @@ struct ResultFields : LineFields<ResultFields> {
   mutable double bytes = 0;  // of the collectives of the points so far
   using LineFields::read, LineFields::write;
 
-  std::string write(ResultKind kind, const FieldWords&) const { return quoted(name_of(kind)); }
-  std::string write(Stopped why, const FieldWords&) const { return quoted(name_of(why)); }
   std::string write(const Topology& topology, const FieldWords&) const {
     return write_topology(topology, indent);
   }
@@ -369,12 +247,6 @@ struct ResultFields : LineFields<ResultFields> {
     return write_fields(claim, ClaimFields{{}, result});
   }
 
-  void read(const JsonReader& json, const FieldWords&, ResultKind& kind) const {
-    kind = read_named(json, result_kinds());
-  }
-  void read(const JsonReader& json, const FieldWords&, Stopped& why) const {
-    why = read_named(json, endings());
-  }
   void read(const JsonReader& json, const FieldWords&, Topology& topology) const {
     topology = read_topology(json);
     if (topology.switches > 0) json.fail("has switches", "results are about flattened topologies");

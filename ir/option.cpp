@@ -1,3 +1,4 @@
+// What follows from a row without its struct: the help with its default, ranges, choices, units.
 #include "ir/option.h"
 
 #include <fmt/format.h>
@@ -15,6 +16,7 @@ std::string_view key_of(const OptionWords& words) {
   return words.key.empty() ? words.name : words.key;
 }
 
+// "{}" in a help text is the default, as the command line would have it: a name, seconds, or a number.
 std::string help_of(const OptionWords& words, double usual) {
   std::string help(words.help);
   const std::size_t at = help.find("{}");
@@ -46,10 +48,10 @@ std::int64_t choice_named(const OptionWords& words, const std::string& value, st
     if (each.name == value) return each.value;
     known.emplace_back(each.name);
   }
-  throw InputError(std::string(name), "unknown value '" + value.substr(0, 60) + "'",
-                   did_you_mean(value, known, "use one of " + joined(known)));
+  throw unknown_name(std::string(name), value, known);
 }
 
+// NaN fails the comparison and is refused with the rest.
 std::int64_t milliseconds_in(const OptionWords& words, double seconds, std::string_view name) {
   if (!(seconds > 0 && seconds * 1000 <= static_cast<double>(words.most)))
     throw InputError(std::string(name), "is out of range",

@@ -1,3 +1,5 @@
+// "allgather node, allgather gpu": stages with commas between, each a collective and the levels of its
+// groups.
 #include "ir/outline.h"
 
 #include <algorithm>
@@ -11,16 +13,6 @@ namespace {
 
 constexpr std::size_t kMostStages = 32;
 
-std::vector<std::string> words_between(const std::string& text, char separator) {
-  std::vector<std::string> words(1);
-  for (char c : text)
-    if (c == separator)
-      words.emplace_back();
-    else
-      words.back() += c;
-  return words;
-}
-
 int level_in(const std::string& name, const Nesting& nesting, const std::string& where) {
   const auto at = std::ranges::find(nesting.names, name);
   if (at == nesting.names.end())
@@ -31,7 +23,7 @@ int level_in(const std::string& name, const Nesting& nesting, const std::string&
 
 OutlineStage stage_in(const std::string& text, const Nesting& nesting, const std::string& where) {
   std::vector<std::string> words;
-  for (const std::string& word : words_between(text, ' '))
+  for (const std::string& word : split(text, ' '))
     if (!word.empty()) words.push_back(word);
   if (words.size() != 2)
     throw InputError(where, "'" + text.substr(0, 60) + "' is not a stage",
@@ -40,7 +32,7 @@ OutlineStage stage_in(const std::string& text, const Nesting& nesting, const std
   const std::size_t equals = words[1].find('=');
   const std::string names = words[1].substr(0, equals);
   std::vector<int> levels;
-  for (const std::string& name : words_between(names, '+')) {
+  for (const std::string& name : split(names, '+')) {
     levels.push_back(level_in(name, nesting, where));
     if (std::ranges::count(levels, levels.back()) > 1)
       throw InputError(where, "a stage names level " + name + " twice", "name each once");
@@ -59,6 +51,8 @@ std::string to_text(const Outline& outline) {
   return joined(stages);
 }
 
+// Ranks are numbers in a mixed radix, a digit per level, the innermost last. Ranks that differ only in the
+// digits of the given levels are one group; its key is the rank with zeros there.
 std::vector<std::vector<Rank>> groups_at(const Nesting& nesting, const std::vector<int>& levels) {
   int ranks = 1;
   for (int fan_out : nesting.fan_outs) ranks *= fan_out;
@@ -79,7 +73,7 @@ std::vector<std::vector<Rank>> groups_at(const Nesting& nesting, const std::vect
 
 Outline outline_in(const std::string& text, const Nesting& nesting, const std::string& where) {
   Outline outline;
-  for (const std::string& stage : words_between(text, ',')) {
+  for (const std::string& stage : split(text, ',')) {
     outline.push_back(stage_in(stage, nesting, where));
     if (outline.size() > kMostStages) throw InputError(where, "has more than 32 stages", "use fewer");
   }

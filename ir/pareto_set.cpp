@@ -1,3 +1,5 @@
+// Points are kept by increasing steps and, since no point dominates another, by decreasing rate. So the best
+// within a number of steps is the last one with no more.
 #include "ir/pareto_set.h"
 
 #include <algorithm>
@@ -12,6 +14,7 @@ bool costs_the_same(const Cost& a, const Cost& b) {
 }
 
 // Of two that cost the same.
+// Fewer chunks give shorter programs; a gathered point needs room for all contributions, and comes last.
 bool is_preferred(const Point& a, const Point& b) {
   const auto rank = [](const Point& point) {
     return std::tuple(point.method == Method::Gathered, point.cost.chunks);
@@ -39,6 +42,8 @@ bool ParetoSet::covers(const Cost& cost) const {
   return best != nullptr && compare_rate(best->cost, cost) <= 0;
 }
 
+// A point of equal cost replaces the one that is there only if it is preferred, so that the set does not
+// depend on how often a cost is found.
 bool ParetoSet::put(SharedPoint point, std::vector<SharedPoint>* beaten) {
   const auto drop = [beaten](SharedPoint& dropped) {
     if (beaten != nullptr) beaten->push_back(std::move(dropped));

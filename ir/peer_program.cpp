@@ -1,3 +1,5 @@
+// Counters only grow within a launch, so the largest value that is signalled is what a launch adds to a
+// counter; a wait in the next launch is for that much more.
 #include "ir/peer_program.h"
 
 #include <fmt/format.h>

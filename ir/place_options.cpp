@@ -1,3 +1,4 @@
+// Options of 'place' that have rows; its conditions, which name axes and levels, are texts of their own.
 #include "ir/place_options.h"
 
 namespace chorale {

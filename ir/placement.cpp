@@ -1,3 +1,4 @@
+// Texts of strategies and matrices as the paper writes them (Xie et al.), and what follows from a job alone.
 #include "ir/placement.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@ bool overlaps(const Job& job) {
   return std::ranges::any_of(job.reductions, [](const Reduction& each) { return each.after.has_value(); });
 }
 
+// A reduction that names none waits for all before it: without `after` a job runs one by one.
 std::vector<std::vector<int>> predecessors(const Job& job) {
   std::vector<std::vector<int>> result;
   for (const Reduction& each : job.reductions) {
@@ -62,6 +64,7 @@ std::string to_text(const ParallelismMatrix& matrix) {
   return fmt::format("[{}]", fmt::join(rows, " "));
 }
 
+// Without orders axes vary in the order in which they were given, the first the slowest.
 std::vector<int> order_of(const ParallelismMatrix& matrix, int level) {
   if (!matrix.orders.empty()) return matrix.orders[level];
   std::vector<int> order(matrix.factors.size());

@@ -30,48 +30,45 @@ template <>
 struct Fields<Reduction> {
   using R = Reduction;
   static constexpr std::tuple all = {
-      Field<R, &R::name>{{.name = "name", .may_lack = true}},
-      Field<R, &R::goal>{{.name = "goal", .may_lack = true}},
-      Field<R, &R::axes>{{.name = "axes", .longest = kMostAxes}},
-      Field<R, &R::bytes>{{.name = "bytes", .least = 1, .most = kMostReductionBytes}},
-      Field<R, &R::times>{{.name = "times", .least = 1e-9, .most = 1e12, .may_lack = true}},
-      Whole<R, &R::element_bytes>{{{.name = "element_bytes", .least = 1, .most = 64, .may_lack = true}}},
-      Field<R, &R::after>{{.name = "after", .longest = 1000, .may_lack = true, .unless_default = true}}};
+      field<&R::name>({.may_lack = true}),
+      field<&R::goal>({.may_lack = true}),
+      field<&R::axes>({.longest = kMostAxes}),
+      field<&R::bytes>({.least = 1, .most = kMostReductionBytes}),
+      field<&R::times>({.least = 1e-9, .most = 1e12, .may_lack = true}),
+      field_as<Whole, &R::element_bytes>({.least = 1, .most = 64, .may_lack = true}),
+      field<&R::after>({.longest = 1000, .unless_default = true})};
 };
 
 template <>
 struct Fields<Job> {
-  static constexpr std::tuple all = {Field<Job, &Job::name>{{.name = "name", .key = "job"}},
-                                     Field<Job, &Job::axes>{{.name = "axes", .longest = kMostAxes}},
-                                     Field<Job, &Job::reductions>{{.name = "reductions", .longest = 1000}}};
+  static constexpr std::tuple all = {field<&Job::name>({.key = "job"}),
+                                     field<&Job::axes>({.longest = kMostAxes}),
+                                     field<&Job::reductions>({.longest = 1000})};
 };
 
 template <>
 struct Fields<Conditions::Inside> {
   using I = Conditions::Inside;
-  static constexpr std::tuple all = {ByName<I, &I::axis>{{{.name = "axis"}}},
-                                     ByName<I, &I::level>{{{.name = "level"}}}};
+  static constexpr std::tuple all = {field_as<ByName, &I::axis>(), field_as<ByName, &I::level>()};
 };
 template <>
 struct Fields<Conditions::Order> {
   using O = Conditions::Order;
-  static constexpr std::tuple all = {ByName<O, &O::inner>{{{.name = "inner"}}},
-                                     ByName<O, &O::outer>{{{.name = "outer"}}}};
+  static constexpr std::tuple all = {field_as<ByName, &O::inner>(), field_as<ByName, &O::outer>()};
 };
 template <>
 struct Fields<Conditions::Memory> {
   using M = Conditions::Memory;
-  static constexpr std::tuple all = {
-      ByName<M, &M::level>{{{.name = "level"}}}, Field<M, &M::axes>{{.name = "axes", .longest = kMostAxes}},
-      Field<M, &M::shard_bytes>{{.name = "shard_bytes", .most = kMostBytes}},
-      Field<M, &M::capacity_bytes>{{.name = "capacity_bytes", .most = kMostBytes}}};
+  static constexpr std::tuple all = {field_as<ByName, &M::level>(), field<&M::axes>({.longest = kMostAxes}),
+                                     field<&M::shard_bytes>({.most = kMostBytes}),
+                                     field<&M::capacity_bytes>({.most = kMostBytes})};
 };
 template <>
 struct Fields<Conditions> {
   using C = Conditions;
-  static constexpr std::tuple all = {Field<C, &C::inside>{{.name = "inside", .longest = 1000}},
-                                     Field<C, &C::order>{{.name = "order", .longest = 1000}},
-                                     Field<C, &C::memory>{{.name = "memory", .longest = 1000}}};
+  static constexpr std::tuple all = {field<&C::inside>({.longest = 1000}),
+                                     field<&C::order>({.longest = 1000}),
+                                     field<&C::memory>({.longest = 1000})};
 };
 
 // An instruction as files have it: with its groups, where they are listed.
@@ -85,31 +82,26 @@ struct Fields<ListedInstruction> {
   using L = ListedInstruction;
   using P = PricedInstruction;
   using S = StrategyInstruction;
-  template <auto Member>
-  using Priced = Field<L, &L::priced, Member>;
-  template <auto Member>
-  using Instruction = Field<L, &L::priced, &P::instruction, Member>;
   static constexpr std::tuple all = {
-      ByName<L, &L::priced, &P::instruction, &S::slice>{{{.name = "slice"}}},
-      Instruction<&S::form>{{.name = "form"}},
-      ByName<L, &L::priced, &P::instruction, &S::ancestor>{{{.name = "ancestor", .may_lack = true}}},
-      Instruction<&S::operation>{{.name = "operation"}},
-      Priced<&P::us>{{.name = "us", .most = kMostUs}},
-      Priced<&P::latency_us>{{.name = "latency_us", .most = kMostUs}},
-      Priced<&P::binding>{{.name = "binding"}},
-      Priced<&P::rings>{{.name = "rings", .most = kMostCount}},
-      Priced<&P::pattern>{{.name = "pattern", .may_lack = true}},
-      Field<L, &L::groups>{{.name = "groups", .may_lack = true}}};
+      field_as<ByName, &L::priced, &P::instruction, &S::slice>(),
+      field<&L::priced, &P::instruction, &S::form>(),
+      field_as<ByName, &L::priced, &P::instruction, &S::ancestor>({.may_lack = true}),
+      field<&L::priced, &P::instruction, &S::operation>(),
+      field<&L::priced, &P::us>({.most = kMostUs}),
+      field<&L::priced, &P::latency_us>({.most = kMostUs}),
+      field<&L::priced, &P::binding>(),
+      field<&L::priced, &P::rings>({.most = kMostCount}),
+      field<&L::priced, &P::pattern>({.may_lack = true}),
+      field<&L::groups>({.may_lack = true})};
 };
 
 // Of an exchange, which has no instruction.
 template <>
 struct Fields<PricedInstruction> {
   using P = PricedInstruction;
-  static constexpr std::tuple all = {Field<P, &P::us>{{.name = "us", .most = kMostUs}},
-                                     Field<P, &P::latency_us>{{.name = "latency_us", .most = kMostUs}},
-                                     Field<P, &P::binding>{{.name = "binding"}},
-                                     Field<P, &P::pattern>{{.name = "pattern", .may_lack = true}}};
+  static constexpr std::tuple all = {field<&P::us>({.most = kMostUs}),
+                                     field<&P::latency_us>({.most = kMostUs}), field<&P::binding>(),
+                                     field<&P::pattern>({.may_lack = true})};
 };
 
 inline std::vector<ListedInstruction> listed_instructions(const RankedStrategy& strategy) {
@@ -130,7 +122,7 @@ template <>
 struct Fields<RankedStrategy> {
   using S = RankedStrategy;
   static constexpr std::tuple all = {
-      Field<S, &S::us>{{.name = "us", .most = kMostUs}},
+      field<&S::us>({.most = kMostUs}),
       View<S, listed_instructions, take_instructions>{{.name = "instructions", .longest = kMostRankedSteps}}};
 };
 
@@ -145,32 +137,29 @@ inline void take_own_instructions(OwnStrategy& own, const std::vector<ListedInst
 template <>
 struct Fields<OwnStrategy> {
   using O = OwnStrategy;
-  static constexpr std::tuple all = {
-      Field<O, &O::fault>{{.name = "fault", .longest = 4000, .may_lack = true, .unless_default = true}},
-      Field<O, &O::priced, &RankedStrategy::us>{{.name = "us", .most = kMostUs}},
-      Field<O, &O::levels>{
-          {.name = "levels", .longest = kMostRankedSteps, .may_lack = true, .unless_default = true}},
-      View<O, own_instructions, take_own_instructions>{
-          {.name = "instructions", .longest = kMostRankedSteps}}};
+  static constexpr std::tuple all = {field<&O::fault>({.longest = 4000, .unless_default = true}),
+                                     field<&O::priced, &RankedStrategy::us>({.most = kMostUs}),
+                                     field<&O::levels>({.longest = kMostRankedSteps, .unless_default = true}),
+                                     View<O, own_instructions, take_own_instructions>{
+                                         {.name = "instructions", .longest = kMostRankedSteps}}};
 };
 
 template <>
 struct Fields<ReductionRanking> {
   using R = ReductionRanking;
   static constexpr std::tuple all = {
-      ByName<R, &R::reduction>{{{.name = "reduction"}}},
-      Field<R, &R::levels>{{.name = "levels", .longest = kMostRankedSteps}},
-      Field<R, &R::sizes>{{.name = "sizes", .least = 1, .most = 1 << 24, .longest = kMostRankedSteps}},
-      Field<R, &R::allreduce_us>{{.name = "allreduce_us", .most = kMostUs}},
-      Field<R, &R::programs>{{.name = "programs", .most = kMostPrograms}},
-      Field<R, &R::faster>{{.name = "faster", .most = kMostPrograms}},
-      Field<R, &R::programs_over>{
-          {.name = "programs_over", .most = kMostPrograms, .may_lack = true, .unless_default = true}},
-      Field<R, &R::strategies>{{.name = "strategies", .longest = kMostRankedStrategies}},
-      Field<R, &R::exchange>{{.name = "exchange", .may_lack = true, .unless_default = true}},
-      Field<R, &R::own>{{.name = "own", .may_lack = true, .unless_default = true}},
-      Field<R, &R::from_us>{{.name = "from_us", .most = kMostUs, .may_lack = true}},
-      Field<R, &R::to_us>{{.name = "to_us", .most = kMostUs, .may_lack = true}}};
+      field_as<ByName, &R::reduction>(),
+      field<&R::levels>({.longest = kMostRankedSteps}),
+      field<&R::sizes>({.least = 1, .most = 1 << 24, .longest = kMostRankedSteps}),
+      field<&R::allreduce_us>({.most = kMostUs}),
+      field<&R::programs>({.most = kMostPrograms}),
+      field<&R::faster>({.most = kMostPrograms}),
+      field<&R::programs_over>({.most = kMostPrograms, .unless_default = true}),
+      field<&R::strategies>({.longest = kMostRankedStrategies}),
+      field<&R::exchange>({.unless_default = true}),
+      field<&R::own>({.unless_default = true}),
+      field<&R::from_us>({.most = kMostUs, .may_lack = true}),
+      field<&R::to_us>({.most = kMostUs, .may_lack = true})};
 };
 
 template <>
@@ -178,23 +167,20 @@ struct Fields<RankedMatrix> {
   using M = RankedMatrix;
   using P = ParallelismMatrix;
   static constexpr std::tuple all = {
-      Field<M, &M::matrix, &P::factors>{{.name = "matrix", .least = 1, .most = 1 << 20}},
-      Field<M, &M::matrix, &P::orders>{
-          {.name = "orders", .most = kMostAxes, .may_lack = true, .unless_default = true}},
-      Field<M, &M::us>{{.name = "us", .most = kMostUs}},
-      Field<M, &M::one_by_one_us>{{.name = "one_by_one_us", .most = kMostUs, .may_lack = true}},
-      Field<M, &M::allreduce_us>{{.name = "allreduce_us", .most = kMostUs}},
-      Field<M, &M::reductions>{{.name = "reductions", .longest = 1000}}};
+      field<&M::matrix, &P::factors>({.name = "matrix", .least = 1, .most = 1 << 20}),
+      field<&M::matrix, &P::orders>({.most = kMostAxes, .unless_default = true}),
+      field<&M::us>({.most = kMostUs}),
+      field<&M::one_by_one_us>({.most = kMostUs, .may_lack = true}),
+      field<&M::allreduce_us>({.most = kMostUs}),
+      field<&M::reductions>({.longest = 1000})};
 };
 
 template <>
 struct Fields<RankedSizes> {
   using S = RankedSizes;
   static constexpr std::tuple all = {
-      Field<S, &S::sizes>{{.name = "sizes", .least = 1, .most = 1 << 24}},
-      Field<S, &S::memory_bytes>{{.name = "memory_bytes", .most = kMostBytes}},
-      Field<S, &S::compute_us>{{.name = "compute_us", .most = kMostUs}},
-      Field<S, &S::communication_us>{{.name = "communication_us", .most = kMostUs}}};
+      field<&S::sizes>({.least = 1, .most = 1 << 24}), field<&S::memory_bytes>({.most = kMostBytes}),
+      field<&S::compute_us>({.most = kMostUs}), field<&S::communication_us>({.most = kMostUs})};
 };
 
 // What it says in sentences is written for people, and not read.
@@ -203,24 +189,23 @@ struct Fields<Ranking> {
   using R = Ranking;
   using C = SizeChoices;
   static constexpr std::tuple all = {
-      Field<R, &R::hierarchy>{{.name = "hierarchy"}},
-      Field<R, &R::job>{{.name = "job"}},
-      Field<R, &R::algorithm>{{.name = "algorithm", .longest = 40}},
-      Field<R, &R::rules>{{.name = "rules", .longest = 40}},
-      Field<R, &R::synthesis>{{.name = "synthesis", .longest = 40}},
-      Field<R, &R::conditions>{{.name = "conditions", .may_lack = true, .unless_default = true}},
-      Field<R, &R::matrices>{{.name = "matrices", .most = kMostCount}},
-      Field<R, &R::priced>{{.name = "priced", .most = kMostCount}},
-      Field<R, &R::without_strategy>{{.name = "without_strategy", .most = kMostCount}},
-      Field<R, &R::seconds>{{.name = "seconds", .most = kMostSeconds}},
-      Field<R, &R::size_choices, &C::all>{
-          {.name = "choices", .most = kMostCount, .may_lack = true, .unless_default = true}},
-      Field<R, &R::size_choices, &C::fit>{{.name = "fitting", .most = kMostCount, .may_lack = true}},
-      Field<R, &R::size_choices, &C::priced>{{.name = "placed", .most = kMostCount, .may_lack = true}},
-      Field<R, &R::sizes>{{.name = "sizes", .longest = kMostRanked, .may_lack = true}},
+      field<&R::hierarchy>(),
+      field<&R::job>(),
+      field<&R::algorithm>({.longest = 40}),
+      field<&R::rules>({.longest = 40}),
+      field<&R::synthesis>({.longest = 40}),
+      field<&R::conditions>({.unless_default = true}),
+      field<&R::matrices>({.most = kMostCount}),
+      field<&R::priced>({.most = kMostCount}),
+      field<&R::without_strategy>({.most = kMostCount}),
+      field<&R::seconds>({.most = kMostSeconds}),
+      field<&R::size_choices, &C::all>({.name = "choices", .most = kMostCount, .unless_default = true}),
+      field<&R::size_choices, &C::fit>({.name = "fitting", .most = kMostCount, .may_lack = true}),
+      field<&R::size_choices, &C::priced>({.name = "placed", .most = kMostCount, .may_lack = true}),
+      field<&R::sizes>({.longest = kMostRanked, .may_lack = true}),
       Derived<R, sentences>{{.name = "sentences", .may_lack = true}},
-      Field<R, &R::present>{{.name = "present", .may_lack = true, .unless_default = true}},
-      Field<R, &R::best>{{.name = "best", .longest = kMostRanked}}};
+      field<&R::present>({.unless_default = true}),
+      field<&R::best>({.longest = kMostRanked})};
 };
 
 }  // namespace chorale

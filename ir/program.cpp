@@ -1,3 +1,4 @@
+// A message stands twice in a program, at its sender and at its receiver; here the two ends are joined.
 #include "ir/program.h"
 
 #include <fmt/format.h>

@@ -13,22 +13,21 @@ inline constexpr std::size_t kMostProgramList = 1 << 24;
 template <>
 struct Fields<Block> {
   static constexpr std::tuple all = {
-      Field<Block, &Block::send_to>{{.name = "send", .least = -1, .most = kMostRanks}},
-      Field<Block, &Block::recv_from>{{.name = "recv", .least = -1, .most = kMostRanks}},
-      Field<Block, &Block::channel>{{.name = "channel", .most = kMostProgramNumber}},
-      Field<Block, &Block::instructions>{{.name = "instructions", .longest = kMostProgramList}}};
+      field<&Block::send_to>({.name = "send", .least = -1, .most = kMostRanks}),
+      field<&Block::recv_from>({.name = "recv", .least = -1, .most = kMostRanks}),
+      field<&Block::channel>({.most = kMostProgramNumber}),
+      field<&Block::instructions>({.longest = kMostProgramList})};
 };
 
 template <>
 struct Fields<BlockRank> {
   using R = BlockRank;
   static constexpr std::tuple all = {
-      Field<R, &R::input_chunks>{{.name = "input", .most = kMostProgramNumber}},
-      Field<R, &R::output_chunks>{{.name = "output", .most = kMostProgramNumber}},
-      Field<R, &R::scratch_chunks>{{.name = "scratch", .most = kMostProgramNumber}},
-      Field<R, &R::slice>{
-          {.name = "slice", .most = kMostProgramNumber, .may_lack = true, .unless_default = true}},
-      Field<R, &R::blocks>{{.name = "blocks", .longest = kMostProgramList}}};
+      field<&R::input_chunks>({.name = "input", .most = kMostProgramNumber}),
+      field<&R::output_chunks>({.name = "output", .most = kMostProgramNumber}),
+      field<&R::scratch_chunks>({.name = "scratch", .most = kMostProgramNumber}),
+      field<&R::slice>({.most = kMostProgramNumber, .unless_default = true}),
+      field<&R::blocks>({.longest = kMostProgramList})};
 };
 
 }  // namespace chorale

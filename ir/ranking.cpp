@@ -1,3 +1,4 @@
+// The strategy without its prices.
 #include "ir/ranking.h"
 
 namespace chorale {

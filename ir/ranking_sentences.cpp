@@ -1,3 +1,6 @@
+// A ranking in sentences, for people who do not read matrices: where each axis lies, what each communication
+// takes and is bound by, and why the next placement is slower. Derived from the ranking alone, so that text,
+// page and Python agree.
 #include "ir/ranking_sentences.h"
 
 #include <fmt/format.h>
@@ -23,6 +26,7 @@ std::string level_word(const std::string& name, bool many) {
 }
 
 // How far apart two neighbours along the axis are inside of the level.
+// Inside of a level axes vary in an order, the last the fastest: those after it are between its neighbours.
 int stride(const ParallelismMatrix& matrix, int axis, int level) {
   const std::vector<int> order = order_of(matrix, level);
   int apart = 1;
@@ -31,6 +35,7 @@ int stride(const ParallelismMatrix& matrix, int axis, int level) {
   return apart;
 }
 
+// "the 8 GPUs of a node", "4 adjacent GPUs of a node", "2 GPUs of a node (4 apart)".
 std::string part_in_words(const ParallelismMatrix& matrix, int axis, int level, const Hierarchy& hierarchy) {
   const int factor = matrix.factors[axis][level], apart = stride(matrix, axis, level);
   const Level& its = hierarchy.levels[level];
@@ -58,6 +63,7 @@ std::string step_in_words(const PricedInstruction& step) {
          (step.rings > 1 ? fmt::format("{} {}s", step.rings, step.pattern) : step.pattern);
 }
 
+// What binds a strategy is what binds its longest step.
 const PricedInstruction* longest_step(const ReductionRanking& reduction) {
   if (reduction.exchange) return &*reduction.exchange;
   if (reduction.strategies.empty() || reduction.strategies.front().instructions.empty()) return nullptr;
@@ -101,6 +107,8 @@ std::string reduction_in_words(const Ranking& ranking, const ReductionRanking& r
 }
 
 // "grads 120 ms instead of 40 ms (bound by node port out)", for those that differ.
+// Differences below a percent are not reasons; a cheaper communication there is one as well, since it shows a
+// trade.
 std::string reasons(const Ranking& ranking, const RankedMatrix& other) {
   std::vector<std::string> all;
   for (std::size_t r = 0; r < other.reductions.size(); ++r) {

@@ -8,23 +8,19 @@
 namespace chorale {
 
 // Only those that the fault has.
-template <auto Member>
-constexpr Field<FaultPlace, Member> place_field(std::string_view name) {
-  return {{.name = name, .may_lack = true, .unless_default = true}};
-}
 template <>
 struct Fields<FaultPlace> {
   using P = FaultPlace;
-  static constexpr std::tuple all = {place_field<&P::point>("point"), place_field<&P::claim>("claim"),
-                                     place_field<&P::step>("step"),   place_field<&P::rank>("rank"),
-                                     place_field<&P::chunk>("chunk"), place_field<&P::link>("link")};
+  static constexpr FieldWords kIfAny = {.unless_default = true};
+  static constexpr std::tuple all = {field<&P::point>(kIfAny), field<&P::claim>(kIfAny),
+                                     field<&P::step>(kIfAny),  field<&P::rank>(kIfAny),
+                                     field<&P::chunk>(kIfAny), field<&P::link>(kIfAny)};
 };
 
 template <>
 struct Fields<Fault> {
-  static constexpr std::tuple all = {Field<Fault, &Fault::kind>{{.name = "kind"}},
-                                     Field<Fault, &Fault::place>{{.name = "place"}},
-                                     Field<Fault, &Fault::words>{{.name = "words"}}};
+  using F = Fault;
+  static constexpr auto all = plain_fields<&F::kind, &F::place, &F::words>();
 };
 
 struct CheckedRefutations {
@@ -34,9 +30,9 @@ struct CheckedRefutations {
 template <>
 struct Fields<CheckedRefutations> {
   using C = CheckedRefutations;
-  static constexpr std::tuple all = {Field<C, &C::plain>{{.name = "by_the_plain_formula"}},
-                                     Field<C, &C::search>{{.name = "by_the_searchs_formula"}},
-                                     Field<C, &C::undecided>{{.name = "undecided"}}};
+  static constexpr std::tuple all = {field<&C::plain>({.name = "by_the_plain_formula"}),
+                                     field<&C::search>({.name = "by_the_searchs_formula"}),
+                                     field<&C::undecided>()};
 };
 inline CheckedRefutations refutations_of(const CheckReport& report) {
   return {report.plain, report.refutations - report.plain, report.undecided};
@@ -45,19 +41,17 @@ inline CheckedRefutations refutations_of(const CheckReport& report) {
 template <>
 struct Fields<CheckReport> {
   using R = CheckReport;
-  static constexpr std::tuple all = {Field<R, &R::schedules>{{.name = "schedules", .may_lack = true}},
-                                     Field<R, &R::bounds>{{.name = "bounds", .may_lack = true}},
-                                     Derived<R, refutations_of>{{.name = "refutations", .may_lack = true}},
-                                     Field<R, &R::faults>{{.name = "faults"}}};
+  static constexpr std::tuple all = {
+      field<&R::schedules>({.may_lack = true}), field<&R::bounds>({.may_lack = true}),
+      Derived<R, refutations_of>{{.name = "refutations", .may_lack = true}}, field<&R::faults>()};
 };
 
 template <>
 struct Fields<RankingReport> {
   using R = RankingReport;
-  static constexpr std::tuple all = {Field<R, &R::placements>{{.name = "placements", .may_lack = true}},
-                                     Field<R, &R::strategies>{{.name = "strategies", .may_lack = true}},
-                                     Field<R, &R::matrices>{{.name = "matrices", .may_lack = true}},
-                                     Field<R, &R::faults>{{.name = "faults"}}};
+  static constexpr std::tuple all = {field<&R::placements>({.may_lack = true}),
+                                     field<&R::strategies>({.may_lack = true}),
+                                     field<&R::matrices>({.may_lack = true}), field<&R::faults>()};
 };
 
 }  // namespace chorale

@@ -1,3 +1,4 @@
+// Rows shared by 'run', 'program' and 'bench', which has other names for two of them.
 #include "ir/run_options.h"
 
 #include <climits>

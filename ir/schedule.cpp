@@ -1,3 +1,4 @@
+// Sums over steps, reversal, and the rounds that a step needs.
 #include "ir/schedule.h"
 
 #include <algorithm>
@@ -17,6 +18,8 @@ long long total_sends(const Schedule& schedule) {
   return sends;
 }
 
+// A schedule of copies in reverse is one of sums for the dual collective on the reversed machine, and the
+// other way: what was sent last is added first.
 Schedule reversed(const Schedule& schedule, bool reduce) {
   Schedule result = schedule;
   std::reverse(result.steps.begin(), result.steps.end());
@@ -27,6 +30,8 @@ Schedule reversed(const Schedule& schedule, bool reduce) {
   return result;
 }
 
+// A switch that multicasts counts a chunk once per source, however many ranks it goes to; one that reduces
+// counts a chunk once per destination. Where it can do both, sums count by destination and copies by source.
 CountedOnce counted_as(const Topology& topology, const SharedLimit& limit, const Send& send) {
   using By = CountedOnce::By;
   const Link& link = topology.links[send.link];

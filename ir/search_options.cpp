@@ -1,3 +1,6 @@
+// Rows of the options of a search. Names, ranges and texts are those of the command line, Python, C, and
+// libraries' specifications; `asked` marks those that are part of the question under which a library stores
+// an answer.
 #include "ir/search_options.h"
 
 #include <algorithm>
@@ -24,6 +27,7 @@ std::string name_of(Engine engine) {
   return name_in(engines(), engine);
 }
 
+// Of every search. `unlimited` is the value that stands for "not given", where that is no value of the range.
 std::span<const OptionRow<FrontierOptions>> search_rows() {
   using O = FrontierOptions;
   using S = SynthesisOptions;
@@ -82,6 +86,7 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
   return kRows;
 }
 
+// Of a search over several chunk counts; one synthesis has the next.
 std::span<const OptionRow<FrontierOptions>> frontier_rows() {
   using O = FrontierOptions;
   static constexpr OptionRow<O> kRows[] = {
@@ -141,6 +146,7 @@ std::span<const OptionRow<SynthesisQuestion>> synthesis_rows() {
   return kRows;
 }
 
+// Jobs and the folder of proofs change nothing about an answer, so a library stores it without them.
 std::vector<OptionRow<FrontierOptions>> question_rows() {
   std::vector<OptionRow<FrontierOptions>> asked;
   for (const auto rows : {search_rows(), frontier_rows()})
@@ -148,6 +154,7 @@ std::vector<OptionRow<FrontierOptions>> question_rows() {
   return asked;
 }
 
+// Conditions between options, worded with the names that the caller's interface has for them.
 void require_consistent(const FrontierOptions& options,
                         const std::function<std::string(const OptionWords&)>& name_of,
                         const std::string& where) {

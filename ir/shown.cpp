@@ -1,3 +1,5 @@
+// UTF-8 is decoded strictly (RFC 3629), so that no byte sequence that a terminal might decode in another
+// manner passes. What is not UTF-8 is printed byte by byte.
 #include "ir/shown.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// "input[3]".
 #include "ir/slot.h"
 
 #include <fmt/format.h>

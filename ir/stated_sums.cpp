@@ -1,3 +1,6 @@
+// Files state how ranks add where that is not visible from the order of sends. A rank that receives several
+// values of a chunk in a step adds them from the left in most cases: then its sends are listed in that order,
+// and nothing else is stated. Other trees of additions are stated in brackets, after the sends.
 #include "ir/stated_sums.h"
 
 #include <fmt/format.h>
@@ -26,6 +29,8 @@ class StatedChunk {
 
   // Values in the order in which they are added from the left, what the rank holds first; none where the
   // additions are another tree.
+  // A chain: each addition joins the running sum with a value not met before. The sum may be on either side,
+  // since addition of two values is commutative, bit by bit.
   std::optional<std::vector<int>> from_the_left() const {
     std::vector<bool> met(arrivals_.added.size() + 1, false);
     const bool holds =
@@ -43,6 +48,7 @@ class StatedChunk {
     return order;
   }
 
+  // Ranks stand for the values that they sent; the rank itself for what it held.
   std::string in_brackets() const {
     std::vector<std::string> sums(arrivals_.added.size() + 1);  // without the last bracket
     const auto whole = [&](int value) {
@@ -69,6 +75,7 @@ class StatedChunk {
   const SumMade& made_;
 };
 
+// A schedule from a file may be wrong; its sums are stated only if every number in it is one of the machine.
 bool in_range(const Topology& topology, const Collective& collective, const Schedule& schedule) {
   return std::ranges::all_of(schedule.steps, [&](const Step& step) {
     return std::ranges::all_of(step.sends, [&](const Send& send) {

@@ -1,3 +1,5 @@
+// "(gpu, InsideGroup, AllReduce); (node, Parallel(gpu), AllReduce)". Names of levels stay names here; the
+// machine decides later whether it has them.
 #include "ir/strategy_text.h"
 
 #include <fmt/format.h>

@@ -15,6 +15,7 @@
 namespace chorale {
 namespace {
 
+// The smallest rank below each node: its place among the children of its parent.
 std::vector<int> first_leaves(const CombinationTree& tree) {
   std::vector<int> first(tree.parent.size(), tree.leaves);
   for (int node = 0; node < std::ssize(tree.parent); ++node) {
@@ -64,6 +65,7 @@ class TreeParser {
     return at_ < text_.size() && text_[at_] == c;
   }
 
+  // "(a b c)" is "((a b) c)": more than two values are added from the left.
   int node() {
     if (!next_is('(')) return leaf();
     if (++depth_ > kDeepest) fail(fmt::format("is more than {} brackets deep", kDeepest));
@@ -107,6 +109,7 @@ class TreeParser {
   int depth_ = 0;
 };
 
+// Of each node, in the order in which they are added.
 std::vector<std::vector<int>> children_of(const CombinationTree& tree) {
   const std::vector<int> first = first_leaves(tree);
   std::vector<std::vector<int>> children(tree.parent.size());
@@ -157,6 +160,7 @@ bool FirstPairs::first(int a, int b, int c) const {
   return meet(a, b) < meet(a, c);
 }
 
+// Nodes with one child left stand for that child, so the order of the other sums stays.
 CombinationTree restricted(const CombinationTree& tree, const std::vector<int>& ranks) {
   const auto nodes = static_cast<int>(tree.parent.size());
   std::vector<int> below(nodes, 0), stands_for(nodes, -1);  // children that stay; the new number
@@ -189,6 +193,7 @@ SumOrder parse_sum_order(std::string_view text, int ranks, const std::string& wh
   return {.kind = SumOrder::Kind::Fixed, .tree = TreeParser(to_string(tree), ranks, where).parse()};
 }
 
+// Children come before parents, so one pass suffices; texts of children are given up as they are taken.
 std::string to_string(const CombinationTree& tree) {
   const std::vector<std::vector<int>> children = children_of(tree);
   std::vector<std::string> texts(tree.parent.size());

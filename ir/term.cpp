@@ -1,3 +1,5 @@
+// A term is an expression in postfix order whose operands are named: terms are joined by appending, and equal
+// names become one operand.
 #include "ir/term.h"
 
 #include <algorithm>
@@ -21,6 +23,7 @@ void append(Term& term, const Term& more) {
 
 }  // namespace
 
+// Constants are not negative in expressions, so that each has one text form.
 Term number_term(double value) {
   if (value < 0) return applied(Op::Negate, {number_term(-value)});
   return {.expression = {{.op = Op::Constant, .constant = value}}};
@@ -55,12 +58,14 @@ Term relu_term(const Term& value) {
   return applied(Op::Max, {value, number_term(0)});
 }
 
+// Select(Random(stream) < p, 0, value x 1/(1-p)): the mean stays.
 Term dropout_term(const Term& value, double probability, double stream) {
   const Term drops = applied(Op::Less, {random_term(stream), number_term(probability)});
   return applied(Op::Select,
                  {drops, number_term(0), applied(Op::Multiply, {value, number_term(1 / (1 - probability))})});
 }
 
+// Node by node: a name becomes its term, which is a value of its own in postfix order.
 Term substituted(const Term& term, const std::vector<std::string>& names, const std::vector<Term>& values) {
   Term result;
   for (const ExpressionNode& node : term.expression) {

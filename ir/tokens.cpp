@@ -1,3 +1,5 @@
+// The lexer of workloads, scripts and expressions: names, numbers, strings and symbols, with the line and
+// column at which each begins. Comments run from # to the end of the line.
 #include "ir/tokens.h"
 
 #include <fmt/format.h>
@@ -15,6 +17,7 @@ constexpr std::size_t kLongestText = 1 << 20;
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
+// Within a name, which cannot begin with a digit: next() sees numbers first.
 bool in_name(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
@@ -32,6 +35,7 @@ class Lexer {
 
  private:
   char peek(std::size_t ahead = 0) const { return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0'; }
+  // Where the next token begins; without text it is the end of the file.
   Token begun() const {
     Token token;
     token.line = line_;
@@ -64,6 +68,7 @@ class Lexer {
     }
   }
 
+  // The longest symbol first: "<=" is one token.
   Token next() {
     const Token token = begun();
     const std::size_t begin = at_;
@@ -85,6 +90,7 @@ class Lexer {
     return ended(token, Token::Kind::Symbol, begin);
   }
 
+  // No escapes: strings are names of files and texts to print. The quotes are not part of the token.
   Token string(const Token& token) {
     const std::size_t begin = ++at_;
     while (at_ < text_.size() && peek() != '"' && peek() != '\n') ++at_;

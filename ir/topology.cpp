@@ -1,9 +1,12 @@
+// Graph queries that every room needs. Distances are in links, by breadth-first search over an array of
+// neighbours that is built once per machine (HopCounts).
 #include "ir/topology.h"
 
 #include <algorithm>
 
 namespace chorale {
 
+// Bounds, prices and claims are about the machine below chosen routes.
 Topology with_switches(const Topology& topology) {
   if (!topology.underlay) return topology;
   return {.name = topology.name,
@@ -29,6 +32,7 @@ std::string in_words(const Abilities& abilities) {
   return abilities.reduce ? "multicast and reduce" : "multicast";
 }
 
+// The dual of a machine: what multicasts reduces, and vice versa.
 Topology reversed(const Topology& topology) {
   Topology result = topology;
   for (Link& link : result.links) std::swap(link.src, link.dst);
@@ -81,6 +85,7 @@ bool all_reach_all(const Topology& topology) {
          (reaches_all(topology) && reaches_all(reversed(topology)));
 }
 
+// A step ends when its slowest link does.
 double step_alpha_us(const Topology& topology) {
   double worst = 0;
   for (const Link& link : topology.links) worst = std::max(worst, link.alpha_us);

@@ -1,3 +1,4 @@
+// Numbers are rounded to three digits before their unit is chosen, so that no text shows 1024 KiB.
 #include "ir/words.h"
 
 #include <fmt/format.h>
@@ -69,6 +70,17 @@ std::string joined(const std::vector<std::string>& names, const std::string& sep
   return text;
 }
 
+std::vector<std::string> split(const std::string& text, char separator) {
+  std::vector<std::string> parts(1);
+  for (const char c : text)
+    if (c == separator)
+      parts.emplace_back();
+    else
+      parts.back() += c;
+  return parts;
+}
+
+// Lowest terms, and the value where it is not an integer.
 std::string fraction(long long numerator, long long denominator) {
   const long long divisor = std::max(1LL, std::gcd(numerator, denominator));
   const long long n = numerator / divisor, d = denominator / divisor;
@@ -105,6 +117,12 @@ std::string did_you_mean(const std::string& given, const std::vector<std::string
       least = away;
     }
   return least > most ? otherwise : "did you mean '" + nearest + "'?";
+}
+
+InputError unknown_name(const std::string& where, const std::string& name,
+                        const std::vector<std::string>& known, const std::string& what) {
+  return {where, "unknown " + what + " '" + name.substr(0, kLongestName) + "'",
+          did_you_mean(name, known, "use one of " + joined(known))};
 }
 
 }  // namespace chorale

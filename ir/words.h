@@ -1,8 +1,10 @@
-// Numbers and unknown names as they are printed.
+// Numbers, lists and unknown names as they are written and printed.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "ir/error.h"
 
 namespace chorale {
 
@@ -11,6 +13,9 @@ std::string counted(long long number, const std::string& singular, const std::st
 
 // "a, b, c"
 std::string joined(const std::vector<std::string>& names, const std::string& separator = ", ");
+
+// The texts between separators: of "a:b:" at ':' these are "a", "b" and "".
+std::vector<std::string> split(const std::string& text, char separator);
 
 // "7/6 = 1.167", "2".
 std::string fraction(long long numerator, long long denominator);
@@ -26,5 +31,9 @@ std::string format_us(double microseconds);  // "2.5 us", "1.34 ms", "12 s"
 // `otherwise`.
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known,
                          const std::string& otherwise);
+
+// The error for a name of which none is known; `what` it names.
+InputError unknown_name(const std::string& where, const std::string& name,
+                        const std::vector<std::string>& known, const std::string& what = "value");
 
 }  // namespace chorale

@@ -1,3 +1,5 @@
+// Kinds of operations are in an order that classifies them: given ones first, communications last. The texts
+// are those that the parser reads.
 #include "ir/workload.h"
 
 #include <fmt/format.h>
@@ -47,6 +49,7 @@ int ranks_of(const Workload& workload, const TensorType& type) {
   return ranks_in(workload, type.scope);
 }
 
+// A communication is among the ranks that its operand is spread over, unless it names others.
 Scope scope_of(const Workload& workload, const Operation& op) {
   if (op.over != Scope::World) return op.over;
   const bool by_operand = is_communication(op.kind) && op.kind != OperationKind::AllToAllV;

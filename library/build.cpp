@@ -37,6 +37,8 @@ bool Keeper::has(const LibraryQuestion& question) {
   return stored.has_value();
 }
 
+// What was interrupted, or cut by the memory of this process, is not an answer; a limit of time is part of
+// the question.
 bool Keeper::keep(const LibraryQuestion& question, Result result) {
   if (result.stopped == Stopped::Interrupted || result.stopped == Stopped::MemoryLimit) return false;
   result.topology = without_names(result.topology);
@@ -84,6 +86,8 @@ class Build {
  private:
   bool stopped() const { return failed_ || (options_.stop != nullptr && *options_.stop); }
 
+  // One lock guards what is shared and is given up for the search itself. What a search throws ends the
+  // build, and is thrown again by the thread that called it.
   void work() {
     std::unique_lock lock(mutex_);
     try {

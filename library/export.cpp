@@ -14,6 +14,7 @@
 #include "cost/busbw.h"
 #include "ir/error.h"
 #include "ir/json.h"
+#include "ir/words.h"
 #include "library/nccl_tuner.h"
 #include "library/select.h"
 #include "library/tool_rules.h"
@@ -27,6 +28,8 @@ struct SizedChoice {
 };
 
 // Adjacent ranges with the same choice are merged.
+// Between two sizes with different choices the border is the larger size: what was not compared stays with
+// the smaller.
 std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes,
                                  const std::function<bool(const Choice&)>& usable) {
   const Collective& collective = results.front().collective;
@@ -52,6 +55,8 @@ struct Variant {
   const char* ending = "";
 };
 
+// Whether a point can be written is tried once, before sizes are divided, so that the next best takes its
+// range.
 void add_plans(const std::vector<Result>& results, const ExportQuestion& question, const Variant& variant,
                const Printers& printers, Exported& exported) {
   std::map<std::pair<int, int>, std::string> why_not;  // by result and point; "": it can be written
@@ -189,6 +194,7 @@ std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name
   return answers;
 }
 
+// Ranges of messages become bounds of blocks: a block is within `up_to` if its message is within the range.
 ReadyPoints ready_points(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes) {
   ReadyPoints ready{.topology = &results.front().topology};
   for (const SizedChoice& each : choices(results, bytes, {}))
@@ -201,6 +207,7 @@ ReadyPoints ready_points(const std::vector<Result>& results, const std::vector<s
   return ready;
 }
 
+// The machine comes first, then what is ready for failures, each with the names that ranks have there.
 void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::string& name,
                  const ExportQuestion& question, const Taker& taker, const Printers& printers,
                  Exported& exported) {
@@ -225,16 +232,6 @@ void add_program(const std::vector<Result>& whole, AnswerFile& file, const std::
   for (NamedText& each : program.files) exported.files.push_back(std::move(each));
 }
 
-std::vector<std::string> names_in(const std::string& list) {
-  std::vector<std::string> names;
-  for (std::size_t from = 0; from <= list.size();) {
-    const std::size_t comma = std::min(list.find(',', from), list.size());
-    names.push_back(list.substr(from, comma - from));
-    from = comma + 1;
-  }
-  return names;
-}
-
 }  // namespace
 
 Exported exported(AnswerFile& file, const std::string& name, const ExportQuestion& question,
@@ -245,7 +242,7 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
   Exported all;
   std::vector<NcclChoices> of_nccl;
   std::vector<ToolRules> of_tool;
-  for (const std::string& group : names_in(question.place.group))
+  for (const std::string& group : split(question.place.group, ','))
     for (const std::string& collective : question.collectives) {
       ExportQuestion asked = question;
       asked.place.group = group;

@@ -1,3 +1,6 @@
+// Groups of a machine by the names that libraries have for them: all ranks, pairs that are linked in both
+// directions, and the levels of the machine. A list of members is text ("0 8 16"), in one spelling only, so
+// that equal groups are equal texts.
 #include "library/groups.h"
 
 #include <fmt/format.h>
@@ -65,6 +68,7 @@ std::string in_words(const RankGroup& group) {
   return fmt::format("{}", fmt::join(group, " "));
 }
 
+// What is not in the one spelling is no group: an empty one, which no entry has.
 RankGroup ranks_in(const std::string& words, int ranks) {
   RankGroup group;
   std::istringstream numbers(words);
@@ -75,6 +79,8 @@ RankGroup ranks_in(const std::string& words, int ranks) {
   return in_words(group) == words ? group : RankGroup{};
 }
 
+// Hosts are numbered again in the order in which the group meets them, so that groups on other hosts of the
+// same pattern are equal.
 std::vector<int> hosts_at(const std::vector<int>& hosts, const RankGroup& group) {
   std::vector<int> result;
   std::map<int, int> numbers;

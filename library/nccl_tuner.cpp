@@ -1,3 +1,7 @@
+// NCCL chooses among algorithms of its own, so what can be exported is only which of them: ring or tree. Both
+// are built as baselines on the machine and timed by the model; a row states a choice for a range of sizes.
+// Where the latency is more than half of a time no row is written: a model of links does not know NCCL's
+// launch and protocol costs, which decide there.
 #include "library/nccl_tuner.h"
 
 #include <fmt/format.h>
@@ -71,6 +75,7 @@ const char* shape_of(const NcclRow& row) {
 
 }  // namespace
 
+// Adjacent sizes with one choice become one row; a size without a row ends the row before it.
 std::optional<NcclChoices> nccl_choices(const std::vector<Result>& results, const std::vector<int>& hosts,
                                         const std::vector<std::int64_t>& message_bytes,
                                         const ClassicSchedule& classic, std::vector<std::string>& notes) {
@@ -124,6 +129,7 @@ std::vector<NamedText> nccl_tuner_csv(const std::vector<NcclChoices>& all) {
   return {{.path = "nccl_tuner.csv", .text = text}};
 }
 
+// The source of the plugin is compiled in, with marks at which rows and their origin are put.
 std::vector<NamedText> nccl_tuner_plugin(const std::vector<NcclChoices>& all) {
   std::string rows;
   for (const NcclChoices& each : all)
@@ -139,6 +145,7 @@ std::vector<NamedText> nccl_tuner_plugin(const std::vector<NcclChoices>& all) {
   return {{.path = "nccl_tuner_plugin.c", .text = text}};
 }
 
+// NCCLX counts bytes per rank, so bounds are divided by the ranks and rounded up: ranges are half open.
 std::vector<NamedText> ncclx_csv(const std::vector<NcclChoices>& all) {
   std::string text = fmt::format(
       "# {}\n# NCCLX_TUNER_CONFIG_FILE=ABSOLUTE_PATH/ncclx_tuner.csv; bytesPerRank is the message of a "

@@ -1,3 +1,8 @@
+// A question is a text: the machine and the collective under canonical numbers, the space, and the limits of
+// the search. Equal texts are equal questions, so the library is a map from texts. Canonical numbers
+// (symmetry/, canonical_numbering) make one text of all machines that are equal up to a renumbering of their
+// ranks; an entry keeps the numbering by which its machine became that text. A stored answer is trusted to be
+// about its question only after is_answer_to() has derived the head of the text from the answer itself.
 #include "library/question.h"
 
 #include <fmt/format.h>
@@ -30,6 +35,7 @@ std::string limits_of(std::int64_t conflicts, std::int64_t ms) {
 constexpr std::string_view kPlaced[] = {"min_chunks", "max_chunks", "max_steps",    "k",   "conflicts",
                                         "time_limit", "use_bounds", "use_symmetry", "seed"};
 
+// In the order of their rows, "name value ".
 std::string further_options(const FrontierOptions& asked) {
   std::string text;
   for (const OptionRow<FrontierOptions>& row : question_rows())
@@ -74,6 +80,7 @@ bool has_numbers_of_its_own(const Topology& topology, const Collective& collecti
   return !topology.underlay && topology.switches == 0 && !is_custom(collective);
 }
 
+// Custom collectives and machines with chosen routes keep their numbers: symmetries are not known of them.
 std::string subject_of(const Topology& topology, const Collective& collective, const Renumbering& numbering) {
   const bool own = has_numbers_of_its_own(topology, collective);
   return to_json(without_names(own ? renumbered(topology, numbering) : topology)) +
@@ -101,6 +108,7 @@ bool fits(const Renumbering& by, const Topology& topology) {
   return std::ssize(by.ranks) == topology.ranks && by.links.size() == topology.links.size();
 }
 
+// Measured times refer to points by number, so they are checked against the result that they stand beside.
 Result stored_result(const StoredAnswer& stored, const std::string& file) {
   Result result = result_from_json(stored.answer, file);
   if (!is_answer_to(stored.question, result, renumbering_from_json(stored.numbering, file)))
@@ -134,6 +142,8 @@ std::string misfit(const OwnTime& own, const Result& result) {
   return misfit(own.time, result);
 }
 
+// answer: question's numbers of the stored answer; here: those of the entry. So n of the answer is
+// compose(answer, inverse(here))[n] of the entry.
 std::vector<Rank> ranks_at(const StoredAnswer& stored, const AnswerPlace& place, const Topology& topology,
                            const std::string& file) {
   const Renumbering answer = renumbering_from_json(stored.numbering, file),
@@ -156,6 +166,8 @@ AnswerPlace seen_by(const StoredAnswer& stored, AnswerPlace place) {
   return place;
 }
 
+// The root has a colour of its own, so that a symmetry that moves it makes another question, and one that
+// keeps it the same.
 LibraryQuestion library_question(const Topology& topology, const Collective& collective,
                                  const FrontierOptions& options) {
   LibraryQuestion question{.topology = topology, .collective = collective, .options = options};

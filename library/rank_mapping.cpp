@@ -1,3 +1,7 @@
+// Ranks of an answer are matched with ranks of a communicator by hosts: a host of the machine takes a host of
+// the communicator with as many ranks, and in it ranks follow their location (an MPI local rank or a GPU's
+// bus number). Which of several such hosts it takes does not matter, since the machine's description has them
+// equal.
 #include "library/rank_mapping.h"
 
 #include <algorithm>
@@ -39,12 +43,14 @@ RankSet renamed_set(const RankSet& set, const std::vector<Rank>& ranks) {
 
 }  // namespace
 
+// Ranks compare names of hosts by a hash, which has a fixed size in a message.
 std::uint64_t number_of_host(std::string_view name) {
   std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
   for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
   return hash;
 }
 
+// Hosts get numbers in the order of the ranks, the same on all ranks.
 void locate_ranks(std::span<const Whereabouts> told, std::span<RankLocation> locations) {
   int hosts = 0;
   for (std::size_t n = 0; n < told.size(); ++n) {
@@ -53,6 +59,7 @@ void locate_ranks(std::span<const Whereabouts> told, std::span<RankLocation> loc
   }
 }
 
+// Greedy: hosts with equally many ranks are interchangeable, so the first that fits is as good as any.
 std::optional<std::vector<Rank>> rank_mapping(const std::vector<int>& hosts,
                                               const std::vector<RankLocation>& group) {
   if (hosts.size() != group.size()) return {};
@@ -70,6 +77,8 @@ std::optional<std::vector<Rank>> rank_mapping(const std::vector<int>& hosts,
   return result;
 }
 
+// The orbit of a rank, by breadth-first search over generators; each rank that is reached keeps the symmetry
+// that carries `from` there (a Schreier tree). Composition needs only the images of the tree above it.
 std::vector<std::vector<Rank>> carrying(const Topology& topology, Rank from) {
   std::vector<std::vector<Rank>> result(topology.ranks);
   result[from].resize(topology.ranks);

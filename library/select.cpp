@@ -21,6 +21,8 @@ CollectiveCall call_of(const Collective& collective, double block_bytes) {
           .block_bytes = block_bytes};
 }
 
+// Linear between measured sizes; below the least the time of the least, since latency dominates there; above
+// the largest in proportion to the size, since bandwidth does.
 std::optional<double> measured_us(std::span<const MeasuredTime> times, int point, double block_bytes) {
   const MeasuredTime *below = nullptr, *above = nullptr;  // the nearest on either side
   for (const MeasuredTime& each : times) {
@@ -37,6 +39,8 @@ std::optional<double> measured_us(std::span<const MeasuredTime> times, int point
   return below->median_us + part * (above->median_us - below->median_us);
 }
 
+// Measured times beat predicted ones, whatever they are: a prediction of one point and a measurement of
+// another are not comparable.
 std::optional<Choice> select(std::span<const Result> results, const CollectiveCall& call,
                              const std::function<bool(const Choice&)>& usable,
                              std::span<const std::vector<MeasuredTime>> measured) {

@@ -1,3 +1,7 @@
+// A specification lists machines, groups, collectives and options; every combination is an entry, and equal
+// questions become one. To find equal ones fast a question is made once per text of a part, collective and
+// root: the eight nodes of a machine are one text. With failures each machine comes again after each single
+// failure.
 #include "library/spec.h"
 
 #include <fmt/format.h>
@@ -21,6 +25,7 @@ std::vector<std::string> texts(const JsonReader& json) {
   return result;
 }
 
+// By the kind of its row: a new option of a search is a key of specifications without a change here.
 void read_option(const JsonReader& json, const OptionRow<FrontierOptions>& row, FrontierOptions& options) {
   const OptionWords& words = row.words;
   switch (words.kind) {
@@ -75,6 +80,8 @@ std::vector<std::string_view> spec_keys() {
   return keys;
 }
 
+// Three loops: machines with their groups, members of a group, collectives with their roots. Roots that a
+// group is too small for are skipped, since a specification has groups of several sizes.
 std::vector<LibraryQuestion> questions_in(std::string_view text, const std::string& file,
                                           const Machines& machines, bool failures) {
   const JsonReader json = parse_json(text, file);

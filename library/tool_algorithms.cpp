@@ -10,6 +10,8 @@
 namespace chorale {
 namespace {
 
+// Tool, collective, the number of the algorithm in Open MPI's rules (0: it goes by name), its name, the
+// baseline that predicts it ("": none does), and whether it is for powers of two only.
 constexpr std::array kAlgorithms = std::to_array<ToolAlgorithm>({
     {Tool::Ompi, CollectiveKind::AllReduce, 1, "basic_linear", ""},
     {Tool::Ompi, CollectiveKind::AllReduce, 2, "nonoverlapping", ""},

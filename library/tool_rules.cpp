@@ -1,3 +1,6 @@
+// Rules from times: for each size the fastest of the program's own algorithms, as measured or, where nothing
+// was, as the baselines that are the same algorithm are predicted. Sizes in a row with one algorithm are one
+// rule.
 #include "library/tool_rules.h"
 
 #include <fmt/format.h>
@@ -29,6 +32,8 @@ std::string in_words(const ToolRule& rule, std::int64_t bytes, bool is_measured)
   return text + (is_measured ? "  measured" : "  predicted");
 }
 
+// The first rule holds from 0 bytes. A line of comment has each size, so that a reader sees how near the
+// choice was.
 void add_rule(ToolRules& all, Tool tool, const ToolRule& rule) {
   all.origin.push_back(
       in_words(rule, tool_bytes(tool, all.kind, all.ranks, rule.block_bytes), all.is_measured));
@@ -47,6 +52,8 @@ std::optional<Median> median_at(std::span<const MeasuredTime> times, std::int64_
   return Median{.us = at->median_us, .least_us = at->least_us};
 }
 
+// An algorithm is forced only if its median is below the fastest round of the program's own choice: a
+// difference within the noise changes nothing.
 ToolRules measured_rules(Tool tool, const TakenAnswer& answer, ToolRules all) {
   std::map<std::string, Candidate> candidates;
   std::set<std::int64_t> sizes;
@@ -77,6 +84,7 @@ ToolRules measured_rules(Tool tool, const TakenAnswer& answer, ToolRules all) {
 
 }  // namespace
 
+// What each program calls the size of a call: mostly the whole buffer, sometimes one block of it.
 std::int64_t tool_bytes(Tool tool, CollectiveKind kind, int ranks, std::int64_t block) {
   const bool of_a_block = (tool == Tool::Mpich && kind == CollectiveKind::Alltoall) ||
                           (tool == Tool::Ucc && kind == CollectiveKind::ReduceScatter);

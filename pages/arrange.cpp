@@ -31,6 +31,7 @@ std::string sizes(const std::vector<GraphFactor>& factors) {  // the first facto
   return text;
 }
 
+// A long line is folded to and fro, so that neighbours stay neighbours at the folds.
 std::vector<Spot> row_of(int nodes) {
   const int width = nodes <= kLongestRow ? nodes : static_cast<int>(std::ceil(std::sqrt(2.0 * nodes)));
   std::vector<Spot> spots;
@@ -140,6 +141,7 @@ Arrangement hypercube(const std::vector<GraphFactor>& factors) {
   return picture;
 }
 
+// One node that is joined to all others, which have no other link.
 Arrangement star(int centre, int nodes) {
   Arrangement picture{.shape = "star of " + number(nodes)};
   const std::vector<Spot> round = circle_of(nodes - 1, 1.25);
@@ -184,6 +186,7 @@ class Tree {
   int leaves_ = 0;
 };
 
+// The only node with several links; -1: there are more of them, or none.
 int centre_of_star(const Graph& g) {
   int centre = -1;
   for (std::size_t n = 0; n < g.size(); ++n)
@@ -200,6 +203,7 @@ bool all_of_kind(const std::vector<GraphFactor>& factors, std::initializer_list<
   });
 }
 
+// From the strictest shape to none: edges alone, one factor, a grid, copies, a tree; else by stress.
 Arrangement arrange_unscaled(const Graph& g) {
   const int nodes = static_cast<int>(g.size());
   if (nodes == 1) return {.shape = "", .spots = {{}}};

@@ -85,6 +85,7 @@ class BoxInside {
   double left_ = 0, right_ = 0, top_ = 0, bottom_ = 0;
 };
 
+// A switch belongs to a box if it is joined to ranks of that box alone; the others stand between.
 class Boxes {
  public:
   explicit Boxes(const Parts& parts) : parts_(parts), own_(parts.boxes.size()), box_of_rank_(parts.t.ranks) {

@@ -1,3 +1,5 @@
+// The page is a template with a script (pages/compare.js); here its data are made. Texts are escaped by the
+// JSON writer, and again for HTML in filled_page().
 #include "pages/compare_html.h"
 
 #include <nlohmann/json.hpp>

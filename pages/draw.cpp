@@ -47,6 +47,7 @@ Placed as_banks(const Parts& parts) {
   return p;
 }
 
+// One switch in the middle, large enough that the ranks round it do not touch it.
 Placed as_wheel(const Parts& parts) {
   Placed p = unplaced(parts);
   std::vector<Spot> round = circle_of(parts.t.ranks, 1.25);
@@ -56,6 +57,7 @@ Placed as_wheel(const Parts& parts) {
   return p;
 }
 
+// Switches that are joined to ranks unevenly have no shape: distances in the picture follow hops.
 Placed spread(const Parts& parts) {
   Placed p = unplaced(parts);
   std::vector<Spot> spots = spread_out(graph_among(parts, numbers_below(static_cast<int>(p.nodes.size()))));
@@ -83,6 +85,7 @@ Placed place(const Parts& parts) {
   return p;
 }
 
+// The corner of the drawing becomes (0, 0), with a margin; lines that leave and wrap count with their ends.
 void fit(Picture& picture) {
   double left = 1e300, right = -1e300, top = 1e300, bottom = -1e300;
   const auto hold = [&](double x, double y, double dx, double dy) {

@@ -1,3 +1,7 @@
+// A page is a template with two marks, one for its title and one for its data, which is JSON in a script
+// element. Data from files must not end the element or steer the text around it: '<' becomes an escape of
+// JSON, and escapes of steering characters (ir/shown.h) get a second backslash, so that a page shows them as
+// they are written.
 #include <charconv>
 #include <cstdint>
 #include <stdexcept>
@@ -17,6 +21,7 @@ bool steers_a_page(std::string_view escape) {
   return steers(code) || code == 0xdb40;
 }
 
+// An escape is two characters at least, so the character after a backslash is copied with it.
 std::string escaped_json(const std::string& json) {
   std::string text;
   for (std::size_t i = 0; i < json.size(); ++i) {
@@ -49,6 +54,7 @@ std::string as_markup(const std::string& words) {
   return text;
 }
 
+// The marks are looked for in the template alone, never in what replaces them.
 std::string filled_page(const std::string& page, const std::string& title, const std::string& json) {
   const std::string title_mark = "@TITLE@", data_mark = "@DATA@";
   const std::size_t t = page.find(title_mark), d = page.find(data_mark);

@@ -1,3 +1,7 @@
+// The data of a result's page: the picture of the machine, and for each point its sends by step and round,
+// the number of complete chunks by rank and step, and texts that the API has made (PageNotes). Rows are
+// arrays, not objects: a page of a large result has a million sends. The script (pages/result.js) draws and
+// animates them.
 #include "pages/html.h"
 
 #include <cmath>
@@ -13,6 +17,7 @@ namespace {
 
 using nlohmann::json;
 
+// A thousandth of a unit is less than a pixel, and takes less text than a double.
 double rounded(double v) {
   return std::round(v * 1000) / 1000;
 }
@@ -21,6 +26,8 @@ std::string kind_name(PictureNode::Kind kind) {
   return kind == PictureNode::Kind::Rank ? "rank" : kind == PictureNode::Kind::Switch ? "switch" : "nic";
 }
 
+// In the order in which the scripts read them; a line has its nodes, ends, bandwidth, directions, bend and
+// wrap.
 json picture_json(const Topology& t) {
   const Picture picture = picture_of(t);
   json nodes = json::array(), lines = json::array(), boxes = json::array();
@@ -50,6 +57,8 @@ json topology_of(const Topology& t) {
 }
 
 // How many of the chunks that each rank needs are complete there; before the first step and after each.
+// The verifier's own state is stepped through the schedule, so the page shows what the schedule does and not
+// what it claims.
 json progress_of(const Topology& t, const Point& point) {
   State state(t, point.collective);
   json all = json::array();
@@ -68,6 +77,7 @@ json progress_of(const Topology& t, const Point& point) {
   return all;
 }
 
+// A chunk's colour is the rank that it belongs to: the source of a copy, the destination of a sum.
 json point_of(const Topology& t, const Point& point) {
   json steps = json::array(), first = json::array();
   for (const Step& step : point.schedule.steps) {
@@ -104,6 +114,7 @@ bool leaves_a_gap(const Point& point) {
 }
 
 // What was searched and what is known of it.
+// One sentence about what was searched, one about what is known, and why the search ended.
 std::string summary_of(const Result& result) {
   const int least = result.space.min_chunks, most = result.space.max_chunks;
   const auto counts = [least](int to) {

@@ -29,6 +29,7 @@ class Layers {
   }
 
  private:
+  // Breadth first, from all ranks at once.
   void find_levels() {
     level_.assign(nodes_, 0);
     std::vector<int> queue = numbers_below(parts_.t.ranks);
@@ -41,6 +42,7 @@ class Layers {
         }
   }
 
+  // From the ranks upwards, so that the sets of a level are complete before the next one takes them.
   void find_ranks_below() {
     below_.resize(nodes_);
     std::vector<int> upwards = numbers_below(nodes_);
@@ -82,6 +84,7 @@ class Layers {
   }
   static int columns(std::size_t ranks, int rows) { return (static_cast<int>(ranks) + rows - 1) / rows; }
 
+  // Switches over the same ranks share the width of these ranks evenly.
   void place_level(Placed& p, int level, double y) const {
     std::map<std::vector<int>, std::vector<int>> equal;  // by the ranks below
     for (int n = parts_.t.ranks; n < nodes_; ++n)

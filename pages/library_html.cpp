@@ -1,3 +1,4 @@
+// The JSON is made by the API (api/library_page.cpp), which has the times.
 #include "pages/library_html.h"
 
 #include "pages/page.h"

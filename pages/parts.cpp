@@ -1,3 +1,5 @@
+// What a machine consists of for a drawing: its switches, found again from its limits (fabric.h), and its
+// boxes, the servers. Nodes are ranks first, then switches.
 #include "pages/parts.h"
 
 #include <algorithm>
@@ -9,6 +11,7 @@ namespace {
 
 using Groups = std::vector<std::vector<Rank>>;
 
+// Undirected; each group by its least member.
 Groups components(int nodes, const std::vector<std::pair<int, int>>& joined) {
   Graph g(nodes);
   for (const auto& [a, b] : joined) {
@@ -30,6 +33,7 @@ Groups components(int nodes, const std::vector<std::pair<int, int>>& joined) {
   return groups;
 }
 
+// One box, or boxes of one rank, would frame nothing.
 bool are_boxes(const Groups& groups) {
   return groups.size() > 1 &&
          std::all_of(groups.begin(), groups.end(), [](const auto& group) { return group.size() > 1; });
@@ -78,6 +82,8 @@ std::vector<int> stops(const Parts& parts, LinkId l) {
   return nodes;
 }
 
+// Neighbours are along paths through switches: a link over two switches joins a rank with the first of them
+// only.
 Parts parts_of(const Topology& t) {
   Parts parts{.t = t, .fabric = fabric_of(t)};
   parts.boxes = boxes_of(t, parts.fabric);
@@ -92,6 +98,7 @@ Parts parts_of(const Topology& t) {
   return parts;
 }
 
+// The neighbourhood within a set of nodes, by positions in that set; sorted, as graphs here are.
 Graph graph_among(const Parts& parts, const std::vector<int>& nodes) {
   std::map<int, int> number;
   for (int n : nodes) number.emplace(n, static_cast<int>(number.size()));

@@ -1,3 +1,4 @@
+// The data of the page are the ranking's own file.
 #include "pages/place_html.h"
 
 #include "pages/page.h"

@@ -1,3 +1,6 @@
+// Two panels over message size: time, both axes logarithmic, and bus bandwidth, whose axis begins at 0. A
+// curve breaks where a size has no time. Colours are those of the page's style where the figure is in one,
+// and have fallbacks after the comma where it is a file of its own; curves also differ by dashes, for print.
 #include "pages/size_figure.h"
 
 #include <fmt/format.h>
@@ -46,6 +49,7 @@ bool is_bound(const SizeCurve& curve) {
   return curve.kind == SizeCurve::Kind::Bound || curve.kind == SizeCurve::Kind::SecondBound;
 }
 
+// All texts pass as_markup(): names of machines come from files.
 std::string text_at(double x, double y, const std::string& anchor, const std::string& colour,
                     const std::string& words, const std::string& more = "") {
   return fmt::format(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="{}" style="fill:{}"{}>{}</text>)", x, y,
@@ -72,6 +76,7 @@ Axis axis_of_times(const SizeFigure& figure) {
   return axis;
 }
 
+// GB/s (1e9) of bytes per microsecond, times the factor of nccl-tests; a comparison has one factor per side.
 double busbw(const SizeFigure& figure, const SizeCurve& curve, std::size_t size, double us) {
   const double factor = curve.bus_factor > 0 ? curve.bus_factor : figure.bus_factor;
   return static_cast<double>(figure.message_bytes[size]) / us / 1e3 * factor;
@@ -107,6 +112,7 @@ class Panel {
     high_ = std::max(std::log2(static_cast<double>(std::max<std::int64_t>(sizes.back(), 1))), low_ + 1);
   }
 
+  // A grid line per tick; of sizes at most six, at powers of two.
   std::string frame(const std::string& title) const {
     std::string text =
         text_at(left_ + kPanelWidth / 2, kTop - 14, "middle", kInk, title, R"( font-weight="bold")");
@@ -125,6 +131,7 @@ class Panel {
     return text + text_at(left_ + kPanelWidth / 2, kBottom + 36, "middle", kSoft, "message size");
   }
 
+  // A path with a mark for each size, whose tooltip has the numbers.
   std::string drawn(const SizeCurve& curve, const Stroke& stroke) const {
     std::string path, marks;
     bool on = false;
@@ -167,6 +174,7 @@ class Panel {
 
 }  // namespace
 
+// The legend breaks into lines by an estimate of seven units per character.
 std::string size_figure_svg(const SizeFigure& figure) {
   const Panel times(figure, kLeft, axis_of_times(figure), false);
   const Panel rates(figure, kLeft + kPanelWidth + kBetween, axis_of_rates(figure), true);

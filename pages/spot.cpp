@@ -1,3 +1,4 @@
+// Positions in units: the width of a rank's circle with some air is one.
 #include "pages/spot.h"
 
 #include <algorithm>
@@ -10,6 +11,7 @@ double apart(const Spot& a, const Spot& b) {
   return std::hypot(a.x - b.x, a.y - b.y);
 }
 
+// Neighbours on the circle are `spacing` apart: the chord of 2 pi / n is 2 r sin(pi / n).
 std::vector<Spot> circle_of(int nodes, double spacing) {
   const double pi = std::numbers::pi;
   const double radius = nodes < 2 ? 0 : spacing / 2 / std::sin(pi / nodes);
@@ -22,6 +24,7 @@ std::vector<Spot> circle_of(int nodes, double spacing) {
   return spots;
 }
 
+// The closest two become one unit apart; pictures that are wider than that stay.
 void scale_to_unit(std::vector<Spot>& spots) {
   double least = 1e300;
   for (std::size_t a = 0; a < spots.size(); ++a)

@@ -1,3 +1,6 @@
+// Stress majorization (Gansner, Koren and North 2004) by its local form: a node moves to the weighted mean of
+// the places at which each other node would have it, at the distance of their hops. Weights are 1/d^2, so
+// that near nodes count more. It descends to a local minimum, which depends on the start: a circle, here.
 #include "pages/stress.h"
 
 #include <algorithm>
@@ -34,6 +37,8 @@ void lessen_stress(std::vector<Spot>& spots, const Graph& g) {
     }
 }
 
+// Pairs that overlap are moved apart symmetrically, again and again; nodes that had room move only when they
+// are pushed.
 void push_apart(std::vector<Spot>& spots, double least) {
   bool near = true;
   for (int push = 0; push < kPushes && near; ++push) {

@@ -1,3 +1,4 @@
+// The data of the page are what 'tune --json' writes.
 #include "pages/tune_html.h"
 
 #include "pages/page.h"

@@ -20,14 +20,9 @@ namespace {
 // Devices times matrices that a list is compared with.
 constexpr long long kMostCompared = 200'000'000;
 
-std::vector<std::string> split_at(const std::string& text, char separator) {
-  std::vector<std::string> words(1);
-  for (const char c : text)
-    if (c == separator)
-      words.emplace_back();
-    else if (c != ' ')
-      words.back() += c;
-  return words;
+std::vector<std::string> split_at(std::string text, char separator) {
+  std::erase(text, ' ');
+  return split(text, separator);
 }
 
 [[noreturn]] void refuse(const std::string& where, const std::string& problem) {
