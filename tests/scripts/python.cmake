@@ -16,6 +16,5 @@ if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not
   python_test(python.damaged_files SCRIPT cli/damaged_files WITH numpy ${package} 7 --count 4 --python)
   python_test(python.recorder ${package})
   python_test(python.build WITH distributed ${package})  # Dask's
-  set_tests_properties(python.build PROPERTIES PROCESSORS 2)
   python_test(python.installed ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR})
 endif()
