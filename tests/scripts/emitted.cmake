@@ -2,7 +2,7 @@
 # the compiler @${emitted}/quick17 (20: the standard), or races17, instead of flags, which have those headers
 # precompiled. Without this, as their Makefiles have them, programs are compiled by docs.pages, cli.workload,
 # benchmarks.compile, codegen.workloads_nvcc and emit_random_*, and as the first one of each other test.
-set(quick -O0)
+set(quick -O0 -fPIC)  # libraries have it, and what is precompiled without it is not for them
 set(races -O1 -fsanitize=thread -g0)  # -g takes a third of the time; a report has functions' names without it
 foreach(standard 17 20)
   foreach(kind quick races)
