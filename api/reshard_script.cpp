@@ -139,7 +139,8 @@ def main(rank, world, backend, spawned):
 if __name__ == "__main__":
     if sys.argv[1:] == ["--spawn"]:
         import torch.multiprocessing as mp
-        mp.spawn(main, (PLAN["ranks"], "gloo", True), PLAN["ranks"])
+        # Forked, so that PyTorch is imported once.
+        mp.start_processes(main, (PLAN["ranks"], "gloo", True), PLAN["ranks"], start_method="fork")
     else:
         main(int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"]), sys.argv[1] if len(sys.argv) > 1 else "gloo", False)
 )";

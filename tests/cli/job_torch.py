@@ -35,7 +35,7 @@ def work(rank, ranks, folder):
     json.dump({"distributedInfo": {"backend": "gloo", "rank": rank, "world_size": ranks}, "traceEvents": events}, open(f"{folder}/events_{rank}.json", "w"))
 
 if __name__ == "__main__":
-    processes.spawn(work, args=(int(sys.argv[1]), sys.argv[2]), nprocs=int(sys.argv[1]))
+    processes.start_processes(work, args=(int(sys.argv[1]), sys.argv[2]), nprocs=int(sys.argv[1]), start_method="fork")
 """)
 run(sys.executable, "train.py", RANKS, work, env={"OMP_NUM_THREADS": "1"})
 want = {("allreduce", 4000): 4, ("allreduce", 28): 1, ("broadcast", 308): 1, ("allgather", RANKS * 400): 1, ("reduce", 20): 1}

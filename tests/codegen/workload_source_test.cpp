@@ -95,7 +95,7 @@ TEST_P(EmittedExample, GivesWhatItMeans) {
   const Case& c = GetParam();
   const std::string text = example(c.example);
   const auto sized = [&](const auto& sizes) { return parsed(text, c.script, sizes, c.ranks); };
-  const Emitted emitted(sized(c.sizes[0]), c.chunks, c.chunks == 1, c.carrier, Build::Plain);
+  const Emitted emitted(sized(c.sizes[0]), c.chunks, c.chunks == 1, c.carrier);
   for (unsigned seed = 0; seed < c.sizes.size(); ++seed)
     EXPECT_EQ(emitted.difference(sized(c.sizes[seed]), seed, c.tolerance, true), "") << seed;
 }

@@ -56,7 +56,7 @@ def main():
     sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
     from kit.program import mpirun, run, run_chorale, work
     os.chdir(work)
-    spec = {"machines": ["torus:2x3", "dgx1", "ring:5", "hub:4", "dgx-a100:2"], "collectives": ["allgather", "broadcast", "allreduce", "alltoall"],
+    spec = {"machines": ["torus:2x3", "dgx1", "ring:5", "hub:4", "mesh:2x4"], "collectives": ["allgather", "broadcast", "allreduce", "alltoall"],
             "groups": ["all"], "bytes": [1024, 1 << 20], "max_chunks": 2, "conflicts": 200}
     (work / "spec.json").write_text(json.dumps(spec))
     run_chorale("library", "build", "spec.json", "-o", "alone.db")

@@ -20,7 +20,7 @@ from torch_ranks import started
 
 chorale, folder = sys.argv[1], sys.argv[2]
 os.environ["CHORALE"] = chorale
-torch = started([int(each) for each in sys.argv[3:] if each != "--current"] or [2, 3, 4])
+torch = started([int(each) for each in sys.argv[3:] if each != "--current"] or [2, 3])
 import torch.distributed as dist  # noqa: E402
 
 from chorale import fused as fused_optimizers, optim  # noqa: E402

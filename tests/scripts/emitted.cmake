@@ -1,9 +1,8 @@
 # To compile an emitted program is mostly to read the standard library's headers. Tests that compile many give
 # the compiler @${emitted}/quick17 (20: the standard), or races17, instead of flags, which have those headers
 # precompiled. Without this, as their Makefiles have them, programs are compiled by docs.pages, cli.workload,
-# benchmarks.compile, codegen.workloads_nvcc and emit_random_*, by codegen.Of/EmittedExample, and as the first
-# one of each other test.
-set(quick -O0)
+# benchmarks.compile, codegen.workloads_nvcc and emit_random_*, and as the first one of each other test.
+set(quick -O0 -fPIC)  # libraries have it, and what is precompiled without it is not for them
 set(races -O1 -fsanitize=thread -g0)  # -g takes a third of the time; a report has functions' names without it
 foreach(standard 17 20)
   foreach(kind quick races)
@@ -36,3 +35,5 @@ endforeach()
 add_custom_target(emitted_headers ALL DEPENDS ${precompiled})
 add_dependencies(test_codegen emitted_headers)
 target_compile_definitions(test_codegen PRIVATE CHORALE_EMITTED="${emitted}")
+# One compilation for many programs: codegen/emitted.py says how.
+python_test(codegen.emitted $<TARGET_FILE:test_codegen> "${emitted_tests}")

@@ -1,5 +1,6 @@
 # Emitted libraries in PyTorch.
-python_test(python.optim WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
+python_test(python.optim WITH "torch.distributed as d; assert d.is_gloo_available()" ENVIRONMENT CXX=${emitted}/quick_cxx
+            ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/quick_libraries)
 python_test(python.optim_current SCRIPT python/optim ENVIRONMENT CHORALE_SHM_DISABLE=1 ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries 2 --current)
 # Operators: with Debian's PyTorch, and, where CHORALE_TORCH_PYTHON names it, the current one (benchmarks/torch_env.sh).
 python_test(python.operators WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
@@ -16,6 +17,5 @@ if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not
   python_test(python.damaged_files SCRIPT cli/damaged_files WITH numpy ${package} 7 --count 4 --python)
   python_test(python.recorder ${package})
   python_test(python.build WITH distributed ${package})  # Dask's
-  set_tests_properties(python.build PROPERTIES PROCESSORS 2)
   python_test(python.installed ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR})
 endif()
