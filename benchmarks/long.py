@@ -18,9 +18,7 @@ root = pathlib.Path(__file__).resolve().parents[1]
 # A round of each; {seed} is the round's.
 TESTS = {
     "property": "{root}/benchmarks/attack.py --chorale {build}/bin/chorale --exhaustive {build}/tests/exhaustive --emit-random {build}/tests/emit_random --cases 200 --seed {seed}",
-    "bounds": "{build}/tests/test_bounds --gtest_filter=BoundsHold.* --gtest_shuffle --gtest_random_seed={seed}",
-    "constructions": "{build}/tests/test_construct --gtest_filter=*Makers* --gtest_shuffle --gtest_random_seed={seed}",
-    "formulas": "{build}/tests/test_semantics --gtest_filter=PlainFormula.* --gtest_shuffle --gtest_random_seed={seed}",
+    "makers": "{build}/tests/test_property --first={seed}000",
     "imports": "{build}/tests/test_topology --gtest_filter=ImportDamage.* --gtest_shuffle --gtest_random_seed={seed} --gtest_repeat=20",
     "workloads": "{build}/tests/preserve 2000 {seed}",
     "emitted": "{build}/tests/emit_random 100 {seed}",

@@ -1,4 +1,4 @@
-// The engine (makers_test.cpp has what it promises): more work or chunks never give less, and where the
+// The engine (tests/property has what it promises): more work or chunks never give less, and where the
 // optimum is known by hand it is met.
 #include "construct/engine.h"
 
@@ -54,31 +54,6 @@ bool covered(const std::vector<Point>& points, const Cost& cost) {
   return std::ranges::any_of(points, [&](const Point& point) {
     return point.cost.steps <= cost.steps && rate(point.cost) <= rate(cost) * 1.0021;
   });
-}
-
-TEST(Engine, MoreWorkAndMoreChunksNeverGiveLess) {
-  for (unsigned seed = 0; seed < 25; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
-    std::mt19937 random(seed);
-    const Topology t = random_machine(random);
-    const Collective one = test::random_collective(
-        random, t.ranks, {.most_per_block = 1, .relation = test::Communications::Relation::OneSource});
-    if (fewest_steps(t, one).steps == 0) continue;
-    EngineQuestion question{.topology = t, .one = one, .bound = bound_of(t, one), .work = kQuick};
-    const std::vector<Point> quick = constructed(question);
-    question.work = kSome;
-    const std::vector<Point> some = constructed(question);
-    ASSERT_GE(some.size(), quick.size());
-    for (std::size_t i = 0; i < quick.size(); ++i) EXPECT_EQ(some[i], quick[i]);  // a prefix
-    for (const int most : {1, 3, 7}) {
-      question.max_chunks = most;
-      for (const Point& point : constructed(question)) {
-        EXPECT_LE(point.cost.chunks, most);
-        EXPECT_TRUE(covered(some, point.cost))
-            << point.cost.steps << " " << point.cost.rounds << " " << point.cost.chunks;
-      }
-    }
-  }
 }
 
 TEST(Engine, KeepsToTheSpace) {

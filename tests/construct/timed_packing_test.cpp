@@ -1,4 +1,4 @@
-// Packings on the time-expanded machine (makers_test.cpp has what they promise): what is known is beaten or
+// Packings on the time-expanded machine (tests/property has what they promise): what is known is beaten or
 // left alone; exact synthesis reports how near they come on tiny machines, and bounds on machines whose
 // optimum is known.
 #include "construct/timed_packing.h"

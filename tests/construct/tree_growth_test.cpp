@@ -1,4 +1,4 @@
-// Copies to all on machines whose tightest cut is known by hand; makers_test.cpp has random ones.
+// Copies to all on machines whose tightest cut is known by hand; tests/property has random ones.
 #include "construct/tree_growth.h"
 
 #include <gmock/gmock.h>

@@ -14,7 +14,6 @@
 #include "semantics/verify.h"
 #include "solvers/sat_solver.h"
 #include "symmetry/induced_chunks.h"
-#include "tests/encoder/brute_force.h"
 #include "tests/kit/random.h"
 #include "tests/semantics/machines.h"
 
@@ -84,44 +83,6 @@ TEST(StepRoundEncoding, AssumptionsSayTheSameAsTightHorizons) {
                 copy(ring(5), c, budget))
           << steps << " steps, " << rounds << " rounds";
     }
-}
-
-// Every budget of random instances, against exhaustive search. Parallel links and limits included.
-template <typename Encoding>
-void agrees_with_brute_force(bool combining, int chunks, int cases, unsigned seed) {
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
-  int sat = 0, unsat = 0;
-  for (int i = 0; i < cases; ++i) {
-    const Topology t = test::random_machine(random, {.least_ranks = 3,
-                                                     .most_ranks = 3,
-                                                     .joined = test::Machines::Joined::Nothing,
-                                                     .least_links = 5,
-                                                     .most_links = 5,
-                                                     .widest = 2,
-                                                     .most_limits = 1});
-    Collective c = test::random_collective(
-        random, 3, {.names = {}, .combining = combining, .least_chunks = chunks, .most_chunks = chunks});
-    if (i % 2 == 0 && chunks > 1) c.chunks[1] = c.chunks[0];  // so that (order) has something to do
-    BruteForce brute(t, c);
-    for (int steps = 1; steps <= 3; ++steps)
-      for (int rounds = 1; rounds <= 3; ++rounds) {
-        const Budget budget{.steps = steps, .rounds = rounds};
-        const bool possible = brute.possible(budget);
-        ++(possible ? sat : unsat);
-        ASSERT_EQ(ask<Encoding>(t, c, budget, budget), possible ? Verdict::Sat : Verdict::Unsat)
-            << "case " << i << ", " << steps << " steps, " << rounds << " rounds";
-      }
-  }
-  EXPECT_GT(sat, 20);
-  EXPECT_GT(unsat, 20);
-}
-
-TEST(StepRoundEncoding, AgreesWithExhaustiveSearch) {
-  agrees_with_brute_force<StepRoundEncoding>(false, 2, 40, 1);
-}
-TEST(ContributionEncoding, AgreesWithExhaustiveSearch) {
-  agrees_with_brute_force<ContributionEncoding>(true, 1, 60, 2);
 }
 
 // Who adds what meets in a step as one operation of several operands: the trees that ranks end with.

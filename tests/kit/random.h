@@ -112,6 +112,38 @@ inline Topology random_four_regular(std::mt19937& random, int ranks) {
   }
 }
 
+// Three ranks, some links, limits over some of them that can do anything.
+inline Topology able_limits(std::mt19937& random) {
+  Topology t{.name = "random", .ranks = 3};
+  for (Rank a = 0; a < 3; ++a)
+    for (Rank b = 0; b < 3; ++b)
+      if (a != b && (below(random, 4) > 0 || b == (a + 1) % 3))
+        t.links.push_back({.src = a, .dst = b, .bandwidth = 1 + below(random, 2)});
+  for (int i = 0; i < 3; ++i) {
+    SharedLimit limit{.name = "limit", .bandwidth = 1};
+    for (LinkId l = 0; l < std::ssize(t.links); ++l)
+      if (below(random, 2) == 0) limit.links.push_back(l);
+    limit.abilities = {.multicast = below(random, 2) == 0, .reduce = below(random, 2) == 0};
+    if (!limit.links.empty()) t.limits.push_back(limit);
+  }
+  return t;
+}
+
+// Three ranks on one or two switches that can do the same or not.
+inline Topology able_switches(std::mt19937& random) {
+  Topology t{.name = "switches", .ranks = 3, .switches = 1 + below(random, 2)};
+  const auto join = [&](Node a, Node b) {
+    const int width = 1 + below(random, 2);
+    t.links.push_back({.src = a, .dst = b, .bandwidth = width});
+    t.links.push_back({.src = b, .dst = a, .bandwidth = width});
+  };
+  for (Rank n = 0; n < 3; ++n) join(n, 3 + below(random, t.switches));
+  if (t.switches == 2) join(3, 4);
+  for (int i = 0; i < t.switches; ++i)
+    t.abilities.push_back({.multicast = below(random, 3) > 0, .reduce = below(random, 3) > 0});
+  return t;
+}
+
 struct Communications {
   enum class Relation { Any, OneSource, OneDestination };
 

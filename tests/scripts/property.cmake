@@ -2,6 +2,7 @@
 # goes on with the same doors and other seeds for as long as one likes.
 add_executable(exhaustive property/exhaustive.cpp)
 target_link_libraries(exhaustive PRIVATE chorale_warnings)
+target_include_directories(exhaustive PRIVATE ${PROJECT_SOURCE_DIR})
 python_test(property.verifier SCRIPT property/verifier_test $<TARGET_FILE:exhaustive>)
 python_test(property.sums $<TARGET_FILE:chorale>)
 
@@ -33,3 +34,11 @@ python_test(property.every_field LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:chec
 find_package(MPI REQUIRED COMPONENTS C)
 python_test(property.repro LEAKS $<TARGET_FILE:chorale> $<TARGET_FILE:exhaustive> $<TARGET_FILE:emit_random> $<TARGET_FILE:chorale-mpi-preload>
             ${MPI_C_COMPILER} ${PROJECT_SOURCE_DIR}/../shared)
+
+# Makers by properties, of the rooms themselves; --long and --seed: tests/property/main.cpp.
+file(GLOB properties CONFIGURE_DEPENDS property/*_test.cpp)
+add_executable(test_property property/main.cpp property/makers.cpp ${properties})
+target_link_libraries(test_property PRIVATE bounds codegen construct cost encoder pareto semantics solvers topology
+                                            GTest::gtest GTest::gmock fmt::fmt chorale_warnings)
+target_precompile_headers(test_property REUSE_FROM test_headers)
+gtest_discover_tests(test_property TEST_PREFIX property. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")
