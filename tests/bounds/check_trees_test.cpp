@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
+#include <set>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -44,6 +46,69 @@ TEST(CheckTrees, WeighsAsAllArborescencesOneByOne) {
                       .to = test::below(random, vertices),
                       .weight = test::below(random, 6)});
     EXPECT_EQ(arborescence_weight(vertices, 0, arcs), lightest_of_all(vertices, arcs));
+  }
+}
+
+// All orders in which arcs are used, by what each vertex knows of: the cheapest that ends with all of `told`
+// knowing all.
+std::int64_t cheapest_telling(int vertices, const std::vector<int>& told,
+                              const std::vector<CheckedArc>& arcs) {
+  std::vector<int> nothing(vertices);
+  for (int v = 0; v < vertices; ++v) nothing[v] = 1 << v;
+  std::map<std::vector<int>, std::int64_t> cost = {{nothing, 0}};
+  std::set<std::pair<std::int64_t, std::vector<int>>> open = {{0, nothing}};
+  while (!open.empty()) {
+    const auto [spent, known] = *open.begin();
+    open.erase(open.begin());
+    if (std::ranges::all_of(told, [&](int v) { return known[v] == (1 << vertices) - 1; })) return spent;
+    for (const CheckedArc& arc : arcs) {
+      std::vector<int> next = known;
+      next[arc.to] |= known[arc.from];
+      const auto [at, fresh] = cost.try_emplace(next, spent + arc.weight);
+      if (!fresh && at->second <= spent + arc.weight) continue;
+      open.erase({at->second, next});
+      at->second = spent + arc.weight;
+      open.insert({at->second, next});
+    }
+  }
+  return -1;
+}
+
+TEST(CheckTrees, TellingCostsNoMoreThanTheCheapestOrder) {
+  std::mt19937 random(13);
+  int equal = 0;
+  for (int i = 0; i < 300; ++i) {
+    const int vertices = 1 + test::below(random, 4);
+    std::vector<CheckedArc> arcs;
+    for (int a = test::below(random, 10); a > 0; --a)
+      arcs.push_back({.from = test::below(random, vertices),
+                      .to = test::below(random, vertices),
+                      .weight = test::below(random, 5)});
+    std::vector<int> told = {test::below(random, vertices)};
+    for (int v = 0; v < vertices; ++v)
+      if (v != told.front() && test::below(random, 3) > 0) told.push_back(v);
+    const std::int64_t shown = weight_of_telling(vertices, told, arcs);
+    const std::int64_t least = cheapest_telling(vertices, told, arcs);
+    if (shown < 0) {
+      EXPECT_EQ(least, -1) << i;
+    }
+    if (least < 0) continue;
+    EXPECT_GE(shown, 0) << i;
+    EXPECT_LE(shown, least) << i;
+    equal += shown == least ? 1 : 0;
+  }
+  EXPECT_GE(equal, 50);
+}
+
+// On a ring of one-way links a chunk has n - 1 hops to where it is summed up, and n - 1 more from there.
+TEST(CheckTrees, AOneWayRingSumsUpAndTells) {
+  for (const int ranks : {2, 3, 5, 8}) {
+    Topology ring{.name = "ring", .ranks = ranks};
+    for (Rank n = 0; n < ranks; ++n) ring.links.push_back({.src = n, .dst = (n + 1) % ranks});
+    const Collective one = make_collective("allreduce", ranks, 1);
+    const Prices even{.links = std::vector<int>(ranks, 1)};
+    const Rate shown = rate_shown(ring, one, {.kind = Certificate::Kind::Trees, .prices = {even}});
+    EXPECT_EQ(shown.rounds * ranks, 2 * (ranks - 1) * shown.chunks);
   }
 }
 
