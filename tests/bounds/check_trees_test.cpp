@@ -5,11 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
+#include "construct/engine.h"
 #include "tests/kit/random.h"
 
 namespace chorale {
@@ -110,6 +112,31 @@ TEST(CheckTrees, AOneWayRingSumsUpAndTells) {
     const Rate shown = rate_shown(ring, one, {.kind = Certificate::Kind::Trees, .prices = {even}});
     EXPECT_EQ(shown.rounds * ranks, 2 * (ranks - 1) * shown.chunks);
   }
+}
+
+// The weakest partition shows one round per chunk, and so does the weakest cut; at the prices of the engine's
+// packing three halves are shown, about, which the engine comes near to.
+TEST(CheckTrees, OneWayLinksOweMoreThanPartitionsShow) {
+  Topology t{.name = "one way", .ranks = 5};
+  for (const auto& [src, dst] :
+       std::vector<std::pair<Rank, Rank>>{{0, 1}, {0, 3}, {0, 4}, {1, 4}, {2, 1}, {2, 3}, {3, 2}, {4, 0}})
+    t.links.push_back({.src = src, .dst = dst});
+  const Collective one = make_collective("allreduce", 5, 1);
+  const Rate partition = rate_shown(t, one, LowerBounds(t, one).fewest_rounds().certificate);
+  EXPECT_EQ(partition, (Rate{.rounds = 1, .chunks = 1}));
+  Construction construction({.topology = t, .one = one, .bound = partition, .work = kEngineWork / 30});
+  std::optional<Prices> prices;
+  double best = 100;
+  while (construction.advance([&](const Point& point) {
+    best = std::min(best, static_cast<double>(point.cost.rounds) / point.cost.chunks);
+  }))
+    if (std::optional<Prices> more = construction.take_prices()) prices = std::move(more);
+  ASSERT_TRUE(prices);
+  const Rate shown = rate_shown(t, one, {.kind = Certificate::Kind::Trees, .prices = {*prices}});
+  const double rate = static_cast<double>(shown.rounds) / static_cast<double>(shown.chunks);
+  EXPECT_GT(rate, 1.48);
+  EXPECT_LE(rate, 1.5);
+  EXPECT_LE(best, 1.01 * rate);
 }
 
 // All links between three ranks are one bus of one chunk per round. A chunk for both others crosses it twice,
