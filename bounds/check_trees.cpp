@@ -3,6 +3,7 @@
 // made one vertex, since one that enters it anywhere reaches all of it for nothing.
 #include "bounds/check_trees.h"
 
+#include <algorithm>
 #include <limits>
 
 namespace chorale {
@@ -45,6 +46,30 @@ std::int64_t arborescence_weight(int vertices, int root, std::vector<CheckedArc>
     vertices = fewer;
   }
   return paid;
+}
+
+// One arborescence for all who may be first: a vertex before them has an arc to each, too expensive for two
+// to be used, less the arc that the first does not need.
+std::int64_t weight_of_telling(int vertices, const std::vector<int>& told,
+                               const std::vector<CheckedArc>& arcs) {
+  constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> lowest(vertices, kNone);
+  std::int64_t one = 1;  // more than all arcs of any arborescence
+  for (const CheckedArc& arc : arcs) {
+    if (arc.from != arc.to) lowest[arc.to] = std::min(lowest[arc.to], arc.weight);
+    one = std::max(one, arc.weight + 1);
+  }
+  one *= 2LL * vertices;
+  std::vector<CheckedArc> back;
+  for (const CheckedArc& arc : arcs) back.push_back({.from = arc.to, .to = arc.from, .weight = arc.weight});
+  std::int64_t others = 0;
+  for (const int v : told) {
+    if (lowest[v] == kNone) return told.size() == 1 && vertices == 1 ? 0 : -1;
+    others += lowest[v];
+    back.push_back({.from = vertices, .to = v, .weight = one - lowest[v]});
+  }
+  const std::int64_t all = arborescence_weight(vertices + 1, vertices, std::move(back));
+  return all < 0 || all >= one + one / 2 ? -1 : all - one + others;
 }
 
 }  // namespace chorale

@@ -1,4 +1,5 @@
-// What it costs at least to reach all vertices from one. Shares no code with the finder's trees.
+// What it costs at least to reach all vertices from one, or to tell some of all. Shares no code with the
+// finder's trees.
 #pragma once
 
 #include <cstdint>
@@ -16,5 +17,11 @@ struct CheckedArc {
 // where some vertex cannot be reached. Arcs are examined once for each round of contractions, of which there
 // are at most as many as vertices.
 std::int64_t arborescence_weight(int vertices, int root, std::vector<CheckedArc> arcs);
+
+// What it costs at least that each of `told` knows of all vertices, in whatever order arcs are used and used
+// again: the least, over them, of an arborescence into the one that first knows, and of an arc into each of
+// the others, which are entered once more after that. -1 where there are none.
+std::int64_t weight_of_telling(int vertices, const std::vector<int>& told,
+                               const std::vector<CheckedArc>& arcs);
 
 }  // namespace chorale

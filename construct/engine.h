@@ -50,7 +50,7 @@ class Construction {
   // The next part. False where none is left that work allows, or when stopped.
   bool advance(const std::function<void(Point)>& found);
   // The dual of the packing of fractions, where that stays above the bound: what may show a stronger one
-  // (Certificate::Kind::Trees). Of copies and of sums with one destination; each is returned once.
+  // (Certificate::Kind::Trees). Each is returned once.
   std::optional<Prices> take_prices();
   // A stronger bound than the question's.
   void know(const Rate& bound);

@@ -88,7 +88,7 @@ void Packer::improve(double bound, bool first, long long work, const std::atomic
   if (!nearest.improve(bound * unit(), kNearFraction, 0, effort)) return;
   settled_ = effort.affords(1);
   rounds_ = rounds_of(nearest);
-  if (!sum_ && rounds_ > bound * (1 + kNearFraction)) prices_ = whole(nearest.bin_prices());
+  if (rounds_ > bound * (1 + kNearFraction)) prices_ = whole(nearest.bin_prices());
   const double aim = std::max(bound, rounds_);
   if (low <= aim * (1 + kLower)) return;
   use(nearest, 0);

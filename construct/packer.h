@@ -54,7 +54,7 @@ class Packer {
   bool has_trees() const { return !shares_.empty(); }
   double rounds() const { return rounds_; }  // per chunk, of the fractions; 0: there are none
   double hop() const { return hop_; }        // price of a hop of depth of the trees (FractionalPacking)
-  // The dual of copies whose fractions stay above the bound; the highest price is a million. Returned once.
+  // The dual, where fractions stay above the bound; the highest price is a million. Returned once.
   std::optional<Prices> take_prices() { return std::exchange(prices_, std::nullopt); }
 
   // Whole chunks, `chunks` per block, aiming at `least` rounds.

@@ -1,10 +1,10 @@
 // Results, written and read. Numbers are bounded so that values computed from them fit: rounds of all steps
 // together are at most kMost, so they can be added in an int. Members that follow from others are written for
 // the reader and must agree when they are read (src and dst of a send, a gap).
-#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <iterator>
 
@@ -30,11 +30,21 @@ std::string or_null(long long number) {
 
 std::string write_step(const Topology& topology, int rounds, const StatedStep& step) {
   std::string text = fmt::format(R"({{"rounds":{},"sends":[)", rounds);
+  // Millions of them are most of a file, and of the time after a limit.
+  char words[64];
   for (const Send& send : step.sends) {
+    char* end = words;
+    const auto put = [&](char before, int number) {
+      *end++ = before;
+      end = std::to_chars(end, std::end(words), number).ptr;
+    };
     const Link& link = topology.links[send.link];
-    fmt::format_to(std::back_inserter(text), FMT_COMPILE("{}[{},{},{},{}{}]"),
-                   &send == step.sends.data() ? "" : ",", send.chunk, link.src, link.dst, send.link,
-                   send.reduce ? ",\"+\"" : "");
+    if (&send != step.sends.data()) *end++ = ',';
+    put('[', send.chunk);
+    put(',', link.src);
+    put(',', link.dst);
+    put(',', send.link);
+    text.append(words, end).append(send.reduce ? ",\"+\"]" : "]");
   }
   text += "]";
   for (const StatedSum& sum : step.sums)

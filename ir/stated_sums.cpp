@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "ir/agreement.h"
@@ -88,27 +88,35 @@ bool in_range(const Topology& topology, const Collective& collective, const Sche
 
 using ByChunkAndRank = std::map<std::pair<Chunk, Rank>, Arrivals>;
 
-// Those of more than one send. Sorted instead of collected in a map: a step may have millions of sends.
+// Those of more than one send. A step may have millions of sends, mostly by chunk already: of a chunk there
+// are few, and ranks are marked with the first send to each.
 ByChunkAndRank several_arrivals(const Topology& topology, const Step& step) {
-  std::vector<std::tuple<Chunk, Rank, std::size_t>> sorted;
-  for (std::size_t i = 0; i < step.sends.size(); ++i)
-    sorted.emplace_back(step.sends[i].chunk, topology.links[step.sends[i].link].dst, i);
-  std::ranges::sort(sorted);
-  const auto same = [](const auto& a, const auto& b) {
-    return std::pair(std::get<0>(a), std::get<1>(a)) == std::pair(std::get<0>(b), std::get<1>(b));
-  };
+  std::vector<std::size_t> by_chunk(step.sends.size());
+  std::iota(by_chunk.begin(), by_chunk.end(), std::size_t{0});
+  const auto chunk = [&](std::size_t i) { return step.sends[i].chunk; };
+  if (!std::ranges::is_sorted(by_chunk, {}, chunk)) std::ranges::stable_sort(by_chunk, {}, chunk);
+  constexpr std::size_t kNone = -1;
+  std::vector<std::size_t> first(topology.ranks, kNone);
   ByChunkAndRank several;
-  for (auto at = std::ranges::adjacent_find(sorted, same); at != sorted.end();) {
-    const auto begin = at;
-    Arrivals& there = several[{std::get<0>(*at), std::get<1>(*at)}];
-    for (; at != sorted.end() && same(*begin, *at); ++at) {
-      const std::size_t i = std::get<2>(*at);
-      if (step.sends[i].reduce)
-        there.added.push_back(i);
-      else
-        there.copy = i;
+  const auto add = [&](Arrivals& there, std::size_t i) {
+    if (step.sends[i].reduce)
+      there.added.push_back(i);
+    else
+      there.copy = i;
+  };
+  for (std::size_t begin = 0, end = 0; begin < by_chunk.size(); begin = end) {
+    for (; end < by_chunk.size() && chunk(by_chunk[end]) == chunk(by_chunk[begin]); ++end) {
+      const std::size_t i = by_chunk[end];
+      const Rank to = topology.links[step.sends[i].link].dst;
+      if (first[to] == kNone) {
+        first[to] = i;
+        continue;
+      }
+      const auto [there, fresh] = several.try_emplace({chunk(i), to});
+      if (fresh) add(there->second, first[to]);
+      add(there->second, i);
     }
-    at = std::adjacent_find(at, sorted.end(), same);
+    for (std::size_t k = begin; k < end; ++k) first[topology.links[step.sends[by_chunk[k]].link].dst] = kNone;
   }
   return several;
 }
@@ -139,7 +147,11 @@ std::vector<StatedStep> stated_steps(const Topology& topology, const Collective&
   for (const Step& step : schedule.steps) several.push_back(several_arrivals(topology, step));
   if (std::ranges::all_of(several, &ByChunkAndRank::empty)) return stated;
   const SendsByChunk all = sends_by_chunk(collective, schedule);
-  for (Chunk c = 0; c < std::ssize(collective.chunks); ++c)
+  std::vector<char> may_differ(collective.chunks.size(), 0);
+  for (const ByChunkAndRank& step : several)
+    for (const auto& [place, arrivals] : step) may_differ[place.first] = 1;
+  for (Chunk c = 0; c < std::ssize(collective.chunks); ++c) {
+    if (may_differ[c] == 0) continue;
     for (const SumMade& made : sums_of(topology, collective, c, all.of(c)).sums) {
       const std::size_t s = made.step - 1;
       const auto found = several[s].find({c, made.rank});
@@ -150,6 +162,7 @@ std::vector<StatedStep> stated_steps(const Topology& topology, const Collective&
       else
         stated[s].sums.push_back({c, made.rank, sum.in_brackets()});
     }
+  }
   for (StatedStep& step : stated)
     std::ranges::sort(step.sums, {}, [](const StatedSum& sum) { return std::pair(sum.chunk, sum.rank); });
   return stated;

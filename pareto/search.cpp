@@ -108,9 +108,9 @@ class FrontierSearch {
 
   Result run() {
     static constexpr std::array kAttempts = {
-        &FrontierSearch::close_little,    &FrontierSearch::construct_more, &FrontierSearch::bound_steps_early,
-        &FrontierSearch::construct_fully, &FrontierSearch::bound_steps,    &FrontierSearch::solve_some,
-        &FrontierSearch::solve_rest};
+        &FrontierSearch::bound_by_packings, &FrontierSearch::close_little,    &FrontierSearch::construct_more,
+        &FrontierSearch::bound_steps_early, &FrontierSearch::construct_fully, &FrontierSearch::bound_steps,
+        &FrontierSearch::solve_some,        &FrontierSearch::solve_rest};
     take_known();
     // Beside what takes long, so that there is a bound for all chunk counts whatever ends the search.
     std::future<void> bounded, others;
@@ -291,6 +291,19 @@ class FrontierSearch {
     }
   }
 
+  // What quick packings show, before solvers take their time.
+  void bound_by_packings() {
+    for (const auto& each : constructing_) bound_by_packing(*each);
+  }
+
+  void bound_by_packing(const Constructing& each) {
+    if (each.kind != each.bounded) return;
+    const std::optional<Prices> prices = each.construction->take_prices();
+    if (!prices) return;
+    bound_by_trees(each.one, *prices);
+    each.construction->know(found_->rate_bound(each.kind));
+  }
+
   // Phases are served round-robin, so that no phase waits for all of another; goes on where it was with less
   // work.
   void construct_all(long long work) {
@@ -315,10 +328,7 @@ class FrontierSearch {
         clock_.report(name_of(each.one) + ": constructing schedules");
         found_->assemble_if_due();
         const bool is_own = each.kind == each.bounded;
-        if (const auto prices = has_bounds && is_own ? each.construction->take_prices() : std::nullopt) {
-          bound_by_trees(each.one, *prices);
-          each.construction->know(found_->rate_bound(each.kind));
-        }
+        if (has_bounds) bound_by_packing(each);
         const bool over = clock_.over() && !found_->frontier().empty();
         done[i] = over || !each.construction->advance([&](Point point) {
           point.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();

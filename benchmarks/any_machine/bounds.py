@@ -39,6 +39,12 @@ themselves, and what needs both many crossings and one narrow cut is not seen. R
 and one that needs the sum count once (cut). In groups inside a machine, ranks that take no part belong to
 blocks, too, since they may add up; the best of those partitions is NP-hard (Steiner trees), so blocks are
 sought by moving ranks.
+
+*Telling* (AllReduce of all ranks, over one-way links). Let the sends of a chunk be in order, and rank r the
+first that knows of all contributions. Sends until then contain a tree into r, and after that each other rank
+is entered once more. So a chunk pays the least over r of the cheapest tree into r and of the cheapest arc
+into each other rank. The best prices are the dual of a packing of these, found by adding the cheapest of
+them again and again at the price of what is loaded; what whole prices show is summed up exactly.
 """
 
 import collections
@@ -51,6 +57,7 @@ import network as networks
 
 Fraction = fractions.Fraction
 NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "reducescatter", "allreduce")
+TELLINGS = 600  # trees into a rank, with arcs into the others; prices are within 1 % or so after as many
 SWEEPS = 120  # of all chunks, each moved between two paths; most questions end after 10 to 50
 ENOUGH = 1.003  # prices end where a flow that needs so much more is known
 CAP = 4  # an amount that is moved changes no price more than exp(CAP) times
@@ -316,7 +323,72 @@ def of_sums(net, blocks):
         else:
             rate = by_moving(directed, some)
         best = max(best, (rate, "partition"))
+        one_way = any(net.arcs.get((b, a)) != width for (a, b), width in net.arcs.items())
+        if set(blocks) == {(every, every)} and net.nodes == net.ranks and one_way:
+            best = max(best, (telling(directed) * blocks[every, every], "telling"))
     return best
+
+
+def telling(net):
+    """What the best prices that are found show of a sum of all ranks that all need; without switches."""
+    arcs, load = sorted(net.arcs), collections.Counter()
+
+    def cheapest(price):
+        """(cost, arcs): a tree into a rank, and an arc into each other. A rank before all has an arc to each
+        that may be the first, too expensive for two to be used, less what that one is not entered over."""
+        into = {n: min((price[arc], arc) for arc in arcs if arc[1] == n) for n in range(net.ranks)}
+        dear = 1 + 2 * net.ranks * max(price.values())
+        back = [(b, a, price[a, b], (a, b)) for a, b in arcs]
+        back += [(net.ranks, r, dear - into[r][0], None) for r in range(net.ranks)]
+        tree = arborescence(net.ranks, back)
+        first = next(n for n, arc in tree.items() if arc is None)
+        used = [arc for arc in tree.values() if arc] + [into[n][1] for n in into if n != first]
+        return sum(price[arc] for arc in used), used
+
+    best, mean = Fraction(0), dict.fromkeys(arcs, 0.0)
+    price = {arc: 1 / net.arcs[arc] for arc in arcs}
+    for k in range(1, TELLINGS + 1):
+        for arc in cheapest(price)[1]:
+            load[arc] += 1 / net.arcs[arc]
+        most = max(load.values())
+        price = {arc: math.exp(60 * (load[arc] / most - 1)) / net.arcs[arc] for arc in arcs}
+        paid = sum(price[arc] * net.arcs[arc] for arc in arcs)
+        mean = {arc: 0.95 * mean[arc] + 0.05 * price[arc] / paid for arc in arcs}
+        if k % 100 == 0:
+            top = max(mean.values())
+            whole = {arc: round(p / top * 1_000_000) for arc, p in mean.items()}
+            best = max(best, Fraction(cheapest(whole)[0], sum(whole[arc] * net.arcs[arc] for arc in arcs)))
+    return best
+
+
+def arborescence(root, arcs):
+    """The name of the last arc to each node but the root, of arcs (from, to, cost, name): together they reach
+    all from the root at the least cost (Chu and Liu 1965; Edmonds 1967). All can be reached."""
+    lowest = {}
+    for i, (a, b, cost, _) in enumerate(arcs):
+        if b not in (root, a) and (b not in lowest or cost < arcs[lowest[b]][2]):
+            lowest[b] = i
+    seen, cycle = {root: root}, []
+    for start in lowest:
+        walk, n = [], start
+        while n not in seen:
+            seen[n] = start
+            walk.append(n)
+            n = arcs[lowest[n]][0]
+        if n != root and seen[n] == start and n in walk:
+            cycle = walk[walk.index(n) :]
+            break
+    if not cycle:
+        return {n: arcs[i][3] for n, i in lowest.items()}
+    inside, whole = set(cycle), ("cycle", cycle[0], len(lowest))
+    fewer = []  # named by what they were
+    for i, (a, b, cost, _) in enumerate(arcs):
+        if a in inside and b in inside:
+            continue
+        less = arcs[lowest[b]][2] if b in inside else 0
+        fewer.append((whole if a in inside else a, whole if b in inside else b, cost - less, i))
+    chosen = arborescence(root, fewer)
+    return {n: arcs[lowest[n]][3] for n in cycle} | {arcs[i][1]: arcs[i][3] for i in chosen.values()}
 
 
 def crossings(blocks, parts):
