@@ -196,6 +196,8 @@ class Planner {
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
 };
 
+// What adds on must arrive no earlier than what was added before it; what is complete leaves in a later
+// step.
 SendGraph graph_of(const std::vector<ChunkPlan>& plans, const Network& network) {
   SendGraph graph(network);
   for (const ChunkPlan& plan : plans) {
@@ -288,6 +290,7 @@ std::string by_pairs(const Topology& topology) {
   return texts.begin()->second;
 }
 
+// As texts, in the form of --order, so that what is chosen is printed and asked for in the same words.
 std::vector<std::string> candidates(const Topology& topology) {
   std::vector<std::string> ranks;
   for (Rank n = 0; n < topology.ranks; ++n) ranks.push_back(std::to_string(n));

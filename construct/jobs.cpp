@@ -1,3 +1,7 @@
+// A tree lists its sums first, towards the root, and then its copies, away from it, each link after those
+// that bring something to its sender. So what a send waits for is known when it is added: a copy waits for
+// the copy that its sender got; the first copies, and each sum, for all sums into their sender. Sends of
+// different chunks wait for each other only through links, which list scheduling decides.
 #include "construct/jobs.h"
 
 #include <algorithm>

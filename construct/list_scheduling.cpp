@@ -51,6 +51,8 @@ void ListScheduling::make_ready(int i) {
   ready_[l].push({.key = key_(i / n, i % n), .job = i});
 }
 
+// A job of several sends (ranks that exchange sums) may load a bin more than once, so they are added first
+// and taken out again if they are too many.
 // Its sends are in the bins afterwards if it has.
 bool ListScheduling::has_room(int job, double width) {
   const auto add = [&](LinkId l, int by) {
@@ -90,6 +92,8 @@ void ListScheduling::take(int i, Heads& heads, long long last) {
   }
 }
 
+// A heap has one entry, or several, of each link that may have something to send. Entries are not taken out
+// when the head of a queue changes: one that is no longer its head is skipped.
 void ListScheduling::fill(double width, long long last) {
   Heads heads;
   std::erase_if(open_, [&](LinkId l) { return !(is_open_[l] = !ready_[l].empty()); });

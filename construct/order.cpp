@@ -22,6 +22,8 @@ constexpr double kKeysOfRound = 1000;  // urgency is counted in parts of a round
 constexpr double kShares[] = {0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03};
 constexpr int kEvenWidths[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
+// Each position takes, of the next chunks, the one with which the prefix deviates least, in squares, from
+// its share of all loads; the order of the candidates is random, since packings list similar trees together.
 // [chunk of the packing] -> its position among those of its class, from 0 to 1.
 std::vector<double> balanced_places(const Jobs& jobs, WorkBudget& effort) {
   const Network& network = jobs.network();
@@ -114,6 +116,8 @@ class Ordering {
     return std::llround(kKeysOfRound * (place * total_ - jobs_.height(j) * pace_ - kCritical * behind));
   }
 
+  // By supply: the bins that decide the total must not idle, and a step wider than what is ready there only
+  // lets others run ahead.
   double width(const Widths& widths) const {
     const double most = fullest();
     double width = std::max<double>(widths.least, std::ceil(widths.share * most));

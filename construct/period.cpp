@@ -43,6 +43,8 @@ class SlotSearch {
       for (const SendGraph::Edge& edge : jobs.after(j)) before_[edge.then].push_back(j);
   }
 
+  // share_ has the rounds of each class; load_ what is over each bin in the class, of all slots that are in
+  // it.
   // Rounds of a period, evenly over its slots.
   Slots find(long long rounds, int period) {
     period_ = period;
@@ -168,6 +170,8 @@ class SlotSearch {
     }
   }
 
+  // Latency is what a copy takes from its first slot to its last; it decides how soon the pipe is full, and
+  // how many copies make up for that.
   void shorten() {
     for (int pass = 0; pass < kSlotPasses && effort_.affords(1); ++pass) {
       bool moved = false;

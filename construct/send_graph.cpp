@@ -1,5 +1,8 @@
 // Lists by job lie one after the other, in the order in which they were told; heights come from the last of a
 // topological order to the first.
+//
+// Edges are told in any order, and counted and placed by the job that they leave (a counting sort), which
+// keeps their order.
 #include "construct/send_graph.h"
 
 #include <algorithm>
