@@ -1,3 +1,7 @@
+// A class is known by its sources and destinations, so an element of the group carries it to the class of
+// the carried sets: one look-up for each class and element. Elements that carry a representative to the same
+// class are as many as those that carry it to itself, |group| / |orbit|; this number, the unit, must be the
+// same for all orbits, or one chunk of each would not make equally many of all classes.
 #include "construct/class_orbits.h"
 
 #include <map>

@@ -20,9 +20,12 @@
 #include <tuple>
 #include <utility>
 
+#include "construct/list_scheduling.h"
 #include "construct/load.h"
 #include "construct/nestings.h"
+#include "construct/network.h"
 #include "construct/rings.h"
+#include "construct/send_graph.h"
 #include "construct/spreading.h"
 #include "ir/error.h"
 
@@ -37,7 +40,6 @@ struct Transfer {
   bool reduce = false;
   std::vector<int> after = {};  // transfers that arrive in earlier steps
   std::vector<int> with = {};   // and that arrive no later
-  int height = 0;               // transfers of the longest chain behind it, itself included
 };
 using ChunkPlan = std::vector<Transfer>;
 
@@ -116,7 +118,6 @@ class Planner {
     ChunkPlan plan;
     const std::vector<int> made = gather(plan, children, at, root_node, root);
     if (!spread(plan, root, spec.post, made)) return std::nullopt;
-    set_heights(plan);
     return plan;
   }
 
@@ -188,14 +189,6 @@ class Planner {
     return true;
   }
 
-  // What a transfer waits for comes before it.
-  static void set_heights(ChunkPlan& plan) {
-    for (auto each = plan.rbegin(); each != plan.rend(); ++each) {
-      ++each->height;
-      for (const int before : each->after) plan[before].height = std::max(plan[before].height, each->height);
-    }
-  }
-
   const Topology& topology_;
   const Collective& collective_;
   Load load_;
@@ -203,41 +196,38 @@ class Planner {
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> between_ = {};
 };
 
-// Steps of `width` rounds each, in which sends with the longest path still ahead go first.
-Schedule ordered(const Topology& topology, const std::vector<ChunkPlan>& plans, long long width) {
-  struct Waiting {
-    int height = 0;
-    Chunk chunk = 0;
-    int transfer = 0;
-  };
-  std::vector<Waiting> waiting;
-  std::vector<std::vector<int>> arrival;  // by chunk and transfer: its step
-  for (Chunk c = 0; c < std::ssize(plans); ++c) {
-    arrival.emplace_back(plans[c].size(), std::numeric_limits<int>::max());
-    for (int t = 0; t < std::ssize(plans[c]); ++t) waiting.push_back({plans[c][t].height, c, t});
+// What adds on must arrive no earlier than what was added before it; what is complete leaves in a later
+// step.
+SendGraph graph_of(const std::vector<ChunkPlan>& plans, const Network& network) {
+  SendGraph graph(network);
+  for (const ChunkPlan& plan : plans) {
+    const int first = graph.count();
+    for (const Transfer& transfer : plan) {
+      const int job = graph.add(transfer.link);
+      for (const int other : transfer.after) graph.wait(job, first + other);
+      for (const int other : transfer.with) graph.wait(job, first + other, false);
+    }
   }
-  std::ranges::stable_sort(waiting, std::greater(), &Waiting::height);
-  Schedule schedule;
-  Load load(topology);
-  for (int s = 0; !waiting.empty(); ++s) {
-    Step step;
-    load.clear();
-    const auto send = [&](const Waiting& each) {
-      const Transfer& transfer = plans[each.chunk][each.transfer];
-      const std::vector<int>& arrived = arrival[each.chunk];
-      if (!std::ranges::all_of(transfer.after, [&](int t) { return arrived[t] < s; }) ||
-          !std::ranges::all_of(transfer.with, [&](int t) { return arrived[t] <= s; }) ||
-          !load.has_room(transfer.link, width))
-        return false;
-      load.add(transfer.link);
-      step.sends.push_back({.chunk = each.chunk, .link = transfer.link, .reduce = transfer.reduce});
-      arrival[each.chunk][each.transfer] = s;
-      return true;
-    };
-    while (std::erase_if(waiting, send) > 0) continue;  // what has come lets others of the step come
+  graph.finish();
+  return graph;
+}
+
+// The longest path still ahead goes first.
+Schedule ordered(const Topology& topology, const std::vector<ChunkPlan>& plans, const SendGraph& graph,
+                 long long width) {
+  const StepAssignment assignment =
+      in_even_steps(
+          graph, [&](int, int j) { return -graph.height(j); }, static_cast<double>(width))
+          .value();
+  Schedule schedule{.steps = std::vector<Step>(assignment.rounds.size())};
+  int job = 0;
+  for (Chunk c = 0; c < std::ssize(plans); ++c)
+    for (const Transfer& each : plans[c])
+      schedule.steps[assignment.step_of[job++]].sends.push_back(
+          {.chunk = c, .link = each.link, .reduce = each.reduce});
+  for (Step& step : schedule.steps) {
     step.rounds = needed_rounds(topology, step);
     std::ranges::sort(step.sends);
-    schedule.steps.push_back(std::move(step));
   }
   return schedule;
 }
@@ -300,6 +290,7 @@ std::string by_pairs(const Topology& topology) {
   return texts.begin()->second;
 }
 
+// As texts, in the form of --order, so that what is chosen is printed and asked for in the same words.
 std::vector<std::string> candidates(const Topology& topology) {
   std::vector<std::string> ranks;
   for (Rank n = 0; n < topology.ranks; ++n) ranks.push_back(std::to_string(n));
@@ -342,12 +333,13 @@ std::vector<Schedule> sums_in_order(const Topology& topology, const Collective& 
   if (!collective.combining || collective.order.kind != SumOrder::Kind::Fixed) return {};
   const std::vector<ChunkPlan> plans = Planner(topology, collective).plans();
   if (plans.empty()) return {};
-  long long transfers = 0;
-  for (const ChunkPlan& plan : plans) transfers += std::ssize(plan);
+  const Network network(topology);
+  const SendGraph graph = graph_of(plans, network);
+  const long long transfers = graph.count();
   std::vector<Schedule> schedules;
   for (long long width = 1; width <= 2 * transfers; width *= 2) {
     if (!schedules.empty() && !effort.affords(transfers)) break;
-    Schedule schedule = ordered(topology, plans, width);
+    Schedule schedule = ordered(topology, plans, graph, width);
     effort.spend(transfers * static_cast<long long>(schedule.steps.size()));
     keep_undominated(schedules, std::move(schedule));
   }

@@ -1,7 +1,10 @@
+// A tree lists its sums first, towards the root, and then its copies, away from it, each link after those
+// that bring something to its sender. So what a send waits for is known when it is added: a copy waits for
+// the copy that its sender got; the first copies, and each sum, for all sums into their sender. Sends of
+// different chunks wait for each other only through links, which list scheduling decides.
 #include "construct/jobs.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
@@ -16,66 +19,40 @@ std::vector<ChunkClass> moving_classes(const Collective& collective) {
   return classes;
 }
 
-long long StepAssignment::total_rounds() const {
-  return std::accumulate(rounds.begin(), rounds.end(), 0LL);
-}
-
 Jobs::Jobs(const Network& network, const ClassOrbits& classes, const ChunkPacking& packing)
-    : network_(network),
+    : SendGraph(network),
       classes_(classes),
       packing_(packing),
-      load_(network.bins(), 0),
       sums_into_(network.ranks()),
       copy_into_(network.ranks(), -1) {
   for (int k = 0; k < std::ssize(packing.trees); ++k)
-    for (int i = 0; i < std::ssize(packing.trees[k]); ++i) add(packing.trees[k][i], {.of = k, .number = i});
-  first_after_ = {0};
-  for (const std::vector<int>& after : waiting_) {
-    after_.insert(after_.end(), after.begin(), after.end());
-    first_after_.push_back(static_cast<int>(after_.size()));
-  }
-  waiting_.clear();
-  height_.assign(links_.size(), 0);
-  std::vector<int> waits = waits_;
-  for (int j = 0; j < count(); ++j)
-    if (waits[j] == 0) in_order_.push_back(j);
-  for (std::size_t i = 0; i < in_order_.size(); ++i)
-    for (const int next : after(in_order_[i]))
-      if (--waits[next] == 0) in_order_.push_back(next);
-  for (auto j = in_order_.rbegin(); j != in_order_.rend(); ++j)
-    for (const int next : after(*j)) height_[*j] = std::max(height_[*j], height_[next] + 1);
+    for (int i = 0; i < std::ssize(packing.trees[k]); ++i)
+      add_tree(packing.trees[k][i], {.of = k, .number = i});
+  finish();
 }
 
-void Jobs::add(const ChunkTree& tree, Piece piece) {
-  const int number = static_cast<int>(of_.size());
+void Jobs::add_tree(const ChunkTree& tree, Piece piece) {
+  const int number = pieces();
   of_.push_back(piece);
   for (int i = 0; i < std::ssize(tree.links); ++i) {
     const LinkId link = tree.links[i];
-    const Rank from = network_.src(link), to = network_.dst(link);
-    const int job = count();
+    const Rank from = network().src(link), to = network().dst(link);
     const bool sum = i < tree.ups;
-    links_.push_back(link);
+    const int job = add(link);
     piece_.push_back(number);
     sums_.push_back(sum);
-    waits_.push_back(0);
-    waiting_.emplace_back();
-    for (const int b : network_.bins_of(link)) ++load_[b];
-    const auto wait_for = [&](int other) {
-      waiting_[other].push_back(job);
-      ++waits_[job];
-    };
     if (!sum && copy_into_[from] >= 0)
-      wait_for(copy_into_[from]);
+      wait(job, copy_into_[from]);
     else
-      for (const int other : sums_into_[from]) wait_for(other);
+      for (const int other : sums_into_[from]) wait(job, other);
     if (sum)
       sums_into_[to].push_back(job);
     else
       copy_into_[to] = job;
   }
   for (const LinkId link : tree.links) {
-    sums_into_[network_.dst(link)].clear();
-    copy_into_[network_.dst(link)] = -1;
+    sums_into_[network().dst(link)].clear();
+    copy_into_[network().dst(link)] = -1;
   }
 }
 
@@ -87,15 +64,15 @@ Schedule Jobs::schedule(const Collective& whole, int copies, const StepAssignmen
       const Piece piece = of_[piece_[j]];
       const auto number = copy * packing_.trees[piece.of].size() + piece.number;
       const int step = plan.step_of[static_cast<std::size_t>(copy) * count() + j];
-      for (int g = 0; g < network_.order(); ++g) {
+      for (int g = 0; g < network().order(); ++g) {
         const ClassOrbits::Image& image = classes_.images[piece.of][g];
         schedule.steps[step].sends.push_back(
             {.chunk = classes[image.of].chunks[classes_.number(number, image)],
-             .link = network_.image(links_[j], g),
+             .link = network().image(link(j), g),
              .reduce = sums_[j] != 0});
       }
     }
-  return tidy_sums(network_.topology(), whole, std::move(schedule));
+  return tidy_sums(network().topology(), whole, std::move(schedule));
 }
 
 Schedule tidy_sums(const Topology& topology, const Collective& collective, Schedule schedule) {

@@ -47,6 +47,7 @@ LinkOrbits::LinkOrbits(const Topology& topology, const std::vector<std::vector<R
   share_links();
 }
 
+// The link between the images of its ends, of the same width and prices, with the same number among equals.
 LinkId LinkOrbits::linked(LinkId l, const std::vector<Rank>& ranks) const {
   const Link& link = topology_.links[l];
   const auto begin = sorted_.begin() + first_[ranks[link.src]],
@@ -89,6 +90,7 @@ void LinkOrbits::share_limits() {
   }
 }
 
+// A link is a bin of its own unless some limit alone never lets it be full.
 void LinkOrbits::share_links() {
   for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l) {
     if (entering_[l] != l) continue;

@@ -1,3 +1,6 @@
+// Links are grouped by ends, width and prices, and the k-th of a group is mapped to the k-th of the reverse
+// group; so mirroring twice is the identity. Limits are then compared as sets of mirrored links. Another
+// pairing of parallel links might preserve limits where this one does not: then nothing is mirrored.
 #include "construct/mirror.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// Bins of links and arcs of ranks are lists by index in one array (compressed rows): packing reads them for
+// each link of each tree. A link has a bin of its own only if it is narrower than every limit over it, since
+// otherwise such a limit is full first.
 #include "construct/network.h"
 
 #include <algorithm>
@@ -72,6 +75,7 @@ Network::Network(const Topology& topology, std::shared_ptr<const Symmetry> symme
   add_arcs();
 }
 
+// Trees of copies grow along arcs out of a rank, trees of sums along arcs into it.
 void Network::add_arcs() {
   std::vector<std::vector<Arc>> out_of(ranks()), into(ranks());
   for (LinkId l = 0; l < links(); ++l) {

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <random>
+#include <span>
+#include <vector>
 
 namespace chorale {
 namespace {
@@ -15,9 +18,12 @@ namespace {
 constexpr double kCritical = 3;  // per round that the fullest of its bins still needs
 constexpr int kBalanced = 150;   // chunks examined for the next position
 constexpr double kNearlyFullest = 0.97;
+constexpr double kKeysOfRound = 1000;  // urgency is counted in parts of a round
 constexpr double kShares[] = {0.5, 0.35, 0.25, 0.18, 0.12, 0.08, 0.05, 0.03};
 constexpr int kEvenWidths[] = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32};
 
+// Each position takes, of the next chunks, the one with which the prefix deviates least, in squares, from
+// its share of all loads; the order of the candidates is random, since packings list similar trees together.
 // [chunk of the packing] -> its position among those of its class, from 0 to 1.
 std::vector<double> balanced_places(const Jobs& jobs, WorkBudget& effort) {
   const Network& network = jobs.network();
@@ -61,56 +67,33 @@ std::vector<double> balanced_places(const Jobs& jobs, WorkBudget& effort) {
   return place;
 }
 
-class ListScheduling {
+class Ordering {
  public:
-  ListScheduling(const Jobs& jobs, int copies, const std::vector<double>& places, WorkBudget& effort)
-      : jobs_(jobs), network_(jobs.network()), copies_(copies), places_(places), effort_(effort) {}
+  Ordering(const Jobs& jobs, int copies, const std::vector<double>& places, WorkBudget& effort)
+      : jobs_(jobs),
+        network_(jobs.network()),
+        copies_(copies),
+        places_(places),
+        effort_(effort),
+        scheduling_(jobs, effort) {}
 
-  bool run(const Widths& widths, int most_steps, StepAssignment& plan) {
-    const int n = jobs_.count();
-    const std::size_t all = static_cast<std::size_t>(n) * copies_;
+  const StepAssignment& plan() const { return scheduling_.plan(); }
+
+  bool run(const Widths& widths, int most_steps) {
     left_ = jobs_.load();
     for (double& sends : left_) sends *= copies_;
+    supply_.assign(network_.bins(), 0);
     total_ = fullest();
     pace_ = std::max<double>(widths.least, widths.share * total_);
-    plan.step_of.assign(all, 0);
-    plan.rounds.clear();
-    waits_.resize(all);
-    keys_.resize(all);
-    std::vector<int> ready, fresh, rest;
-    for (std::size_t i = 0; i < all; ++i)
-      if ((waits_[i] = jobs_.waits_for(static_cast<int>(i % n))) == 0) fresh.push_back(static_cast<int>(i));
-    std::vector<double> used(network_.bins());
-    for (std::size_t done = 0; done < all;) {
-      merge(ready, fresh);
-      if (std::ssize(plan.rounds) >= most_steps || ready.empty() || !effort_.affords(1)) return false;
-      const double width = this->width(widths, ready);
-      std::ranges::fill(used, 0);
-      rest.clear();
-      fresh.clear();
-      int sent = 0;
-      for (const int i : ready) {
-        const int j = i % n;
-        const std::span<const int> bins = network_.bins_of(jobs_.link(j));
-        if (std::ranges::any_of(bins, [&](int b) { return used[b] + 1 > network_.capacity(b) * width; })) {
-          rest.push_back(i);
-          continue;
-        }
-        for (const int b : bins) {
-          ++used[b];
-          --left_[b];
-        }
-        plan.step_of[i] = static_cast<int>(plan.rounds.size());
-        ++sent;
-        for (const int next : jobs_.after(j)) {
-          const int k = i - j + next;
-          if (--waits_[k] == 0) fresh.push_back(k);
-        }
+    scheduling_.begin(copies_, [&](int copy, int j) { return urgency(copy, j); });
+    while (!scheduling_.is_done()) {
+      if (std::ssize(plan().rounds) >= most_steps || !effort_.affords(1)) return false;
+      scheduling_.fill(width(widths));
+      for (int b = 0; b < network_.bins(); ++b) {
+        left_[b] -= scheduling_.used()[b];
+        supply_[b] -= scheduling_.used()[b];
       }
-      effort_.spend(std::ssize(ready));
-      done += sent;
-      ready.swap(rest);
-      plan.rounds.push_back(static_cast<int>(rounds_of(used)));
+      scheduling_.end_step();
     }
     return true;
   }
@@ -122,43 +105,27 @@ class ListScheduling {
     return most;
   }
 
-  double rounds_of(const std::vector<double>& used) const {
-    double most = 0;
-    for (int b = 0; b < network_.bins(); ++b)
-      most = std::max(most, std::ceil(used[b] / network_.capacity(b) - 1e-9));
-    return most;
-  }
-
-  // By falling urgency, as it was when a job became ready.
-  void merge(std::vector<int>& ready, std::vector<int>& fresh) {
-    const int n = jobs_.count();
-    for (const int i : fresh) {
-      const int j = i % n;
-      double behind = 0;
-      for (const int b : network_.bins_of(jobs_.link(j)))
-        behind = std::max(behind, left_[b] / network_.capacity(b));
-      const double place = (i / n + places_[jobs_.piece(j)]) / copies_;
-      keys_[i] = static_cast<float>(jobs_.height(j) * pace_ + kCritical * behind - place * total_);
+  // As it is when the job becomes ready; the least is the most urgent.
+  long long urgency(int copy, int j) {
+    double behind = 0;
+    for (const int b : network_.bins_of(jobs_.link(j))) {
+      behind = std::max(behind, left_[b] / network_.capacity(b));
+      ++supply_[b];
     }
-    const auto before = [&](int a, int b) { return keys_[a] != keys_[b] ? keys_[a] > keys_[b] : a < b; };
-    std::ranges::sort(fresh, before);
-    merged_.resize(ready.size() + fresh.size());
-    std::ranges::merge(ready, fresh, merged_.begin(), before);
-    ready.swap(merged_);
+    const double place = (copy + places_[jobs_.piece(j)]) / copies_;
+    return std::llround(kKeysOfRound * (place * total_ - jobs_.height(j) * pace_ - kCritical * behind));
   }
 
-  double width(const Widths& widths, const std::vector<int>& ready) {
+  // By supply: the bins that decide the total must not idle, and a step wider than what is ready there only
+  // lets others run ahead.
+  double width(const Widths& widths) const {
     const double most = fullest();
     double width = std::max<double>(widths.least, std::ceil(widths.share * most));
     if (!widths.by_supply) return width;
-    supply_.assign(network_.bins(), 0);
-    for (const int i : ready)
-      for (const int b : network_.bins_of(jobs_.link(i % jobs_.count()))) ++supply_[b];
-    double least = width;
     for (int b = 0; b < network_.bins(); ++b)
       if (left_[b] / network_.capacity(b) > kNearlyFullest * most)
-        least = std::min(least, std::floor(supply_[b] / network_.capacity(b)));
-    return std::max<double>(widths.least, least);
+        width = std::min(width, std::floor(supply_[b] / network_.capacity(b)));
+    return std::max<double>(widths.least, width);
   }
 
   const Jobs& jobs_;
@@ -166,20 +133,18 @@ class ListScheduling {
   const int copies_;
   const std::vector<double>& places_;
   WorkBudget& effort_;
-  double total_ = 0, pace_ = 1;  // in rounds: all, and a step
-  std::vector<double> left_ = {}, supply_ = {};
-  std::vector<int> waits_ = {}, merged_ = {};
-  std::vector<float> keys_ = {};
+  ListScheduling scheduling_;
+  double total_ = 0, pace_ = 1;                  // in rounds: all, and a step
+  std::vector<double> left_ = {}, supply_ = {};  // [bin] sends: not yet in a step, and of these ready
 };
 
 }  // namespace
 
 void order(const Jobs& jobs, int copies, int most_steps, WorkBudget& effort, const FoundPlan& found) {
   const std::vector<double> places = balanced_places(jobs, effort);
-  ListScheduling scheduling(jobs, copies, places, effort);
-  StepAssignment plan;
+  Ordering ordering(jobs, copies, places, effort);
   const auto attempt = [&](const Widths& widths) {
-    if (effort.affords(1) && scheduling.run(widths, most_steps, plan)) found(copies, plan);
+    if (effort.affords(1) && ordering.run(widths, most_steps)) found(copies, ordering.plan());
   };
   // Last where it takes all of the work.
   const bool narrow = effort.affords(2LL * jobs.count() * needed_rounds(jobs.network(), jobs.packing()));
@@ -188,7 +153,7 @@ void order(const Jobs& jobs, int copies, int most_steps, WorkBudget& effort, con
     attempt({.share = share, .by_supply = true});
     attempt({.share = share});
   }
-  const double rounds = static_cast<double>(plan.total_rounds());
+  const double rounds = static_cast<double>(ordering.plan().total_rounds());
   for (const int least : kEvenWidths)
     if (least > 1 && least < rounds / 3) attempt({.least = least});
   if (!narrow) attempt({.least = 1, .share = 0});

@@ -3,8 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <random>
-#include <vector>
 
 #include "construct/jobs.h"
 #include "construct/work_budget.h"

@@ -1,3 +1,7 @@
+// Fractions are packed twice: without a price of depth for the bound and the nearest rate, and then with one
+// price after the other, from the highest, until the rate is within kLower of the nearest. Low trees are
+// worth more than the last percent: they fill the pipe faster, and so need fewer steps and chunks. The first
+// packing is a low one: where it meets the bound, nothing else is packed.
 #include "construct/packer.h"
 
 #include <algorithm>
@@ -112,6 +116,8 @@ void Packer::forget() {
   settled_ = false;
 }
 
+// In millionths of the highest: certificates have whole prices, and a price that is rounded still shows a
+// bound.
 Prices Packer::whole(const std::vector<double>& bins) const {
   const double unit = 1e6 / std::ranges::max(bins);
   const auto price = [&](int b) { return b < 0 ? 0 : static_cast<int>(std::lround(bins[b] * unit)); };

@@ -13,9 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <queue>
 #include <random>
-#include <tuple>
 
 namespace chorale {
 namespace {
@@ -42,9 +40,11 @@ class SlotSearch {
   SlotSearch(const Jobs& jobs, WorkBudget& effort)
       : jobs_(jobs), network_(jobs.network()), effort_(effort), before_(jobs.count()) {
     for (int j = 0; j < jobs.count(); ++j)
-      for (const int next : jobs.after(j)) before_[next].push_back(j);
+      for (const SendGraph::Edge& edge : jobs.after(j)) before_[edge.then].push_back(j);
   }
 
+  // share_ has the rounds of each class; load_ what is over each bin in the class, of all slots that are in
+  // it.
   // Rounds of a period, evenly over its slots.
   Slots find(long long rounds, int period) {
     period_ = period;
@@ -170,6 +170,8 @@ class SlotSearch {
     }
   }
 
+  // Latency is what a copy takes from its first slot to its last; it decides how soon the pipe is full, and
+  // how many copies make up for that.
   void shorten() {
     for (int pass = 0; pass < kSlotPasses && effort_.affords(1); ++pass) {
       bool moved = false;
@@ -202,103 +204,24 @@ class SlotSearch {
   std::mt19937 random_{1};
 };
 
-// Copies of it, each a period after the one before. Jobs over one link fit or do not fit alike, so that of
-// each link only the first that is ready is examined.
-class Pipelining {
- public:
-  Pipelining(const Jobs& jobs, WorkBudget& effort)
-      : jobs_(jobs), network_(jobs.network()), effort_(effort), ready_(network_.links()) {
-    for (int j = 0; j < jobs.count(); ++j)
-      if (jobs.waits_for(j) == 0) first_.push_back(j);
+// Copies, each a period after the one before. In a step goes what is due, and then what is due soon while it
+// is no wider for that.
+bool pipelined(ListScheduling& scheduling, const Jobs& jobs, const Slots& slots, int copies, int most_steps,
+               WorkBudget& effort) {
+  constexpr long long kSlot =
+      1LL << 32;  // key of what is due one slot later; of these the highest goes first
+  scheduling.begin(copies, [&](int copy, int j) {
+    return (static_cast<long long>(copy) * slots.period + slots.slot[j]) * kSlot - jobs.height(j);
+  });
+  for (long long slot = 0; !scheduling.is_done(); ++slot) {
+    scheduling.fill(ListScheduling::kAnyWidth, slot * kSlot);
+    if (scheduling.rounds() == 0) continue;
+    if (std::ssize(scheduling.plan().rounds) >= most_steps || !effort.affords(1)) return false;
+    scheduling.fill(scheduling.rounds(), (slot + kWindow * slots.latency) * kSlot);
+    scheduling.end_step();
   }
-
-  bool run(const Slots& slots, int copies, int most_steps, StepAssignment& plan) {
-    const int n = jobs_.count();
-    const std::size_t all = static_cast<std::size_t>(n) * copies;
-    const int last = (copies - 1) * slots.period + slots.latency - 1;
-    plan.step_of.assign(all, -1);
-    plan.rounds.clear();
-    waits_.resize(all);
-    for (Waiting& waiting : ready_) waiting = {};
-    for (std::size_t i = 0; i < all; ++i) waits_[i] = jobs_.waits_for(static_cast<int>(i % n));
-    const auto is_ready = [&](int i) {
-      const int j = i % n;
-      ready_[jobs_.link(j)].push(
-          {.due = i / n * slots.period + slots.slot[j], .height = jobs_.height(j), .job = i});
-    };
-    for (int copy = 0; copy < copies; ++copy)
-      for (const int j : first_) is_ready(copy * n + j);
-    std::vector<int> sent;
-    used_.assign(network_.bins(), 0);
-    for (int t = 0; t <= last; ++t) {
-      std::ranges::fill(used_, 0);
-      sent.clear();
-      for (LinkId l = 0; l < network_.links(); ++l)
-        while (!ready_[l].empty() && ready_[l].top().due == t) take(l, sent);
-      effort_.spend(network_.links());
-      if (sent.empty()) continue;
-      if (std::ssize(plan.rounds) >= most_steps || !effort_.affords(1)) return false;
-      double width = 0;
-      for (int b = 0; b < network_.bins(); ++b)
-        width = std::max(width, std::ceil(used_[b] / network_.capacity(b) - 1e-9));
-      fill(width, t + kWindow * slots.latency, sent);
-      effort_.spend(kOfJob * std::ssize(sent));
-      for (const int i : sent) plan.step_of[i] = static_cast<int>(plan.rounds.size());
-      plan.rounds.push_back(static_cast<int>(width));
-      for (const int i : sent)
-        for (const int next : jobs_.after(i % n))
-          if (const int k = i - i % n + next; --waits_[k] == 0) is_ready(k);
-    }
-    return true;
-  }
-
- private:
-  static constexpr long long kOfJob = 4;  // work
-  struct Ready {
-    int due = 0, height = 0, job = 0;
-    // What is due first, then the highest.
-    bool operator<(const Ready& other) const {
-      return std::tie(due, other.height, job) < std::tie(other.due, height, other.job);
-    }
-    bool operator>(const Ready& other) const { return other < *this; }
-  };
-  using Waiting = std::priority_queue<Ready, std::vector<Ready>, std::greater<>>;
-
-  void take(LinkId l, std::vector<int>& sent) {
-    for (const int b : network_.bins_of(l)) ++used_[b];
-    sent.push_back(ready_[l].top().job);
-    ready_[l].pop();
-  }
-
-  bool fits(LinkId l, double width) const {
-    return std::ranges::all_of(network_.bins_of(l),
-                               [&](int b) { return used_[b] + 1 <= network_.capacity(b) * width; });
-  }
-
-  // Holes of the step take what is due up to `until`.
-  void fill(double width, int until, std::vector<int>& sent) {
-    std::priority_queue<std::pair<Ready, LinkId>, std::vector<std::pair<Ready, LinkId>>, std::greater<>> next;
-    const auto offer = [&](LinkId l) {
-      if (!ready_[l].empty() && ready_[l].top().due <= until && fits(l, width))
-        next.push({ready_[l].top(), l});
-    };
-    for (LinkId l = 0; l < network_.links(); ++l) offer(l);
-    while (!next.empty()) {
-      const LinkId l = next.top().second;
-      next.pop();
-      if (fits(l, width)) take(l, sent);
-      offer(l);
-    }
-  }
-
-  const Jobs& jobs_;
-  const Network& network_;
-  WorkBudget& effort_;
-  std::vector<int> first_ = {};  // jobs that wait for none
-  std::vector<int> waits_ = {};
-  std::vector<Waiting> ready_ = {};  // [link]
-  std::vector<double> used_ = {};    // [bin] in the step
-};
+  return true;
+}
 
 }  // namespace
 
@@ -324,8 +247,7 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
   double latency = std::numeric_limits<double>::infinity();
   for (const Slots& slots : all) latency = std::min(latency, slots.latency_rounds());
   const double worth = latency / static_cast<double>(rounds) / std::max(1e-4, enough - 1);
-  Pipelining pipelining(jobs, effort);
-  StepAssignment plan;
+  ListScheduling scheduling(jobs, effort);
   // The same numbers of copies whatever the most is, so that more of them may be asked for and nothing is
   // lost.
   std::vector<int> numbers;
@@ -350,7 +272,7 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
       const double steps = kFewerSteps * copies * slots.period;
       if (steps > most_steps || !worthwhile(copies, static_cast<int>(steps), copies * slots.rounds)) continue;
       effort.spend(static_cast<long long>(jobs.count()) * copies);
-      if (pipelining.run(slots, copies, most_steps, plan)) found(copies, plan);
+      if (pipelined(scheduling, jobs, slots, copies, most_steps, effort)) found(copies, scheduling.plan());
     }
   }
 }

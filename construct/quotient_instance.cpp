@@ -54,6 +54,8 @@ void QuotientInstance::find_orbits() {
       back_[static_cast<std::size_t>(u) * ranks() + group_[element_[u]][n]] = n;
 }
 
+// One search per set of sources, forwards for the distances; then ranks from the farthest to the nearest, so
+// that what lies beyond a rank is known before the ranks that lead to it.
 void QuotientInstance::find_distances() {
   std::map<RankSet, int> starts;
   for (const ChunkSpec& spec : collective_.chunks)
@@ -88,6 +90,7 @@ std::vector<std::vector<LinkId>> QuotientInstance::links_in() const {
   return ways;
 }
 
+// A bin over which several representatives receive couples their choices, which a flow for each cannot see.
 std::vector<bool> QuotientInstance::find_splits(const std::vector<std::vector<LinkId>>& ways) {
   std::vector<BinUse> uses(bins_.size());
   for (int i = 0; i < static_cast<int>(ways.size()); ++i)
@@ -143,6 +146,8 @@ bool QuotientInstance::nested(const std::vector<Entry>& entries) const {
   return true;
 }
 
+// An element moves a chunk as it moves the rank that the chunk starts at (an Allgather: chunk / copies), and
+// the link as its ends.
 Step QuotientInstance::carried_over(const std::vector<Pick>& picks) const {
   const int copies = collective_.chunks_per_block;
   Step step;

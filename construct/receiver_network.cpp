@@ -16,6 +16,8 @@ int ReceiverNetwork::nodes(const QuotientInstance& quotient, int representative)
   return 2 * static_cast<int>(bins.size());
 }
 
+// Entries with the same bins share their nodes: an arc is added once for each pair of bins that follow each
+// other. Bins come with the narrowest use first (Entry::bins), so paths join towards the sink.
 ReceiverNetwork::ReceiverNetwork(const QuotientInstance& quotient, int representative, MaxFlow& flow,
                                  int first, int sink)
     : quotient_(quotient) {

@@ -5,24 +5,26 @@
 // commute. So orders are edges of two kinds, "at least one step later" and "no earlier"; the second kind may
 // form cycles inside a step (ranks that exchange sums), and a cycle is one job, done at once.
 //
-// Each step takes, of the jobs that may go, those with the longest chain of steps behind them, while links
-// have room: of equals the one with the lower chunk, so chunks move on one after the other, as in a pipeline,
-// and of one chunk that to the next rank after the sender: else all would leave the last ranks for later,
-// whose ports are then too narrow. On a schedule composed of stages this overlaps the stages by itself. A
-// queue per link, and a heap of their heads: of what waits for a full link only the first is examined.
+// The longest chain of steps behind goes first (construct/list_scheduling.h); of equals the lower chunk, so
+// chunks move on one after the other, as in a pipeline; and of one chunk what goes to the next rank after the
+// sender: else all would leave the last ranks for later, whose ports are then too narrow. On a schedule
+// composed of stages this overlaps the stages by itself.
 #include "construct/retiming.h"
 
 #include <algorithm>
 #include <map>
-#include <queue>
-#include <tuple>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "construct/load.h"
+#include "construct/list_scheduling.h"
+#include "construct/network.h"
+#include "construct/send_graph.h"
 
 namespace chorale {
 namespace {
+
+constexpr long long kMostChunks = 1LL << 28;
 
 struct Precedence {
   int then = 0;       // send, later job
@@ -126,145 +128,29 @@ class Precedences {
   int jobs_ = 0;
 };
 
-class Retiming {
- public:
-  Retiming(const Topology& topology, const Schedule& schedule)
-      : topology_(topology), given_(schedule), orders_(topology, schedule), jobs_(orders_.jobs()) {
-    const int sends = static_cast<int>(orders_.sends().size());
-    for (int i = 0; i < sends; ++i) jobs_[orders_.job_of(i)].sends.push_back(i);
-    for (int i = 0; i < sends; ++i)
-      for (const Precedence& order : orders_.after(i)) {
-        const int to = orders_.job_of(order.then);
-        if (to == orders_.job_of(i)) continue;
-        jobs_[orders_.job_of(i)].after.push_back({.then = to, .later = order.later});
-        ++jobs_[to].waits;
-      }
-    measure();
-  }
+// Jobs of the graph are those of the precedences, with their numbers.
+SendGraph graph_of(const Precedences& orders, const Network& network) {
+  std::vector<std::vector<LinkId>> links(orders.jobs());
+  for (int i = 0; i < std::ssize(orders.sends()); ++i)
+    links[orders.job_of(i)].push_back(orders.sends()[i].link);
+  SendGraph graph(network);
+  for (const std::vector<LinkId>& each : links) graph.add(each);
+  for (int i = 0; i < std::ssize(orders.sends()); ++i)
+    for (const Precedence& order : orders.after(i))
+      if (const int then = orders.job_of(order.then); then != orders.job_of(i))
+        graph.wait(then, orders.job_of(i), order.later);
+  graph.finish();
+  return graph;
+}
 
-  Schedule in_steps_of(int rounds) const {
-    Run run{.ready = std::vector<Queue>(topology_.links.size())};
-    for (const Job& job : jobs_) run.waits.push_back(job.waits);
-    std::vector<int> freed;  // may go from the next step on
-    for (int j = 0; j < std::ssize(jobs_); ++j)
-      if (jobs_[j].waits == 0) freed.push_back(j);
-    Load load(topology_);
-    Schedule schedule;
-    for (std::size_t done = 0; done < jobs_.size();) {
-      std::vector<bool> full(topology_.links.size(), false);
-      Queue heads;
-      const auto show = [&](LinkId l) {
-        if (!full[l] && !run.ready[l].empty()) heads.push(run.ready[l].top());
-      };
-      const auto put = [&](int j) { run.ready[link_of(j)].push(key(j)); };
-      for (int j : std::exchange(freed, {})) put(j);
-      for (LinkId l = 0; l < std::ssize(run.ready); ++l) show(l);
-      load.clear();
-      Step step;
-      while (!heads.empty()) {
-        const Key head = heads.top();
-        heads.pop();
-        const LinkId l = link_of(head.job);
-        // One that was put in later came before it.
-        if (full[l] || run.ready[l].empty() || run.ready[l].top().job != head.job) continue;
-        if (!step.sends.empty() && !fits(head.job, load, rounds)) {
-          full[l] = true;
-          continue;
-        }
-        run.ready[l].pop();
-        for (int i : jobs_[head.job].sends) {
-          load.add(orders_.sends()[i].link);
-          step.sends.push_back(orders_.sends()[i]);
-        }
-        ++done;
-        for (const Precedence& order : jobs_[head.job].after) {
-          run.later[order.then] = run.later[order.then] || order.later;
-          if (--run.waits[order.then] > 0) continue;
-          if (run.later[order.then]) {
-            freed.push_back(order.then);
-          } else {
-            put(order.then);
-            show(link_of(order.then));
-          }
-        }
-        show(l);
-      }
-      // Something must go at once that must also follow each other, which ours never make: left as it was.
-      if (step.sends.empty()) return given_;
-      // What was let go in this step by a "later" has to wait for the next; what waited for earlier steps has
-      // not.
-      run.later.clear();
-      step.rounds = load.rounds();
-      std::ranges::sort(step.sends);
-      schedule.steps.push_back(std::move(step));
-    }
-    return schedule;
-  }
-
- private:
-  struct Job {
-    std::vector<int> sends = {};         // one, or a cycle
-    std::vector<Precedence> after = {};  // by job
-    int waits = 0;                       // orders into it
-    int far = 0;                         // steps behind it
-  };
-  struct Key {
-    int far = 0;
-    Chunk chunk = 0;
-    int turn = 0;  // from the sender's rank on, round all ranks, to the receiver's
-    int job = 0;
-    bool operator<(const Key& other) const {
-      return std::tuple(far, -chunk, -turn, -job) <
-             std::tuple(other.far, -other.chunk, -other.turn, -other.job);
-    }
-  };
-  using Queue = std::priority_queue<Key>;
-  struct Run {
-    std::vector<Queue> ready = {};   // by link
-    std::vector<int> waits = {};     // by job
-    std::map<int, bool> later = {};  // of those that this step lets go: by an order of the first kind?
-  };
-
-  LinkId link_of(int j) const { return orders_.sends()[jobs_[j].sends.front()].link; }
-  Key key(int j) const {
-    const Link& link = topology_.links[link_of(j)];
-    return {.far = jobs_[j].far,
-            .chunk = orders_.sends()[jobs_[j].sends.front()].chunk,
-            .turn = (link.dst - link.src + topology_.ranks) % topology_.ranks,
-            .job = j};
-  }
-
-  bool fits(int j, Load& load, int rounds) const {
-    const std::vector<int>& sends = jobs_[j].sends;
-    if (sends.size() == 1) return load.has_room(orders_.sends()[sends.front()].link, rounds);
-    Load with = load;
-    for (int i : sends) {
-      if (!with.has_room(orders_.sends()[i].link, rounds)) return false;
-      with.add(orders_.sends()[i].link);
-    }
-    return true;
-  }
-
-  // The longest chain behind each job, from the last on.
-  void measure() {
-    std::vector<int> waits;
-    std::vector<int> order;
-    for (const Job& job : jobs_) waits.push_back(job.waits);
-    for (int j = 0; j < std::ssize(jobs_); ++j)
-      if (waits[j] == 0) order.push_back(j);
-    for (std::size_t at = 0; at < order.size(); ++at)
-      for (const Precedence& each : jobs_[order[at]].after)
-        if (--waits[each.then] == 0) order.push_back(each.then);
-    for (auto j = order.rbegin(); j != order.rend(); ++j)
-      for (const Precedence& each : jobs_[*j].after)
-        jobs_[*j].far = std::max(jobs_[*j].far, jobs_[each.then].far + (each.later ? 1 : 0));
-  }
-
-  const Topology& topology_;
-  const Schedule& given_;
-  const Precedences orders_;
-  std::vector<Job> jobs_;
-};
+Schedule in_steps(const StepAssignment& plan, const Precedences& orders) {
+  Schedule schedule;
+  for (const int rounds : plan.rounds) schedule.steps.push_back({.rounds = rounds});
+  for (int i = 0; i < std::ssize(orders.sends()); ++i)
+    schedule.steps[plan.step_of[orders.job_of(i)]].sends.push_back(orders.sends()[i]);
+  for (Step& step : schedule.steps) std::ranges::sort(step.sends);
+  return schedule;
+}
 
 }  // namespace
 
@@ -278,11 +164,23 @@ std::vector<Schedule> retimings(const Topology& topology, const Schedule& schedu
     widest = std::max(widest, step.rounds);
   }
   if (!effort.affords(relaxations)) return {};
-  const Retiming retiming(topology, schedule);
+  const Network network(topology);
+  const Precedences orders(topology, schedule);
+  const SendGraph graph = graph_of(orders, network);
+  std::vector<Chunk> chunk(graph.count());
+  for (int i = 0; i < std::ssize(orders.sends()); ++i) chunk[orders.job_of(i)] = orders.sends()[i].chunk;
+  // The highest, then the lowest chunk, then what goes to the next rank after the sender's, round all ranks.
+  const auto key = [&](int, int j) {
+    const Link& link = topology.links[graph.link(j)];
+    const long long turn = (link.dst - link.src + topology.ranks) % topology.ranks;
+    return ((-static_cast<long long>(graph.height(j)) * kMostChunks + chunk[j]) << 16) + turn;
+  };
   std::vector<Schedule> schedules;
   for (int rounds = 1; effort.affords(relaxations); rounds = std::min(widest, rounds + rounds / 3 + 1)) {
     effort.spend(relaxations);
-    schedules.push_back(retiming.in_steps_of(rounds));
+    const std::optional<StepAssignment> steps = in_even_steps(graph, key, rounds);
+    // Something must go at once that must also follow each other, which ours never make: left as it was.
+    schedules.push_back(steps ? in_steps(*steps, orders) : schedule);
     if (rounds == widest) break;
   }
   return schedules;

@@ -1,5 +1,8 @@
 // A copy may move to any step after its source has the chunk and before its destination sends it on. Steps
 // with the fewest slow sends are emptied first, all of them or none.
+//
+// A step takes the latency of its slowest link, so one slow send that stays costs as much as all of them.
+// Sends over other links stay where they are, and steps may become wider: the caller times the result.
 #include "construct/slow_links.h"
 
 #include <algorithm>
@@ -78,6 +81,8 @@ class SlowLinks {
     return best;
   }
 
+  // All slow sends of the step, or none. They move independently: of two that depend on each other one is in
+  // an earlier step.
   bool empty(int step, const std::set<int>& others) {
     std::vector<std::pair<int, int>> moves;
     for (const int number : slow_of_[step]) {

@@ -13,9 +13,9 @@
 // Invariants: a sender has held the chunk since an earlier step; a rank is sent a chunk once. A step has a
 // send as long as one is wanted, since the route to the wanting rank begins at one that has it.
 //
-// What lost: a width for each step (geometric growth, as in construct/greedy.cpp) needs the number of steps
-// beforehand; and scanning all chunks of all links in every step costs far more than the queues here, of
-// which a step examines the first of each link.
+// What lost: a width for each step (geometric growth) needs the number of steps beforehand; and scanning all
+// chunks of all links in every step costs far more than the queues here, of which a step examines the first
+// of each link.
 #include "construct/spreading.h"
 
 #include <algorithm>

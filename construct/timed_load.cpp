@@ -43,6 +43,8 @@ void TimedLoad::add(const TimedSends& sends, int by) {
     }
 }
 
+// A send multiplies the weight of its bin by exp(sharpness / capacity), so a price is renewed without an
+// exponential. Digits are lost where weights fall far; then bin, or step, is computed from its load again.
 void TimedLoad::weigh(int step, int bin, int more) {
   Slot& slot = slots_[at(step, bin)];
   const double before = slot.weight;
@@ -75,6 +77,8 @@ std::vector<int> TimedLoad::rounds() const {
   return rounds;
 }
 
+// The price of one more send is the difference of the weights, not the derivative: on a bin of capacity 1 a
+// send is no small change.
 void TimedLoad::price_smoothly(double sharpness) {
   sharpness_ = sharpness;
   growth_.clear();
@@ -90,6 +94,7 @@ void TimedLoad::price_smoothly(double sharpness) {
   for (int s = 0; s < steps_; ++s) weigh(s);
 }
 
+// All bins of a step from their loads, relative to the fullest, so that no exponential overflows.
 void TimedLoad::weigh(int step) {
   peak_[step] = 0;
   sum_[step] = 0;

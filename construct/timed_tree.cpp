@@ -1,3 +1,7 @@
+// cost_ has for each rank and layer the least price at which it may have the chunk by then, which never
+// rises with the layer, since a rank keeps what it has. So an offer stands for all later layers of equal
+// cost, and a rank offers its links from its layer on until it is cheaper to have come later. What the tree
+// has reached costs 0, and the search goes on from there instead of starting anew for each target.
 #include "construct/timed_tree.h"
 
 #include <algorithm>

@@ -88,6 +88,9 @@ class Findings {
     SharedPoint scatter = {}, gather = {};
   };
 
+  static double rate_of(const Cost&);
+  static bool is_small(const Point&);
+  bool is_late() const;  // the search is stopped
   Parts parts() const;
   void keep_phase(CollectiveKind, const SharedPoint&);
   double least_rate(const Parts&) const;
@@ -98,6 +101,7 @@ class Findings {
   std::vector<Composition> compositions(const Parts&) const;
   SharedPoint made(const Composition&) const;
   bool inside(const Cost&) const;
+  static bool is_trifle(const Cost&, const ParetoSet& known, double bound);
   int changes() const;
   void assemble(double most_timed) const;  // sends
   void time_all(const std::vector<SharedPoint>& points, const std::vector<SharedPoint>& beaten,

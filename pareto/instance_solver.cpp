@@ -8,9 +8,12 @@
 // formula with a proof that was checked. Restricted questions and constructions prove nothing when they find
 // nothing.
 //
-// What lost: the full formula alone, as published, even from a solver that remembers what it learnt for other
-// budgets. On dgx1 it does not find the Allgather (3,7,6) in 19,000 conflicts; restricted to schedules with
-// all symmetries of the machine, it takes 594.
+// What lost: filling steps with the best next sends, before and after solving. The engine has such schedules
+// already (construct/engine.h): without it the grids have the same 213 and 42 points for the same time
+// (benchmarks/synthesis.cpp). Plans of growth stay: the copying collectives of the grid take 54 CPU s with
+// them, and Broadcasts on dgx2 alone over 300 without. And the full formula alone, as published, even from a
+// solver that remembers what it learnt for other budgets. On dgx1 it does not find the Allgather (3,7,6) in
+// 19,000 conflicts; restricted to schedules with all symmetries of the machine, it takes 594.
 #include "pareto/instance_solver.h"
 
 #include <algorithm>
@@ -21,7 +24,6 @@
 
 #include "bounds/growth.h"
 #include "bounds/lower_bounds.h"
-#include "construct/greedy.h"
 #include "construct/plan_filling.h"
 #include "ir/agreement.h"
 #include "ir/json.h"
@@ -45,12 +47,8 @@ constexpr int kMore = 4;
 //   synthesis --grid16 --topology mesh:4x4 --collective alltoall
 constexpr double kFirstSize = 2e4;
 
-// Up to this size all splits of the rounds that greedy_schedule knows are tried within 10 ms, which is less
-// than a flow program may take; beyond, only what no bound excludes is tried, and sums stay as they are found.
+// Beyond this size sums stay as they are found.
 constexpr double kLarge = 1e5;
-// For 6 chunks on dgx1 in 3 steps a try takes 0.17 ms and a conflict 0.1 to 0.2 ms; these are 0.4 tries a
-// conflict.
-constexpr double kSizeForOneConflict = 2e3;
 // All 20 points of dgx2 Broadcast that a plan of growth leads to are found by the first plan, the last of
 // them at the 20th filling (synthesis --grid --topology dgx2 --collective broadcast).
 constexpr int kPlans = 8;
@@ -117,14 +115,9 @@ Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline) {
 Answer InstanceSolver::ask(const Budget& budget, const Deadline& deadline, std::int64_t conflicts) {
   using enum Attempt::Turn;
   static constexpr Attempt kOurs[] = {
-      {&InstanceSolver::too_few_hops, First},
-      {&InstanceSolver::fill, First},  // a schedule makes every bound superfluous
-      {&InstanceSolver::bound, First},
-      {&InstanceSolver::plan, First},        // where spreading is what takes long
-      {&InstanceSolver::fill_large, First},  // where a formula would take longer to write
-      {&InstanceSolver::ask_restricted, Every},
-      {&InstanceSolver::ask_full, First},
-      {&InstanceSolver::fill_more, Later},  // where solving did not answer soon
+      {&InstanceSolver::too_few_hops, First},   {&InstanceSolver::bound, First},
+      {&InstanceSolver::plan, First},  // where spreading is what takes long
+      {&InstanceSolver::ask_restricted, Every}, {&InstanceSolver::ask_full, First},
       {&InstanceSolver::refute, Later},
   };
   static constexpr Attempt kTheirs[] = {{&InstanceSolver::too_few_hops, First},
@@ -218,31 +211,6 @@ double InstanceSolver::size(const Formulation& one, const Budget& budget) const 
 
 bool InstanceSolver::too_large(const Formulation& one, const Budget& budget) const {
   return clauses(solved_.topology, collective_of(one), budget) / one.group > kMostClauses;
-}
-
-Answer InstanceSolver::fill(const Budget& budget, const Effort&) {
-  if (solved_.collective.combining || size(*full_, budget) > kLarge) return {};
-  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {}, Claim{}, kGeometricTries));
-}
-
-Answer InstanceSolver::fill_large(const Budget& budget, const Effort&) {
-  if (solved_.collective.combining || size(*full_, budget) <= kLarge) return {};
-  for (const auto& one : restricted())
-    if (const Restriction& n = one->restriction; !n.nearer && n.together == 1)
-      if (auto schedule = greedy_schedule(solved_.topology, solved_.collective, budget, n.symmetry,
-                                          solved_bounds_.fewest_rounds(), kGeometricTries))
-        return found(std::move(schedule));
-  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {},
-                               solved_bounds_.fewest_rounds(), kGeometricTries));
-}
-
-// As many tries as cost about as much as solving.
-Answer InstanceSolver::fill_more(const Budget& budget, const Effort& effort) {
-  if (solved_.collective.combining || deadline_.over()) return {};
-  const double tries = std::clamp(
-      kSizeForOneConflict * static_cast<double>(effort.conflicts) / size(*full_, budget), 1.0, 1e5);
-  return found(greedy_schedule(solved_.topology, solved_.collective, budget, {},
-                               solved_bounds_.fewest_rounds(), static_cast<int>(tries)));
 }
 
 // Where every rank can send to every other.

@@ -41,10 +41,7 @@ class InstanceSolver {
   // The attempts, each with what it gave; Unknown: nothing.
   Answer too_few_hops(const Budget&, const Effort&);
   Answer bound(const Budget&, const Effort&);
-  Answer fill(const Budget&, const Effort&);
   Answer plan(const Budget&, const Effort&);
-  Answer fill_large(const Budget&, const Effort&);
-  Answer fill_more(const Budget&, const Effort&);
   Answer ask_restricted(const Budget&, const Effort&);
   Answer ask_full(const Budget&, const Effort&);
   Answer refute(const Budget&, const Effort&);
