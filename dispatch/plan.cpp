@@ -90,6 +90,7 @@ std::vector<std::int64_t> shares_of(const NodeLayout& layout, int node, std::int
   return begins;
 }
 
+// As much as both have; a demand that is left over goes on at its offset.
 void carry(Demand& demand, Share& share) {
   const std::int64_t bytes = std::min(demand.left, share.room);
   if (bytes == 0) return;
@@ -139,6 +140,7 @@ std::vector<Share> between(const NodeLayout& layout, const ByteCounts& counts, i
       for (Share& share : shares)
         if (fits(demand, share)) carry(demand, share);
   };
+  // From what takes no hop to what takes two: whoever comes first takes the room.
   carry_where([](const Demand& d, const Share& s) { return d.src == s.out && d.dst == s.in; });
   if (!full.empty()) {  // their shares are for their own bytes
     carry_where(

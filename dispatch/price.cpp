@@ -21,6 +21,7 @@ AlltoallvLoads::AlltoallvLoads(const NodeLayout& layout, int steps)
       width_(2 * (ranks_ + nics_)),
       bytes_(static_cast<std::size_t>(steps) * width_) {}
 
+// No step where the hop stays on one rank.
 void AlltoallvLoads::within(Rank from, Rank to, int step, std::int64_t bytes) {
   if (from == to) return;
   of_step(step)[from] += bytes;
@@ -92,6 +93,7 @@ double alltoallv_bound_us(const NodeLayout& layout, const TierRates& rates, cons
   return kPerGbs * bound;
 }
 
+// Means are of a node's NICs, in one direction: an uneven load between nodes is the demand's, not the plan's.
 NicLoad nic_load(const NodeLayout& layout, const AlltoallvPlan& plan) {
   std::vector<std::int64_t> out(layout.nics), in(layout.nics);
   for (const AlltoallvPiece& piece : plan.pieces)
