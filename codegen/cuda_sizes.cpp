@@ -1,3 +1,7 @@
+// Each algorithm stays what it is in a directory of its own: the tables, which the same sources include by
+// the same names. So all of them are compiled from one set of sources, each with another folder first on the
+// include path, and as a shared library each, since their symbols are equal. The chooser is a program that
+// loads the library for a size when it comes to that size.
 #include "codegen/cuda_sizes.h"
 
 #include <fmt/format.h>
@@ -9,6 +13,8 @@
 namespace chorale {
 namespace {
 
+// What it calls is main() of virtual_ranks.cu under another name (MAIN in the Makefile below), found by its
+// mangled name: algorithm_main(int, char**).
 constexpr const char* kChooser =
     R"(// One program for all sizes: runs the algorithm that is the fastest at each, a library per algorithm, with the
 // options of these (options.h). Made by chorale.
@@ -89,14 +95,7 @@ constexpr const char* kMakefile =
 #   make -f all_sizes.mk gpu      virtual ranks on one GPU; then ./all_sizes_gpu
 #   make -f all_sizes.mk peers    one process a GPU: a program per algorithm, peers_0_gpu and so on
 ALGORITHMS = @NUMBERS@
-ARCH ?= sm_90
-GENCODE = $(foreach arch,$(ARCH),-gencode 'arch=$(arch:sm_%=compute_%),code=[$(arch),$(arch:sm_%=compute_%)]')
-NVCC ?= nvcc
-CXX ?= g++
-MPI_INCLUDE ?= $(shell mpicxx --showme:compile 2>/dev/null)
-MPI_LINK ?= $(shell mpicxx --showme:link 2>/dev/null | sed 's/-Wl,\([^ ]*\)/-Xlinker \1/g; s/-pthread/-Xcompiler -pthread/g')
-DEFINES ?=
-# Algorithms have the same names, so a library shows its main function alone.
+@SETTINGS@# Algorithms have the same names, so a library shows its main function alone.
 MAIN = '-Dmain=__attribute__((visibility("default"))) algorithm_main'
 HEADERS = $(wildcard *.h ir/*.h runtime/device/*.h algorithm_*/*.h)
 
@@ -116,8 +115,16 @@ peers_%_gpu: peers.cu $(HEADERS)
 .PHONY: cpu gpu peers
 )";
 
+// Texts have braces and percent signs of their own, so marks between @ are replaced, once each.
 std::string filled(std::string text, const std::string& mark, const std::string& value) {
   return text.replace(text.find(mark), mark.size(), value);
+}
+
+// Of the Makefile of one algorithm: how its compilers are called.
+// Taken from there, so that both Makefiles call compilers alike.
+std::string settings_of(const std::string& makefile) {
+  const std::size_t begin = makefile.find("ARCH ?=");
+  return makefile.substr(begin, makefile.find("HEADERS =") - begin);
 }
 
 // Tables are of an algorithm; the others are the kernel's sources. Sums made by switches are left to the
@@ -125,16 +132,14 @@ std::string filled(std::string text, const std::string& mark, const std::string&
 bool is_table(const std::string& path) {
   return path == "out_of_place.h" || path == "in_place.h";
 }
-bool is_left_out(const std::string& path) {
-  return path == "multimem.cu" || path == "Makefile";
-}
 
 }  // namespace
 
+// Sources other than tables are equal for all algorithms, so the first copy of each is kept.
 std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized) {
   std::vector<NamedText> files;
   std::set<std::string> there;
-  std::string ranges, numbers;
+  std::string ranges, numbers, settings;
   for (std::size_t k = 0; k < sized.size(); ++k) {
     const std::string number = std::to_string(k);
     numbers += (numbers.empty() ? "" : " ") + number;
@@ -143,12 +148,14 @@ std::vector<NamedText> to_sized_cuda_sources(std::span<const SizedCuda> sized) {
     for (const NamedText& file : sized[k].files) {
       if (is_table(file.path))
         files.push_back({"algorithm_" + number + "/" + file.path, file.text});
-      else if (!is_left_out(file.path) && there.insert(file.path).second)
+      else if (file.path == "Makefile")
+        settings = settings_of(file.text);
+      else if (file.path != "multimem.cu" && there.insert(file.path).second)
         files.push_back(file);
     }
   }
   files.push_back({"all_sizes.cpp", filled(kChooser, "@RANGES@", ranges)});
-  files.push_back({"all_sizes.mk", filled(kMakefile, "@NUMBERS@", numbers)});
+  files.push_back({"all_sizes.mk", filled(filled(kMakefile, "@NUMBERS@", numbers), "@SETTINGS@", settings)});
   return files;
 }
 

@@ -19,6 +19,7 @@ namespace chorale {
 namespace {
 
 // Of the largest buffer of a rank: what nccl-tests calls the size.
+// An AllReduce has one block in each, an Allgather as many as ranks in its output.
 int blocks_of_the_size(const PeerProgram& program) {
   int chunks = 0;
   for (const PeerRank& rank : program.ranks)
@@ -26,6 +27,7 @@ int blocks_of_the_size(const PeerProgram& program) {
   return chunks / program.chunks_per_block;
 }
 
+// Columns of rows are the fields of ir/peer_rows.h in their order: aggregates without a constructor.
 std::string algorithm_header(const Collective& collective, const PeerProgram& program,
                              const CudaOptions& options) {
   const PeerTable table = table_of(program);

@@ -18,6 +18,7 @@ std::string to_dot(const BlockProgram& program) {
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
     text += fmt::format("  subgraph cluster_{} {{\n    label=\"rank {}\";\n", n, n);
     std::string edges;
+    // Blocks of a rank that meet at a barrier are joined in the order in which they are listed.
     std::map<int, std::string> barriers;  // the last node of each
     for (std::size_t b = 0; b < program.ranks[n].blocks.size(); ++b) {
       const Block& block = program.ranks[n].blocks[b];

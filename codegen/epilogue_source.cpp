@@ -77,9 +77,12 @@ const char* c_type(ElementType type) {
   return kTypes[static_cast<int>(type)];
 }
 
+// Operators that are no C++ of their own (a constant, an index, an operand, a random number, a conversion)
+// are printed here; all others by their form, of which {3} is the type of the computation.
 std::string printed_expression(const Expression& expression, const ExpressionNames& names) {
   std::vector<std::string> stack;
   for (const ExpressionNode& node : expression) {
+    // The last operand was pushed last. Forms may name up to three values, so there are three always.
     std::vector<std::string> values(stack.end() - arity(node.op), stack.end());
     stack.resize(stack.size() - values.size());
     values.resize(3);
@@ -99,6 +102,8 @@ std::string printed_expression(const Expression& expression, const ExpressionNam
   return stack.back();
 }
 
+// Operands that the expression does not use are not loaded: their tensors may be absent. The tensors of the
+// check are made by the number of the operand, so that a host and its GPU fill them alike.
 std::string printed_function(const Epilogue& epilogue, const std::string& name) {
   const bool exact = std::ranges::all_of(epilogue.expression, is_exact);
   std::string loads, tensors;

@@ -15,6 +15,8 @@ namespace chorale {
 namespace {
 
 // The paragraph of codegen/mpi/tables.h that has a declaration.
+// Paragraphs are what lies between two empty lines. The example is compiled by itself, so that what is taken
+// from it is right C++.
 std::string part_of_example(const std::string& declaration) {
   const std::string example = mpi_tables_source();
   const std::size_t at = example.find(declaration);
@@ -37,6 +39,7 @@ std::string applied(const Epilogue& epilogue) {
          "  return Function::test_tensor(operand, whole, slice, outputs);\n}\n\n";
 }
 
+// In place of the example's tables, between the program's includes and its functions.
 std::string tables(std::span<const SizedProgram> programs, std::span<const AfterFailure> failures) {
   const Collective& collective = programs.front().program.collective();
   return fmt::format(

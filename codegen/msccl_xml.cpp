@@ -31,6 +31,7 @@ struct XmlStep {
   const BlockReference* after = nullptr;
 };
 
+// Only the first part waits: the others follow it in their block.
 std::vector<XmlStep> steps_of(const Block& block, std::vector<int>& last_step) {
   std::vector<XmlStep> steps;
   for (const BlockInstruction& i : block.instructions) {
@@ -65,6 +66,7 @@ std::string print_step(int number, const XmlStep& step, const std::vector<std::v
       step.after ? last_step[step.after->block][step.after->instruction] : -1, waited_for ? 1 : 0);
 }
 
+// For attributes, which are in double quotes everywhere.
 std::string escaped(const std::string& text) {
   std::string result;
   for (char c : shown(text)) {
@@ -84,6 +86,8 @@ Fault limit(const FaultPlace& place, std::string words, std::string remedy) {
   return {Fault::Kind::Limit, place, std::move(words), std::move(remedy)};
 }
 
+// What no number of steps could express. Copies of a value to two slots, and sums of three, are among them: a
+// step has one source and one destination.
 std::optional<Fault> not_expressible(const Collective& collective, const BlockProgram& program) {
   if (!is_offered(collective.kind))
     return limit({}, "MSCCL XML has no such collective: " + name_of(collective), "use --target json");
@@ -119,6 +123,7 @@ std::optional<Fault> beyond_channels(const BlockProgram& program) {
   return std::nullopt;
 }
 
+// By steps as they are printed, waits included.
 std::optional<Fault> too_many_steps(const BlockProgram& program, int most_steps) {
   for (std::size_t n = 0; n < program.ranks.size(); ++n)
     for (std::size_t b = 0; b < program.ranks[n].blocks.size(); ++b) {
@@ -132,6 +137,8 @@ std::optional<Fault> too_many_steps(const BlockProgram& program, int most_steps)
   return std::nullopt;
 }
 
+// Steps that others wait for are collected first: hasdep stands at a step, before the steps that wait are
+// printed. Executors raise no flag for a step without it.
 std::string print_rank(Rank n, const BlockRank& rank) {
   std::string text = fmt::format("  <gpu id=\"{}\" i_chunks=\"{}\" o_chunks=\"{}\" s_chunks=\"{}\">\n", n,
                                  rank.input_chunks, rank.output_chunks, rank.scratch_chunks);
@@ -170,6 +177,7 @@ std::string to_msccl_xml(const Verified<BlockProgram>& verified, const MscclOpti
   const BlockProgram& program = *verified;
   if (const std::optional<Fault> fault = msccl_limit(collective, program, options))
     throw InputError(program.name, *fault);
+  // nchunksperloop is the longest buffer of any rank.
   int channels = 1, chunks = 1;
   for (const BlockRank& rank : program.ranks) {
     chunks = std::max({chunks, rank.input_chunks, rank.output_chunks});
@@ -185,6 +193,8 @@ std::string to_msccl_xml(const Verified<BlockProgram>& verified, const MscclOpti
   return text + "</algo>\n";
 }
 
+// Queues of the executor are taken to hold two messages, so that a ring of blocks may receive and send at
+// once. The limit of steps is tested by printing, since dependencies of an instruction become steps, too.
 RelaxOptions blocks_for_msccl(const Collective& collective, const MscclOptions& options) {
   return {.queue_depth = 2,
           .most_instructions = options.most_steps,

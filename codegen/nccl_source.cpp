@@ -20,6 +20,7 @@ std::string function_name(const Collective& collective) {
 }
 
 // With the arguments of NCCL's function of that name.
+// What the collective lacks is left out of the signature: an operation, a root, tensors.
 std::string function(const Collective& collective, const Program& program) {
   const std::string head = fmt::format(
       "// {} over a communicator of {} ranks{}, `count` elements per block, with NCCL's arguments. Returns "
@@ -42,6 +43,7 @@ std::string function(const Collective& collective, const Program& program) {
 
 }  // namespace
 
+// NCCL defines no in-place Alltoall, nor any custom collective; of all others both are checked.
 std::string to_nccl_source(std::span<const SizedProgram> programs, const std::string& name,
                            std::span<const AfterFailure> failures) {
   const Collective& collective = programs.front().program.collective();
@@ -54,6 +56,7 @@ std::string to_nccl_source(std::span<const SizedProgram> programs, const std::st
   for (const char* each : {"algorithm", "cmath", "cstdio", "cstdlib", "cstring", "map", "mutex", "thread",
                            "type_traits", "vector"})
     includes.insert(fmt::format("#include <{}>", each));
+  // What a file needs to be compiled, at its top: it is used without us.
   std::string head = fmt::format(
       "// {}, made by chorale. Needs CUDA and NCCL only:\n"
       "//   nvcc -O3 -std=c++17 -arch=native{} THIS_FILE -lnccl -o x && ./x [elements of a block] "

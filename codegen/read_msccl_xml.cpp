@@ -39,6 +39,8 @@ class Reader {
     }
   }
 
+  // From the top down; what later parts need of earlier ones (ranks, the collective) is in the result by
+  // then. Loaders take files without some attributes, and so does this, with the loaders' defaults.
   MscclFile read() {
     const pugi::xml_node algo = document_.child("algo");
     const bool machine = document_.child("system");
@@ -107,6 +109,7 @@ class Reader {
     return value;
   }
 
+  // Whole text or nothing: "3x" is no number.
   int number(const pugi::xml_node& node, const char* key, int least, int most) const {
     const std::string value = text(node, key);
     int result = 0;
@@ -129,6 +132,7 @@ class Reader {
             number(step, offset_key, 0, kMostNumber)};
   }
 
+  // A nop has no slots that mean anything, so they are not even read.
   DataOperation operation(const pugi::xml_node& step) const {
     const std::string type = text(step, "type");
     const OperationShape* const shape = shape_named(type);
@@ -143,6 +147,7 @@ class Reader {
     return op;
   }
 
+  // Blocks and steps are referred to by number, so gaps and other orders are refused, as loaders do.
   void read_rank(const pugi::xml_node& gpu, int n, MscclFile& file) {
     BlockRank& rank = file.program.ranks[n];
     // In place, a file names one of the two buffers only.
@@ -165,6 +170,7 @@ class Reader {
         if (number(step, "s", 0, kMostNumber) != static_cast<int>(block.instructions.size()))
           throw InputError(where(step), "steps are not numbered from 0 without gaps",
                            "loaders refuse it, too");
+        // -1: it waits for none. Numbers of blocks that are not there are the verifier's to find.
         const int depends = number(step, "depid", -1, kMostNumber);
         if (depends >= 0) i.after.push_back({depends, number(step, "deps", 0, kMostNumber)});
         block.instructions.push_back(std::move(i));

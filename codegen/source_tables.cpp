@@ -15,6 +15,7 @@
 
 namespace chorale {
 
+// An array of no elements is no C++, hence the row of -1, which stands for no message, slot or rank.
 std::string printed_table(const std::string& comment, const std::string& type, const std::string& name,
                           const NumberTable& contents, int columns) {
   std::string rows;
@@ -47,6 +48,7 @@ std::string printed_promise(const Promise& promise, const std::string& suffix) {
                        "kSame" + suffix, same, 4);
 }
 
+// Columns are the fields of ir/step_table.h in their order. Counts go along, since an empty table has a row.
 std::string printed_steps(const StepRows& rows, const std::string& suffix) {
   NumberTable slots, messages, work;
   for (const std::array<int, 3>& each : rows.slots) slots.push_back({each.begin(), each.end()});
@@ -86,34 +88,13 @@ std::string printed_failures(std::span<const AfterFailure> failures) {
       numbers += fmt::format("constexpr int {}[] = {{{}}};\n", name, fmt::join(ranks, ", "));
     rows += fmt::format("    {{\"{}\", kForms + {}, {}, {}}},\n", printable_name(failure), first, name, lost);
   }
-  return "// What has failed of the machine, and the forms for that; what their ranks are called, null: as "
-         "they are.\n"
-         "struct Failure {\n"
-         "  const char* name;\n"
-         "  const Form* forms;\n"
-         "  const int* ranks;\n"
-         "  int lost;  // the rank that has failed, or -1\n"
-         "};\n" +
-         numbers + "constexpr Failure kFailures[] = {\n" + rows +
-         "};\n"
-         "// Null: there is nothing for that failure.\n"
-         "const Failure* failure_named(const char* name) {\n"
-         "  for (const Failure& each : kFailures)\n"
-         "    if (std::strcmp(each.name, name) == 0) return &each;\n"
-         "  return nullptr;\n"
-         "}\n"
-         "std::string not_ready_for(const char* name) {\n"
-         "  std::string some;\n"
-         "  for (std::size_t i = 1; i < std::size(kFailures) && i < 5; ++i)\n"
-         "    some += (i == 1 ? \": \" : \", \") + std::string(kFailures[i].name);\n"
-         "  return \"no algorithm is ready for the failure of '\" + std::string(name) + \"'; there are some "
-         "for \" +\n"
-         "         std::to_string(std::size(kFailures) - 1) + \" failures\" + some;\n"
-         "}\n\n";
+  return numbers + "constexpr chorale::Failure kFailures[] = {\n" + rows + "};\n\n";
 }
 
 }  // namespace
 
+// Programs of one collective on as many ranks, with as many pieces, promise the same: the check of the first
+// is that of all. Which algorithm runs is chosen by tables alone, so a file has the code of one.
 std::string printed_forms(std::span<const SizedProgram> programs, std::span<const AfterFailure> failures) {
   std::string tables, rows;
   std::map<std::pair<int, int>, std::string>
@@ -135,23 +116,9 @@ std::string printed_forms(std::span<const SizedProgram> programs, std::span<cons
                         std::isfinite(up_to) ? fmt::format("{}", up_to) : "HUGE_VAL",
                         printable_name(program->name), suffix, serialized, promise->second);
   }
+  // A file that is ready for no failure has the one row of the forms without any.
   const AfterFailure none;
-  return tables +
-         "// What blocks of up to this many bytes take: the first row that reaches them.\n"
-         "struct Form {\n"
-         "  double up_to;\n"
-         "  const char* name;\n"
-         "  const chorale::StepTables& tables;\n"
-         "  bool serialized;  // messages that share a port go one after the other\n"
-         "  chorale::SelfCheck (*check)();\n"
-         "};\n"
-         "constexpr Form kForms[] = {\n" +
-         rows +
-         "};\n"
-         "const Form& form_of(double bytes, const Form* form) {\n"
-         "  while (bytes > form->up_to) ++form;\n"
-         "  return *form;\n"
-         "}\n\n" +
+  return tables + "constexpr chorale::Form kForms[] = {\n" + rows + "};\n" +
          printed_failures(failures.empty() ? std::span(&none, 1) : failures);
 }
 
@@ -174,6 +141,7 @@ std::string without_includes(const std::string& text, std::set<std::string>& inc
   return result;
 }
 
+// Names stand in comments and string literals: what could end either is a blank.
 std::string printable_name(const std::string& text) {
   std::string name;
   for (char c : shown(text)) name += c == '"' || c == '\\' ? ' ' : c;

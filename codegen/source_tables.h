@@ -30,7 +30,7 @@ std::string printed_promise(const Promise&, const std::string& suffix = "");
 // (codegen/mpi/tables.h has an example). No failures: all programs are for the whole machine.
 std::string printed_forms(std::span<const SizedProgram>, std::span<const AfterFailure>);
 
-// ir/pieces.h, ir/step_table.h, and of runtime/device own_steps.h, self_check.h, failure_file.h and
+// ir/pieces.h, ir/step_table.h, and of runtime/device own_steps.h, self_check.h, failure_file.h, forms.h and
 // renumbered_steps.h (made by CMake).
 std::string steps_source();
 

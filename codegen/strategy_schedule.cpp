@@ -24,6 +24,9 @@ Part part_of(const Part& whole, int part, int parts) {
   return {whole.begin() + part * each, whole.begin() + (part + 1) * each};
 }
 
+// A run with a given number of pieces; when a group cannot be served by whole pieces it notes by how much
+// finer they should be (finer_), and the caller begins again. Numbers of values tell equal values: device n's
+// own is n, sums have numbers of their own, by their terms.
 class StrategyRun {
  public:
   StrategyRun(const DeviceGroups& of_reduction, int devices, int pieces)
@@ -67,6 +70,7 @@ class StrategyRun {
   }
 
  private:
+  // Member k of the group gets the k-th of as many equal parts.
   void leave_parts(const std::vector<int>& group) {
     const Part whole = held_[group.front()];
     const int parts = static_cast<int>(group.size()), held = static_cast<int>(whole.size());
@@ -106,6 +110,8 @@ class StrategyRun {
     end(std::move(step));
   }
 
+  // What the receiver has already is not sent: the same value, by its number. Links are made as they are
+  // needed, one for each ordered pair.
   void send(Step& step, const Part& part, int from, int to, bool adds) {
     if (from == to) return;
     Part sent = part;

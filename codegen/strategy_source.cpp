@@ -40,12 +40,14 @@ std::vector<NamedText> mpi_programs(const PlacedJob& job) {
   return programs;
 }
 
+// JSON and no spaces: a machine may have thousands of devices.
 std::string listed(const DeviceGroups& groups) {
   std::vector<std::string> rows;
   for (const std::vector<int>& group : groups) rows.push_back(fmt::format("[{}]", fmt::join(group, ",")));
   return fmt::format("[{}]", fmt::join(rows, ","));
 }
 
+// Devices of groups are as they are numbered in the machine, and not in the mesh.
 std::string groups_json(const PlacedJob& job) {
   std::vector<std::string> axes, communications;
   for (const Axis& axis : job.axes)
@@ -67,6 +69,8 @@ std::string groups_json(const PlacedJob& job) {
       fmt::join(communications, ",\n  "));
 }
 
+// Both frameworks take an array of devices by position in the mesh; JAX's numbers of devices are not those of
+// the machine, so they are sorted by process first.
 std::string python_mesh(const PlacedJob& job, bool torch) {
   std::vector<int> sizes;
   std::vector<std::string> names;
@@ -122,6 +126,8 @@ std::string megatron_name(const std::string& axis) {
   return "";
 }
 
+// Megatron has five dimensions with names of its own, and needs each in --order; sizes of data parallelism
+// follow from the others. An axis that is none of them ends the text with the reason.
 std::string megatron_text(const PlacedJob& job) {
   static constexpr std::array<std::pair<const char*, const char*>, 4> kSizes = {
       {{"tp", "--tensor-model-parallel-size"},
@@ -150,6 +156,7 @@ std::string megatron_text(const PlacedJob& job) {
       fmt::join(sizes, " "), fmt::join(order, "-"), job.devices.size(), fmt::join(job.devices, ","));
 }
 
+// For who has the directory and not this program.
 std::string read_me(const PlacedJob& job) {
   std::vector<std::string> axes;
   for (const Axis& axis : job.axes) axes.push_back(fmt::format("{} {}", axis.name, axis.size));
@@ -171,6 +178,7 @@ std::string read_me(const PlacedJob& job) {
 
 }  // namespace
 
+// Programs last: a strategy with too many messages has none, and all other files are there all the same.
 std::vector<NamedText> handed_on(const PlacedJob& job) {
   std::vector<NamedText> files = {{"groups.json", groups_json(job)},
                                   {"jax_mesh.py", python_mesh(job, false)},

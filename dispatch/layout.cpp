@@ -1,3 +1,5 @@
+// Of n ranks of a node with k NICs, rank i has NIC i * k / n: consecutive ranks share one, as evenly as it
+// goes. NICs are numbered through over all nodes. A node with fewer ranks than NICs uses one NIC per rank.
 #include "dispatch/layout.h"
 
 #include <algorithm>

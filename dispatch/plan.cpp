@@ -1,6 +1,6 @@
-// What node a has for node b is a line of bytes, cut into equal shares of the NICs of a, and of those of b: so
-// each NIC of a node carries an equal share of all that enters or leaves it, and the busiest has what the cut
-// around its node demands. Bytes get their place on the line greedily: first those whose source and
+// What node a has for node b is a line of bytes, cut into equal shares of the NICs of a, and of those of b:
+// so each NIC of a node carries an equal share of all that enters or leaves it, and the busiest has what the
+// cut around its node demands. Bytes get their place on the line greedily: first those whose source and
 // destination have the NICs of the place, which take no hop within a node; then those that take one; then the
 // rest.
 //
@@ -47,10 +47,10 @@ struct Demand {
 // takes its own NIC.
 using FullRanks = std::vector<bool>;
 
-// Where the shares of the node's ranks begin on a line of `all` bytes, and `all`: equal for each NIC, and among
-// the ranks of a NIC. `turn` lets units that are left over go to each in turn. Ranks that are full have
-// only their `own` of the line, by rank, and at most 1.5 times the mean: what else they have is passed on, since
-// NICs are to be even. All ranks of the node have NICs of their own then.
+// Where the shares of the node's ranks begin on a line of `all` bytes, and `all`: equal for each NIC, and
+// among the ranks of a NIC. `turn` lets units that are left over go to each in turn. Ranks that are full have
+// only their `own` of the line, by rank, and at most 1.5 times the mean: what else they have is passed on,
+// since NICs are to be even. All ranks of the node have NICs of their own then.
 std::vector<std::int64_t> shares_of(const NodeLayout& layout, int node, std::int64_t all, int turn,
                                     const FullRanks& full, const std::vector<std::int64_t>& own) {
   const std::vector<Rank>& ranks = layout.members[node];
@@ -90,6 +90,7 @@ std::vector<std::int64_t> shares_of(const NodeLayout& layout, int node, std::int
   return begins;
 }
 
+// As much as both have; a demand that is left over goes on at its offset.
 void carry(Demand& demand, Share& share) {
   const std::int64_t bytes = std::min(demand.left, share.room);
   if (bytes == 0) return;
@@ -139,6 +140,7 @@ std::vector<Share> between(const NodeLayout& layout, const ByteCounts& counts, i
       for (Share& share : shares)
         if (fits(demand, share)) carry(demand, share);
   };
+  // From what takes no hop to what takes two: whoever comes first takes the room.
   carry_where([](const Demand& d, const Share& s) { return d.src == s.out && d.dst == s.in; });
   if (!full.empty()) {  // their shares are for their own bytes
     carry_where(
@@ -215,7 +217,8 @@ int best_stages(const NodeLayout& layout, const TierRates& rates, const std::vec
   return best;
 }
 
-// Of nodes in which each rank has a NIC, those whose traffic inside is most of the bound; empty: there are none.
+// Of nodes in which each rank has a NIC, those whose traffic inside is most of the bound; empty: there are
+// none.
 FullRanks full_ranks(const NodeLayout& layout, const TierRates& rates, const ByteCounts& counts,
                      double bound_us) {
   FullRanks full(counts.ranks, false);

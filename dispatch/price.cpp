@@ -1,3 +1,6 @@
+// Loads are one array [step][out of rank | into rank | out of NIC | into NIC], so that adding a piece is a
+// few additions: prices of several numbers of stages are found before any plan is written down. Integers of
+// bytes until the end, so the price does not depend on the order of the pieces.
 #include "dispatch/price.h"
 
 #include <algorithm>
@@ -18,6 +21,7 @@ AlltoallvLoads::AlltoallvLoads(const NodeLayout& layout, int steps)
       width_(2 * (ranks_ + nics_)),
       bytes_(static_cast<std::size_t>(steps) * width_) {}
 
+// No step where the hop stays on one rank.
 void AlltoallvLoads::within(Rank from, Rank to, int step, std::int64_t bytes) {
   if (from == to) return;
   of_step(step)[from] += bytes;
@@ -33,6 +37,7 @@ void AlltoallvLoads::add(const AlltoallvPiece& piece) {
   within(piece.in, piece.dst, piece.step + 2, piece.bytes);
 }
 
+// A step ends when its busiest rank and NIC have done: the alpha-beta model with one alpha a step.
 double AlltoallvLoads::us(const TierRates& rates) const {
   double us = 0;
   for (int s = 0; s < steps_; ++s) {
@@ -53,6 +58,9 @@ double alltoallv_us(const NodeLayout& layout, const TierRates& rates, const Allt
   return loads.us(rates);
 }
 
+// Three kinds of cuts, each of which all of its bytes have to cross: around a node, by its NICs; around a
+// rank, by its link in the node and its NIC together; and around a rank within its node, by the link alone,
+// since what stays in a node crosses no NIC.
 double alltoallv_bound_us(const NodeLayout& layout, const TierRates& rates, const ByteCounts& counts) {
   std::vector<std::int64_t> node_out(layout.nodes()), node_in(layout.nodes());
   using OutAndIn = std::pair<std::int64_t, std::int64_t>;
@@ -85,6 +93,7 @@ double alltoallv_bound_us(const NodeLayout& layout, const TierRates& rates, cons
   return kPerGbs * bound;
 }
 
+// Means are of a node's NICs, in one direction: an uneven load between nodes is the demand's, not the plan's.
 NicLoad nic_load(const NodeLayout& layout, const AlltoallvPlan& plan) {
   std::vector<std::int64_t> out(layout.nics), in(layout.nics);
   for (const AlltoallvPiece& piece : plan.pieces)

@@ -5,8 +5,8 @@
 
 namespace chorale {
 
-// Bytes of a plan by step, and what they take. Each step with a message takes the latency, and the longest of:
-// what a rank sends, and what it receives, within its node; what a NIC sends, and what it receives.
+// Bytes of a plan by step, and what they take. Each step with a message takes the latency, and the longest
+// of: what a rank sends, and what it receives, within its node; what a NIC sends, and what it receives.
 class AlltoallvLoads {
  public:
   AlltoallvLoads(const NodeLayout&, int steps);

@@ -1,3 +1,6 @@
+// NAME=VALUE separated by commas, read from left to right; of a name that comes twice the last one counts. An
+// empty text has the defaults. std::from_chars takes no blank, plus sign or locale, and what is left of a
+// word makes it wrong.
 #include "dispatch/read_rates.h"
 
 #include <algorithm>

@@ -1,3 +1,6 @@
+// hwloc's logical numbers go through the machine socket by socket; the system's (those of sched_getaffinity)
+// may alternate between sockets. The process keeps its binding, so it is determined once; a machine that
+// hwloc cannot read has core 0 for all, and ranks of a host stay in the order of their numbers.
 #include "preload/bound_cores.h"
 
 #ifdef CHORALE_HWLOC

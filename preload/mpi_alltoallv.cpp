@@ -1,3 +1,6 @@
+// Each call gathers the counts of all ranks, in bytes, so that every rank has the same matrix and plans alike
+// without another message. The plan of the last call is kept: programs repeat their counts.
+//
 // Between two points where ranks meet nothing may throw or return in one of them alone, as in
 // mpi_collectives.cpp. Ranks meet when a communicator is first used, and when counts are planned that differ
 // from those of its last call; each call gathers counts.
@@ -9,11 +12,9 @@
 #include <functional>
 #include <memory>
 #include <new>
-#include <string_view>
 #include <vector>
 
 #include "dispatch/plan.h"
-#include "library/rank_mapping.h"
 #include "preload/mpi_data.h"
 #include "runtime/alltoallv.h"
 #include "runtime/mpi/transport.h"
@@ -38,8 +39,7 @@ struct Blocks {
 
   Blocks(Byte* base_, const int* counts_, const int* places_, MPI_Datatype type_)
       : base(base_), counts(counts_), places(places_), type(type_) {
-    MPI_Aint lower = 0;
-    PMPI_Type_get_extent(type, &lower, &extent);
+    extent = extent_of(type);
     dense = is_dense(type);
   }
   Byte* at(Rank n) const { return base + extent * places[n]; }
@@ -75,6 +75,7 @@ struct MpiAlltoallv::Companion {
   void make_plan(std::int64_t packed_bytes);
 };
 
+// The most that a plan could save is the time of direct sends above the bound.
 bool MpiAlltoallv::Companion::worth_planning() const {
   const AlltoallvPlan direct = direct_alltoallv(tiers, counts);
   return direct.us - direct.bound_us > kPlanningUsPerPair * ranks() * ranks();
@@ -98,53 +99,29 @@ void MpiAlltoallv::Companion::make_plan(std::int64_t packed_bytes) {
 MpiAlltoallv::MpiAlltoallv(std::optional<TierRates> rates, std::string host)
     : rates_(rates), host_(std::move(host)) {}
 
-int MpiAlltoallv::forget_companion(MPI_Comm, int, void* companion, void*) {
-  return forget<Companion>(companion);
-}
-
+// The rows of counts that ranks gather need memory, too: what fails before ranks meet is carried to where
+// they do.
 bool MpiAlltoallv::learn_nodes(MPI_Comm comm, Companion& companion) const {
-  char name[MPI_MAX_PROCESSOR_NAME] = {};
-  int length = 0;
-  if (host_.empty()) PMPI_Get_processor_name(name, &length);
-  const Whereabouts mine{
-      .host = number_of_host(host_.empty() ? std::string_view(name, length) : std::string_view(host_))};
   const int ranks = comm_size(comm);
-  std::vector<Whereabouts> all;
-  std::vector<RankLocation> locations;
   PMPI_Comm_dup(comm, &companion.comm);
   bool good = companion.comm != MPI_COMM_NULL;
   try {
-    all.resize(ranks);
-    locations.resize(ranks);
-    companion.tiers.node.resize(ranks);
+    companion.tiers = {.node = std::vector<int>(ranks), .rates = *rates_};
     companion.row.resize(ranks);
     companion.counts = {.ranks = ranks,
                         .bytes = std::vector<std::int64_t>(static_cast<std::size_t>(ranks) * ranks)};
-    companion.tiers.rates = *rates_;
     if (good) companion.transport = mpi_transport(companion.comm, kLongestWait);
   } catch (const std::exception&) {
     good = false;
   }
-  if (!all_agree(comm, good, 0)) return false;
-  if (PMPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, comm) != MPI_SUCCESS) return false;
-  locate_ranks(all, locations);
-  for (Rank n = 0; n < ranks; ++n) companion.tiers.node[n] = locations[n].host;
-  return true;
+  const std::vector<RankLocation> locations = located_ranks(comm, host_, 0, good);
+  for (Rank n = 0; n < std::ssize(locations); ++n) companion.tiers.node[n] = locations[n].host;
+  return !locations.empty();
 }
 
 // Null: MPI does the calls of this communicator.
 MpiAlltoallv::Companion* MpiAlltoallv::companion_of(MPI_Comm comm) {
-  int key = MPI_KEYVAL_INVALID;
-  {
-    const std::lock_guard lock(mutex_);
-    if (key_ == MPI_KEYVAL_INVALID)
-      PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget_companion, &key_, nullptr);
-    key = key_;
-  }
-  void* known = nullptr;
-  int found = 0;
-  PMPI_Comm_get_attr(comm, key, &known, &found);
-  if (found) return static_cast<Companion*>(known);
+  if (const auto kept = companions_.kept(comm)) return *kept;
   Companion* companion = rates_ ? new (std::nothrow) Companion : nullptr;
   // Rates as a number: those that differ have other numbers with overwhelming odds.
   std::uint64_t number = 1;
@@ -153,11 +130,10 @@ MpiAlltoallv::Companion* MpiAlltoallv::companion_of(MPI_Comm comm) {
       number = number * 1'000'003 + std::hash<double>{}(each);
   if (!all_agree(comm, (companion != nullptr) == rates_.has_value(), number) ||
       (companion != nullptr && !learn_nodes(comm, *companion))) {
-    forget_companion(comm, key, companion, nullptr);
+    MpiCompanions<Companion>::forget(comm, 0, companion, nullptr);
     companion = nullptr;
   }
-  PMPI_Comm_set_attr(comm, key, companion);  // the communicator owns it from here on
-  return companion;
+  return companions_.keep(comm, companion);
 }
 
 std::optional<int> MpiAlltoallv::call(const void* send, const int send_counts[], const int send_places[],
@@ -168,12 +144,8 @@ std::optional<int> MpiAlltoallv::call(const void* send, const int send_counts[],
     done = why;
     return std::nullopt;
   };
-  if (comm == MPI_COMM_NULL) return passed("there is no communicator");
-  int inter = 0;
-  PMPI_Comm_test_inter(comm, &inter);
-  if (inter) return passed("it is between two groups");
+  if (const char* const why = why_not_ours(comm)) return passed(why);
   const int ranks = comm_size(comm);
-  if (ranks < 2) return passed("there is one rank only");
   if (ranks > kMostPlannedRanks) return passed("it has more ranks than are planned for in milliseconds");
   Companion* const companion = companion_of(comm);
   if (companion == nullptr)
@@ -195,6 +167,7 @@ std::optional<int> MpiAlltoallv::call(const void* send, const int send_counts[],
   const Blocks<const std::byte> from(static_cast<const std::byte*>(in_place ? recv : send),
                                      in_place ? recv_counts : send_counts,
                                      in_place ? recv_places : send_places, in_place ? recv_type : send_type);
+  // In place, what is received overwrites what is still to be sent: the blocks to send are packed first.
   const bool sends_here = from.dense && !in_place;
   const auto as_agreed = [&](Rank n) { return to.bytes(n) == ours.counts.at(n, me); };
   const auto here = [&](Rank n) { return to.dense && as_agreed(n); };
@@ -217,6 +190,7 @@ std::optional<int> MpiAlltoallv::call(const void* send, const int send_counts[],
   done = "planned by its counts";
   if (std::ssize(ours.packed) < packed_bytes) ours.packed.resize(static_cast<std::size_t>(packed_bytes));
   std::byte* room = ours.packed.data();
+  // `room` goes through `packed` once: blocks to send, then those to receive.
   int result = MPI_SUCCESS;
   for (Rank n = 0; n < ranks; ++n) {
     const std::int64_t bytes = ours.counts.at(me, n);

@@ -1,12 +1,12 @@
-// MPI_Alltoallv by a plan made when it is called: ranks gather the counts of all, plan alike (dispatch/plan.h),
-// and carry the plan out together. It needs no algorithms, only the rates of nodes and of their NICs.
+// MPI_Alltoallv by a plan made when it is called: ranks gather the counts of all, plan alike
+// (dispatch/plan.h), and carry the plan out together. It needs no algorithms, only the rates of nodes and of
+// their NICs.
 //
 // Where direct sends are predicted to be the fastest, or what a plan would save is less than planning takes,
 // MPI does the call: every rank decides so by the same counts. One communicator is used by one thread at a
 // time, as MPI requires.
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <string>
 
@@ -29,14 +29,12 @@ class MpiAlltoallv {
  private:
   struct Companion;
 
-  static int forget_companion(MPI_Comm, int, void* companion, void*);
   Companion* companion_of(MPI_Comm);
   bool learn_nodes(MPI_Comm, Companion&) const;
 
   const std::optional<TierRates> rates_;
   const std::string host_;
-  std::mutex mutex_ = {};  // of the key
-  int key_ = MPI_KEYVAL_INVALID;
+  MpiCompanions<Companion> companions_ = {};
 };
 
 }  // namespace chorale

@@ -25,6 +25,7 @@
 #include "preload/mpi_alltoallv.h"
 #include "runtime/device/failure_file.h"
 #include "runtime/elements.h"
+#include "runtime/rank_plan.h"
 
 namespace chorale {
 
@@ -91,9 +92,22 @@ class MpiCollectives {
 
  private:
   struct Companion;
-  struct Ready;  // a plan and what carries its messages; nothing: MPI is to do it
+  // A plan and what carries its messages; without one MPI is to do the call.
+  struct Ready {
+    RankPlan* plan = nullptr;
+    Transport* transport = nullptr;
+    ReduceOp op = ReduceOp::Sum;
 
-  static int forget_companion(MPI_Comm, int, void* companion, void*);
+    explicit operator bool() const { return plan != nullptr; }
+    int rank() const { return transport->rank(); }
+    std::byte* input() const { return plan->input().data(); }
+    // Runs it; the output.
+    const std::byte* output() const {
+      plan->execute(op, *transport);
+      return plan->output().data();
+    }
+  };
+
   Companion* companion_of(MPI_Comm);
   void complain_of_difference(MPI_Comm, std::uint64_t fingerprint) const;
   void complain_of_memory(MPI_Comm) const;
@@ -102,18 +116,18 @@ class MpiCollectives {
   Ready plan(MPI_Comm, const MpiCall&);
   Ready reduction(MPI_Comm, MpiCall, MPI_Datatype, MPI_Op);
   Ready copying(MPI_Comm, const MpiCall&, std::int64_t most_bytes);
+  static int reduced(const Ready&, const void* send, void* recv, bool receives);
   Ready pass(MPI_Comm, const MpiCall&, const std::string& why) const;
 
-  bool learn_locations(MPI_Comm, Companion&) const;
   void learn_failure(MPI_Comm, Companion&);
 
   const Observer observer_;
   const std::string host_;
   FailureFile failure_file_;
   MpiAlltoallv alltoallv_;
+  MpiCompanions<Companion> companions_ = {};
   std::mutex mutex_ = {};  // of all that follows
   Algorithms algorithms_;
-  int key_ = MPI_KEYVAL_INVALID;
   int additions_ = 0;
   FailureName failure_ = {};
 };

@@ -1,6 +1,8 @@
+// Everything here is PMPI_: calls of the program's functions would come back to the preload library.
 #include "preload/mpi_data.h"
 
 #include <cstring>
+#include <new>
 
 namespace chorale {
 
@@ -17,6 +19,33 @@ int comm_size(MPI_Comm comm) {
   return ranks;
 }
 
+int comm_rank(MPI_Comm comm) {
+  int rank = 0;
+  PMPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+bool is_between_groups(MPI_Comm comm) {
+  int inter = 0;
+  PMPI_Comm_test_inter(comm, &inter);
+  return inter != 0;
+}
+
+const char* why_not_ours(MPI_Comm comm) {
+  if (comm == MPI_COMM_NULL) return "there is no communicator";
+  if (is_between_groups(comm)) return "it is between two groups";
+  return comm_size(comm) < 2 ? "there is one rank only" : nullptr;
+}
+
+MPI_Aint extent_of(MPI_Datatype type) {
+  MPI_Aint lower = 0, extent = 0;
+  PMPI_Type_get_extent(type, &lower, &extent);
+  return extent;
+}
+
+// Named types of pairs have gaps (MPI_DOUBLE_INT: 12 bytes every 16), so the size is compared with the
+// extent. Of derived types that would not do: they may permute elements, and MPI_Type_create_resized sets any
+// extent.
 bool is_dense(MPI_Datatype type) {
   MPI_Aint lower = 0, extent = 0;
   int size = 0;
@@ -56,13 +85,37 @@ int both(int first, int then) {
   return first != MPI_SUCCESS ? first : then;
 }
 
-// One reduction: the most of ~value is the complement of
-// the least value, and values are equal if the most is the least.
+// One reduction: the most of ~value is the complement of the least value, and values are equal if the most is
+// the least. One rank that is not good brings the first number above 0.
 bool all_agree(MPI_Comm comm, bool good, std::uint64_t value) {
   const std::uint64_t mine[3] = {good ? 0u : 1u, value, ~value};
   std::uint64_t most[3] = {};
   return PMPI_Allreduce(mine, most, 3, MPI_UINT64_T, MPI_MAX, comm) == MPI_SUCCESS && most[0] == 0 &&
          most[1] == ~most[2];
+}
+
+// Memory is taken before the ranks meet in all_agree, so that none comes to the Allgather alone.
+std::vector<RankLocation> located_ranks(MPI_Comm comm, const std::string& host, std::uint64_t place,
+                                        bool good) {
+  char name[MPI_MAX_PROCESSOR_NAME] = {};
+  int length = 0;
+  if (host.empty()) PMPI_Get_processor_name(name, &length);
+  const Whereabouts mine{
+      .host = number_of_host(host.empty() ? std::string_view(name, length) : std::string_view(host)),
+      .place = place};
+  std::vector<Whereabouts> all;
+  std::vector<RankLocation> locations;
+  try {
+    all.resize(comm_size(comm));
+    locations.resize(all.size());
+  } catch (const std::bad_alloc&) {
+    good = false;
+  }
+  if (!all_agree(comm, good, 0) ||
+      PMPI_Allgather(&mine, 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, comm) != MPI_SUCCESS)
+    return {};
+  locate_ranks(all, locations);
+  return locations;
 }
 
 }  // namespace chorale

@@ -1,4 +1,5 @@
-// The data of calls of MPI: their bytes, packed where they lie scattered, and what ranks have to agree on.
+// Calls of MPI: their communicators and what is kept with these, their data as bytes, packed where they lie
+// scattered, and what ranks have to agree on.
 #pragma once
 
 #ifndef OMPI_SKIP_MPICXX
@@ -8,6 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "library/rank_mapping.h"
 
 namespace chorale {
 
@@ -19,6 +26,15 @@ std::int64_t packed_bytes(MPI_Datatype, std::int64_t count);
 
 // 1 without a communicator.
 int comm_size(MPI_Comm);
+int comm_rank(MPI_Comm);
+
+// Whether its ranks send to those of another group.
+bool is_between_groups(MPI_Comm);
+// Why no call on this communicator is Chorale's: null, between two groups, of one rank; null: calls may be.
+const char* why_not_ours(MPI_Comm);
+
+// Bytes from one element to the next, of a type that is not null.
+MPI_Aint extent_of(MPI_Datatype);
 
 // Whether elements are contiguous, so that their bytes can be copied. True of named types only: derived types
 // are packed by MPI.
@@ -32,19 +48,49 @@ int unpack(const std::byte* from, std::int64_t bytes, void* to, int count, MPI_D
 // The first that went wrong.
 int both(int first, int then);
 
-// Ends what a communicator has of ours: a transport, and the communicator that it sends over. MPI asks for it
-// when the former is freed.
+// What is kept with each communicator, by an attribute of it: a Companion with a `transport` and a duplicate,
+// `comm`, that it sends over. MPI deletes it when the communicator is freed; a copy of a communicator has
+// none.
 template <class Companion>
-int forget(void* companion) {
-  Companion* const mine = static_cast<Companion*>(companion);
-  if (mine == nullptr) return MPI_SUCCESS;
-  mine->transport.reset();
-  if (mine->comm != MPI_COMM_NULL) PMPI_Comm_free(&mine->comm);
-  delete mine;
-  return MPI_SUCCESS;
-}
+class MpiCompanions {
+ public:
+  // Nothing: none was kept yet. Null is kept as well: MPI does the calls of that communicator.
+  std::optional<Companion*> kept(MPI_Comm comm) {
+    void* known = nullptr;
+    int found = 0;
+    PMPI_Comm_get_attr(comm, key(), &known, &found);
+    return found ? std::optional(static_cast<Companion*>(known)) : std::nullopt;
+  }
+  Companion* keep(MPI_Comm comm, Companion* companion) {
+    PMPI_Comm_set_attr(comm, key(), companion);
+    return companion;
+  }
+  static int forget(MPI_Comm, int, void* companion, void*) {
+    Companion* const mine = static_cast<Companion*>(companion);
+    if (mine == nullptr) return MPI_SUCCESS;
+    mine->transport.reset();
+    if (mine->comm != MPI_COMM_NULL) PMPI_Comm_free(&mine->comm);
+    delete mine;
+    return MPI_SUCCESS;
+  }
+
+ private:
+  int key() {
+    const std::lock_guard lock(mutex_);
+    if (key_ == MPI_KEYVAL_INVALID) PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key_, nullptr);
+    return key_;
+  }
+
+  std::mutex mutex_ = {};
+  int key_ = MPI_KEYVAL_INVALID;
+};
 
 // Is all well in each rank, and the value the same?
 bool all_agree(MPI_Comm, bool good, std::uint64_t value);
+
+// By rank; empty where a rank lacks the memory for it, or is not `good`. `host`: of this rank, the same for
+// ranks of one host; empty: the result of MPI_Get_processor_name. All ranks call it; throws nothing.
+std::vector<RankLocation> located_ranks(MPI_Comm, const std::string& host, std::uint64_t place,
+                                        bool good = true);
 
 }  // namespace chorale

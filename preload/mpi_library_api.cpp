@@ -1,5 +1,10 @@
 // libchorale-mpi: include/chorale/mpi.h. preload/mpi_collectives.h in C: what goes wrong is a value, and kept
-// by thread.
+// by thread, as errno is, so that threads with communicators of their own do not overwrite each other's
+// reasons.
+//
+// Ranks that differ are found when algorithms are loaded, before any collective could hang: chorale_mpi_load
+// and chorale_mpi_failed are collective over MPI_COMM_WORLD. MpiCollectives compares again for each
+// communicator, which is for the preload library, where nothing is loaded by a call.
 #define OMPI_SKIP_MPICXX 1
 #include <chorale/mpi.h>
 #include <fmt/format.h>
@@ -11,9 +16,8 @@
 #include <string>
 
 #include "preload/mpi_collectives.h"
+#include "preload/mpi_entries.h"
 #include "preload/mpi_settings.h"
-
-#define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace chorale {
 namespace {
@@ -28,6 +32,7 @@ struct Last {
   std::string error = {}, algorithm = {}, why_not = {};
 };
 
+// Made in the first call, when the environment is read.
 struct Library {
   static Library& here() {
     static Library library;
@@ -72,20 +77,13 @@ bool within_mpi() {
   return begun && !ended;
 }
 
-// Is the number the same in all ranks?
-bool same_everywhere(std::uint64_t mine) {
-  std::uint64_t ends[2] = {mine, ~mine}, most[2] = {};
-  PMPI_Allreduce(ends, most, 2, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
-  return most[0] == ~most[1];
-}
-
 int load(const std::string& path) {
   Algorithms found(path);
   const bool good = found.complaints().empty() && found.size() > 0;
   // Ranks that differed would wait for each other in different collectives. Both reductions are done before
   // any result is used: a rank that returned early would leave the others waiting.
-  const bool good_everywhere = same_everywhere(good ? 1 : 0);
-  const bool same = same_everywhere(found.fingerprint());
+  const bool good_everywhere = all_agree(MPI_COMM_WORLD, good, 0);
+  const bool same = all_agree(MPI_COMM_WORLD, true, found.fingerprint());
   if (!found.complaints().empty())
     return failed(MPI_ERR_FILE, fmt::format("{}", fmt::join(found.complaints(), "; ")));
   if (!good)
@@ -118,70 +116,18 @@ CHORALE_EXPORT int chorale_mpi_failed(const char* what) {
   if (!within_mpi()) return failed(MPI_ERR_OTHER, "MPI is not up: call it between MPI_Init and MPI_Finalize");
   return guarded([&] {
     const std::string name = what != nullptr ? what : "";
-    if (!same_everywhere(std::hash<std::string>{}(name)))
+    if (!all_agree(MPI_COMM_WORLD, true, std::hash<std::string>{}(name)))
       return failed(MPI_ERR_ARG, "ranks name different failures");
     Library::here().collectives.set_failure(name);
     return MPI_SUCCESS;
   });
 }
 
-CHORALE_EXPORT int chorale_mpi_allreduce(const void* send, void* recv, int count, MPI_Datatype type,
-                                         MPI_Op op, MPI_Comm comm) {
-  return collective([&](MpiCollectives& ours) { return ours.allreduce(send, recv, count, type, op, comm); });
-}
-
-CHORALE_EXPORT int chorale_mpi_reduce_scatter_block(const void* send, void* recv, int count,
-                                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return collective(
-      [&](MpiCollectives& ours) { return ours.reduce_scatter_block(send, recv, count, type, op, comm); });
-}
-
-CHORALE_EXPORT int chorale_mpi_allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv,
-                                         int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
-  return collective([&](MpiCollectives& ours) {
-    return ours.allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  });
-}
-
-CHORALE_EXPORT int chorale_mpi_allgatherv(const void* send, int send_count, MPI_Datatype send_type,
-                                          void* recv, const int recv_counts[], const int places[],
-                                          MPI_Datatype recv_type, MPI_Comm comm) {
-  return collective([&](MpiCollectives& ours) {
-    return ours.allgatherv(send, send_count, send_type, recv, recv_counts, places, recv_type, comm);
-  });
-}
-
-CHORALE_EXPORT int chorale_mpi_reduce_scatter(const void* send, void* recv, const int recv_counts[],
-                                              MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return collective(
-      [&](MpiCollectives& ours) { return ours.reduce_scatter(send, recv, recv_counts, type, op, comm); });
-}
-
-CHORALE_EXPORT int chorale_mpi_alltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv,
-                                        int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
-  return collective([&](MpiCollectives& ours) {
-    return ours.alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  });
-}
-
-CHORALE_EXPORT int chorale_mpi_alltoallv(const void* send, const int send_counts[], const int send_places[],
-                                         MPI_Datatype send_type, void* recv, const int recv_counts[],
-                                         const int recv_places[], MPI_Datatype recv_type, MPI_Comm comm) {
-  return collective([&](MpiCollectives& ours) {
-    return ours.alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places,
-                          recv_type, comm);
-  });
-}
-
-CHORALE_EXPORT int chorale_mpi_bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return collective([&](MpiCollectives& ours) { return ours.bcast(data, count, type, root, comm); });
-}
-
-CHORALE_EXPORT int chorale_mpi_reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
-                                      int root, MPI_Comm comm) {
-  return collective(
-      [&](MpiCollectives& ours) { return ours.reduce(send, recv, count, type, op, root, comm); });
-}
+#define CHORALE_CALLED(mpi, c, name, parameters, arguments)                       \
+  CHORALE_EXPORT int c parameters {                                               \
+    return collective([&](MpiCollectives& ours) { return ours.name arguments; }); \
+  }
+CHORALE_MPI_COLLECTIVES(CHORALE_CALLED)
 
 CHORALE_EXPORT const char* chorale_mpi_last_error(void) {
   return Last::here().error.c_str();

@@ -1,8 +1,8 @@
 // LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall,
 // MPI_Bcast and MPI_Reduce of an unmodified program by algorithms of ours, where there is one for the
 // communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter where the counts are alike; else MPI's
-// own. MPI_Alltoallv is planned when it is called, where CHORALE_NODES is set. MPI_Gatherv and MPI_Scatterv are
-// MPI's, and counted among the calls passed on.
+// own. MPI_Alltoallv is planned when it is called, where CHORALE_NODES is set. MPI_Gatherv and MPI_Scatterv
+// are MPI's, and counted among the calls passed on.
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
 //   CHORALE_HOST         the host of this rank, if MPI_Get_processor_name does not identify it: the same for
@@ -24,18 +24,11 @@
 #include <set>
 
 #include "preload/mpi_collectives.h"
+#include "preload/mpi_entries.h"
 #include "preload/mpi_settings.h"
-
-#define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace chorale {
 namespace {
-
-int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  PMPI_Comm_rank(comm, &rank);
-  return rank;
-}
 
 // From the start, since the signal may come before the first call.
 [[maybe_unused]] const bool listens = FailureSignal::listen(variable("CHORALE_FAILED_SIGNAL"));
@@ -52,7 +45,7 @@ class Preload {
 
   void summary() {
     const std::lock_guard lock(mutex_);
-    if (log_ && rank_in(MPI_COMM_WORLD) == 0)
+    if (log_ && comm_rank(MPI_COMM_WORLD) == 0)
       std::fprintf(stderr, "chorale: %ld collectives by Chorale's algorithms, %ld passed on to MPI\n", used_,
                    passed_);
   }
@@ -75,7 +68,7 @@ class Preload {
                           }},
                      variable("CHORALE_HOST"), rates_of_nodes(), variable("CHORALE_FAILED"),
                      variable("CHORALE_FAILED_SIGNAL")) {
-    if (rank_in(MPI_COMM_WORLD) != 0) return;
+    if (comm_rank(MPI_COMM_WORLD) != 0) return;
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());
     if (log_) std::fprintf(stderr, "chorale: %d algorithms are at hand\n", collectives_.algorithms().size());
@@ -83,10 +76,8 @@ class Preload {
 
   // Once for each kind of call.
   void log(MPI_Comm comm, const MpiCall& call, const std::string& what) {
-    if (!log_ || comm == MPI_COMM_NULL || rank_in(comm) != 0) return;
-    int ranks = 0;
-    PMPI_Comm_size(comm, &ranks);
-    log_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}{}: {}\n", call.function, ranks,
+    if (!log_ || comm == MPI_COMM_NULL || comm_rank(comm) != 0) return;
+    log_once(fmt::format("chorale: {}, {} ranks, blocks of {} {}{}: {}\n", call.function, comm_size(comm),
                          call.elements, to_string(call.type),
                          is_rooted(call.collective) ? fmt::format(", root {}", call.root) : "", what));
   }
@@ -120,46 +111,11 @@ int guarded(Work work) {
 
 using namespace chorale;
 
-CHORALE_EXPORT int MPI_Allreduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op,
-                                 MPI_Comm comm) {
-  return guarded([&](MpiCollectives& ours) { return ours.allreduce(send, recv, count, type, op, comm); });
-}
-
-CHORALE_EXPORT int MPI_Reduce_scatter_block(const void* send, void* recv, int count, MPI_Datatype type,
-                                            MPI_Op op, MPI_Comm comm) {
-  return guarded(
-      [&](MpiCollectives& ours) { return ours.reduce_scatter_block(send, recv, count, type, op, comm); });
-}
-
-CHORALE_EXPORT int MPI_Allgather(const void* send, int send_count, MPI_Datatype send_type, void* recv,
-                                 int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
-  return guarded([&](MpiCollectives& ours) {
-    return ours.allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  });
-}
-
-CHORALE_EXPORT int MPI_Allgatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
-                                  const int recv_counts[], const int places[], MPI_Datatype recv_type,
-                                  MPI_Comm comm) {
-  return guarded([&](MpiCollectives& ours) {
-    return ours.allgatherv(send, send_count, send_type, recv, recv_counts, places, recv_type, comm);
-  });
-}
-
-CHORALE_EXPORT int MPI_Reduce_scatter(const void* send, void* recv, const int recv_counts[],
-                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
-  return guarded(
-      [&](MpiCollectives& ours) { return ours.reduce_scatter(send, recv, recv_counts, type, op, comm); });
-}
-
-CHORALE_EXPORT int MPI_Alltoallv(const void* send, const int send_counts[], const int send_places[],
-                                 MPI_Datatype send_type, void* recv, const int recv_counts[],
-                                 const int recv_places[], MPI_Datatype recv_type, MPI_Comm comm) {
-  return guarded([&](MpiCollectives& ours) {
-    return ours.alltoallv(send, send_counts, send_places, send_type, recv, recv_counts, recv_places,
-                          recv_type, comm);
-  });
-}
+#define CHORALE_PRELOADED(mpi, c, name, parameters, arguments)                 \
+  CHORALE_EXPORT int mpi parameters {                                          \
+    return guarded([&](MpiCollectives& ours) { return ours.name arguments; }); \
+  }
+CHORALE_MPI_COLLECTIVES(CHORALE_PRELOADED)
 
 CHORALE_EXPORT int MPI_Gatherv(const void* send, int send_count, MPI_Datatype send_type, void* recv,
                                const int recv_counts[], const int places[], MPI_Datatype recv_type, int root,
@@ -177,22 +133,6 @@ CHORALE_EXPORT int MPI_Scatterv(const void* send, const int send_counts[], const
     ours.pass_own_counts(comm, "MPI_Scatterv", CollectiveKind::Scatter);
     return PMPI_Scatterv(send, send_counts, places, send_type, recv, recv_count, recv_type, root, comm);
   });
-}
-
-CHORALE_EXPORT int MPI_Alltoall(const void* send, int send_count, MPI_Datatype send_type, void* recv,
-                                int recv_count, MPI_Datatype recv_type, MPI_Comm comm) {
-  return guarded([&](MpiCollectives& ours) {
-    return ours.alltoall(send, send_count, send_type, recv, recv_count, recv_type, comm);
-  });
-}
-
-CHORALE_EXPORT int MPI_Bcast(void* data, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  return guarded([&](MpiCollectives& ours) { return ours.bcast(data, count, type, root, comm); });
-}
-
-CHORALE_EXPORT int MPI_Reduce(const void* send, void* recv, int count, MPI_Datatype type, MPI_Op op, int root,
-                              MPI_Comm comm) {
-  return guarded([&](MpiCollectives& ours) { return ours.reduce(send, recv, count, type, op, root, comm); });
 }
 
 CHORALE_EXPORT int MPI_Finalize() {

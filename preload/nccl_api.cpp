@@ -3,13 +3,13 @@
 #include <chorale/nccl.h>
 
 #include "preload/nccl_collectives.h"
+#include "preload/nccl_entries.h"
 #include "preload/nccl_settings.h"
-
-#define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace chorale {
 namespace {
 
+// No all_gather: fingerprints and hosts are not exchanged, so calls may be captured from the first one on.
 NcclCollectives& here() {
   static NcclCollectives collectives({.steps = linked_nccl(),
                                       .count = ncclCommCount,
@@ -44,6 +44,7 @@ ncclResult_t run(const NcclCall& call, Nccl nccl) {
 
 using namespace chorale;
 
+// What could be read is loaded even where something else could not: the words say what is missing.
 CHORALE_EXPORT ncclResult_t chorale_nccl_load(const char* path) {
   return guarded([&] {
     const std::string complaints = here().load(path != nullptr ? path : "");
@@ -64,47 +65,21 @@ CHORALE_EXPORT const char* chorale_nccl_last_error() {
   return NcclCollectives::last_error().c_str();
 }
 
-CHORALE_EXPORT ncclResult_t chorale_allreduce(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                              ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return run({"chorale_allreduce", CollectiveKind::AllReduce, send, recv, count, type, comm, stream, 0, op},
-             [&] { return ncclAllReduce(send, recv, count, type, op, comm, stream); });
-}
-
-CHORALE_EXPORT ncclResult_t chorale_reduce(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                           ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({"chorale_reduce", CollectiveKind::Reduce, send, recv, count, type, comm, stream, root, op},
-             [&] { return ncclReduce(send, recv, count, type, op, root, comm, stream); });
-}
-
-CHORALE_EXPORT ncclResult_t chorale_broadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                              int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({"chorale_broadcast", CollectiveKind::Broadcast, send, recv, count, type, comm, stream, root},
-             [&] { return ncclBroadcast(send, recv, count, type, root, comm, stream); });
-}
-
-CHORALE_EXPORT ncclResult_t chorale_allgather(const void* send, void* recv, size_t send_count,
-                                              ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return run({"chorale_allgather", CollectiveKind::Allgather, send, recv, send_count, type, comm, stream},
-             [&] { return ncclAllGather(send, recv, send_count, type, comm, stream); });
-}
-
-CHORALE_EXPORT ncclResult_t chorale_reducescatter(const void* send, void* recv, size_t recv_count,
-                                                  ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                                  cudaStream_t stream) {
-  return run({"chorale_reducescatter", CollectiveKind::ReduceScatter, send, recv, recv_count, type, comm,
-              stream, 0, op},
-             [&] { return ncclReduceScatter(send, recv, recv_count, type, op, comm, stream); });
-}
-
+#define CHORALE_CALLED(nccl, name, kind, parameters, arguments, ...)                              \
+  CHORALE_EXPORT ncclResult_t name parameters {                                                   \
+    return run({#name, CollectiveKind::kind, send, recv, count, type, comm, stream, __VA_ARGS__}, \
+               [&] { return nccl arguments; });                                                   \
+  }
+CHORALE_NCCL_COLLECTIVES(CHORALE_CALLED)
+// Of an older NCCL the name is there all the same, for algorithms of ours.
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+CHORALE_NCCL_ALLTOALL(CHORALE_CALLED)
+#else
 CHORALE_EXPORT ncclResult_t chorale_alltoall(const void* send, void* recv, size_t count, ncclDataType_t type,
                                              ncclComm_t comm, cudaStream_t stream) {
-  const NcclCall call{"chorale_alltoall", CollectiveKind::Alltoall, send, recv, count, type, comm, stream};
-  return run(call, [&] {
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-    return ncclAlltoAll(send, recv, count, type, comm, stream);
-#else
+  return run({"chorale_alltoall", CollectiveKind::Alltoall, send, recv, count, type, comm, stream}, [] {
     NcclCollectives::last_error() = "this NCCL has no ncclAlltoAll, and no algorithm was loaded that fits";
     return ncclInvalidUsage;
-#endif
   });
 }
+#endif

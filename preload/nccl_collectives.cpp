@@ -21,6 +21,7 @@
 namespace chorale {
 namespace {
 
+// In the order of NCCL's enumeration, which has no gaps up to bfloat16 (nccl.h).
 const char* name_of(ncclDataType_t type) {
   constexpr const char* names[] = {"int8",   "uint8",   "int32",   "uint32",  "int64",
                                    "uint64", "float16", "float32", "float64", "bfloat16"};
@@ -131,7 +132,9 @@ NcclCollectives::Place NcclCollectives::place(ncclComm_t comm) const {
   return mine;
 }
 
-// Of all ranks, by NCCL on a stream of our own; empty: it went wrong.
+// Of all ranks, by NCCL on a stream of our own; empty: it went wrong. Each rank puts its report where NCCL's
+// in-place Allgather has it, at `rank` reports from the beginning. A communicator that does not block returns
+// ncclInProgress: the loop asks until that has passed.
 std::vector<NcclCollectives::Report> NcclCollectives::reports(ncclComm_t comm, const Place& mine,
                                                               const Report& own) const {
   static_assert(std::is_trivially_copyable_v<Report> && sizeof(Report) % sizeof(std::uint64_t) == 0);
@@ -200,6 +203,7 @@ const NcclCollectives::Group* NcclCollectives::group_of(const NcclCall& call, co
   return if_same(groups_[call.comm] = std::move(group));
 }
 
+// NCCL may give a new communicator the address of a destroyed one, with other ranks.
 void NcclCollectives::forget(ncclComm_t comm) {
   const std::lock_guard lock(mutex_);
   groups_.erase(comm);
@@ -253,6 +257,7 @@ NcclAlgorithm* NcclCollectives::chosen(const NcclCall& call, const Place& mine,
       // NCCL deals a group's messages out by itself.
       [](const Verified<Schedule>& schedule, bool) { return try_lower(schedule); }, why, failure.data());
   if (algorithm == nullptr) return nullptr;
+  // Of the algorithm, whose tables it refers to: both live as long as this.
   NcclAlgorithm& lowered =
       lowered_.try_emplace(algorithm, algorithm->steps.tables(), in_place_shift(call.collective), nccl_.steps)
           .first->second;

@@ -12,9 +12,8 @@
 #include <cstdio>
 
 #include "preload/nccl_collectives.h"
+#include "preload/nccl_entries.h"
 #include "preload/nccl_settings.h"
-
-#define CHORALE_EXPORT extern "C" __attribute__((visibility("default")))
 
 namespace chorale {
 namespace {
@@ -85,6 +84,7 @@ ncclResult_t run(const NcclCall& call, Nccl nccl) {
 
 using namespace chorale;
 
+// A group that NCCL refused to begin is none.
 CHORALE_EXPORT ncclResult_t ncclGroupStart() {
   const ncclResult_t result = CHORALE_OWN(ncclGroupStart)();
   group_depth += result == ncclSuccess;
@@ -108,52 +108,24 @@ CHORALE_EXPORT ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   return CHORALE_OWN(ncclCommDestroy)(comm);
 }
 
+// As ncclCommDestroy: its address may be that of another communicator next.
 CHORALE_EXPORT ncclResult_t ncclCommAbort(ncclComm_t comm) {
   here().forget(comm);
   return CHORALE_OWN(ncclCommAbort)(comm);
 }
 
-CHORALE_EXPORT ncclResult_t ncclAllReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                          ncclRedOp_t op, ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclAllReduce", CollectiveKind::AllReduce, send, recv, count, type, comm, stream, 0, op},
-             [&] { return CHORALE_OWN(ncclAllReduce)(send, recv, count, type, op, comm, stream); });
-}
+#define CHORALE_PRELOADED(nccl, name, kind, parameters, arguments, ...)                           \
+  CHORALE_EXPORT ncclResult_t nccl parameters {                                                   \
+    return run({#nccl, CollectiveKind::kind, send, recv, count, type, comm, stream, __VA_ARGS__}, \
+               [&] { return CHORALE_OWN(nccl) arguments; });                                      \
+  }
+CHORALE_NCCL_COLLECTIVES(CHORALE_PRELOADED)
+#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
+CHORALE_NCCL_ALLTOALL(CHORALE_PRELOADED)
+#endif
 
-CHORALE_EXPORT ncclResult_t ncclReduce(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                       ncclRedOp_t op, int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclReduce", CollectiveKind::Reduce, send, recv, count, type, comm, stream, root, op},
-             [&] { return CHORALE_OWN(ncclReduce)(send, recv, count, type, op, root, comm, stream); });
-}
-
-CHORALE_EXPORT ncclResult_t ncclBroadcast(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                          int root, ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclBroadcast", CollectiveKind::Broadcast, send, recv, count, type, comm, stream, root},
-             [&] { return CHORALE_OWN(ncclBroadcast)(send, recv, count, type, root, comm, stream); });
-}
-
+// In place by definition; through our own ncclBroadcast, so that it is counted and served as that.
 CHORALE_EXPORT ncclResult_t ncclBcast(void* data, size_t count, ncclDataType_t type, int root,
                                       ncclComm_t comm, cudaStream_t stream) {
   return ncclBroadcast(data, data, count, type, root, comm, stream);
 }
-
-CHORALE_EXPORT ncclResult_t ncclAllGather(const void* send, void* recv, size_t send_count,
-                                          ncclDataType_t type, ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclAllGather", CollectiveKind::Allgather, send, recv, send_count, type, comm, stream},
-             [&] { return CHORALE_OWN(ncclAllGather)(send, recv, send_count, type, comm, stream); });
-}
-
-CHORALE_EXPORT ncclResult_t ncclReduceScatter(const void* send, void* recv, size_t recv_count,
-                                              ncclDataType_t type, ncclRedOp_t op, ncclComm_t comm,
-                                              cudaStream_t stream) {
-  return run(
-      {"ncclReduceScatter", CollectiveKind::ReduceScatter, send, recv, recv_count, type, comm, stream, 0, op},
-      [&] { return CHORALE_OWN(ncclReduceScatter)(send, recv, recv_count, type, op, comm, stream); });
-}
-
-#if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
-CHORALE_EXPORT ncclResult_t ncclAlltoAll(const void* send, void* recv, size_t count, ncclDataType_t type,
-                                         ncclComm_t comm, cudaStream_t stream) {
-  return run({"ncclAlltoAll", CollectiveKind::Alltoall, send, recv, count, type, comm, stream},
-             [&] { return CHORALE_OWN(ncclAlltoAll)(send, recv, count, type, comm, stream); });
-}
-#endif

@@ -19,6 +19,7 @@ using Listed = std::map<std::pair<int, int>, Message>;
 
 AlltoallvRank::AlltoallvRank(const AlltoallvPlan& plan, Rank rank) : rank_(rank), ranks_(plan.ranks) {
   Listed<Message> sends, receives;
+  // Parts that follow each other in memory become one, so that a message of a whole block needs no packing.
   const auto list = [](Listed<Message>& listed, int step, int distance, Rank peer, const Part& part) {
     Message& message = listed[{step, distance}];
     message.step = step;
@@ -41,11 +42,13 @@ AlltoallvRank::AlltoallvRank(const AlltoallvPlan& plan, Rank rank) : rank_(rank)
       passed = scratch_bytes_;
       scratch_bytes_ += piece.bytes;
     }
+    // Where this rank has the piece: in its own block if it comes from or goes to this rank, else in passing.
     const auto here = [&]() -> Part {
       if (passed >= 0) return {.in = Part::In::Scratch, .offset = passed, .bytes = piece.bytes};
       return rank == piece.src ? Part{Part::In::Send, piece.dst, piece.offset, piece.bytes}
                                : Part{Part::In::Receive, piece.src, piece.offset, piece.bytes};
     };
+    // The three legs of a piece, of which those that stay on one rank are none.
     const auto hop = [&](Rank from, Rank to, int step) {
       if (from == to) return;
       const int distance = posting_distance(from, to, ranks_);
@@ -81,6 +84,7 @@ void AlltoallvRank::execute(std::span<const std::byte* const> send, std::span<st
   };
   auto sending = sends_.begin();
   auto receiving = receives_.begin();
+  // A step that has only sends, or only receives, on this rank is one all the same.
   while (sending != sends_.end() || receiving != receives_.end()) {
     const int step = std::min(sending != sends_.end() ? sending->step : receiving->step,
                               receiving != receives_.end() ? receiving->step : sending->step);

@@ -287,6 +287,7 @@ class Machine {
           mine.changed.notify_all();
         }
       }
+      // Without any lock: others may go on at this rank meanwhile.
       Bytes result = work(n, i.does, message);
       if (i.does.sends) {
         Rendezvous& theirs = meeting_[block.send_to];
@@ -368,6 +369,7 @@ void require_depth(const BlockProgram& program, const BlockRunOptions& options) 
 
 }  // namespace
 
+// Exactly one run: output() finishes averages, and would do so twice.
 std::vector<std::vector<std::byte>> outputs_of(const Verified<BlockProgram>& program, const BlockShape& shape,
                                                ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
                                                const BlockRunOptions& options) {

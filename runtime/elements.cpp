@@ -1,6 +1,9 @@
 // Loops over elements, compiled for each type and operation; the operations on one are in
 // runtime/device/elements.h, shared with the kernels. Operands do not overlap, which is declared to the
 // compiler (__restrict), so loops are vectorized.
+//
+// All loops over elements whose type is known only at run time, each compiled once, here: with_type and
+// with_op choose among them.
 #include "runtime/elements.h"
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 namespace chorale {
 namespace {
 
+// In which values of a short type are summed.
 template <typename T>
 using Wide = std::conditional_t<is_short<T>, float, T>;
 
@@ -57,6 +61,7 @@ std::byte* combine(ElementType type, ReduceOp op, std::span<const std::byte* con
   return dst;
 }
 
+// Averages first: the function is of the finished value.
 void finish(ElementType type, ReduceOp op, int ranks, const EpilogueFunction& epilogue, std::byte* values,
             std::int64_t count, std::int64_t first_index, Rank n) {
   if (count == 0) return;
@@ -64,6 +69,7 @@ void finish(ElementType type, ReduceOp op, int ranks, const EpilogueFunction& ep
   if (epilogue) epilogue(type, values, count, first_index, n);
 }
 
+// Its numbers are 1 to 7, which every type holds exactly.
 void add_index(ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index, Rank) {
   with_type(type, [&](auto zero) {
     using T = decltype(zero);

@@ -1,3 +1,5 @@
+// Round -1 of each loop is not counted: it sets up connections and touches what is touched for the first
+// time.
 #include "runtime/message_times.h"
 
 #include <algorithm>
@@ -14,6 +16,8 @@ double us_since(Clock::time_point start) {
   return std::chrono::duration<double, std::micro>(Clock::now() - start).count();
 }
 
+// What one rank posts, with the memory that it comes from or goes to. Moving a vector of vectors moves no
+// bytes, so addresses stay.
 struct Postings {
   std::vector<std::vector<std::byte>> memory = {};
   std::vector<Delivery> sends = {}, recvs = {};
@@ -33,6 +37,7 @@ Postings postings(const Transport& transport, std::span<const RankMessage> messa
     if (dst == rank) result.add(result.recvs, static_cast<int>(m), src, bytes);
   }
   const int ranks = transport.ranks();
+  // In the order in which programs post: it is part of what is measured.
   std::ranges::stable_sort(result.sends, {},
                            [&](const Delivery& t) { return posting_distance(rank, t.peer, ranks); });
   std::ranges::stable_sort(result.recvs, {},
@@ -49,6 +54,7 @@ Spread told(Transport& transport, const Spread& known) {
 
 }  // namespace
 
+// Half of there and back, so that one clock suffices. The other ranks only wait for the answer.
 Spread ping_pong(Transport& transport, const RankMessage& message, int times) {
   const auto& [src, dst, bytes] = message;
   const std::vector<RankMessage> there = {{src, dst, bytes}}, back = {{dst, src, bytes}};
@@ -66,6 +72,7 @@ Spread ping_pong(Transport& transport, const RankMessage& message, int times) {
   return told(transport, transport.rank() == src ? spread_of(std::move(us)) : Spread());
 }
 
+// A round takes as long as its slowest rank.
 Spread all_at_once(Transport& transport, std::span<const RankMessage> messages, int times) {
   Postings mine = postings(transport, messages);
   std::vector<double> us;

@@ -1,3 +1,4 @@
+// One each of Open MPI's mpirun, PMIx, PMI and MPICH's hydra.
 #include "runtime/mpi_session.h"
 
 namespace chorale {

@@ -4,8 +4,8 @@
 // others see its trouble where they wait, and come to the barriers, too, so all can be joined before Hang is
 // thrown.
 //
-// Two modes of launching. `timed` lets all ranks begin together, with a barrier whose last thread takes the
-// time and prepares the next launch. `free` lets a rank begin its next launch when its own blocks have ended
+// Two modes of launching. `run` lets all ranks begin together, with a barrier whose last thread takes the
+// time and prepares the next launch. `run_free` lets a rank begin its next launch when its own blocks have ended
 // the last one: only this shows what goes wrong when one rank is ahead of another, as ranks on GPUs of their
 // own may be.
 #include "runtime/peer_executor.h"
@@ -45,12 +45,13 @@ struct Between {  // std::barrier wants what never throws
 // seconds; with the loops below as templates around it, two of them, 72).
 class ThreadedMachine : public PeerMachine {
  public:
-  using PeerMachine::PeerMachine;
+  ThreadedMachine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options,
+                  ReduceOp op, std::chrono::milliseconds timeout)
+      : PeerMachine(program, shape, options), op_(op), timeout_(timeout) {}
   virtual ~ThreadedMachine() = default;
 
   // Launch after launch. before(i) is called when all ranks rest; microseconds of each.
-  std::vector<double> timed(ReduceOp op, int launches, std::chrono::milliseconds timeout,
-                            const std::function<void(int)>& before) {
+  std::vector<double> run(int launches, const std::function<void(int)>& before) {
     std::vector<double> took;
     Clock::time_point start;
     int next = 0;
@@ -64,16 +65,14 @@ class ThreadedMachine : public PeerMachine {
           start = Clock::now();
         }});
     std::barrier<> done(everybody());
-    run(
-        op, launches, timeout, [&](Rank) { barrier.arrive_and_wait(); },
-        [&](Rank) { done.arrive_and_wait(); });
+    launch_all(
+        launches, [&](Rank) { barrier.arrive_and_wait(); }, [&](Rank) { done.arrive_and_wait(); });
     return took;
   }
 
   // between(rank, i) is called before launch i of a rank, and after the last one; ranks do not wait for each
   // other.
-  void free(ReduceOp op, int launches, std::chrono::milliseconds timeout,
-            const std::function<void(Rank, int)>& between) {
+  void run_free(int launches, const std::function<void(Rank, int)>& between) {
     std::vector<std::unique_ptr<std::barrier<Between>>> before;
     std::vector<std::unique_ptr<std::barrier<>>> done;
     std::vector<int> next(ranks(), 0);
@@ -83,14 +82,12 @@ class ThreadedMachine : public PeerMachine {
           threads, Between{[&between, &next, n] { between(n, next[n]++); }}));
       done.push_back(std::make_unique<std::barrier<>>(threads));
     }
-    run(
-        op, launches, timeout, [&](Rank n) { before[n]->arrive_and_wait(); },
-        [&](Rank n) { done[n]->arrive_and_wait(); });
+    launch_all(
+        launches, [&](Rank n) { before[n]->arrive_and_wait(); }, [&](Rank n) { done[n]->arrive_and_wait(); });
   }
 
  protected:
   struct Launch {  // of one thread block
-    ReduceOp op = ReduceOp::Sum;
     bool average = false;
     int block = 0;
     int slice = 0;
@@ -98,6 +95,8 @@ class ThreadedMachine : public PeerMachine {
     const std::function<void(Rank)>& done;  // waits for the rank's other thread blocks
   };
   virtual void launch(const Launch&, CpuTeam&) = 0;
+
+  const ReduceOp op_;
 
  private:
   std::ptrdiff_t everybody() const {
@@ -109,11 +108,11 @@ class ThreadedMachine : public PeerMachine {
 
   // `before` is called before each launch and once more in the end, `done` between the kernel and what
   // finishes its outputs, both by every thread, with its rank.
-  void run(ReduceOp op, int launches, std::chrono::milliseconds timeout,
-           const std::function<void(Rank)>& before, const std::function<void(Rank)>& done) {
-    const bool average = op == ReduceOp::Avg && reduces(program_);
+  void launch_all(int launches, const std::function<void(Rank)>& before,
+                  const std::function<void(Rank)>& done) {
+    const bool average = op_ == ReduceOp::Avg && reduces(program_);
     const Patience patience{
-        .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout).count()),
+        .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout_).count()),
         .trouble = &trouble_};
     std::vector<std::unique_ptr<CpuTeam::Shared>> teams;
     std::vector<std::thread> threads;
@@ -125,25 +124,27 @@ class ThreadedMachine : public PeerMachine {
             for (int i = 0; i < launches; ++i) {
               before(table_.blocks[b].rank);
               CpuTeam team(t, options_.threads, *shared);
-              launch(
-                  {.op = op, .average = average, .block = b, .slice = s, .patience = patience, .done = done},
-                  team);
+              launch({.average = average, .block = b, .slice = s, .patience = patience, .done = done}, team);
             }
             before(table_.blocks[b].rank);
           });
       }
     for (std::thread& thread : threads) thread.join();
-    require_no_trouble(trouble_, timeout);
+    require_no_trouble(trouble_, timeout_);
   }
 
+  const std::chrono::milliseconds timeout_;
   Trouble trouble_ = {};
 };
 
 template <typename T, typename W>
 class TypedMachine : public ThreadedMachine {
  public:
-  TypedMachine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options)
-      : ThreadedMachine(program, shape, options), launches_(table_.blocks.size() * options.slices, 0) {
+  template <typename... Rest>
+  TypedMachine(const PeerProgram& program, const BlockShape& shape, const PeerRunOptions& options,
+               Rest... rest)
+      : ThreadedMachine(program, shape, options, rest...),
+        launches_(table_.blocks.size() * options.slices, 0) {
     for (const PeerRankRow& rank : table_.ranks)
       counters_.emplace_back(static_cast<std::size_t>(rank.counters) * options.slices, 0);
     const std::int64_t pitch = scratch_pitch<W>(tables_, shape_);
@@ -175,10 +176,12 @@ class TypedMachine : public ThreadedMachine {
   static constexpr bool kWidened = !std::is_same_v<T, W>;
 
   void launch(const Launch& what, CpuTeam& team) override {
+    const PeerLaunch<SharedMemory<T, W, StackFunction>> given{tables_,      shape_, memory_, what.patience,
+                                                              what.average, 0,      0};
     with_op(
-        what.op, [&]<auto op>() {
-          PeerKernel<op, SharedMemory<T, W, StackFunction>, CpuTeam> kernel(
-              tables_, shape_, memory_, what.patience, what.average, what.block, what.slice, team);
+        op_, [&]<auto op>() {
+          PeerKernel<op, SharedMemory<T, W, StackFunction>, CpuTeam> kernel(given, what.block, what.slice,
+                                                                            team);
           kernel.run();
           const Rank n = table_.blocks[what.block].rank;
           what.done(n);
@@ -198,34 +201,18 @@ class TypedMachine : public ThreadedMachine {
   SharedMemory<T, W, StackFunction> memory_ = {};
 };
 
+// Only short types have a second machine, with wide sums: for others the two would be the same.
 std::unique_ptr<ThreadedMachine> machine_for(const PeerProgram& program, const BlockShape& shape,
-                                             const PeerRunOptions& options) {
+                                             const PeerRunOptions& options, ReduceOp op,
+                                             std::chrono::milliseconds timeout) {
   return with_type(shape.type, [&](auto element) -> std::unique_ptr<ThreadedMachine> {
     using T = decltype(element);
     if constexpr (is_short<T>)
       if (shape.accumulation == Accumulation::Float32)
-        return std::make_unique<TypedMachine<T, float>>(program, shape, options);
-    return std::make_unique<TypedMachine<T, T>>(program, shape, options);
+        return std::make_unique<TypedMachine<T, float>>(program, shape, options, op, timeout);
+    return std::make_unique<TypedMachine<T, T>>(program, shape, options, op, timeout);
   });
 }
-
-// A machine that launches one operation, for runtime/rows.h.
-struct Launched {
-  ThreadedMachine& machine;
-  const ReduceOp op;
-  const std::chrono::milliseconds timeout;
-
-  int ranks() const { return machine.ranks(); }
-  bool in_place() const { return machine.in_place(); }
-  std::int64_t input_bytes(Rank n) const { return machine.input_bytes(n); }
-  void write_input(Rank n, const Bytes& bytes) { machine.write_input(n, bytes); }
-  void spoil_output(Rank n) { machine.spoil_output(n); }
-  Bytes input(Rank n) { return machine.input(n); }
-  Bytes output(Rank n) { return machine.output(n); }
-  std::vector<double> run(int times, const std::function<void(int)>& before) {
-    return machine.timed(op, times, timeout, before);
-  }
-};
 
 }  // namespace
 
@@ -236,9 +223,8 @@ std::vector<RunRow> run_peers_on_threads(const Verified<PeerProgram>& verified, 
   check(options);
   check(program, how, options.accumulation);
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
-    const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, how);
-    Launched launched{*machine, op, options.timeout};
-    return run_row_of_all(launched, collective, shape, op, options, machine->reference());
+    const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, how, op, options.timeout);
+    return run_row_of_all(*machine, collective, shape, op, options, machine->reference());
   });
 }
 
@@ -251,8 +237,8 @@ std::int64_t wrong_in_free_run(const Verified<PeerProgram>& verified, const Bloc
   // Launch i has the inputs of seed i + 1, and `between` checks launch i - 1 before it writes them: data that
   // arrive too late, or too early, are of another seed and so are wrong.
   std::atomic<std::int64_t> wrong = 0;
-  const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, options);
-  machine->free(op, launches, timeout, [&](Rank n, int i) {
+  const std::unique_ptr<ThreadedMachine> machine = machine_for(program, shape, options, op, timeout);
+  machine->run_free(launches, [&](Rank n, int i) {
     if (i > 0)
       wrong += TestData(collective, shape, op, static_cast<std::uint64_t>(i))
                    .wrong_elements(n, machine->output(n), machine->reference());

@@ -22,6 +22,7 @@ PeerMachine::PeerMachine(const PeerProgram& program, const BlockShape& shape, co
       block_shape_(shape),
       options_(options),
       epilogue_(program, {shape.elements, program.chunks_per_block}) {
+  // 0: the whole block at once.
   std::int64_t segment = options.segment_bytes / static_cast<std::int64_t>(size_of(shape.type));
   for (const PeerRank& rank : program.ranks)
     if (rank.blocks.size() > 1) segment = 0;
@@ -74,6 +75,7 @@ void PeerMachine::require_no_trouble(const Trouble& trouble, std::chrono::millis
                          std::chrono::duration<double>(timeout).count()));
 }
 
+// Of a program in place the table may name the other buffer: places come from it, not from the slot.
 std::byte* PeerMachine::at(Rank n, const Slot& slot) {
   const PeerRankRow& rank = table_.ranks[n];
   const PeerPlaceRow& place =

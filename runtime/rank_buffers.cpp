@@ -23,4 +23,15 @@ RankBuffers buffers_in_place(std::int64_t input_begin, std::int64_t input_bytes,
   return buffers;
 }
 
+// A positive shift moves the input behind the output, a negative one the output behind the input: neither
+// begins before the memory.
+RankBuffers buffers_of(const Collective& collective, Rank n, std::int64_t block_bytes,
+                       std::optional<int> shift) {
+  const std::int64_t input = input_chunks(collective, n) / collective.chunks_per_block * block_bytes,
+                     output = output_chunks(collective, n) / collective.chunks_per_block * block_bytes;
+  if (!shift) return buffers_apart(input, output);
+  const std::int64_t apart = std::int64_t{*shift} * n * block_bytes;
+  return buffers_in_place(std::max<std::int64_t>(apart, 0), input, std::max<std::int64_t>(-apart, 0), output);
+}
+
 }  // namespace chorale

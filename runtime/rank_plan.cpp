@@ -54,6 +54,7 @@ RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank
   }
 }
 
+// Indexed as Span::buffer numbers them: input, output, scratch.
 std::byte* RankPlan::address(const Span& span) {
   const RankBuffers& buffers = wide_ ? *wide_ : buffers_;
   std::byte* const data[] = {buffers.input.data(), buffers.output.data(), scratch_.data()};
@@ -68,6 +69,7 @@ Delivery RankPlan::delivery(int peer, int tag, const Span& span, int step) {
           .step = step};
 }
 
+// With a function of the program, finish() has divided averages before it; dividing again would be wrong.
 void RankPlan::execute(ReduceOp op, Transport& transport) {
   const EpilogueFunction epilogue = epilogue_.function();
   const auto elements = [this](std::span<const std::byte> buffer) {

@@ -15,6 +15,7 @@
 namespace chorale {
 namespace {
 
+// Which rows there are follows from the options alone, so all ranks come to each row's barriers.
 std::vector<RunRow> rows(const Verified<Program>& program, const StepRows& steps, const RunOptions& options,
                          Transport& transport) {
   const auto make_plan = [&](const BlockShape& shape) {
@@ -46,6 +47,7 @@ class CopiedPlan {
 
 }  // namespace
 
+// Times of a row are the slowest rank's, which all learn: the first rank's rows are those of the run.
 std::vector<RunRow> run_on_threads(const Verified<Program>& program, const RunOptions& options) {
   check(options);
   std::vector<RunRow> result;
@@ -67,6 +69,7 @@ std::vector<RunRow> run_on_mpi(MpiSession& session, const Verified<Program>& pro
   return rows(program, step_rows(*program), options, *session.transport(options.timeout));
 }
 
+// What a caller pays that has buffers of its own, as MPI's have: both copies are inside the time.
 std::vector<RunRow> run_copied_on_mpi(MpiSession& session, const Verified<Program>& program,
                                       const RunOptions& options) {
   check(options);
@@ -79,6 +82,7 @@ std::vector<RunRow> run_copied_on_mpi(MpiSession& session, const Verified<Progra
   return rows(make_plan, !reduces(*program), program.collective(), options, *transport);
 }
 
+// A wrong size would be a copy beyond a buffer, hence the test of each input.
 std::vector<std::vector<std::byte>> outputs_of(const Verified<Program>& program, const BlockShape& shape,
                                                ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
                                                std::chrono::milliseconds timeout) {

@@ -80,6 +80,7 @@ TestData::TestData(const Collective& collective, const BlockShape& shape, Reduce
       exact_integers(kept_type(shape)) / static_cast<std::int64_t>(most_terms), 1, most);
 }
 
+// Both divide a block into its chunks as programs do, with the same remainder.
 std::int64_t TestData::begin(int slot) const {
   const int k = collective_.chunks_per_block;
   return Pieces{shape_.elements, k}.slot_begin(slot);
@@ -206,6 +207,7 @@ std::int64_t TestData::imbalance(Rank n, std::span<const std::byte> output) cons
   return static_cast<std::int64_t>(sum % kModulus);
 }
 
+// memcpy, since a caller's buffer need not be aligned to the type.
 void TestData::fill_input(Rank n, std::span<std::byte> input) const {
   with_type(shape_.type, [&](auto zero) {
     using T = decltype(zero);
@@ -233,6 +235,7 @@ std::int64_t different(const std::byte* there, std::span<const T> values, Equal 
 
 }  // namespace
 
+// By bits: an input that is not written keeps them all.
 std::int64_t TestData::changed_elements(Rank n, std::span<const std::byte> input) const {
   return with_type(shape_.type, [&](auto zero) {
     using T = decltype(zero);

@@ -18,14 +18,7 @@
 template <chorale::Combination op, typename Memory>
 class Device {
  public:
-  struct Launch {
-    chorale::PeerTables tables;
-    chorale::PeerShape shape;
-    Memory memory;
-    chorale::Patience patience;
-    bool average;
-    int first_block, first_rank;
-  };
+  using Launch = chorale::PeerLaunch<Memory>;
 
   template <typename V>
   V* allocate(long count) {
@@ -51,10 +44,10 @@ class Device {
   void launch(const Launch& launch, int threads, bool finish) {
     const int slices = launch.shape.slices;
     on_teams(static_cast<int>(std::size(algorithm::kBlockRows)) * slices, threads,
-             [&](int b, chorale::CpuTeam& team) { kernel(launch, b / slices, b % slices, team).run(); });
+             [&](int b, chorale::CpuTeam& team) { Kernel(launch, b / slices, b % slices, team).run(); });
     if (finish)
       on_teams(algorithm::kRanks * slices, threads, [&](int b, chorale::CpuTeam& team) {
-        kernel(launch, 0, b % slices, team).finish(b / slices);
+        Kernel(launch, 0, b % slices, team).finish(b / slices);
       });
   }
   void wait() {}
@@ -69,10 +62,6 @@ class Device {
 
  private:
   using Kernel = chorale::PeerKernel<op, Memory, chorale::CpuTeam>;
-  static Kernel kernel(const Launch& launch, int block, int slice, chorale::CpuTeam& team) {
-    return Kernel(launch.tables, launch.shape, launch.memory, launch.patience, launch.average, block, slice,
-                  team);
-  }
 
   template <typename Work>
   static void on_teams(int teams, int threads, Work work) {

@@ -12,6 +12,8 @@
 
 #include "codegen/mpi/tables.h"
 
+using chorale::Failure;
+using chorale::Form;
 using chorale::Pieces;
 
 void require(int code, const char* what) {
@@ -22,6 +24,9 @@ void require(int code, const char* what) {
 
 // The collective for blocks of n elements, from input to output, with this rank's tensors of the function
 // that is applied to sums, if one is. Make it once, run it often.
+// Requests are persistent: MPI matches and sets up a message once, and a run only starts it. A step's
+// receives are posted before its sends. Tags are rows of the table of messages, so several messages of a pair
+// in a step do not mix up.
 class Algorithm {
  public:
   Algorithm(const chorale::StepTables& tables, MPI_Comm comm, int rank, long n, const float* input,
@@ -61,6 +66,8 @@ class Algorithm {
   Algorithm(const Algorithm&) = delete;
   Algorithm& operator=(const Algorithm&) = delete;
 
+  // Step after step: a rank goes on when all its messages of the step are through, and has then made its
+  // sums.
   void run() {
     for (std::size_t step = 0; step < requests_.size(); ++step) {
       std::vector<MPI_Request>& requests = requests_[step];
@@ -104,6 +111,7 @@ class Algorithm {
 };
 
 // What has failed, alike in all ranks: the first one reads it, if there is a file for that.
+// Between runs only: an algorithm is not changed while it runs.
 class Watch {
  public:
   Watch() {
@@ -119,7 +127,7 @@ class Watch {
       if (is_first_) name = file_.name();
       MPI_Bcast(name.data(), static_cast<int>(name.size()), MPI_CHAR, 0, MPI_COMM_WORLD);
     }
-    return failure_named(name.data());
+    return chorale::failure_named(kFailures, name.data());
   }
 
   chorale::FailureName name = {};
@@ -131,8 +139,9 @@ class Watch {
   bool is_first_ = false;
 };
 
-// The ranks that are left do the collective on data that they check, and time it until something else has failed
-// or nothing is left of the iterations. Returns whether all was right. A rank that has failed takes no part.
+// The ranks that are left do the collective on data that they check, and time it until something else has
+// failed or nothing is left of the iterations. Returns whether all was right. A rank that has failed takes no
+// part.
 bool measure(const Failure& failure, long n, int& iterations, Watch& watch) {
   int world_rank = 0, rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
@@ -140,7 +149,7 @@ bool measure(const Failure& failure, long n, int& iterations, Watch& watch) {
   MPI_Comm_split(MPI_COMM_WORLD, world_rank == failure.lost ? MPI_UNDEFINED : 0, world_rank, &comm);
   const bool is_left = comm != MPI_COMM_NULL;
   if (is_left) MPI_Comm_rank(comm, &rank);
-  const Form& form = form_of(static_cast<double>(n) * sizeof(float), failure.forms);
+  const Form& form = chorale::form_of(static_cast<double>(n) * sizeof(float), failure.forms);
   const chorale::RenumberedSteps steps(form.tables, failure.ranks);
   const chorale::StepTables& tables = steps.tables();
   const auto* const slots = tables.slots;
@@ -173,6 +182,8 @@ bool measure(const Failure& failure, long n, int& iterations, Watch& watch) {
     if (is_left) algorithm->run();
     if (is_left) hashes = check.hashes(rank, pieces, output);
     put(check, 1);
+    // The slowest rank's time counts, and of several runs the least: what else the machine does only adds to
+    // it.
     do {
       MPI_Barrier(MPI_COMM_WORLD);
       const double start = MPI_Wtime();
@@ -226,7 +237,8 @@ int main(int argc, char** argv) {
   while (iterations > 0) {
     const Failure* const failure = watch.failure();
     if (failure == nullptr) {
-      if (rank == 0) std::fprintf(stderr, "%s\n", not_ready_for(watch.name.data()).c_str());
+      if (rank == 0)
+        std::fprintf(stderr, "%s\n", chorale::not_ready_for(kFailures, watch.name.data()).c_str());
       MPI_Finalize();
       return 2;
     }

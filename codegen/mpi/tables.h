@@ -4,13 +4,11 @@
 
 #include <array>
 #include <cmath>
-#include <cstring>
-#include <iterator>
-#include <string>
 #include <vector>
 
 #include "ir/step_table.h"
 #include "runtime/device/failure_file.h"
+#include "runtime/device/forms.h"
 #include "runtime/device/own_steps.h"
 #include "runtime/device/renumbered_steps.h"
 #include "runtime/device/self_check.h"
@@ -71,45 +69,12 @@ chorale::SelfCheck check() {
   return chorale::SelfCheck(kRanks, kPromised, kTerms, kSame);
 }
 
-// What blocks of up to this many bytes take: the first row that reaches them.
-struct Form {
-  double up_to;
-  const char* name;
-  const chorale::StepTables& tables;
-  bool serialized;  // messages that share a port go one after the other
-  chorale::SelfCheck (*check)();
-};
-constexpr Form kForms[] = {
+constexpr chorale::Form kForms[] = {
     {HUGE_VAL, "allreduce on ring:2: 2 steps, 2 rounds, 2 chunks", kTables, false, check},
 };
-const Form& form_of(double bytes, const Form* form) {
-  while (bytes > form->up_to) ++form;
-  return *form;
-}
-
-// What has failed of the machine, and the forms for that; what their ranks are called, null: as they are.
-struct Failure {
-  const char* name;
-  const Form* forms;
-  const int* ranks;
-  int lost;  // the rank that has failed, or -1
-};
-constexpr Failure kFailures[] = {
+constexpr chorale::Failure kFailures[] = {
     {"", kForms + 0, nullptr, -1},
 };
-// Null: there is nothing for that failure.
-const Failure* failure_named(const char* name) {
-  for (const Failure& each : kFailures)
-    if (std::strcmp(each.name, name) == 0) return &each;
-  return nullptr;
-}
-std::string not_ready_for(const char* name) {
-  std::string some;
-  for (std::size_t i = 1; i < std::size(kFailures) && i < 5; ++i)
-    some += (i == 1 ? ": " : ", ") + std::string(kFailures[i].name);
-  return "no algorithm is ready for the failure of '" + std::string(name) + "'; there are some for " +
-         std::to_string(std::size(kFailures) - 1) + " failures" + some;
-}
 
 // No function is applied to complete sums.
 struct Tensors {

@@ -1,3 +1,10 @@
+// A parser by descent: each function reads one kind of JSON object and resolves the numbers in it, ids of a
+// thread block to those of its rank and those to ranks and buffers, so that what it returns needs no table.
+// All checks that an object allows by itself are made where it is read; the place in the file goes with the
+// error (JsonReader).
+//
+// Operations that move data are one table: for each name the roles of its operands. Reading looks a name up,
+// writing finds the row for given roles (shape_for), so the two cannot differ.
 #include "codegen/mscclpp/file.h"
 
 #include <fmt/format.h>
@@ -16,6 +23,10 @@ constexpr int kMostPlanRanks = 1024, kMostBlocks = 1024, kMostChunks = 1 << 20;
 constexpr Role kNone = {}, kLocal = {Where::Local}, kRemote = {Where::Remote}, kSwitch = {Where::Switch},
                kLocalPacket = {Where::Local, true}, kRemotePacket = {Where::Remote, true};
 
+// Columns: name; pairs; first sources and what all further ones are; first destinations and further ones.
+// From the executor's handlers (execution_kernel.hpp): re* add up, *s also send, r* read from a peer, *pkt
+// carry flags with the data. A copy stands before the sums, which fit one source as well: shape_for takes the
+// first row that fits.
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
       {"put", true, {}, kLocal, {}, kRemote},
@@ -52,6 +63,7 @@ bool consists_of(const std::vector<Role>& all, const std::vector<Role>& first, c
 }
 
 // The file as it is, with names resolved.
+// Members that many functions need are members: the number of ranks, and where notes go.
 class Parser {
  public:
   Parser(const JsonReader& root, int most_operations, std::vector<std::string>& notes)
@@ -66,6 +78,8 @@ class Parser {
   }
 
  private:
+  // In the order of their use: operations name channels, buffers and semaphores by their places in these
+  // lists.
   Gpu gpu(const JsonReader& json, Rank n) {
     if (json["id"].integer(0, kMostPlanRanks) != n) json["id"].fail("ranks are not in order", "sort them");
     Gpu gpu{.input = json["input_chunks"].integer(0, kMostChunks),
@@ -93,6 +107,8 @@ class Parser {
     return type == "i" ? Buffer::Input : type == "o" ? Buffer::Output : Buffer::Scratch;
   }
 
+  // "memory": peers map each other's buffers. "switch": multicast and reduction by the NVSwitch. "port": a
+  // proxy on the host carries out what is put.
   static std::string channel_type(const JsonReader& json) {
     const std::string type = json.text();
     if (type == "port")
@@ -102,6 +118,9 @@ class Parser {
     return type;
   }
 
+  // A memory channel is an end of a pair; several to one peer are told apart by their order. A switch channel
+  // is a group of ranks, of which this one has to be a member, with the buffer that the switch reaches at all
+  // of them.
   void channels(const JsonReader& json, Rank n, Gpu& gpu) {
     for (std::size_t i = 0; i < json.size(kMostChunks); ++i) {
       const JsonReader entry = json.at(i);
@@ -133,6 +152,8 @@ class Parser {
     }
   }
 
+  // A thread block names some of its rank's channels and remote buffers; its operations name these by their
+  // places in the block's own lists. Operations in a pipeline take room in the executor's list as well.
   Threadblock threadblock(const JsonReader& json, int b, Rank n, const Gpu& gpu) {
     if (json["id"].integer(0, kMostBlocks) != b)
       json["id"].fail("thread blocks are not in order", "sort them");
@@ -173,6 +194,8 @@ class Parser {
       to.push_back(json.at(i).integer(0, static_cast<int>(most) - 1));
   }
 
+  // `inside` a pipeline, whose operations the executor runs unit by unit. What the executor reads only in
+  // some kinds of operations is read only there: foreign plans leave out the rest.
   Operation operation(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, bool inside) {
     Operation op{.name = json["name"].text(), .where = json.where()};
     op.shape = mscclpp_shape(op.name);
@@ -223,6 +246,7 @@ class Parser {
     return op;
   }
 
+  // Whether any operand comes or goes with flags.
   static bool packets(const Shape& shape) {
     const auto any = [](const std::vector<Role>& roles) {
       return std::any_of(roles.begin(), roles.end(), [](const Role& role) { return role.packet; });
@@ -230,6 +254,8 @@ class Parser {
     return any(shape.from) || any(shape.to) || shape.more_from.packet || shape.more_to.packet;
   }
 
+  // The executor takes one count for all operands of an operation, so their sizes have to agree (`places`).
+  // Of pairs it has quirks of its own: see the errors.
   void moves(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, Operation& op) {
     op.from = places(json, "src_buff", op.shape->from, op.shape->more_from, n, gpu, block, op);
     op.to = places(json, "dst_buff", op.shape->to, op.shape->more_to, n, gpu, block, op);
@@ -246,6 +272,8 @@ class Parser {
     }
   }
 
+  // The first operands have roles of their own (a `re` adds remote data to a local value), all further ones
+  // the last role. `op` gets the size.
   std::vector<PlanPlace> places(const JsonReader& json, const char* key, const std::vector<Role>& first,
                                 const Role& more, Rank n, const Gpu& gpu, const Threadblock& block,
                                 Operation& op) {
@@ -268,6 +296,8 @@ class Parser {
     return result;
   }
 
+  // Of a place at a peer the file has the number of a remote buffer, of one at a switch the number of a
+  // channel; what these are of was resolved before.
   PlanPlace place(const JsonReader& json, const Role& role, Rank n, const Gpu& gpu,
                   const Threadblock& block) {
     PlanPlace place{.role = role, .index = json["index"].integer(0, kMostChunks)};
@@ -313,6 +343,7 @@ const Shape* shape_for(const std::vector<Role>& from, const std::vector<Role>& t
   return at == shapes().end() ? nullptr : &*at;
 }
 
+// The first limit that is exceeded, in the order of the ranks: lanes are cut until there is none.
 std::optional<Fault> excess(const std::vector<Gpu>& gpus, int most_operations) {
   std::optional<Fault> fault;
   for (Rank n = 0; n < static_cast<int>(gpus.size()); ++n)

@@ -1,3 +1,8 @@
+// Two things cut a chunk of a file: a group of P thread blocks, into P parts, and a pipeline, into units of
+// bytes. Parts need a number of pieces that P divides, for all groups: their least common multiple. Units are
+// cut by the greatest common divisor of all pipelines' units (the grain), so each unit is a whole number of
+// pieces. How many units there are depends on the data; two show what one unit hands to the next, and with
+// reused scratch two more than fit show that the third waits for the first.
 #include "codegen/mscclpp/pieces.h"
 
 #include <fmt/format.h>
@@ -23,6 +28,8 @@ void refuse_too_many(long long pieces, const std::string& file) {
 }
 
 // Bytes of a scratch chunk that units of pipelines reuse in round-robin order; 0: they do not.
+// The executor gives scratch 64 MiB and cuts them into as many chunks as the rank has (kReusedScratch,
+// rounded up to kAlignment); unit u of a pipeline then begins at u * unit modulo that.
 long long reused_room(const std::vector<Gpu>& gpus, const std::string& file) {
   bool in_pipeline = false;
   const Operation* outside = nullptr;

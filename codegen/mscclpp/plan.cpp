@@ -17,6 +17,7 @@ namespace {
 
 constexpr int kMostBlocks = 64;  // of a rank, that surely run at the same time
 
+// A mistake of ours, hence logic_error: a user can do nothing about it.
 void require_right(const std::string& text, const std::string& name, int most_operations) {
   const MscclppFile file = mscclpp_from_json(text, name, most_operations);
   const std::vector<Fault> faults = violations(file.collective, file.program, {.packets = file.packets}, 1);
@@ -43,6 +44,7 @@ std::optional<Fault> without_mscclpp_name(const Collective& collective) {
                .remedy = "use another target"};
 }
 
+// What the form cannot say is refused first, in the words of the user.
 std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppOptions& options) {
   if (has_epilogue(*program))
     throw InputError(program->name, "MSCCL++ has no operation that applies a function to a sum (an epilogue)",

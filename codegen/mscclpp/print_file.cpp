@@ -1,4 +1,7 @@
 // Plans as JSON text, with the keys that the loader requires.
+//
+// Ids are places in lists: of remote buffers and channels in the rank's, and in the thread block's list of
+// those. So they are found by searching these lists, which are short (16 at most).
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,6 +16,7 @@ const char* plan_buffer(Buffer buffer) {
   return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
 }
 
+// Requires that it is there.
 template <typename T>
 int position(const std::vector<T>& all, const T& one) {
   return static_cast<int>(std::ranges::find(all, one) - all.begin());
@@ -31,6 +35,8 @@ int channel_to(Rank peer, const Gpu& gpu, const Threadblock& block) {
   return static_cast<int>(at - block.channels.begin());
 }
 
+// Pairs (put, get) have one channel per remote operand, beside the ids; other operations name remote buffers
+// alone. The key channel_type is wanted wherever a peer is involved.
 Json operation_json(const Operation& op, const Gpu& gpu, const Threadblock& block) {
   Json json = {{"name", op.name}};
   Json channels = Json::array();
@@ -78,6 +84,8 @@ Json gpu_json(std::size_t id, const Gpu& gpu) {
 
 }  // namespace
 
+// Sizes without a limit are the largest that the loader's 64-bit numbers hold. Invalid UTF-8 in a name is
+// replaced, not thrown on.
 std::string to_json(const Plan& plan) {
   Json gpus = Json::array();
   for (const Gpu& gpu : plan.gpus) gpus.push_back(gpu_json(gpus.size(), gpu));
@@ -93,6 +101,7 @@ std::string to_json(const Plan& plan) {
                      {"min_message_size", plan.min_bytes},
                      {"max_message_size", plan.max_bytes > 0 ? static_cast<unsigned long long>(plan.max_bytes)
                                                              : 18446744073709551615ULL}};
+  // ASCII only: other characters are escaped.
   return json.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

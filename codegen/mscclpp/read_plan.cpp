@@ -36,6 +36,8 @@ CollectiveKind known_collective(const JsonReader& json) {
 }
 
 // From the file's chunks to ours, and from operations to instructions.
+// Three passes: over the whole plan for what is global, over its operations in their order for the
+// instructions, and over the counters for their balance.
 class Translator {
  public:
   Translator(const JsonReader& root, std::string file, int most_operations, MscclppFile& result)
@@ -74,6 +76,8 @@ class Translator {
   }
 
  private:
+  // Of counters: the end of a channel that a peer has the other end of, or that none has; a meeting of
+  // blocks; a semaphore; the flags of a stretch of packets.
   enum class Kind { Channel, Unpaired, Barrier, Semaphore, Packet };
   using Name = std::array<int, 3>;  // kind, and what distinguishes counters of a kind
 
@@ -139,6 +143,9 @@ class Translator {
       throw InputError(root_["protocol"].where(), "packets need twice the scratch", "use \"LL\"");
   }
 
+  // The file has no number of chunks per block, which follows from the buffers of all ranks: by the output
+  // where that has fewer blocks than the input (ReduceScatter), else by the input. Rooted collectives have
+  // their root where only one rank has a buffer.
   void collective() {
     PeerProgram& program = result_.program;
     const CollectiveKind kind = program.collective;
@@ -176,6 +183,7 @@ class Translator {
     });
   }
 
+  // Pipelines are unrolled: all operations for the first unit, then for the second.
   void rank_block(Rank n, const Threadblock& block) {
     program_block_ = static_cast<int>(result_.program.ranks[n].blocks.size());
     result_.program.ranks[n].blocks.emplace_back();
@@ -196,6 +204,8 @@ class Translator {
 
   void sync() { put({}); }
 
+  // An operation is a Move, a Sync, a barrier, or signals and waits of its channels and semaphores, in the
+  // order in which it lists them.
   void emit(const Operation& op, const Operation* pipeline, int unit) {
     if (op.shape) {
       move(op, pipeline, unit);
@@ -219,6 +229,7 @@ class Translator {
     }
   }
 
+  // Numbers are given in the order of first use, so those of a rank have no gaps.
   int counter(Rank n, const Name& name) {
     auto& counters = counters_[n];
     const auto [at, added] = counters.try_emplace(name, static_cast<int>(counters.size()));
@@ -239,6 +250,7 @@ class Translator {
     return end;
   }
 
+  // Values of a counter count its signals within a launch, since each has one block that raises it (`end`).
   void raise(const Operation& op, Rank n, int counter, bool relaxed) {
     put({.opcode = PeerOpcode::Signal,
          .rank = n,
@@ -247,11 +259,15 @@ class Translator {
          .relaxed = relaxed});
   }
 
+  // The i-th wait of a channel is for its i-th signal. A semaphore that starts at v lets the first v waits
+  // pass: they are left out.
   void wait(const Operation& op, int counter, int initial) {
     const int value = end(awaited_, op, rank_, counter).times - initial;
     if (value >= 1) put({.opcode = PeerOpcode::Wait, .counter = counter, .value = value});
   }
 
+  // The k-th channel of a rank to a peer ends in the peer's k-th channel back. Where the peer has fewer, no
+  // rank waits for the signal, which still has a counter.
   void signal(const Operation& op, int channel) {
     const Rank peer = gpus_[rank_].peers[channel];
     const auto& mine = gpus_[rank_].peers;
@@ -266,6 +282,8 @@ class Translator {
     raise(op, peer, counter(peer, name), op.name == "rlxsignal");
   }
 
+  // A block counts once for a barrier however often it comes to it. Barriers inside of pipelines are not
+  // counted, and so are refused.
   void find_meetings(Rank n) {
     for (int b = 0; b < static_cast<int>(gpus_[n].blocks.size()); ++b) {
       const auto come = [&](const Operation& op) {
@@ -277,6 +295,8 @@ class Translator {
     }
   }
 
+  // Each block raises a counter of its own and waits for those of all others, to the number of times that it
+  // has come itself.
   void barrier(const Operation& op) {
     const std::vector<int>& blocks = meetings_[{rank_, op.barrier}];
     if (static_cast<int>(blocks.size()) != op.blocks)
@@ -292,6 +312,9 @@ class Translator {
     sync();
   }
 
+  // Packets: the flags of each stretch are awaited before the Move and raised after it, as if they were
+  // counters; that data and flags are one store is what the verifier is told by `packets`. One Sync stands
+  // between.
   void move(const Operation& op, const Operation* pipeline, int unit) {
     bool arrive = false;
     for (const PlanPlace& place : op.from)
@@ -334,6 +357,7 @@ class Translator {
         }
   }
 
+  // By their first pieces: the borders that packet_stretches() has put between the first piece and the last.
   std::vector<int> stretches(const Operation& op, const PlanPlace& place, const Operation* pipeline,
                              int unit) const {
     const PieceRange r = pieces_.range(op, place, pipeline, unit);

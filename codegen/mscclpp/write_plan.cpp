@@ -17,6 +17,7 @@ Role role_of(Rank n, const DataPlace& place) {
   return {place.rank < 0 || place.rank == n ? Where::Local : Where::Remote};
 }
 
+// Where it is, or where it now has been added.
 int index_in(std::vector<std::pair<Rank, Buffer>>& all, const std::pair<Rank, Buffer>& one) {
   const auto at = std::ranges::find(all, one);
   if (at != all.end()) return static_cast<int>(at - all.begin());
@@ -24,11 +25,15 @@ int index_in(std::vector<std::pair<Rank, Buffer>>& all, const std::pair<Rank, Bu
   return static_cast<int>(all.size()) - 1;
 }
 
+// Lists stay sorted, and short.
 void add_once(std::vector<int>& all, int one) {
   const auto at = std::ranges::lower_bound(all, one);
   if (at == all.end() || *at != one) all.insert(at, one);
 }
 
+// Counters become channels: the k-th counter that rank a raises at rank b is the k-th channel of the pair,
+// and so is the k-th that b raises at a, the other direction. So a pair has as many channels as the larger of
+// the two numbers, and the signals of both directions share them.
 class PlanWriter {
  public:
   explicit PlanWriter(const PeerProgram& program) : program_(program) {
@@ -53,6 +58,7 @@ class PlanWriter {
   WrittenPlan written() {
     if (program_.double_scratch)
       refuse(FaultPlace{}, "alternates between two halves of scratch, which plain stores do not know");
+    // In the order of ranks and blocks: the same program gives the same plan.
     for (rank_ = 0; rank_ < ranks(); ++rank_)
       for (const PeerBlock& block : program_.ranks[rank_].blocks) {
         result_.gpus[rank_].blocks.emplace_back();
@@ -68,6 +74,7 @@ class PlanWriter {
   Gpu& gpu() { return result_.gpus[rank_]; }
   Threadblock& block() { return gpu().blocks.back(); }
 
+  // The first reason stays; writing goes on, since lanes are written to be measured, too.
   void refuse(const FaultPlace& place, const std::string& words) {
     if (!result_.fault)
       result_.fault =
@@ -79,6 +86,7 @@ class PlanWriter {
            fmt::format("rank {}, block {}: {}: {}", rank_, b, to_string(i), words));
   }
 
+  // Each instruction is one operation at the end of the block, or joins the last one (talk).
   void say(const PeerInstruction& i) {
     switch (i.opcode) {
       case PeerOpcode::Move:
@@ -102,6 +110,7 @@ class PlanWriter {
     block().operations.push_back(std::move(op));
   }
 
+  // A remote place is named by its buffer, of which a GPU lists those that any of its blocks reaches.
   PlanPlace named(const DataPlace& place) {
     const Role role = role_of(rank_, place);
     if (role.where == Where::Remote)
@@ -112,6 +121,7 @@ class PlanWriter {
             .index = place.slot.index};
   }
 
+  // Channels count: a wait for value v after one for u is v - u waits, relaxed where the signals are.
   void wait(const PeerInstruction& i, const Counter& counter) {
     if (i.lag != 0) return refuse(i, "signals of MSCCL++ are for their own launch");
     const Rank peer = raisers_.at(counter);
@@ -128,6 +138,7 @@ class PlanWriter {
   }
 
   // The same on several channels is one operation.
+  // An operation takes up to eight channels, each once.
   void talk(const char* name, int channel) {
     std::vector<Operation>& operations = block().operations;
     add_once(block().channels, channel);
@@ -150,6 +161,7 @@ class PlanWriter {
 
 }  // namespace
 
+// A limit before the lists: no operation has more places than this, whatever its shape.
 const Shape* shape_for(Rank n, const DataOperation& op) {
   constexpr std::size_t most = kMostChannelsAnOperation + kMostLocalPlaces;
   if (applies(op) || !is_local(op) || op.from.size() > most || op.to.size() > most) return nullptr;

@@ -1,5 +1,8 @@
 namespace {
 
+using chorale::Failure;
+using chorale::Form;
+
 // A form with the ranks of a failure.
 struct Ready {
   Ready(const Form& form, const Failure& failure)
@@ -27,23 +30,6 @@ chorale::FailureFile& failure_file() {
   return file;
 }
 
-std::size_t bytes_of(ncclDataType_t type) {
-  switch (type) {
-    case ncclInt8:
-    case ncclUint8:
-      return 1;
-    case ncclFloat16:
-    case ncclBfloat16:
-      return 2;
-    case ncclInt64:
-    case ncclUint64:
-    case ncclFloat64:
-      return 8;
-    default:
-      return 4;
-  }
-}
-
 std::string& last_error() {
   thread_local std::string text;
   return text;
@@ -66,12 +52,12 @@ ncclResult_t run(const void* send, void* recv, std::size_t count, ncclDataType_t
     const ncclResult_t learnt = named.learn(chorale::linked_nccl(), comm, stream, run.rank, ranks, first);
     if (learnt != ncclSuccess) return learnt;
   }
-  const Failure* const failure = failure_named(named.name.data());
+  const Failure* const failure = chorale::failure_named(kFailures, named.name.data());
   if (failure == nullptr) {
-    last_error() = not_ready_for(named.name.data());
+    last_error() = chorale::not_ready_for(kFailures, named.name.data());
     return ncclInvalidArgument;
   }
-  const Form& form = form_of(static_cast<double>(count) * bytes_of(type), failure->forms);
+  const Form& form = chorale::form_of(static_cast<double>(count) * static_cast<double>(chorale::size_of(type)), failure->forms);
   if (ranks != form.tables.ranks || type > ncclBfloat16 || op > ncclAvg) {
     last_error() = "needs " + std::to_string(form.tables.ranks) + " ranks, a type of numbers, and sum, prod, max, min or avg";
     return ncclInvalidArgument;
@@ -91,8 +77,8 @@ extern "C" const char* chorale_last_error() { return last_error().c_str(); }
 // call and sends it to the others.
 extern "C" ncclResult_t chorale_failed(ncclComm_t comm, const char* what) {
   const chorale::FailureName name = chorale::failure_name(what != nullptr ? what : "");
-  if (failure_named(name.data()) == nullptr) {
-    last_error() = not_ready_for(name.data());
+  if (chorale::failure_named(kFailures, name.data()) == nullptr) {
+    last_error() = chorale::not_ready_for(kFailures, name.data());
     return ncclInvalidArgument;
   }
   failure_of(comm).name = name;
@@ -145,7 +131,7 @@ struct Measured {
 template <typename T>
 Measured measure(const Failure& failure, int rank, ncclComm_t comm, ncclDataType_t type, long n, int iterations,
                  bool in_place) {
-  const Form& form = form_of(static_cast<double>(n) * sizeof(T), failure.forms);
+  const Form& form = chorale::form_of(static_cast<double>(n) * sizeof(T), failure.forms);
   const chorale::StepTables& tables = ready(form, failure).steps.tables();
   const chorale::Pieces pieces{n, tables.pieces};
   const chorale::SelfCheck check = form.check();
@@ -235,12 +221,12 @@ int main(int argc, char** argv) {
   }
   // What had failed when it began; calls follow what fails later.
   const chorale::FailureName name = failure_file().given() ? failure_file().name() : chorale::FailureName{};
-  const Failure* const failure = failure_named(name.data());
+  const Failure* const failure = chorale::failure_named(kFailures, name.data());
   if (failure == nullptr) {
-    std::fprintf(stderr, "%s\n", not_ready_for(name.data()).c_str());
+    std::fprintf(stderr, "%s\n", chorale::not_ready_for(kFailures, name.data()).c_str());
     return 2;
   }
-  const Form& form = form_of(static_cast<double>(n) * type->bytes, failure->forms);
+  const Form& form = chorale::form_of(static_cast<double>(n) * type->bytes, failure->forms);
   const int ranks = form.tables.ranks;
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < kRanks) {

@@ -14,6 +14,8 @@
 namespace chorale {
 namespace {
 
+// State is that between two steps: where each value is (values_), the number of the next message, the next
+// sum that is due (next_sum_). Instructions of a rank are in one list, and a later pass orders them.
 class SlotAssigner {
  public:
   SlotAssigner(const Topology& topology, const Collective& collective, const Schedule& schedule)
@@ -43,6 +45,7 @@ class SlotAssigner {
     }
   }
 
+  // A chunk may come to a rank from several in one step: what replaces its value, and what is added.
   void add(const Step& step) {
     // First all sends, since they read where values are before the step.
     std::map<std::pair<Chunk, Rank>, std::vector<Arrival>> arrivals;
@@ -61,6 +64,8 @@ class SlotAssigner {
     ++step_;
   }
 
+  // Values that no message has brought to the output (an own block, a root's vector) are copied in the last
+  // step.
   Program finish() {
     program_.steps = std::max(step_, 1);
     step_ = program_.steps - 1;

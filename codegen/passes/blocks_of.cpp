@@ -32,6 +32,8 @@ class RankBuilder {
     }
   }
 
+  // Instructions are numbered when all are in their blocks; then dependencies, which name them, are written.
+  // Of several in one other block only the latest counts: a block's own order implies the rest.
   std::vector<Block> blocks() const {
     std::vector<Block> result = blocks_;
     std::vector<BlockReference> place(events_.size());

@@ -14,6 +14,7 @@
 namespace chorale {
 namespace {
 
+// uses_: by slot, the places in the list at which it is read or written, each once, ascending.
 class Landing {
  public:
   explicit Landing(const RankProgram& rank) {
@@ -28,6 +29,7 @@ class Landing {
           if (std::vector<int>& uses = uses_[place.slot]; uses.empty() || uses.back() != k) uses.push_back(k);
   }
 
+  // Two passes: takers come after the receives that they take, so both are known before any event is made.
   Events events() {
     Events result;
     std::set<int> landed;  // receives that are done by a later local instruction
@@ -98,6 +100,7 @@ Events landed(const RankProgram& rank) {
   return Landing(rank).events();
 }
 
+// Both ends are known when all ranks have been visited: a message has one of each.
 std::map<int, Ends> ends_of(const std::vector<Events>& ranks) {
   std::map<int, Ends> result;
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)

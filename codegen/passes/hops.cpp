@@ -16,6 +16,8 @@ std::vector<DataPlace> consecutive(const DataPlace& first, int count) {
   return result;
 }
 
+// A send is a store into the receiver's mailbox, a receive a load from it: the mailbox is one more source,
+// the first.
 Hop hop_of(Rank n, const Event& event, const Mailboxes& mail) {
   Hop hop{.move = event.does, .turn = event.does.sends ? event.step : event.step + 1};
   for (std::vector<DataPlace>* places : {&hop.move.from, &hop.move.to})
@@ -34,6 +36,7 @@ Hop hop_of(Rank n, const Event& event, const Mailboxes& mail) {
 
 }  // namespace
 
+// Behind the scratch that a rank has already: a mailbox is as long as its message.
 Mailboxes mailboxes_of(const Program& program, const std::vector<Events>& ranks) {
   Mailboxes mail;
   for (const RankProgram& rank : program.ranks) mail.scratch.push_back(rank.scratch_chunks);
@@ -44,6 +47,7 @@ Mailboxes mailboxes_of(const Program& program, const std::vector<Events>& ranks)
   return mail;
 }
 
+// In the order of the events, on which fuse and drop_dead_stores rely.
 std::vector<Hops> hops_of(const std::vector<Events>& ranks, const Mailboxes& mail) {
   std::vector<Hops> result(ranks.size());
   for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n)
@@ -52,6 +56,9 @@ std::vector<Hops> hops_of(const std::vector<Events>& ranks, const Mailboxes& mai
   return result;
 }
 
+// A hop that only copies a value into mailboxes disappears if the hop that made this value, all of it and not
+// since overwritten, can store there as well. `made` has the last maker of each slot; a value that several
+// hops have made in parts has none.
 void fuse(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
   // By slot: the last hop that stored it, and its first slot.
   std::map<DataPlace, std::pair<int, DataPlace>> made;
@@ -81,6 +88,7 @@ void fuse(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
 }
 
 void drop_dead_stores(Hops& hops, const std::function<bool(const DataOperation&)>& has) {
+  // One pass from the end: what is dead after a hop, and not read by it, is dead before it.
   std::set<DataPlace> dead;  // at this point they are not read before they are stored again
   const auto is_dead = [&](const DataPlace& slot) { return dead.contains(slot); };
   // Backwards. Output is wanted at the end, scratch is not.
@@ -100,6 +108,7 @@ void drop_dead_stores(Hops& hops, const std::function<bool(const DataOperation&)
   }
 }
 
+// Slots that nothing writes (most inputs) join no parts: they are only read.
 int find_parts(std::vector<Hops>& ranks) {
   std::vector<Hop*> all;
   std::set<DataPlace> written;

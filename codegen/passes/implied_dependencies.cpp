@@ -28,6 +28,8 @@ class ImpliedDependencies {
     after_.resize(blocks_);
   }
 
+  // Rounds over all blocks until none goes on; an instruction that cannot run yet is asked again in the next
+  // round.
   void drop() {
     for (bool moved = true; moved;) {
       moved = false;

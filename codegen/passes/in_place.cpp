@@ -25,6 +25,7 @@ class SharedMemory {
   }
 
  private:
+  // The slot that stands for the memory, of the one or two that lie there.
   Slot where(const Slot& slot) const {
     return in_place_slot(collective_.kind, collective_.chunks_per_block, rank_, slot);
   }
@@ -74,6 +75,9 @@ class SharedMemory {
   }
 
   // Inputs that are read when or after they are overwritten.
+  // An input is read too late if it is read at the time of the first write over it or after: messages of a
+  // step leave while others come in, so the same time is too late. It is copied once, in step -1, and every
+  // late reader takes the copy.
   bool save_inputs() {
     std::map<Slot, int> first_write;  // by slot: 2 * step, and one more if it is local
     const auto time = [](const Instruction& i) { return 2 * i.step + (is_local(i.does) ? 1 : 0); };
@@ -122,11 +126,10 @@ Program in_place(const Collective& collective, Program program) {
   bool saves = false;
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
     saves = SharedMemory(collective, n, program.ranks[n]).share() || saves;
+  // Saving happens in a step of its own before the first, so all steps move by one.
   if (saves) {
     ++program.steps;
-    for (RankProgram& rank : program.ranks)
-      for (ThreadBlock& block : rank.blocks)
-        for (Instruction& i : block.instructions) ++i.step;
+    for_each_instruction(program, [](Rank, int, int, Instruction& i) { ++i.step; });
   }
   return program;
 }

@@ -13,7 +13,8 @@ namespace {
 
 // The instructions of one block, with a Sync wherever its threads must meet: what one has stored others load
 // and overwrite after it only, what one has loaded others overwrite after it, and so it is with what a Wait
-// was for.
+// was for. A Sync is decided by what its threads have stored and loaded since they last met, and by whether a
+// Wait came since.
 class BlockWriter {
  public:
   void wait(int counter, int value, int lag) {
@@ -66,6 +67,8 @@ struct News {
 };
 
 // One block of each rank, which talk among themselves alone.
+// What is counted: the arrival of each message, and for each pair of ranks that all of a launch's messages
+// have been read. With shared counters both are one count per pair and direction.
 class LaneWriter {
  public:
   // `hops` by rank.
@@ -118,6 +121,7 @@ class LaneWriter {
     return {.to = ends.to, .from = ends.from, .message = message};
   }
 
+  // The key of a counter: without the message where all of a pair share one.
   News counted_with(News news) const {
     if (work_.options.shared_counters) news.message = -1;
     return news;
@@ -145,6 +149,7 @@ class LaneWriter {
   }
 
   // In the order of the signalling rank, which gives the values that others wait for.
+  // One Signal for all news that share a counter: its last value stands for all before it.
   void find_signals(Group& group) {
     std::map<News, PeerInstruction*> told;
     group.signals.reserve(group.tells.size());
@@ -171,6 +176,8 @@ class LaneWriter {
     return {.to = {work_.mail.at.at(message)}, .count = move.count, .piece = move.piece};
   }
 
+  // A counter is awaited only beyond what the block has awaited already, and at once for the largest value
+  // that a group needs. Mailboxes with a second copy wait for the launch before the last (lag 2).
   PeerBlock block(const std::vector<Group>& groups) const {
     BlockWriter writer;
     std::map<int, int> awaited;  // by counter: its value

@@ -14,6 +14,8 @@
 namespace chorale {
 namespace {
 
+// Executors move pieces by their number in the block, since blocks that are not divisible have pieces of two
+// lengths. A chunk that became another piece would change its length on the way.
 std::optional<Fault> other_pieces(const Collective& collective) {
   const int k = collective.chunks_per_block;
   for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
@@ -53,6 +55,7 @@ Verification<Program> try_lower(const Verified<Schedule>& schedule, const Loweri
   Program program;
   if (std::optional<Fault> fault = into_epochs(schedule, options, program))
     return {.fault = std::move(fault)};
+  // verify() takes the program; the name is for the message.
   const std::string name = program.name;
   Verification<Program> verification = verify(schedule, std::move(program));
   if (verification.accepted) return verification;
@@ -83,6 +86,7 @@ Verification<PeerProgram> try_lower(const Verified<Schedule>& schedule, const Lo
 
 template <typename Form>
 Verified<Form> lower(const Verified<Schedule>& schedule, const LoweringOptions& options) {
+  // The name of the program, or else of the collective, is the place that the error names.
   Verification<Form> result = try_lower<Form>(schedule, options);
   if (!result.accepted)
     throw InputError(options.name.empty() ? "collective " + name_of(schedule.collective()) : options.name,

@@ -1,3 +1,5 @@
+// A stable sort by step and kind: receives may not come before sends, which read what receives overwrite, nor
+// local work before what it adds has come.
 #include <algorithm>
 #include <utility>
 

@@ -14,6 +14,8 @@
 namespace chorale {
 namespace {
 
+// Of consecutive chunks from slot s on, piece k of the operation is (piece of s + k) modulo the pieces of a
+// block: so one number is enough for an operation, and one for each scratch slot that it fills.
 class HeldPieces {
  public:
   explicit HeldPieces(int pieces) : pieces_(pieces) {}
@@ -44,6 +46,7 @@ class HeldPieces {
 };
 
 // may_run(rank, block, instruction) runs it, or reports that it waits.
+// One loop for both kinds of programs; next[rank][block] is the instruction that comes next.
 template <typename Program, typename Run, typename Rest>
 void run_all(Program& program, Run may_run, Rest rest) {
   std::vector<std::vector<std::size_t>> next;
@@ -67,6 +70,7 @@ void run_all(Program& program, Run may_run, Rest rest) {
 
 }  // namespace
 
+// Counters carry no piece: what a Move loads from scratch was stored there by a Move that has run before.
 void find_pieces(PeerProgram& program) {
   std::vector<std::vector<int>> raised;  // by rank and counter
   for (const auto& rank : program.ranks) raised.emplace_back(rank.counters, 0);
@@ -85,6 +89,7 @@ void find_pieces(PeerProgram& program) {
       find);
 }
 
+// Queues do: an instruction that takes a message has the piece that its sender had.
 void find_pieces(BlockProgram& program) {
   std::map<std::tuple<Rank, Rank, int>, std::deque<int>> queues;
   HeldPieces held(program.chunks_per_block);

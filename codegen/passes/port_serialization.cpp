@@ -17,6 +17,7 @@ class Round {
  public:
   explicit Round(const Topology& topology) : links_(topology.links.size()), limits_(topology.limits.size()) {}
 
+  // Nothing is taken where anything has no room: false leaves the round as it is.
   bool take(const Topology& topology, LinkId link, const std::vector<int>& limits) {
     if (links_[link] == topology.links[link].bandwidth) return false;
     for (const int limit : limits)
@@ -52,6 +53,8 @@ bool shares(const Topology& topology, const Step& step) {
 }
 
 // By send of the step: its round; all 0: it stays as it is.
+// First fit by posting distance: in a direct Alltoall on a star, distance d is round d, a rotation in which
+// every port has one message.
 std::vector<int> rounds_of(const Topology& topology, const std::vector<std::vector<int>>& limits,
                            const Step& step) {
   std::vector<int> rounds(step.sends.size(), 0);
@@ -80,6 +83,8 @@ std::vector<int> rounds_of(const Topology& topology, const std::vector<std::vect
 
 }  // namespace
 
+// Step s becomes steps first[s] .. first[s + 1] - 1. Messages are numbered as sends of the schedule, so the
+// rounds of all steps one after the other are theirs by number.
 Program serialize_ports(const Topology& topology, const Schedule& schedule, Program program) {
   if (abilities_of(topology).any()) return program;
   const auto limits = limits_by_link(topology);
@@ -89,18 +94,14 @@ Program serialize_ports(const Topology& topology, const Schedule& schedule, Prog
     round_of_message.insert(round_of_message.end(), rounds.begin(), rounds.end());
   }
   std::vector<int> last_round(program.steps);
-  const auto each_instruction = [&](const auto& use) {
-    for (RankProgram& rank : program.ranks)
-      for (ThreadBlock& block : rank.blocks)
-        for (Instruction& i : block.instructions) use(i);
-  };
-  each_instruction([&](const Instruction& i) {
+  for_each_instruction(program, [&](Rank, int, int, const Instruction& i) {
     if (!is_local(i.does)) last_round[i.step] = std::max(last_round[i.step], round_of_message.at(i.message));
   });
   std::vector<int> first = {0};
   for (const int last : last_round) first.push_back(first.back() + last + 1);
+  // No step was cut.
   if (first.back() == program.steps) return program;
-  each_instruction([&](Instruction& i) {
+  for_each_instruction(program, [&](Rank, int, int, Instruction& i) {
     i.step = is_local(i.does) ? first[i.step + 1] - 1 : first[i.step] + round_of_message[i.message];
   });
   for (RankProgram& rank : program.ranks)

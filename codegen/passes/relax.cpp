@@ -16,6 +16,7 @@
 namespace chorale {
 namespace {
 
+// From the beginning each time: every pass changes the events in place.
 BlockProgram build(const Collective& collective, const Program& program, const RelaxOptions& options,
                    bool paired) {
   std::vector<Events> ranks;
@@ -38,11 +39,11 @@ BlockProgram build(const Collective& collective, const Program& program, const R
   return result;
 }
 
+// In instructions, of any rank.
 int longest_block(const BlockProgram& program) {
-  std::size_t longest = 0;
-  for (const BlockRank& rank : program.ranks)
-    for (const Block& block : rank.blocks) longest = std::max(longest, block.instructions.size());
-  return static_cast<int>(longest);
+  int longest = 0;
+  for_each_instruction(program, [&](Rank, int, int i, const auto&) { longest = std::max(longest, i + 1); });
+  return longest;
 }
 
 // Local sums are stored over an operand: a sum that is stored elsewhere becomes a copy, and additions to
@@ -107,6 +108,8 @@ Verification<BlockProgram> relaxed(const Verified<Program>& program, const Progr
 }
 
 // Ever shorter, until the target takes it.
+// The target prints a program to find out whether it fits, so this is a loop around all passes. In place
+// comes first: the one file then serves both kinds of calls, if no input is overwritten.
 Verification<BlockProgram> fitted(const Verified<Program>& program, const Program& steps,
                                   RelaxOptions options) {
   const int most = options.most_instructions;
@@ -136,6 +139,7 @@ Verification<BlockProgram> fitted(const Verified<Program>& program, const Progra
 
 }  // namespace
 
+// Only targets that print their program to see whether it fits have an excess to ask for.
 Verification<BlockProgram> try_relax(const Verified<Program>& program, const RelaxOptions& options) {
   const Program steps = options.sums_in_place ? with_sums_in_place(*program) : *program;
   return options.excess ? fitted(program, steps, options) : relaxed(program, steps, options);

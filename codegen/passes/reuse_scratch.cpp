@@ -1,4 +1,8 @@
 // Linear scan over the intervals of steps in which slots are in use.
+//
+// Two slots may become one if no step uses both: within a step sends, receives and local work may overlap, so
+// a slot is handed on from one step to a later one only. Slots are renamed in the order of their first use to
+// the lowest that is free (left-edge algorithm), which is the least number that intervals allow.
 #include <algorithm>
 #include <climits>
 #include <functional>

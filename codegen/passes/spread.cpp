@@ -9,6 +9,8 @@
 
 namespace chorale {
 
+// Chains by union-find over messages: a send from the slot that a message has come into continues it. The
+// first message of a chain stands for it. Greedy, by the number of messages.
 void spread(std::vector<Events>& ranks, int channels) {
   const std::map<int, Ends> ends = ends_of(ranks);
   std::map<int, int> parent;
@@ -51,6 +53,8 @@ void spread(std::vector<Events>& ranks, int channels) {
       if (!event.gone && event.message >= 0) event.channel = channel[root(event.message)];
 }
 
+// A queue delivers in the order of its sends. Receives stay as they are, since what they land in may depend
+// on each other; sends of one step are free.
 void match_order(std::vector<Events>& ranks) {
   const std::map<int, Ends> ends = ends_of(ranks);
   for (Events& events : ranks) {

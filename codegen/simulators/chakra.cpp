@@ -1,3 +1,5 @@
+// Chakra has protobuf messages, of which only a handful of fields matter here: they are written by
+// protobuf.h, so that no generated code is needed. A node's dependencies come before it in the file.
 #include "codegen/simulators/chakra.h"
 
 #include <fmt/format.h>
@@ -13,6 +15,7 @@
 namespace chorale {
 namespace {
 
+// Attributes are pairs of a name and one field, whose number says the type.
 std::string attribute(std::string_view name, ChakraAttribute::Field field, std::int64_t value) {
   return ProtoMessage()
       .bytes(ChakraAttribute::Name, name)
@@ -39,6 +42,8 @@ std::string metadata(const Collective& collective, std::int64_t block_bytes) {
 }
 
 // Operations of a rank are numbered from 0.
+// `before`: the nodes of the rank's last step, all of which a send waits for; receives are posted from the
+// start. Tags are numbers of messages, the same at both ends.
 class RankTrace {
  public:
   RankTrace(const Messages& messages, const Topology& topology, const std::string& metadata, Rank rank)
@@ -56,6 +61,7 @@ class RankTrace {
   const std::string& text() const { return text_.text(); }
 
  private:
+  // Dependencies are one packed field; an empty one is left out, as protobuf does.
   std::uint64_t node(int i, ChakraNode::Kind type, const std::vector<std::uint64_t>& after) {
     const ScheduleMessage& message = messages_.all[i];
     const Link& link = topology_.links[message.link];
@@ -92,6 +98,7 @@ constexpr const char* kReadme =
 
 }  // namespace
 
+// Metadata is the same in every file.
 std::vector<NamedText> to_chakra(const Verified<Schedule>& schedule, std::int64_t block_bytes) {
   const Messages messages = messages_of(schedule, block_bytes);
   const std::string first = metadata(schedule.collective(), block_bytes);

@@ -1,8 +1,8 @@
 // A schedule as execution traces of Chakra (MLCommons), one file per rank, which ASTRA-sim takes as the
 // implementation of a collective. A file has protobuf messages, each after its length: GlobalMetadata (its
-// version and, unless it is a custom one, the collective), then a Node per operation, COMM_SEND_NODE or COMM_RECV_NODE, whose data_deps are what has to be
-// over before it begins: of a send, all that its rank sends and receives in the last step in which it does
-// anything. Receives depend on nothing.
+// version and, unless it is a custom one, the collective), then a Node per operation, COMM_SEND_NODE or
+// COMM_RECV_NODE, whose data_deps are what has to be over before it begins: of a send, all that its rank
+// sends and receives in the last step in which it does anything. Receives depend on nothing.
 #pragma once
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// All dependencies of a rank go through one operation per step, the join, so there are as many lines as
+// messages and not as many as pairs of them.
 #include "codegen/simulators/goal.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,6 @@
+// A simulator shares a link or limit equally between flows, by their number. The model shares it by chunks.
+// The two agree if every flow under a limit carries as many chunks: so messages over limited links are cut
+// into parts of the greatest common divisor of all such counts.
 #include "codegen/simulators/messages.h"
 
 #include <algorithm>
@@ -15,6 +18,7 @@ constexpr double kMostBytes = 1e9;
 
 using ChunksByLink = std::map<LinkId, int>;
 
+// By step. A message is all that a step sends over one link.
 std::vector<ChunksByLink> chunks_by_link(const Schedule& schedule) {
   std::vector<ChunksByLink> chunks;
   for (const Step& step : schedule.steps) {
@@ -24,6 +28,7 @@ std::vector<ChunksByLink> chunks_by_link(const Schedule& schedule) {
   return chunks;
 }
 
+// Under any limit.
 std::vector<bool> limited_links(const Topology& topology) {
   std::vector<bool> limited(topology.links.size(), false);
   for (const SharedLimit& limit : topology.limits)
@@ -49,6 +54,7 @@ int splits_of(const std::vector<ChunksByLink>& chunks, const std::vector<bool>& 
   return std::max(1, static_cast<int>(std::ceil(most * chunk_bytes / kMostBytes)));
 }
 
+// Steps come in their order, so the last one is this one or is not there yet.
 RankStep& step_of(std::vector<RankStep>& steps, int step) {
   if (steps.empty() || steps.back().step != step) steps.push_back({.step = step});
   return steps.back();

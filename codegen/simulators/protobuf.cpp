@@ -1,3 +1,6 @@
+// The wire format: a key is field number * 8 + type; varints have 7 bits a byte, the lowest first, the
+// highest bit set on all but the last. Reading takes bytes off the front of a view and returns nothing where
+// they end too early, so a damaged file costs no memory; groups (types 3 and 4) are not read.
 #include "codegen/simulators/protobuf.h"
 
 namespace chorale {
@@ -5,6 +8,7 @@ namespace {
 
 enum WireType { kVarint = 0, kFixed64 = 1, kSized = 2, kFixed32 = 5 };
 
+// At most ten bytes; bits beyond 64 are dropped, as protobuf does.
 std::optional<std::uint64_t> take_varint(std::string_view& text) {
   std::uint64_t value = 0;
   for (int shift = 0; shift < 64 && !text.empty(); shift += 7) {
@@ -30,6 +34,7 @@ std::uint64_t fixed(std::string_view bytes) {
   return value;
 }
 
+// Field numbers have 29 bits, and 0 is none.
 std::optional<ProtoField> take_field(std::string_view& text) {
   const auto key = take_varint(text);
   if (!key || *key >> 3 == 0 || *key >> 3 > 0x1fffffff) return {};
@@ -53,6 +58,7 @@ std::optional<ProtoField> take_field(std::string_view& text) {
 
 }  // namespace
 
+// Writers chain: message.number(1, 5).bytes(2, "x").
 ProtoMessage& ProtoMessage::number(int field, std::uint64_t value) {
   return varint(static_cast<std::uint64_t>(field) << 3 | kVarint).varint(value);
 }
@@ -73,6 +79,7 @@ ProtoMessage& ProtoMessage::varint(std::uint64_t value) {
   return *this;
 }
 
+// All or nothing: a message with a damaged end is damaged.
 std::optional<std::vector<ProtoField>> proto_fields(std::string_view message) {
   std::vector<ProtoField> fields;
   while (!message.empty()) {

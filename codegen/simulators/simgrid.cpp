@@ -1,3 +1,5 @@
+// A trace is one process per rank and one per relay. All receives of a process stand first, so that no send
+// waits for a receive to be posted. A rank's step is: all sends, waits for them, waits for what comes.
 #include "codegen/simulators/simgrid.h"
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 namespace chorale {
 namespace {
 
+// Of SMPI 3.32.
 constexpr std::int64_t kEnvelope = 16;  // bytes that SMPI adds to a message
 constexpr int kByte = 6;                // the data type of traces
 
@@ -29,6 +32,7 @@ const std::vector<std::pair<std::string, std::string>> kOptions = {
     {"smpi/display-timing:yes", "prints the simulated time"},
 };
 
+// Options follow from kOptions, as the table of the README does: neither can lack one.
 std::string run_script() {
   std::string options;
   for (const auto& [option, why] : kOptions) options += fmt::format("  --cfg={} \\\n", option);
@@ -44,6 +48,7 @@ struct Trace {
   std::string ending = {};  // waits for what a relay has announced, which it does not wait for before
 };
 
+// Processes: ranks by number, then relays by link. process_of_ maps a link to its relay.
 class Traces {
  public:
   Traces(const Verified<Schedule>& schedule, std::int64_t block_bytes)
@@ -84,10 +89,12 @@ class Traces {
   void receive(int p, int from, int tag, std::int64_t bytes) {
     message(traces_[p].receives, "irecv", p, from, tag, bytes);
   }
+  // A request is found by its ends and tag, so every message has a tag of its own.
   static std::string wait(int p, int src, int dst, int tag) {
     return fmt::format("{} wait {} {} {}\n", p, src, dst, tag);
   }
 
+  // A send over a relay ends when the relay has announced the arrival, a latency after the data.
   void perform(Rank n, const RankStep& step) {
     for (const int i : step.sends) send(n, next_of(i), i, messages_.all[i].bytes);
     for (const int i : step.sends) {
@@ -105,6 +112,7 @@ class Traces {
     traces_[n].work += wait(n, from, n, i);
   }
 
+  // It takes the data, and then sends an empty message to both ends.
   void relay(int i) {
     const int p = next_of(i);
     const auto [src, dst] = std::pair(link_of(i).src, link_of(i).dst);
@@ -131,6 +139,7 @@ class Traces {
   std::vector<std::string> names_;
 };
 
+// One file per process, named as its host, which the list of traces relies on.
 std::vector<NamedText> files_of(const Traces& traces) {
   std::vector<NamedText> files;
   for (int p = 0; p < std::ssize(traces.names()); ++p)

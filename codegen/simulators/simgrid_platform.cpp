@@ -1,3 +1,8 @@
+// SimGrid's links are shared by the flows of all routes that have them, which is what a link and a limit are
+// here. A limit of b bytes per second under which a link is k times slower than the fastest one counts that
+// link's bytes k times: the route has the limit k times. Routing goes over the fewest links, so all routes
+// between neighbours are filled up to one length with a link that bounds nothing: neighbours are then reached
+// by their own link.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,12 +24,14 @@ double bytes_per_second(int bandwidth, double beta_us_per_byte) {
   return bandwidth / beta_us_per_byte * 1e6;
 }
 
+// Of the fastest link under a limit, by whose rate the limit's bandwidth is meant.
 double least_beta(const Topology& topology, const SharedLimit& limit) {
   double least = HUGE_VAL;
   for (const LinkId l : limit.links) least = std::min(least, topology.links[l].beta_us_per_byte);
   return least;
 }
 
+// 1 for the fastest.
 double times_over(const Topology& topology, const SharedLimit& limit, LinkId l) {
   return topology.links[l].beta_us_per_byte / least_beta(topology, limit);
 }
@@ -35,6 +42,7 @@ bool differ_in_latency(const Topology& topology, const SharedLimit& limit) {
   });
 }
 
+// over_: the names of the limits of each link, each as often as its bytes count there.
 class Platform {
  public:
   explicit Platform(const Topology& topology)
@@ -47,6 +55,7 @@ class Platform {
     for (const auto& limits : over_) longest_ = std::max(longest_, 1 + limits.size());
   }
 
+  // Routes last: they name hosts and links.
   std::string text() {
     const auto hosts = topology_.ranks + std::ranges::count(relayed_, true);
     text_ = fmt::format(
@@ -64,6 +73,7 @@ class Platform {
  private:
   void host(const std::string& name) { text_ += fmt::format("<host id=\"{}\" speed=\"1Gf\"/>\n", name); }
 
+  // FATPIPE: not shared, for latencies and what bounds nothing.
   void link(const std::string& name, double rate, double latency_us, bool shared = true) {
     text_ += fmt::format("<link id=\"{}\" bandwidth=\"{}Bps\" latency=\"{}us\"{}/>\n", name, rate, latency_us,
                          shared ? "" : " sharing_policy=\"FATPIPE\"");
@@ -94,6 +104,8 @@ class Platform {
   }
 
   // Where there are relays, a path through one is as long as a link without.
+  // A relay is reached over the link with no latency, and both ends from there in one: that is when a send
+  // ends and a message has arrived.
   void routes() {
     const bool relays = std::ranges::any_of(relayed_, [](bool relayed) { return relayed; });
     for (std::size_t l = 0; l < relayed_.size(); ++l) {
@@ -117,6 +129,7 @@ class Platform {
 
 }  // namespace
 
+// The same numbers that the platform rounds: whole up to 1e-6, so that rounding changes nothing.
 std::optional<Fault> without_simgrid(const Topology& topology) {
   for (const SharedLimit& limit : topology.limits)
     for (const LinkId l : limit.links) {

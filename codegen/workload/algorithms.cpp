@@ -1,3 +1,5 @@
+// Collectives of tensor programs have names and kinds of their own: Send and AllToAllV are among them, Gather
+// and Scatter are not. A table translates where both have one.
 #include "codegen/workload/algorithms.h"
 
 #include <algorithm>
@@ -18,6 +20,7 @@ constexpr std::array<std::pair<OperationKind, CollectiveKind>, 6> kCollectives =
 
 }  // namespace
 
+// Requires one of the table: has_algorithm() says so of an operation.
 CollectiveKind collective_of(OperationKind kind) {
   return std::ranges::find(kCollectives, kind, &std::pair<OperationKind, CollectiveKind>::first)->second;
 }
@@ -25,6 +28,8 @@ OperationKind operation_of(CollectiveKind kind) {
   return std::ranges::find(kCollectives, kind, &std::pair<OperationKind, CollectiveKind>::second)->first;
 }
 
+// AllReduces of scalars that a kernel joins are one message, so only the first needs an algorithm. One chunk
+// per block: the algorithm may have any number.
 std::vector<NeededCollective> needed_collectives(const Workload& workload) {
   std::vector<NeededCollective> needed;
   std::string kernel;  // of scalars that are summed in one message, which the first of them stands for

@@ -17,14 +17,15 @@ struct WorkloadAlgorithm {
   Verified<Program> program;
 };
 
-// The collective that a communication is, and the inverse; Send and AllToAllV have none. Requires an argument that has a
-// counterpart.
+// The collective that a communication is, and the inverse; Send and AllToAllV have none. Requires an argument
+// that has a counterpart.
 CollectiveKind collective_of(OperationKind);
 OperationKind operation_of(CollectiveKind);
 
 // The collective that the algorithm of a communication has to perform, with one chunk per block: AllReduce
 // allreduce, ReduceScatter reducescatter, AllGather allgather, Reduce reduce and Broadcast broadcast (with
-// their root), AllToAll alltoall; among the ranks of its scope. Send and AllToAllV need none, and have no row.
+// their root), AllToAll alltoall; among the ranks of its scope. Send and AllToAllV need none, and have no
+// row.
 struct NeededCollective {
   std::string operation = {};
   Collective collective = {};

@@ -1,3 +1,5 @@
+// Each is a template of text with the workload's names in it. What transports need beyond that is a table: a
+// row per carrier, so that a new one is a row.
 #include "codegen/workload/around_source.h"
 
 #include <fmt/format.h>
@@ -14,6 +16,8 @@
 namespace chorale {
 
 // A program around it. Its tensors are named by strings there.
+// The driver (runtime/exchange/driver.h) knows no tensors: it is given functions that visit all sizes and all
+// tensors, each with its name, whether it is read and written, and this rank's part.
 std::string printed_driver(const WorkloadPlaces& places) {
   std::string sizes, visits;
   for (const WorkloadSize& size : places.workload().sizes)
@@ -46,6 +50,7 @@ std::string printed_driver(const WorkloadPlaces& places) {
 }
 
 // What callers of the library need (runtime/exchange/library.h).
+// Of each tensor also where it is updated: by an input of that name, or by the output that has it as `in`.
 std::string printed_description(const WorkloadPlaces& places) {
   std::vector<std::string> tensors, sizes, outputs;
   for (const WorkloadSize& size : places.workload().sizes) sizes.push_back(quoted(size.name));
@@ -110,9 +115,13 @@ const std::vector<CarrierRow>& carriers() {
   };
   return rows;
 }
-constexpr std::string_view kHeadersOfGpus[] = {"runtime/device/counters.h", "runtime/exchange/fused.h",
-                                               "runtime/exchange/kernels.h", "runtime/exchange/gpu.h"};
+// Of all carriers on GPUs.
+constexpr std::string_view kHeadersOfGpus[] = {
+    "runtime/device/counters.h",     "runtime/exchange/fused.h",     "runtime/exchange/fused_block.h",
+    "runtime/exchange/kernels.h",    "runtime/exchange/gpu.h",       "runtime/exchange/gpu_blas.h",
+    "runtime/exchange/gpu_memory.h", "runtime/exchange/gpu_worker.h"};
 
+// Requires one of the rows: Any has none.
 const CarrierRow& carrier_row(WorkloadCarrier carrier) {
   return *std::ranges::find(carriers(), carrier, &CarrierRow::carrier);
 }
@@ -124,6 +133,7 @@ bool is_for(WorkloadCarrier written, WorkloadCarrier which) {
 
 }  // namespace
 
+// A header that no carrier has in its row is needed by all.
 bool includes_header(WorkloadCarrier written, std::string_view path) {
   const bool of_gpus = std::ranges::count(kHeadersOfGpus, path) > 0;
   bool is_own = of_gpus, is_needed = false;
@@ -135,6 +145,11 @@ bool includes_header(WorkloadCarrier written, std::string_view path) {
   return is_needed || !is_own;
 }
 
+// Goals are those of the carriers that it is for, then libraries, reports and runs. -ffp-contract=off and
+// -fmad=false: a product and a sum are rounded each, on hosts and GPUs, so that all give the same bits.
+//
+// CBLAS's functions may lie in any of three libraries: the first that links is taken, and none is an error
+// only where BLAS=1 asks for one.
 std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carrier) {
   const auto has = [&](WorkloadCarrier which) { return is_for(carrier, which); };
   const auto has_any = [&](bool on_gpus) {
@@ -180,6 +195,7 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   if (on_gpus) text += "CUBLAS ?=\nifneq ($(CUBLAS),)\nGPU_LIBRARY := -DCHORALE_CUBLAS -lcublas\nendif\n";
   text += "\n";
   std::string rules, goals, built;
+  // A goal is a name for people, its file what make looks at.
   const auto rule = [&](const CarrierRow& row, const std::string& goal, const std::string& file,
                         const std::string& flags) {
     goals += " " + goal;

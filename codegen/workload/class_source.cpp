@@ -1,3 +1,7 @@
+// Members come from what the statements of run() mention, which are printed first: so nothing is owned that
+// is not used. Names have prefixes: has_ is a rank's part of a tensor, at_ its address in run(), memory_ its
+// own memory, packed_ blocks of slices, kept_ a copy of an operand, exchange_ a communication, total_ a
+// reduction.
 #include "codegen/workload/class_source.h"
 
 #include <fmt/format.h>
@@ -23,8 +27,10 @@ std::string rank_in_scope(const Workload& workload, const Operation& op, const T
   if (scope == Scope::World) return "rank_";
   if (scope == Scope::Across) return "rank_ / kGroupRanks";
   if (type.first_group == 0 && type.last_group == workload.groups - 1) return "rank_ % kGroupRanks";
-  return fmt::format("{} ? rank_ % kGroupRanks : -1", printed_groups(type.first_group, type.last_group));
+  return fmt::format("{} ? rank_ % kGroupRanks : -1",
+                     printed_groups("rank_", type.first_group, type.last_group));
 }
+// The first rank of the scope among all ranks, and for a scope across groups also the distance to the next.
 std::string first_in_scope(Scope scope) {
   return scope == Scope::World   ? "0"
          : scope == Scope::Group ? "rank_ / kGroupRanks * kGroupRanks"
@@ -36,30 +42,25 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
   std::string text;
   for (const Operation& op : places.workload().operations) {
     const std::string type = c_type(op.type.element);
-    if (places.is_own_memory(op))
+    const auto memory = [&](const std::string& name, const std::string& elements) {
       text += fmt::format(
-          "  const typename Device::template Memory<{0}> memory_{1}_ =\n      device_.template "
-          "memory<{0}>(has_{1}.elements());\n",
-          type, op.name);
+          "  const typename Device::template Memory<{0}> {1}_{2}_ =\n      device_.template "
+          "memory<{0}>({3});\n",
+          type, name, op.name, elements);
+    };
+    if (places.is_own_memory(op)) memory("memory", fmt::format("has_{}.elements()", op.name));
     if (mentions(printer.steps(), fmt::format("kept_{}_", op.name)))
-      text += fmt::format(
-          "  const typename Device::template Memory<{0}> kept_{1}_ =\n      device_.template "
-          "memory<{0}>(has_{2}.elements());\n",
-          type, op.name, op.operands[0]);
+      memory("kept", fmt::format("has_{}.elements()", op.operands[0]));
     if (mentions(printer.steps(), fmt::format("scalars_{}_", op.name)))
-      text += fmt::format(
-          "  const typename Device::template Memory<{0}> scalars_{1}_ = device_.template memory<{0}>({2});\n",
-          type, op.name, 2 * places.stages().all()[places.stages().stage_of(op.name)].scalars.size());
+      memory("scalars",
+             std::to_string(2 * places.stages().all()[places.stages().stage_of(op.name)].scalars.size()));
     if ((is_constant(op.kind) || places.by_value(op)) && mentions(printer.steps(), "at_" + op.name))
       text += fmt::format("  typename Device::template Held<{}> held_{}_{{device_}};\n", type, op.name);
     if (places.is_packed(op)) {
       text += fmt::format("  const chorale::SlicedBlocks slices_{}_{{{}, {}, {}}};\n", op.name,
                           printed_sides(places.moved(op).shape), places.slicing(op).dim, places.peers(op));
-      text += fmt::format(
-          "  const typename Device::template Memory<{0}> packed_{1}_ = device_.template memory<{0}>(\n      "
-          "has_{2}.elements() == 0 ? 0 : chorale::product(has_{2}.whole()));\n",
-          c_type(op.type.element), op.name,
-          op.kind == Kind::ReduceScatter ? places.behind(op.operands[0]) : op.name);
+      memory("packed", fmt::format("has_{0}.elements() == 0 ? 0 : chorale::product(has_{0}.whole())",
+                                   op.kind == Kind::ReduceScatter ? places.behind(op.operands[0]) : op.name));
     }
   }
   for (const Operation& op : places.workload().operations) {
@@ -104,6 +105,8 @@ std::string printed_members(const WorkloadPlaces& places, const StepPrinter& pri
 }
 
 // Of the names that `steps` mention.
+// A scattered tensor is a view, whose number of elements is compared with the rank's part as the class cannot
+// see it otherwise.
 std::string printed_pointers(const WorkloadPlaces& places, const std::string& steps) {
   std::string text;
   for (const Operation& op : places.workload().operations) {
@@ -138,6 +141,8 @@ std::string printed_pointers(const WorkloadPlaces& places, const std::string& st
 
 }  // namespace
 
+// Members are in the order of their initialization: the transport, its device, sizes that were checked, the
+// rank, parts of tensors, then memory that depends on these.
 std::string printed_class(const WorkloadPlaces& places, const StepPrinter& printer) {
   std::string part_members;
   for (const Operation& op : places.workload().operations)

@@ -1,3 +1,5 @@
+// Sizes may be given at run time, so all that depends on them is an expression of them: s.B * s.H. Parts of
+// tensors are functions of sizes and rank, since other programs ask for them before there is a class.
 #include "codegen/workload/declarations.h"
 
 #include <fmt/format.h>
@@ -26,6 +28,7 @@ std::string printed_pieces(const WorkloadPlaces& places) {
   return text;
 }
 
+// What the header needs of a compiler stands in it, since users include it in programs of their own.
 std::string printed_top(const WorkloadPlaces& places) {
   return fmt::format(
       "// The workload {0}, made by chorale: a class over a transport (runtime/exchange/mpi.h or "
@@ -44,6 +47,7 @@ std::string printed_top(const WorkloadPlaces& places) {
       places.workload().groups, printed_pieces(places));
 }
 
+// Defaults are those of the tensor program; a caller sets others.
 std::string printed_sizes(const WorkloadPlaces& places) {
   std::string text = "struct Sizes {\n";
   for (const WorkloadSize& size : places.workload().sizes)
@@ -51,6 +55,8 @@ std::string printed_sizes(const WorkloadPlaces& places) {
   return text + "};\n\n";
 }
 
+// Scalars are given by value, list inputs as a Scattered, all else as pointers; const unless an operation
+// updates it.
 std::string printed_tensors(const WorkloadPlaces& places) {
   std::string text =
       "// What a rank gives: scalars, and where its parts of tensors lie (row-major; elements_NAME has how "
@@ -73,6 +79,8 @@ std::string printed_tensors(const WorkloadPlaces& places) {
   return text + "  std::uint64_t seed = 0;  // of random numbers\n};\n\n";
 }
 
+// By the layout: a slice, everything on one rank, or everything everywhere; nothing in groups that do not
+// have the tensor. Groups are consecutive ranks, so a rank's number in its group is rank % kGroupRanks.
 std::string printed_parts(const WorkloadPlaces& places) {
   std::string text = "// What a rank has of each tensor.\n";
   for (const Operation& op : places.workload().operations) {
@@ -81,9 +89,7 @@ std::string printed_parts(const WorkloadPlaces& places) {
     const std::string rank = grouped ? "rank % kGroupRanks" : "rank";
     const bool everywhere =
         !grouped || (type.first_group == 0 && type.last_group == places.workload().groups - 1);
-    const std::string here = everywhere ? "true"
-                                        : fmt::format("rank / kGroupRanks >= {} && rank / kGroupRanks <= {}",
-                                                      type.first_group, type.last_group);
+    const std::string here = everywhere ? "true" : printed_groups("rank", type.first_group, type.last_group);
     std::string part;
     if (type.layout.kind == LayoutKind::Sliced) {
       part = fmt::format("chorale::Share({}, {}, {}, {})", printed_sides(type.shape), type.layout.dim,
@@ -128,122 +134,158 @@ std::string printed_declarations(const WorkloadPlaces& places) {
 
 namespace {
 
-// Of what moves elements.
-template <typename Equal, typename Line>
-void check_moved(const WorkloadPlaces& places, const Operation& op, const Equal& equal, const Line& line) {
-  if (op.kind < Kind::Transpose || op.kind > Kind::ScatterRows) return;
-  const TensorType& from = operation(places.workload(), op.operands[0]).type;
-  const auto needs = [&](const std::string& condition, const std::string& what) {
-    line(fmt::format("    chorale::require({}, \"{}: {}: {}\");\n", condition, places.name(), op.name, what));
-  };
-  const auto first = [](const TensorShape& shape, int count) {
-    return printed_sides(TensorShape(shape.begin(), shape.begin() + count));
-  };
-  if (op.kind == Kind::Reshape) {
-    needs(
-        fmt::format("chorale::product({}) == chorale::product({})", printed_sides(from.shape),
-                    printed_sides(op.type.shape)),
-        fmt::format("{} and {} must have as many elements", to_string(from.shape), to_string(op.type.shape)));
+// Conditions that inference could check only for the sizes' defaults, as statements, each once.
+// Sides are compared only where a size is involved: two numbers were compared when types were inferred.
+class Checks {
+ public:
+  explicit Checks(const WorkloadPlaces& places) : places_(places) {
+    for (const WorkloadSize& size : places.workload().sizes)
+      require(fmt::format("s.{} >= 1", identifier(size.name)),
+              fmt::format("size {} must be at least 1", size.name));
+    for (const Operation& op : places.workload().operations) check(op);
+  }
+
+  std::string text() const { return fmt::format("{}", fmt::join(lines_, "")); }
+
+ private:
+  // Several operations ask for the same: it is asked once.
+  void require(const std::string& condition, const std::string& what) {
+    std::string line =
+        fmt::format("    chorale::require({}, \"{}: {}\");\n", condition, places_.name(), what);
+    if (std::ranges::count(lines_, line) == 0) lines_.push_back(std::move(line));
+  }
+  void require(const Operation& op, const std::string& condition, const std::string& what) {
+    require(condition, op.name + ": " + what);
+  }
+  void equal(const Operation& op, const Extent& a, const Extent& b) {
+    if (a == b || (a.sizes.empty() && b.sizes.empty())) return;
+    require(op, fmt::format("{} == {}", printed_extent(a), printed_extent(b)),
+            fmt::format("{} and {} must be equal", to_string(a), to_string(b)));
+  }
+  // AllToAll cuts into equal blocks.
+  void divisible(const Operation& op, const Extent& extent, int ranks, const char* what) {
+    require(op, fmt::format("{} % {} == 0", printed_extent(extent), ranks),
+            fmt::format("{}{} must be divisible by the {} ranks", to_string(extent), what, ranks));
+  }
+  const TensorType& type_of(const Operation& op, std::size_t operand) const {
+    return operation(places_.workload(), op.operands[operand]).type;
+  }
+
+  void check(const Operation& op) {
+    switch (op.kind) {
+      case Kind::Pointwise:
+        for (std::size_t k = 0; k < op.operands.size(); ++k) broadcast(op, type_of(op, k).shape);
+        break;
+      // The contracted dimensions, and of batches all before the last two.
+      case Kind::MatMul: {
+        const TensorShape &a = type_of(op, 0).shape, &b = type_of(op, 1).shape;
+        equal(op, a.back(), b[b.size() - 2]);
+        for (std::size_t d = 0; b.size() > 2 && d + 2 < b.size(); ++d) equal(op, a[d], b[d]);
+        break;
+      }
+      case Kind::Convolution:
+        convolution(op, type_of(op, 0).shape, type_of(op, 1).shape);
+        break;
+      case Kind::Reshape:
+        reshape(op, type_of(op, 0));
+        break;
+      case Kind::Narrow: {
+        const Extent& from = type_of(op, 0).shape[op.dims[0]];
+        require(op,
+                fmt::format("{} + {} <= {}", printed_extent(op.shape[0]), printed_extent(op.shape[1]),
+                            printed_extent(from)),
+                fmt::format("{} must have {} elements from {} on", to_string(from), to_string(op.shape[1]),
+                            to_string(op.shape[0])));
+        break;
+      }
+      case Kind::Concat:
+        concat(op);
+        break;
+      // The numbers say where each row goes, so the leading dimensions are those of the rows.
+      case Kind::ScatterRows: {
+        const TensorShape &from = type_of(op, 0).shape, &numbers = type_of(op, 1).shape;
+        for (std::size_t d = 0; d < numbers.size(); ++d) equal(op, numbers[d], from[d]);
+        break;
+      }
+      case Kind::AllToAll:
+        divisible(op, op.type.shape[0], places_.scope_ranks(places_.moved(op)), "");
+        break;
+      case Kind::AllToAllV:
+        divisible(op, type_of(op, 1).shape[0], places_.scope_ranks(op.type), " counts");
+        break;
+      default:
+        break;
+    }
+    // A tensor is updated in its own memory, so the new one is as large.
+    if (op.updates.empty()) return;
+    const TensorShape& shape = operation(places_.workload(), op.updates).type.shape;
+    for (std::size_t d = 0; d < shape.size(); ++d) equal(op, shape[d], op.type.shape[d]);
+  }
+
+  // By the last dimensions: a side of 1 by the defaults has to stay 1.
+  void broadcast(const Operation& op, const TensorShape& shape) {
+    for (std::size_t k = 1; k <= shape.size(); ++k) {
+      const Extent &own = shape[shape.size() - k], &of = op.type.shape[op.type.shape.size() - k];
+      equal(op, own, own.value == 1 && of.value != 1 ? Extent{} : of);
+    }
+  }
+
+  // Sides of its result are numbers, those of the defaults.
+  void convolution(const Operation& op, const TensorShape& x, const TensorShape& w) {
+    equal(op, x[1], w[1]);
+    for (const std::size_t d : {2, 3})
+      if (!x[d].sizes.empty() || !w[d].sizes.empty())
+        require(op,
+                fmt::format("({} + {} - {}) / {} == {}", printed_extent(x[d]), 2 * op.padding,
+                            printed_extent(w[d]), op.stride, op.type.shape[d].value - 1),
+                fmt::format("images of {} with kernels of {} must give {}", to_string(x[d]), to_string(w[d]),
+                            to_string(op.type.shape[d])));
+  }
+
+  // As many elements; and of slices, as many before the sliced dimension, which is cut at the same elements.
+  void reshape(const Operation& op, const TensorType& from) {
+    const TensorShape& shape = op.type.shape;
+    const auto first = [](const TensorShape& sides, int count) {
+      return printed_sides(TensorShape(sides.begin(), sides.begin() + count));
+    };
+    require(op,
+            fmt::format("chorale::product({}) == chorale::product({})", printed_sides(from.shape),
+                        printed_sides(shape)),
+            fmt::format("{} and {} must have as many elements", to_string(from.shape), to_string(shape)));
     const int dim = from.layout.dim, to = op.type.layout.dim;
     if (from.layout.kind != LayoutKind::Sliced || dim == kFlat || to == kFlat) return;
-    std::string condition = fmt::format("chorale::product({}) == chorale::product({})",
-                                        first(from.shape, dim), first(op.type.shape, to));
-    if (from.shape[dim] != op.type.shape[to])
-      condition += fmt::format(" && ({0} == {1} || ({0} % {2} == 0 && {1} % {2} == 0))",
-                               printed_extent(from.shape[dim]), printed_extent(op.type.shape[to]),
-                               places.scope_ranks(from));
-    needs(condition,
-          fmt::format("slices of {} must be those of {}", to_string(from.shape), to_string(op.type.shape)));
+    std::string condition =
+        fmt::format("chorale::product({}) == chorale::product({})", first(from.shape, dim), first(shape, to));
+    if (from.shape[dim] != shape[to])
+      condition +=
+          fmt::format(" && ({0} == {1} || ({0} % {2} == 0 && {1} % {2} == 0))",
+                      printed_extent(from.shape[dim]), printed_extent(shape[to]), places_.scope_ranks(from));
+    require(op, condition,
+            fmt::format("slices of {} must be those of {}", to_string(from.shape), to_string(shape)));
   }
-  if (op.kind == Kind::Narrow)
-    needs(fmt::format("{} + {} <= {}", printed_extent(op.shape[0]), printed_extent(op.shape[1]),
-                      printed_extent(from.shape[op.dims[0]])),
-          fmt::format("{} must have {} elements from {} on", to_string(from.shape[op.dims[0]]),
-                      to_string(op.shape[1]), to_string(op.shape[0])));
-  if (op.kind == Kind::Concat) {
+
+  // All dimensions but one are equal, and along that one the operands follow each other.
+  void concat(const Operation& op) {
     std::string sum = "0";
-    for (const std::string& operand : op.operands) {
-      const TensorShape& shape = operation(places.workload(), operand).type.shape;
+    for (std::size_t k = 0; k < op.operands.size(); ++k) {
+      const TensorShape& shape = type_of(op, k).shape;
       for (std::size_t d = 0; d < shape.size(); ++d)
-        if (static_cast<int>(d) != op.dims[0]) equal(shape[d], op.type.shape[d], op.name);
+        if (static_cast<int>(d) != op.dims[0]) equal(op, shape[d], op.type.shape[d]);
       sum += " + " + printed_extent(shape[op.dims[0]]);
     }
-    needs(fmt::format("{} == {}", sum, printed_extent(op.type.shape[op.dims[0]])),
-          fmt::format("its dimension {} must be {} long", op.dims[0], to_string(op.type.shape[op.dims[0]])));
+    const Extent& side = op.type.shape[op.dims[0]];
+    require(op, fmt::format("{} == {}", sum, printed_extent(side)),
+            fmt::format("its dimension {} must be {} long", op.dims[0], to_string(side)));
   }
-  if (op.kind == Kind::ScatterRows) {
-    const TensorShape& numbers = operation(places.workload(), op.operands[1]).type.shape;
-    for (std::size_t d = 0; d < numbers.size(); ++d) equal(numbers[d], from.shape[d], op.name);
-  }
-}
+
+  const WorkloadPlaces& places_;
+  std::vector<std::string> lines_ = {};
+};
 
 }  // namespace
 
-// What is only known of the sizes' defaults.
 std::string printed_checks(const WorkloadPlaces& places) {
-  std::vector<std::string> lines;  // each once
-  const auto line = [&](const std::string& text) {
-    if (std::ranges::count(lines, text) == 0) lines.push_back(text);
-  };
-  const auto equal = [&](const Extent& a, const Extent& b, const std::string& what) {
-    if (a == b || (a.sizes.empty() && b.sizes.empty())) return;
-    line(fmt::format("    chorale::require({} == {}, \"{}: {}: {} and {} must be equal\");\n",
-                     printed_extent(a), printed_extent(b), places.name(), what, to_string(a), to_string(b)));
-  };
-  for (const WorkloadSize& size : places.workload().sizes)
-    line(fmt::format("    chorale::require(s.{} >= 1, \"{}: size {} must be at least 1\");\n",
-                     identifier(size.name), places.name(), size.name));
-  for (const Operation& op : places.workload().operations) {
-    if (op.kind == Kind::Pointwise)
-      for (const std::string& operand : op.operands) {
-        const TensorShape& shape = operation(places.workload(), operand).type.shape;
-        for (std::size_t k = 1; k <= shape.size(); ++k) {
-          const Extent &own = shape[shape.size() - k], &of = op.type.shape[op.type.shape.size() - k];
-          if (own.value == 1 && of.value != 1)
-            equal(own, Extent{}, op.name);
-          else
-            equal(own, of, op.name);
-        }
-      }
-    if (op.kind == Kind::MatMul) {
-      const TensorShape &a = operation(places.workload(), op.operands[0]).type.shape,
-                        &b = operation(places.workload(), op.operands[1]).type.shape;
-      equal(a.back(), b[b.size() - 2], op.name);
-      for (std::size_t d = 0; b.size() > 2 && d + 2 < b.size(); ++d) equal(a[d], b[d], op.name);
-    }
-    if (op.kind == Kind::Convolution) {
-      const TensorShape &x = operation(places.workload(), op.operands[0]).type.shape,
-                        &w = operation(places.workload(), op.operands[1]).type.shape;
-      equal(x[1], w[1], op.name);
-      // Sides of its result are numbers, those of the defaults.
-      for (const std::size_t d : {2, 3})
-        if (!x[d].sizes.empty() || !w[d].sizes.empty())
-          line(
-              fmt::format("    chorale::require(({} + {} - {}) / {} == {}, \"{}: {}: images of {} with "
-                          "kernels of {} must give {}\");\n",
-                          printed_extent(x[d]), 2 * op.padding, printed_extent(w[d]), op.stride,
-                          op.type.shape[d].value - 1, places.name(), op.name, to_string(x[d]),
-                          to_string(w[d]), to_string(op.type.shape[d])));
-    }
-    check_moved(places, op, equal, line);
-    if (op.kind == Kind::AllToAll)
-      line(fmt::format(
-          "    chorale::require({} % {} == 0, \"{}: {}: {} must be divisible by the {} ranks\");\n",
-          printed_extent(op.type.shape[0]), places.scope_ranks(places.moved(op)), places.name(), op.name,
-          to_string(op.type.shape[0]), places.scope_ranks(places.moved(op))));
-    if (op.kind == Kind::AllToAllV) {
-      const Extent& counts = operation(places.workload(), op.operands[1]).type.shape[0];
-      line(fmt::format(
-          "    chorale::require({} % {} == 0, \"{}: {}: {} counts must be divisible by the {} ranks\");\n",
-          printed_extent(counts), places.scope_ranks(op.type), places.name(), op.name, to_string(counts),
-          places.scope_ranks(op.type)));
-    }
-    if (!op.updates.empty()) {
-      const TensorShape& shape = operation(places.workload(), op.updates).type.shape;
-      for (std::size_t d = 0; d < shape.size(); ++d) equal(shape[d], op.type.shape[d], op.name);
-    }
-  }
-  return fmt::format("{}", fmt::join(lines, ""));
+  return Checks(places).text();
 }
 
 }  // namespace chorale

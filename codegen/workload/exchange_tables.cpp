@@ -89,6 +89,8 @@ class ContentRun {
 
   // All messages of a step leave before any of them comes.
   void arrive(std::vector<StepMessage>::const_iterator first, std::vector<StepMessage>::const_iterator last) {
+    // A slot may be read by a message and overwritten by another in one step: contents are taken before any
+    // is put.
     std::vector<std::pair<Where, Content>> arrived;
     for (auto m = first; m != last; ++m)
       arrived.emplace_back(Where{m->to, m->to_buffer, m->to_slot},

@@ -71,6 +71,8 @@ class LoopReader {
   }
 
   // The first dimension of a run: from it on, operands have all dimensions or none.
+  // Dimensions from run_from on are one run. It begins behind the last dimension at which an operand changes
+  // from having a side to being broadcast, or the other way.
   void find_run() {
     loop_.run_from =
         loop_.indices.empty() ? 0 : loop_.space.shape.size() - 1;  // along which an index advances or stays
@@ -87,6 +89,9 @@ class LoopReader {
   }
 
   // The value of an operand: made here, a scalar, or read.
+  // Three kinds: what an operation of the loop has made has a name; one element for the whole loop is loaded
+  // once; all else is read at an offset, `begin` in the rank's part or `index` in the whole tensor, or by a
+  // walk where it is broadcast along some dimensions.
   std::string value(const std::string& operand) {
     if (const auto it = values_.find(operand); it != values_.end()) return it->second;
     const std::string name = loop_.around.behind(operand);
@@ -127,6 +132,8 @@ class LoopReader {
     return true;
   }
 
+  // One for each address: several tensors may be read at one, and a result may be stored where an operand was
+  // read.
   LoopParameter& parameter_of(const LoopPlace& place, const std::string& offset, const std::string& type,
                               bool stays) {
     for (LoopParameter& parameter : loop_.parameters)
@@ -147,6 +154,8 @@ class LoopReader {
     loop_.outputs.emplace_back(op.name, parameter.name);
   }
 
+  // An expression is computed in float or double (real_of), and rounded to the type of its result at once, as
+  // if it had been stored.
   void statement(const Operation& op) {
     if (is_fold(op)) {
       loop_.folds.push_back(&op);
@@ -210,11 +219,6 @@ std::string fresh(const std::string& name) {
 }
 std::string member(const LoopParameter& parameter) {
   return "from_" + parameter.name;
-}
-std::string combination(ReduceOp op) {
-  return op == ReduceOp::Min   ? "chorale::Combination::Min"
-         : op == ReduceOp::Max ? "chorale::Combination::Max"
-                               : "chorale::Combination::Sum";
 }
 
 }  // namespace chorale

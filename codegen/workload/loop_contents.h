@@ -1,6 +1,7 @@
-// What a loop over a space consists of (codegen/workload/loop_source.h): its parameters, by what they point to
-// and where a run of each begins; what is computed with one element; what is folded. The printers of the loop
-// for hosts (codegen/workload/loop_source.cpp) and for kernels (codegen/workload/loop_kernels.cpp) read it.
+// What a loop over a space consists of (codegen/workload/loop_source.h): its parameters, by what they point
+// to and where a run of each begins; what is computed with one element; what is folded. The printers of the
+// loop for hosts (codegen/workload/loop_source.cpp) and for kernels (codegen/workload/loop_kernels.cpp) read
+// it.
 #pragma once
 
 #include <map>
@@ -88,6 +89,5 @@ bool is_last(const LoopContents&, int dim);
 std::string index_along(int dim);            // of where a run begins
 std::string fresh(const std::string& name);  // of an operation's value
 std::string member(const LoopParameter&);    // of the struct
-std::string combination(ReduceOp);           // in the emitted program
 
 }  // namespace chorale

@@ -1,3 +1,6 @@
+// A thread does `width` elements at a time (runtime/exchange/several.h): it loads them, calls element() for
+// each, and stores them. That needs the elements to follow each other for all operands: where a slice, a run
+// or a piece of a list ends in between, they are done one by one.
 #include "codegen/workload/loop_kernels.h"
 
 #include <fmt/format.h>
@@ -6,16 +9,20 @@
 #include <algorithm>
 
 #include "codegen/epilogue_source.h"
+#include "codegen/workload/names.h"
 
 namespace chorale {
 
 // Totals of a row, and where they are put.
+// A row's totals are where begin_row() was told; end_row() puts them into the row's values. take() sets the
+// address of a row that is handed over, less the row's first index, since loops count from the tensor's
+// beginning.
 std::string members_for_rows(const LoopContents& loop) {
   if (loop.options.row == RowLoop::None) return "";
   std::string results, begun, ended;
   for (std::size_t k = 0; k < loop.folds.size(); ++k) {
     const std::string &name = loop.folds[k]->name, type = c_type(loop.folds[k]->type.element),
-                      op = combination(loop.folds[k]->reduction);
+                      op = printed_combination(loop.folds[k]->reduction);
     results += fmt::format("  {}* rows_{} = nullptr;\n", type, name);
     begun += fmt::format(" total_{0} = totals + {1}, *total_{0} = chorale::identity<{2}>();", name, k, op);
     ended += fmt::format(" rows_{0}[row] = chorale::total_as<{1}, {2}>(*total_{0});", name, op, type);
@@ -38,6 +45,8 @@ std::string members_for_rows(const LoopContents& loop) {
 }
 
 // Where several elements do not follow each other for all operands, they are done one by one.
+// start() sets a thread's totals to the identity, finish() hands them to the team: a block's of the launch,
+// or a warp's of a row. Names in the text: index + k is an element's index, to_X.of[k] its result.
 std::string members_for_kernels(const LoopContents& loop) {
   const bool sum = loop.options.sum != nullptr;
   std::vector<std::string> together, arguments = {"seed", "index + k"};
@@ -82,7 +91,7 @@ std::string members_for_kernels(const LoopContents& loop) {
   }
   std::string folds, added, started, kept;
   for (std::size_t k = 0; k < loop.folds.size(); ++k) {
-    const std::string op = combination(loop.folds[k]->reduction);
+    const std::string op = printed_combination(loop.folds[k]->reduction);
     folds += fmt::format("      double fold_{};\n", loop.folds[k]->name);
     added += fmt::format("      totals[{0}] = chorale::combined<{1}>(totals[{0}], fold_{2});\n", k, op,
                          loop.folds[k]->name);

@@ -1,4 +1,9 @@
 // The struct of a loop, for hosts: an element, the loop over a run, and the traversal of the space.
+//
+// Parts of the struct, from the inside: element() computes one element from values; run() calls it for
+// consecutive elements, with pointers that do not overlap, as the compiler is told by __restrict__, and
+// vectorizes that; operator() goes from run to run. The kernels' members (loop_kernels.cpp) call element(),
+// too, so hosts and GPUs compute alike.
 #include "codegen/workload/loop_source.h"
 
 #include <fmt/format.h>
@@ -8,11 +13,14 @@
 
 #include "codegen/epilogue_source.h"
 #include "codegen/workload/loop_kernels.h"
+#include "codegen/workload/names.h"
 
 namespace chorale {
 namespace {
 
 // void element(values in, references out).
+// The order of arguments is one everywhere: seed, index, the sum, inputs by name, indices along dimensions,
+// results, folds.
 std::string element(const LoopContents& loop) {
   std::vector<std::string> parameters = {"[[maybe_unused]] std::uint64_t seed",
                                          "[[maybe_unused]] std::int64_t index"};
@@ -33,6 +41,8 @@ std::string element(const LoopContents& loop) {
 }
 
 // The loop over a run.
+// With `operands` 2 the sum's last two terms are added here, in registers. Folds of a run are put into an
+// array of kFolded numbers, which folded() adds up in lanes.
 std::string run(const LoopContents& loop) {
   const bool sum = loop.options.sum != nullptr;
   std::vector<std::string> parameters = {"std::int64_t count", "[[maybe_unused]] std::uint64_t seed",
@@ -71,12 +81,15 @@ std::string run(const LoopContents& loop) {
       "{}{}      element({});\n{}    }}\n  }}\n",
       sum ? "  template <int operands>\n" : "", fmt::join(parameters, ", "),
       sum ? fmt::format("      const {} sum = operands == 2 ? chorale::combined<{}>(a[i], b[i]) : a[i];\n",
-                        loop.types.at(loop.options.sum->name), combination(loop.options.sum->reduction))
+                        loop.types.at(loop.options.sum->name),
+                        printed_combination(loop.options.sum->reduction))
           : "",
       results, fmt::join(arguments, ", "), stores);
 }
 
 // Elements begin .. begin + count of what the rank has, from run to run.
+// n, the length of the next run, is the least of what is left and of where a slice, a run of operands, the
+// array of folds or a piece of a list ends.
 std::string traversal(const LoopContents& loop) {
   const bool sum = loop.options.sum != nullptr;
   std::vector<std::string> arguments = {"n", "seed", "index"};
@@ -103,7 +116,7 @@ std::string traversal(const LoopContents& loop) {
   for (const Operation* fold : loop.folds) {
     kept += fmt::format("    double folds_{}[chorale::kFolded];\n", fold->name);
     totals += fmt::format("      *total_{} = chorale::folded<{}>(folds_{}, n, *total_{});\n", fold->name,
-                          combination(fold->reduction), fold->name, fold->name);
+                          printed_combination(fold->reduction), fold->name, fold->name);
   }
   const std::string all = fmt::format("{}", fmt::join(arguments, ", "));
   return fmt::format(
@@ -118,6 +131,7 @@ std::string traversal(const LoopContents& loop) {
       totals, sum ? "      a += n;\n      if (b != nullptr) b += n;\n" : "");
 }
 
+// Values and pointers only, so that the struct is a kernel's argument as it is.
 std::string definition(const LoopContents& loop) {
   std::vector<std::string> names;
   if (loop.options.sum != nullptr) names.push_back(loop.options.sum->name);
@@ -142,6 +156,7 @@ std::string definition(const LoopContents& loop) {
                      members_for_rows(loop));
 }
 
+// Statements in run(), where the sizes and addresses are known.
 std::string construction(const LoopContents& loop) {
   const std::string& variable = loop.options.variable;
   std::string text =
@@ -169,6 +184,7 @@ std::string construction(const LoopContents& loop) {
   return text;
 }
 
+// Only ranks that have the result store it.
 std::string totals(const LoopContents& loop) {
   if (loop.options.row != RowLoop::None) return "";
   std::string text;
@@ -178,12 +194,13 @@ std::string totals(const LoopContents& loop) {
   return text;
 }
 
+// Totals of rows lie in the rows' values, so loops over rows have no members.
 std::string total_members(const LoopContents& loop) {
   if (loop.options.row != RowLoop::None) return "";
   std::string text;
   for (const Operation* fold : loop.folds)
     text += fmt::format("  typename Device::template Total<{}> total_{}_{{device_}};\n",
-                        combination(fold->reduction), fold->name);
+                        printed_combination(fold->reduction), fold->name);
   return text;
 }
 

@@ -6,6 +6,9 @@
 
 namespace chorale {
 
+// All of them are local: layouts are such that a rank has what its part of the result needs. A rank without a
+// part does nothing. Transposes, narrowings and concatenations are boxes of elements, each a place and a
+// stride by dimension.
 std::string StepPrinter::moved(const Operation& op) const {
   using Kind = OperationKind;
   for (const std::string& operand : op.operands) places_.require_together(operand, op.name);

@@ -1,3 +1,4 @@
+// Text that other printers share. Extents are products of a number and sizes; sizes are members of `s`.
 #include "codegen/workload/names.h"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 
 namespace chorale {
 
+// Keywords, and what is a macro or a namespace where emitted programs are compiled (linux, unix).
 std::string identifier(const std::string& name) {
   static constexpr std::string_view kTaken =
       " alignas alignof and and_eq asm auto bitand bitor bool break case catch char char8_t char16_t "
@@ -41,10 +43,11 @@ std::string printed_combination(ReduceOp op) {
                                : "chorale::Combination::Sum";
 }
 
-std::string printed_groups(int first, int last) {
-  return fmt::format("rank_ / kGroupRanks >= {} && rank_ / kGroupRanks <= {}", first, last);
+std::string printed_groups(const std::string& rank, int first, int last) {
+  return fmt::format("{0} / kGroupRanks >= {1} && {0} / kGroupRanks <= {2}", rank, first, last);
 }
 
+// Names may be parts of others: at_w is not in at_w1.
 bool mentions(const std::string& text, const std::string& word) {
   const auto is_part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; };
   for (std::size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1))

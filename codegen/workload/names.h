@@ -13,8 +13,8 @@ std::string identifier(const std::string& name);
 std::string printed_extent(const Extent&);
 std::string printed_sides(const TensorShape&);  // "chorale::Sides{s.B, s.H}"
 std::string printed_combination(ReduceOp);
-// Is the rank of one of these groups?
-std::string printed_groups(int first, int last);
+// Is the rank, which has this name there, of one of these groups?
+std::string printed_groups(const std::string& rank, int first, int last);
 
 // Does the text contain `word` as a whole identifier?
 bool mentions(const std::string& text, const std::string& word);

@@ -233,10 +233,6 @@ std::string StepPrinter::turns(const Stage& first, const std::vector<Stage>& pro
 // it is not the first.
 std::string StepPrinter::beside(const std::vector<Stage>& stages, std::size_t begin, std::size_t product,
                                 std::size_t& end) {
-  const auto part = [&](std::size_t from, std::size_t to) {
-    return std::vector<Stage>(stages.begin() + static_cast<std::ptrdiff_t>(from),
-                              stages.begin() + static_cast<std::ptrdiff_t>(to));
-  };
   const auto at = [&](std::size_t k) { return &workload_.operations[stages[k].operation]; };
   const int factor = product > begin ? brought_factor(stages[begin], stages[product]) : -1;
   const std::size_t next = factor == 1 ? product + 1 : rows_from(stages, product);
@@ -247,7 +243,7 @@ std::string StepPrinter::beside(const std::vector<Stage>& stages, std::size_t be
     end = begin;
     return "";
   }
-  const std::vector<Stage> products = part(product, next);
+  const std::vector<Stage> products = stages_between(stages, product, next);
   std::string text;
   if (factor == 0 && taken && at(begin)->kind == OperationKind::AllToAll &&
       at(next)->kind == OperationKind::AllToAll && at(product)->kind == OperationKind::MatMul) {
@@ -256,7 +252,7 @@ std::string StepPrinter::beside(const std::vector<Stage>& stages, std::size_t be
     std::string brings, takes;
     if (factor >= 0) brings = step(stages[begin], "worker.arrivals()");
     if (taken)
-      takes = end > next + 1 ? tiles(part(next, end), "worker.demands()")
+      takes = end > next + 1 ? tiles(stages_between(stages, next, end), "worker.demands()")
                              : step(stages[next], "worker.demands()");
     text = worker(products, factor, factor < 0 ? nullptr : at(begin), taken ? at(next) : nullptr, "") +
            fmt::format("      worker.start({});\n", taken ? needed_by(*at(next)) : "") + brings + takes;
@@ -303,11 +299,8 @@ std::string StepPrinter::beside_all(const Stage& moved, const std::vector<Stage>
       workload_.operations[moved.operation].name, moved.overlap, computed, step(moved));
 }
 
+// From left to right, each time the largest form that fits; what fits none is done as a kernel by itself.
 std::string StepPrinter::overlapped(const std::vector<Stage>& stages) {
-  const auto part = [&](std::size_t from, std::size_t to) {
-    return std::vector<Stage>(stages.begin() + static_cast<std::ptrdiff_t>(from),
-                              stages.begin() + static_cast<std::ptrdiff_t>(to));
-  };
   if (const Stage* const moved = moved_beside(stages); moved != nullptr)
     return where_tiles(beside_all(*moved, stages), stages);
   std::string text;
@@ -318,7 +311,8 @@ std::string StepPrinter::overlapped(const std::vector<Stage>& stages) {
       if (brought || is_product(stages[i])) text += beside(stages, i, brought ? i + 1 : i, end);
       if (end == i) {
         end = tiled_from(stages, i);
-        if (end > i) text += where_tiles(tiles(part(i, end), ""), part(i, end));
+        if (end > i)
+          text += where_tiles(tiles(stages_between(stages, i, end), ""), stages_between(stages, i, end));
       }
     }
     if (end == i) {
@@ -326,7 +320,7 @@ std::string StepPrinter::overlapped(const std::vector<Stage>& stages) {
       end = i + 1;
       while (end < stages.size() && !stages[i].kernel.empty() && stages[end].kernel == stages[i].kernel)
         ++end;
-      const std::vector<Stage> rest = part(i, end);
+      const std::vector<Stage> rest = stages_between(stages, i, end);
       bool sends = false;
       for (std::size_t k = 0; k < rest.size(); ++k) sends = sends || is_sent_by_tiles(rest, k);
       text += sends ? where_tiles(with_tiles_sent(rest), rest) : plain(rest);

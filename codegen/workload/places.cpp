@@ -1,3 +1,6 @@
+// A tensor's home is the tensor in whose memory it lies: an input that it updates, or itself. Of it all names
+// of addresses are made. Where an AllGather or Broadcast can begin with what a loop stores, the loop stores
+// there (in_place_), if the algorithm leaves that part alone (ExchangeRows::in_place).
 #include "codegen/workload/places.h"
 
 #include <fmt/format.h>
@@ -19,6 +22,7 @@ bool is_gather(const Operation& op) {
 
 }  // namespace
 
+// Of what a rank knows without any communication.
 std::string printed_constant(const Operation& op) {
   return op.kind == Kind::Rank    ? "rank_ % kGroupRanks"
          : op.kind == Kind::Group ? "rank_ / kGroupRanks"
@@ -26,6 +30,7 @@ std::string printed_constant(const Operation& op) {
                                   : fmt::format("static_cast<std::int32_t>(s.{})", identifier(op.name));
 }
 
+// The first fault stays, and is asked for by error().
 WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<WorkloadAlgorithm>& algorithms,
                                std::string name, Execution execution)
     : workload_(workload), name_(std::move(name)), execution_(std::move(execution)), stages_(workload) {
@@ -33,6 +38,8 @@ WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<Workl
     if ((error_ = take(needed, algorithms))) return;
 }
 
+// An algorithm may be for a custom collective that is that of the communication (row_of(...).result): with
+// other counts it is refused elsewhere.
 MaybeError WorkloadPlaces::take(const NeededCollective& needed,
                                 const std::vector<WorkloadAlgorithm>& algorithms) {
   const Collective& a = needed.collective;
@@ -58,6 +65,7 @@ MaybeError WorkloadPlaces::take(const NeededCollective& needed,
   return {};
 }
 
+// A loop over slices reads a replicated tensor at the index in the whole, a slice at that in the slice.
 LoopPlace WorkloadPlaces::read_at(const std::string& name, const TensorType& space) const {
   const Operation& op = operation(workload_, behind(name));
   if (by_value(op)) return {"tensors." + identifier(op.name), PlaceKind::Value};
@@ -66,6 +74,8 @@ LoopPlace WorkloadPlaces::read_at(const std::string& name, const TensorType& spa
   return {pointer(op.name), whole ? PlaceKind::Whole : PlaceKind::Own, is_scattered(op.name)};
 }
 
+// Where the gathering that follows begins: of a Broadcast the whole tensor, of slices along the first
+// dimension this rank's place in it, of others its block beside.
 LoopPlace WorkloadPlaces::stored_at(const std::string& name) const {
   const auto it = in_place_.find(name);
   if (it == in_place_.end()) return {pointer(name), PlaceKind::Own, is_scattered(name)};
@@ -90,18 +100,22 @@ bool WorkloadPlaces::is_updated(const std::string& input) const {
 bool WorkloadPlaces::is_output(const std::string& name) const {
   return std::ranges::count(workload_.outputs, name) > 0;
 }
+// An input scalar that nothing updates needs no memory.
 bool WorkloadPlaces::by_value(const Operation& op) const {
   return op.kind == Kind::Input && op.type.shape.empty() && !is_updated(op.name);
 }
+// By the caller: inputs, and outputs that are not in an input.
 bool WorkloadPlaces::is_given_memory(const Operation& op) const {
   return op.kind == Kind::Input || (is_output(op.name) && op.updates.empty());
 }
+// What is neither the caller's nor a constant, nor lies in an input or a gathering.
 bool WorkloadPlaces::is_own_memory(const Operation& op) const {
   const bool own = stages_.is_stored(op.name) && !is_given_memory(op) && !is_constant(op.kind) &&
                    op.updates.empty() && !in_place_.contains(op.name);
   // A sum that goes to its loop nevertheless needs memory for its parts.
   return own || (rows_.contains(op.name) && !stages_.is_stored(op.name));
 }
+// Views lie in what they are of, updates in what they update.
 std::string WorkloadPlaces::home(const std::string& name) const {
   const Operation& op = operation(workload_, behind(name));
   return op.updates.empty() ? op.name : op.updates;
@@ -109,12 +123,14 @@ std::string WorkloadPlaces::home(const std::string& name) const {
 bool WorkloadPlaces::is_scattered(const std::string& name) const {
   return operation(workload_, home(name)).scattered;
 }
+// Noted and not thrown: the printing goes on to its end.
 void WorkloadPlaces::require_together(const std::string& name, const std::string& reader) const {
   if (is_scattered(name) && !error_)
     error_ = InputError(workload_.name,
                         fmt::format("{} is scattered, and {} needs it in one piece", home(name), reader),
                         "let a pointwise operation read it, or a collective");
 }
+// Of a slice that is a view, its first element in the whole.
 std::string WorkloadPlaces::first_of(const std::string& name) const {
   return behind(name) == name ? pointer(name) : begun_at(behind(name), name);
 }
@@ -124,15 +140,19 @@ std::string WorkloadPlaces::begun_at(const std::string& whole, const std::string
                      c_type(operation(workload_, whole).type.element), pointer(whole), slice);
 }
 
+// A ReduceScatter is cut as its result is, all others as what they move.
 const TensorLayout& WorkloadPlaces::slicing(const Operation& op) const {
   return op.kind == Kind::ReduceScatter ? op.type.layout : moved(op).layout;
 }
+// Slices along the first dimension lie together; others go through memory beside the tensor.
 bool WorkloadPlaces::is_packed(const Operation& op) const {
   return (op.kind == Kind::ReduceScatter || op.kind == Kind::AllGather) && slicing(op).dim > 0;
 }
 std::string WorkloadPlaces::packed(const std::string& name) {
   return fmt::format("packed_{}_.get()", name);
 }
+// Across groups ranks have equal parts: one block. Sums of scalars have one element each. AllReduce, Reduce
+// and Broadcast have one block, which the program's chunks cut.
 std::string WorkloadPlaces::blocks_of(const Operation& op) const {
   const std::string whole = printed_sides(moved(op).shape);
   const int ranks = peers(op);

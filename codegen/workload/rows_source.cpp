@@ -10,13 +10,14 @@
 #include <map>
 #include <set>
 
-#include "codegen/workload/loop_source.h"
 #include "codegen/workload/names.h"
 #include "codegen/workload/step_source.h"
 
 namespace chorale {
 namespace {
 
+// known_: the pass from which on a result may be read: the next one where it is a reduction, which is
+// complete when the row has been gone through.
 class RowPasses {
  public:
   RowPasses(const Workload& workload, const Stages& stages, const std::vector<int>& operations)
@@ -73,6 +74,7 @@ class RowPasses {
 }  // namespace
 
 // The loops, after ", " each, and statements that make them.
+// In each pass first what a row has one value of, since elements read it.
 StepPrinter::RowLoops StepPrinter::row_loops(const Stage& stage) {
   const RowPasses passes(workload_, places_.stages(), stage.loop);
   const auto reduction = std::ranges::find_if(
@@ -82,15 +84,14 @@ StepPrinter::RowLoops StepPrinter::row_loops(const Stage& stage) {
                     fmt::format("has_{}.elements(), has_{}.own().back()", first.name, first.operands[0])};
   const auto add = [&](const std::vector<int>& operations, RowLoop kind) {
     if (operations.empty()) return;
-    const LoopOptions options{
-        .name = fmt::format("Loop{}", ++loop_count_),
-        .variable = fmt::format("loop{}", loop_count_),
-        .row = kind,
-        .handed = stage.operation < 0 ? nullptr : &workload_.operations[stage.operation]};
-    const PrintedLoop loop = printed_loop(workload_, operations, options, places_);
-    loops_ += loop.definition;
-    rows.made += loop.made;
-    rows.loops += ", " + options.variable;
+    const std::string variable = fmt::format("loop{}", loop_count_ + 1);
+    rows.made +=
+        added_loop(operations,
+                   {.variable = variable,
+                    .row = kind,
+                    .handed = stage.operation < 0 ? nullptr : &workload_.operations[stage.operation]})
+            .made;
+    rows.loops += ", " + variable;
   };
   for (std::size_t pass = 0; pass < passes.count(); ++pass) {
     add(passes.values_of_rows(pass), RowLoop::Value);
@@ -104,6 +105,7 @@ std::string StepPrinter::rows(const Stage& stage) {
   return fmt::format("    {{\n{}      device_.each_row({}{});\n    }}\n", rows.made, rows.sides, rows.loops);
 }
 
+// As the sums of rows come: each is handed to the loops when it is complete.
 std::string StepPrinter::rows(const Stage& stage, const Phase& phase, const std::string& progress) {
   const RowLoops rows = row_loops(stage);
   return fmt::format("    {{\n{}{}      device_.each_row_of_sums(transport_, {}, {}, {}{});\n    }}\n",

@@ -1,3 +1,7 @@
+// Kernels are runs of consecutive operations with one name. A kernel becomes one stage where its operations
+// have one iteration space, or are a sum over ranks and a loop over its result, or go row by row; if it does
+// not fit, it becomes several, in an order that its dependencies allow. Then it is known which results
+// outlive their stage, and so need memory.
 #include "codegen/workload/stages.h"
 
 #include <algorithm>
@@ -11,12 +15,14 @@ using Kind = OperationKind;
 bool is_elementwise(const Operation& op) {
   return op.kind == Kind::Pointwise || op.kind == Kind::ReduceTensor;
 }
+// Slices along the first dimension lie together in the memory of the tensor.
 bool has_layout_first(const TensorLayout& layout) {
   return layout.kind != LayoutKind::Sliced || layout.dim <= 0;
 }
 
 }  // namespace
 
+// Replicated and local tensors are there as a whole, so one loop goes over both.
 bool same_space(const TensorType& a, const TensorType& b) {
   const auto has_all = [](const TensorType& type) {
     return type.layout.kind == LayoutKind::Replicated || type.layout.kind == LayoutKind::Local;
@@ -25,6 +31,7 @@ bool same_space(const TensorType& a, const TensorType& b) {
          a.first_group == b.first_group && a.last_group == b.last_group;
 }
 
+// A reduction iterates over its operand, all else over its result.
 const TensorType& space_of(const Workload& workload, const Operation& op) {
   const bool reduces = op.kind == Kind::ReduceTensor || op.kind == Kind::ReduceAlong;
   return reduces ? operation(workload, op.operands[0]).type : op.type;
@@ -50,6 +57,9 @@ bool is_value_of_row(const Workload& workload, int operation, const std::vector<
   return is_one(shape.back()) && !is_one(rows_of(workload, rows).shape.back());
 }
 
+// Three passes: stages; which slices are views; which results are stored. A result is stored if anything
+// outside of its stage reads it, also by a view; and what a stage cannot keep in registers always is: results
+// of calls, reductions, updates, outputs.
 Stages::Stages(const Workload& workload) : workload_(workload) {
   const std::vector<Operation>& all = workload.operations;
   for (std::size_t i = 0; i < all.size();) {
@@ -98,11 +108,13 @@ Stages::Stages(const Workload& workload) : workload_(workload) {
   }
 }
 
+// Through any number of slices that are views.
 std::string Stages::behind(const std::string& name) const {
   const Operation& op = operation(workload_, name);
   return op.kind == Kind::Slice && !stored_.at(name) ? behind(op.operands[0]) : name;
 }
 
+// In program order; a workload is small, so it is searched for.
 int Stages::place_of(const std::string& name) const {
   return static_cast<int>(std::ranges::find(workload_.operations, name, &Operation::name) -
                           workload_.operations.begin());
@@ -115,6 +127,7 @@ std::vector<int> Stages::readers(const std::string& name) const {
   return result;
 }
 
+// Directly or by other operations.
 bool Stages::depends(int operation, const std::vector<int>& on) const {
   for (const std::string& name : workload_.operations[operation].operands) {
     const int made = place_of(name);
@@ -144,6 +157,8 @@ bool Stages::may_be_view(int slice) const {
   return true;
 }
 
+// Joins the last stage if that is a loop of the same kernel and space, and makes no total that this operation
+// reads.
 void Stages::add_to_loop(int i, const std::string& kernel) {
   const Operation& op = workload_.operations[i];
   if (!kernel.empty() && !stages_.empty() && stages_.back().kind == StageKind::Loop &&
@@ -161,6 +176,7 @@ void Stages::add_to_loop(int i, const std::string& kernel) {
   stages_.push_back({.kind = StageKind::Loop, .loop = {i}, .kernel = kernel, .overlap = op.overlap});
 }
 
+// By itself: inputs are no work, elementwise operations join a loop, all else is a stage.
 void Stages::add_one(int i) {
   const Operation& op = workload_.operations[i];
   if (is_given(op.kind)) return;
@@ -173,6 +189,7 @@ void Stages::add_one(int i) {
                      .overlap = op.overlap});
 }
 
+// Sums of scalars cost a message's latency each: as one message they cost one.
 void Stages::add_scalars(const std::vector<int>& operations) {
   const Operation& first = workload_.operations[operations[0]];
   stages_.push_back({.kind = StageKind::Communication,
@@ -182,6 +199,8 @@ void Stages::add_scalars(const std::vector<int>& operations) {
                      .overlap = first.overlap});
 }
 
+// The largest tensor's operations are to be one loop, so smaller ones that it does not need to wait for come
+// before.
 void Stages::add_kernel(const std::vector<int>& operations) {
   if (workload_.operations[operations[0]].kind == Kind::AllReduce) return add_scalars(operations);
   if (std::ranges::any_of(operations,
@@ -239,6 +258,7 @@ void Stages::add_rows(const std::vector<int>& operations) {
   for (const int i : after) add_one(i);
 }
 
+// Nothing else reads the sum, so a row of it may be dropped once it is used.
 bool Stages::is_for(int sum, const std::vector<int>& rows) const {
   const std::string& name = workload_.operations[sum].name;
   const std::vector<int> by = readers(name);
@@ -284,6 +304,7 @@ bool Stages::add_fused(const std::vector<int>& operations) {
   return true;
 }
 
+// The operand is then written at once where the gathered tensor is, so nothing has to be copied there.
 std::string Stages::made_in_place(const std::string& name) const {
   const Operation& op = operation(workload_, name);
   const int stage = stage_of_.at(name);

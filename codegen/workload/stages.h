@@ -27,6 +27,11 @@ struct Stage {
   bool goes_by_rows = false;
 };
 
+// Those from one position to another.
+inline std::vector<Stage> stages_between(const std::vector<Stage>& all, std::size_t from, std::size_t to) {
+  return {all.begin() + static_cast<std::ptrdiff_t>(from), all.begin() + static_cast<std::ptrdiff_t>(to)};
+}
+
 // Have both the same iteration space, which is all that a rank has of a type's shape and layout.
 bool same_space(const TensorType&, const TensorType&);
 // Of an operation of a loop: its result's, and of a ReduceTensor its operand's.

@@ -1,3 +1,11 @@
+// Stages with one overlap, or one kernel, go to overlapped() together, which finds out what can go on at
+// once; here are stages one after the other. On devices with launches a kernel's loops and communications are
+// phases of one launch (chain), on hosts the same text does one phase after the other.
+//
+// A communication is printed as exchange.run(transport, input, output, loop, progress). Its input and output
+// are the tensors' own memory, but for slices that do not lie together (packed, filled and emptied as blocks
+// are needed and come), for what a loop has stored in place, and for an operand that lies where the result
+// goes (kept).
 #include "codegen/workload/step_source.h"
 
 #include <fmt/format.h>
@@ -7,7 +15,6 @@
 #include <span>
 
 #include "codegen/epilogue_source.h"
-#include "codegen/workload/loop_source.h"
 #include "codegen/workload/names.h"
 
 namespace chorale {
@@ -21,6 +28,7 @@ bool is_communication_stage(const Stage& stage) {
 
 }  // namespace
 
+// For comments in the emitted step: what a reader of the tensor program looks for.
 std::string names_of(const Workload& workload, const Stage& stage) {
   std::vector<std::string> names;
   if (stage.operation >= 0) names.push_back(workload.operations[stage.operation].name);
@@ -30,6 +38,7 @@ std::string names_of(const Workload& workload, const Stage& stage) {
   return fmt::format("{}{}", fmt::join(names, ", "), stage.kernel.empty() ? "" : " (" + stage.kernel + ")");
 }
 
+// Text of all stages is made at once: members and loops are known when it is done.
 StepPrinter::StepPrinter(const WorkloadPlaces& places) : workload_(places.workload()), places_(places) {
   const std::vector<Stage>& all = places.stages().all();
   for (std::size_t i = 0; i < all.size();) {
@@ -39,13 +48,12 @@ StepPrinter::StepPrinter(const WorkloadPlaces& places) : workload_(places.worklo
                                     : other.overlap == all[i].overlap;
     };
     while (end < all.size() && is_same(all[end])) ++end;
-    const std::vector<Stage> stages(all.begin() + static_cast<std::ptrdiff_t>(i),
-                                    all.begin() + static_cast<std::ptrdiff_t>(end));
-    steps_ += overlapped(stages);
+    steps_ += overlapped(stages_between(all, i, end));
     i = end;
   }
 }
 
+// While is_plain_, tiles do not exist: the same stages as a device does them that has no tiles.
 std::string StepPrinter::plain(const std::vector<Stage>& stages) {
   is_plain_ = true;
   std::string text;
@@ -57,6 +65,7 @@ std::string StepPrinter::plain(const std::vector<Stage>& stages) {
   return text;
 }
 
+// Null where the operation is done as a whole.
 const StepPrinter::Tiles* StepPrinter::tiles_of(const std::string& name) const {
   const auto it = tiled_.find(name);
   return is_plain_ || it == tiled_.end() ? nullptr : &it->second;
@@ -79,6 +88,7 @@ std::string StepPrinter::chain(const std::vector<Stage>& all, std::size_t& begin
   if (stages.size() < 2 || std::ranges::none_of(stages, is_communication_stage) ||
       std::ranges::any_of(stages, packed))
     return "";
+  // What the phases refer to is made before the launch; totals are read after it.
   std::string comment, made, phases, after;
   for (std::size_t k = 0; k < stages.size(); ++k) {
     const std::string loop = fmt::format("loop{}", k);
@@ -96,15 +106,22 @@ std::string StepPrinter::chain(const std::vector<Stage>& all, std::size_t& begin
                      phases, after);
 }
 
-StepPrinter::Phase StepPrinter::loop(const Stage& stage, const std::string& variable) {
-  const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .variable = variable};
-  const PrintedLoop loop = printed_loop(workload_, stage.loop, options, places_);
+// Loops with equal members share them: stages printed twice, with tiles and without, do.
+PrintedLoop StepPrinter::added_loop(const std::vector<int>& operations, LoopOptions options) {
+  options.name = fmt::format("Loop{}", ++loop_count_);
+  PrintedLoop loop = printed_loop(workload_, operations, options, places_);
   loops_ += loop.definition;
   if (members_.find(loop.members) == members_.npos) members_ += loop.members;
+  return loop;
+}
+
+StepPrinter::Phase StepPrinter::loop(const Stage& stage, const std::string& variable) {
+  const PrintedLoop loop = added_loop(stage.loop, {.variable = variable});
   return {.made = loop.made, .arguments = variable, .totals = loop.after};
 }
 
 // A tile of it where it is done so.
+// part_begin cuts the rank's elements into tiles as the exchanges cut their blocks.
 StepPrinter::LoopText StepPrinter::loop_text(const Stage& stage) {
   const Phase phase = loop(stage, "loop");
   const Tiles* const tiles = tiles_of(workload_.operations[stage.loop[0]].name);
@@ -119,6 +136,7 @@ StepPrinter::LoopText StepPrinter::loop_text(const Stage& stage) {
   return {.made = phase.made, .run = run, .after = phase.totals};
 }
 
+// `progress` is what a worker beside the communication is told by, and tells; packing stands between the two.
 std::string StepPrinter::single(const Stage& stage, const std::string& progress) {
   if (stage.kind == StageKind::Loop) {
     const LoopText text = loop_text(stage);
@@ -135,6 +153,7 @@ std::string StepPrinter::single(const Stage& stage, const std::string& progress)
     told = fmt::format("chorale::{}{}{})", op.kind == Kind::ReduceScatter ? "Packing" : "Unpacking",
                        phase.unpacked, progress.empty() ? "" : ", " + progress);
   if (stage.goes_by_rows) return rows(stage, phase, told);
+  // The first argument is the exchange itself, whose member run() is called with the others.
   const std::size_t comma = phase.arguments.find(", ");
   const std::string none = told.empty() || !stage.loop.empty() ? "" : ", chorale::NoSumFunction()";
   return fmt::format("    {{\n{}{}      {}.run(transport_{}{}{});\n{}    }}\n", phase.before, phase.made,
@@ -142,6 +161,7 @@ std::string StepPrinter::single(const Stage& stage, const std::string& progress)
                      told.empty() ? "" : ", " + told, phase.totals);
 }
 
+// One stage by itself, with its comment.
 std::string StepPrinter::step(const Stage& stage, const std::string& progress) {
   const std::string comment = fmt::format("    // {}\n", names_of(workload_, stage));
   switch (stage.kind) {
@@ -190,6 +210,7 @@ std::string StepPrinter::sum_of_scalars(const Stage& stage) const {
       puts, name, stage.scalars.size(), takes);
 }
 
+// Where its operand and result lie, in the order of the cases above.
 StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::string& variable) {
   const Operation& op = workload_.operations[stage.operation];
   const std::string& from = op.operands[0];
@@ -212,10 +233,7 @@ StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::str
   }
   std::string loop;
   if (!stage.loop.empty() && !stage.goes_by_rows) {
-    const LoopOptions options{.name = fmt::format("Loop{}", ++loop_count_), .variable = variable, .sum = &op};
-    const PrintedLoop printed = printed_loop(workload_, stage.loop, options, places_);
-    loops_ += printed.definition;
-    if (members_.find(printed.members) == members_.npos) members_ += printed.members;
+    const PrintedLoop printed = added_loop(stage.loop, {.variable = variable, .sum = &op});
     phase.made = printed.made;
     phase.totals = printed.after;
     loop = ", " + variable;
@@ -226,6 +244,8 @@ StepPrinter::Phase StepPrinter::communication(const Stage& stage, const std::str
   return phase;
 }
 
+// To the rank of the same number in a later group, by `shift` groups. Ranks that neither send nor receive
+// call it as well: on GPUs it is a launch of all.
 std::string StepPrinter::send(const Operation& op) const {
   const std::string& from = op.operands[0];
   places_.require_together(from, op.name);
@@ -234,7 +254,7 @@ std::string StepPrinter::send(const Operation& op) const {
   const TensorType &sent = places_.moved(op), &got = op.type;
   // Group g sends where g has the operand, and the group that it sends to has the result.
   const auto peer = [](int first, int last, const std::string& rank) {
-    return fmt::format("{} ? {} : -1", printed_groups(first, last), rank);
+    return fmt::format("{} ? {} : -1", printed_groups("rank_", first, last), rank);
   };
   std::string before;
   if (keeps_operand(op)) {
@@ -260,11 +280,13 @@ std::string StepPrinter::rows_by_counts(const Operation& op) const {
                      places_.pointer(op.name));
 }
 
+// As products and convolutions take them: result first.
 std::string StepPrinter::factors_of(const Operation& op) const {
   for (const std::string& operand : op.operands) places_.require_together(operand, op.name);
   return fmt::format("{}, {}, {}", places_.pointer(op.name), places_.first_of(op.operands[0]),
                      places_.first_of(op.operands[1]));
 }
+// Batched: both factors have more than two dimensions.
 std::string StepPrinter::shares_of(const Operation& op) const {
   const auto sides = [&](int k) { return operation(workload_, op.operands[k]).type.shape.size(); };
   return fmt::format("has_{}, has_{}, has_{}, {}", op.name, op.operands[0], op.operands[1],
@@ -277,6 +299,7 @@ std::string StepPrinter::convolution_sides(const Operation& op) const {
       op.operands[0], op.operands[1], op.stride, op.padding);
 }
 
+// Work of a rank by itself, which the device does by a function of that name.
 std::string StepPrinter::call(const Operation& op) const {
   if (op.kind == Kind::ReduceAlong) return reduction(op);
   if (op.kind >= Kind::Transpose && op.kind <= Kind::ScatterRows) return moved(op);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "codegen/workload/loop_source.h"
 #include "codegen/workload/places.h"
 
 namespace chorale {
@@ -37,6 +38,8 @@ class StepPrinter {
 
   std::string step(const Stage&, const std::string& progress = "");
   Phase communication(const Stage&, const std::string& variable);
+  // Prints the struct of a loop, which gets the next number.
+  PrintedLoop added_loop(const std::vector<int>& operations, LoopOptions);
   Phase loop(const Stage&, const std::string& variable);
   struct RowLoops {
     std::string made = {}, sides = {}, loops = {};  // `sides`: how many rows, and their length

@@ -14,6 +14,7 @@
 namespace chorale {
 namespace {
 
+// Printed first and placed last: what the class needs is known when its steps are printed.
 std::string printed_header(const WorkloadPlaces& places) {
   const StepPrinter printer(places);
   return printed_declarations(places) + printer.loops() + printed_class(places, printer) +
@@ -22,6 +23,7 @@ std::string printed_header(const WorkloadPlaces& places) {
 
 }  // namespace
 
+// Faults are found while places are made and while statements are printed, so both are asked.
 OrError<std::vector<NamedText>> try_workload_sources(const Workload& workload,
                                                      const std::vector<WorkloadAlgorithm>& algorithms,
                                                      const WorkloadSourceOptions& options) {
@@ -33,6 +35,7 @@ OrError<std::vector<NamedText>> try_workload_sources(const Workload& workload,
                                   {name + ".json", printed_description(places)},
                                   {"Makefile", printed_makefile(places, options.carrier)}};
   if (places.error()) return *places.error();
+  // The directory compiles by itself, without an installation of ours.
   for (const EmbeddedFile& file : workload_files())
     if (includes_header(options.carrier, file.path)) files.push_back({file.path, file.contents});
   return files;

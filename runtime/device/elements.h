@@ -2,8 +2,8 @@
 // host give the same bits. C++17, and is copied into emitted programs.
 //
 // Floats of 16 and 8 bits are bits here. Arithmetic on them is done in float32, and each result rounded to
-// nearest, ties to even; device code converts those of 16 bits by its instructions, hosts, and those of 8 bits,
-// by the same rules in integers (only the bits of a NaN may differ).
+// nearest, ties to even; device code converts those of 16 bits by its instructions, hosts, and those of 8
+// bits, by the same rules in integers (only the bits of a NaN may differ).
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,9 @@ CHORALE_DEVICE inline T bits_of_both(T a, T b) {
 }
 
 // Of 16 bits as IEEE 754 has it; of 8 bits as OCP has it: e5m2 has infinities and NaNs in IEEE's places, e4m3
-// one NaN of each sign, of ones alone, and no infinity. Both are saturated: what is too large, and an infinity,
-// becomes the largest number. A trivial type, so that it may lie in shared memory; ShortFloat{} is zero.
+// one NaN of each sign, of ones alone, and no infinity. Both are saturated: what is too large, and an
+// infinity, becomes the largest number. A trivial type, so that it may lie in shared memory; ShortFloat{} is
+// zero.
 template <int exponent_bits, int mantissa_bits>
 struct ShortFloat {
   static constexpr int kBits = 1 + exponent_bits + mantissa_bits;

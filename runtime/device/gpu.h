@@ -15,26 +15,13 @@ class GpuTeam {
   __device__ bool sync(bool good = true) { return __syncthreads_and(threadIdx.x != 0 || good) != 0; }
 };
 
-template <typename Memory>
-struct PeerLaunch {
-  PeerTables tables;
-  PeerShape shape;
-  Memory memory;
-  Patience patience;
-  bool average;     // divide the outputs by the number of ranks
-  int first_block;  // of the table: those of the ranks that this device runs
-  int first_rank;   // likewise
-};
-
 // A grid of blocks x slices, all resident: a cooperative launch.
 template <Combination op, typename Memory>
 __global__ void __launch_bounds__(512, 1) peer_kernel(const __grid_constant__ PeerLaunch<Memory> launch) {
   GpuTeam team;
   const int block = launch.first_block + static_cast<int>(blockIdx.x) / launch.shape.slices;
   const int slice = static_cast<int>(blockIdx.x) % launch.shape.slices;
-  PeerKernel<op, Memory, GpuTeam>(launch.tables, launch.shape, launch.memory, launch.patience, launch.average,
-                                  block, slice, team)
-      .run();
+  PeerKernel<op, Memory, GpuTeam>(launch, block, slice, team).run();
 }
 
 // After it, in the same stream, if there are averages or widened 16-bit floats: a grid of ranks x slices.
@@ -43,9 +30,7 @@ __global__ void __launch_bounds__(512, 1) finish_kernel(const __grid_constant__ 
   GpuTeam team;
   const int rank = launch.first_rank + static_cast<int>(blockIdx.x) / launch.shape.slices;
   const int slice = static_cast<int>(blockIdx.x) % launch.shape.slices;
-  PeerKernel<op, Memory, GpuTeam>(launch.tables, launch.shape, launch.memory, launch.patience, launch.average,
-                                  0, slice, team)
-      .finish(rank);
+  PeerKernel<op, Memory, GpuTeam>(launch, 0, slice, team).finish(rank);
 }
 
 }  // namespace chorale

@@ -91,19 +91,31 @@ struct SharedMemory {
   static constexpr bool kCarries = false;  // what is stored is there
 };
 
+// One launch, of all blocks that a device runs.
+template <typename Memory>
+struct PeerLaunch {
+  PeerTables tables;
+  PeerShape shape;
+  Memory memory;
+  Patience patience;
+  bool average;     // divide the outputs by the number of ranks
+  int first_block;  // of the table: those of the ranks that this device runs
+  int first_rank;   // likewise
+};
+
 template <Combination op, typename Memory, typename Team>
 class PeerKernel {
  public:
   using T = typename Memory::User;
   using W = typename Memory::Work;
 
-  CHORALE_DEVICE PeerKernel(const PeerTables& tables, const PeerShape& shape, const Memory& memory,
-                            const Patience& patience, bool average, int block, int slice, Team& team)
-      : tables_(tables),
-        shape_(shape),
-        memory_(memory),
-        patience_(patience),
-        average_(average),
+  // Must not outlive the launch.
+  CHORALE_DEVICE PeerKernel(const PeerLaunch<Memory>& launch, int block, int slice, Team& team)
+      : tables_(launch.tables),
+        shape_(launch.shape),
+        memory_(launch.memory),
+        patience_(launch.patience),
+        average_(launch.average),
         block_(block),
         slice_(slice),
         team_(team) {}

@@ -1,6 +1,7 @@
 // Products of matrices, and convolutions: by a BLAS where there is one (-DCHORALE_BLAS, with a cblas.h; or
-// that of the process, which the caller of a library names), else by built-in loops, which go over memory in pieces that stay in caches. Sums are made in float for float and
-// 16-bit floats, in double for others, and rounded once. C++17, and is copied into emitted programs.
+// that of the process, which the caller of a library names), else by built-in loops, which go over memory in
+// pieces that stay in caches. Sums are made in float for float and 16-bit floats, in double for others, and
+// rounded once. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -165,27 +166,25 @@ struct ProductSides {
   std::int64_t whole_ = 0;
 };
 
-// Those rows and columns of it, of rows of one of the batch.
-template <typename T, typename A, typename B>
-void product_part(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t row, std::int64_t rows,
-                  std::int64_t column, std::int64_t columns) {
-  matrix_product(Matrix<T>{c, s.columns}.from(row, column), Matrix<const A>{a, s.inner}.from(row, 0),
-                 Matrix<const B>{b, s.columns}.from(s.second_row(row), column), rows, s.inner, columns);
-}
-// Those rows of it.
-template <typename T, typename A, typename B>
-void product_rows(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t next = 0; s.rows > 0 && begin < end; begin = next) {
-    next = std::min(end, (begin / s.period + 1) * s.period);
-    product_part(c, a, b, s, begin, next - begin, 0, s.columns);
+// Products of a device by parts: it has product_part(c, a, b, sides, row, rows, column, columns), of those rows, all
+// of one of the batch, and columns.
+template <typename Device>
+struct ProductsByParts {
+  template <typename T, typename A, typename B>
+  void product_rows(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t begin,
+                    std::int64_t end) {
+    for (std::int64_t next = 0; s.rows > 0 && begin < end; begin = next) {
+      next = std::min(end, (begin / s.period + 1) * s.period);
+      static_cast<Device&>(*this).product_part(c, a, b, s, begin, next - begin, 0, s.columns);
+    }
   }
-}
-template <typename T, typename A, typename B>
-void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left, const Share& right,
-                     bool batched) {
-  const ProductSides s(result, left, right, batched);
-  product_rows(c, a, b, s, 0, s.rows);
-}
+  template <typename T, typename A, typename B>
+  void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
+                       const Share& right, bool batched) {
+    const ProductSides s(result, left, right, batched);
+    product_rows(c, a, b, s, 0, s.rows);
+  }
+};
 
 struct ConvolutionSides {
   std::int64_t batch, channels, height, width, outputs, kernel_height, kernel_width;
@@ -216,14 +215,6 @@ void convolution_part(T* c, const A* patches, const B* kernels, const Convolutio
   matrix_product(Matrix<T>{c + (n * s.outputs + output) * s.out_image(), s.out_image()},
                  Matrix<const B>{kernels + output * s.inner(), s.inner()},
                  Matrix<const A>{patches, s.out_image()}, outputs, s.inner(), s.out_image());
-}
-template <typename T, typename A, typename B>
-void convolution(T* c, const A* images, const B* kernels, const ConvolutionSides& s) {
-  std::vector<A> patches(static_cast<std::size_t>(s.inner() * s.out_image()));
-  for (std::int64_t n = 0; n < s.batch; ++n) {
-    patches_of(patches.data(), images + n * s.image(), s);
-    convolution_part(c, patches.data(), kernels, s, n, 0, s.outputs);
-  }
 }
 
 }  // namespace chorale

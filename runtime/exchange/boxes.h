@@ -1,5 +1,5 @@
-// Elements of a tensor moved to other places of another one: transposed, a part of it, beside others; and rows
-// by their numbers. C++17, and is copied into emitted programs.
+// Elements of a tensor moved to other places of another one: transposed, a part of it, beside others; and
+// rows by their numbers. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>
@@ -64,43 +64,46 @@ inline ElementBox placed_box(const Share& to, const Share& from, std::size_t dim
   return box;
 }
 
-template <typename T>
-void copy_box(T* to, const T* from, const ElementBox& box) {
-  if (box.elements == 0) return;
-  const int last = box.dims - 1;
-  const std::int64_t run = box.dims == 0 ? 1 : box.sides[last];
-  const std::int64_t step = box.dims == 0 ? 1 : box.from[last], to_step = box.dims == 0 ? 1 : box.to[last];
-  for (std::int64_t e = 0; e < box.elements; e += run) {
-    const T* const a = from + box.from_at(e);
-    T* const b = to + box.to_at(e);
-    if (step == 1 && to_step == 1)
-      std::copy_n(a, run, b);
-    else
-      for (std::int64_t i = 0; i < run; ++i) b[i * to_step] = a[i * step];
+// Of a host.
+struct HostBoxes {
+  template <typename T>
+  static void copy_box(T* to, const T* from, const ElementBox& box) {
+    if (box.elements == 0) return;
+    const int last = box.dims - 1;
+    const std::int64_t run = box.dims == 0 ? 1 : box.sides[last];
+    const std::int64_t step = box.dims == 0 ? 1 : box.from[last], to_step = box.dims == 0 ? 1 : box.to[last];
+    for (std::int64_t e = 0; e < box.elements; e += run) {
+      const T* const a = from + box.from_at(e);
+      T* const b = to + box.to_at(e);
+      if (step == 1 && to_step == 1)
+        std::copy_n(a, run, b);
+      else
+        for (std::int64_t i = 0; i < run; ++i) b[i * to_step] = a[i * step];
+    }
   }
-}
 
-// Rows by their numbers, of a tensor that has so many; zeros for numbers that no row has.
-template <typename T>
-void gather_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count, std::int64_t rows,
-                 std::int64_t length) {
-  for (std::int64_t k = 0; k < count; ++k)
-    if (numbers[k] >= 0 && numbers[k] < rows)
-      std::copy_n(from + numbers[k] * length, length, to + k * length);
-    else
-      std::fill_n(to + k * length, length, rounded_to<T>(0.0f));
-}
-// Rows added to those of their numbers, one after the other; those of other numbers are left out.
-template <typename T>
-void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count, std::int64_t rows,
-                  std::int64_t length) {
-  std::fill_n(to, rows * length, rounded_to<T>(0.0f));
-  for (std::int64_t k = 0; k < count; ++k) {
-    if (numbers[k] < 0 || numbers[k] >= rows) continue;
-    T* const row = to + numbers[k] * length;
-    for (std::int64_t i = 0; i < length; ++i)
-      row[i] = combined<Combination::Sum>(row[i], from[k * length + i]);
+  // Rows by their numbers, of a tensor that has so many; zeros for numbers that no row has.
+  template <typename T>
+  static void gather_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                          std::int64_t rows, std::int64_t length) {
+    for (std::int64_t k = 0; k < count; ++k)
+      if (numbers[k] >= 0 && numbers[k] < rows)
+        std::copy_n(from + numbers[k] * length, length, to + k * length);
+      else
+        std::fill_n(to + k * length, length, rounded_to<T>(0.0f));
   }
-}
+  // Rows added to those of their numbers, one after the other; those of other numbers are left out.
+  template <typename T>
+  static void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
+                           std::int64_t rows, std::int64_t length) {
+    std::fill_n(to, rows * length, rounded_to<T>(0.0f));
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (numbers[k] < 0 || numbers[k] >= rows) continue;
+      T* const row = to + numbers[k] * length;
+      for (std::int64_t i = 0; i < length; ++i)
+        row[i] = combined<Combination::Sum>(row[i], from[k * length + i]);
+    }
+  }
+};
 
 }  // namespace chorale

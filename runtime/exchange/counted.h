@@ -94,7 +94,8 @@ class CountedExchange {
     };
     std::sort(receives.begin(), receives.end(),
               [&](const Delivery& a, const Delivery& b) { return distance(a) < distance(b); });
-    exchange(transport, sends, receives);
+    transport.exchange(sends, receives);
+    transport.release(sends, receives);
   }
 
  private:
@@ -104,25 +105,12 @@ class CountedExchange {
   template <typename Transport>
   std::vector<std::int32_t> all_counts(Transport& transport, const std::int32_t* counts) {
     Device& device = transport.device();
-    std::vector<Delivery> sends, receives;
-    const std::int64_t bytes = rows_.counts() * static_cast<std::int64_t>(sizeof *counts);
-    const auto row = [&](int rank) { return counts_.get() + rank * rows_.counts(); };
-    for (int distance = 1; distance < rows_.ranks; ++distance) {
-      const int to = (rows_.rank + distance) % rows_.ranks,
-                from = (rows_.rank - distance + rows_.ranks) % rows_.ranks;
-      sends.push_back({rows_.first + to, kTag, const_cast<std::int32_t*>(counts), bytes});
-      receives.push_back({rows_.first + from, kTag, row(from), bytes});
-    }
-    device.copy(row(rows_.rank), counts, rows_.counts());
-    exchange(transport, sends, receives);
+    device.copy(counts_.get() + rows_.rank * rows_.counts(), counts, rows_.counts());
+    transport.gather(counts, counts_.get(), rows_.counts() * static_cast<std::int64_t>(sizeof *counts),
+                     rows_.first, rows_.ranks, kTag);
     std::vector<std::int32_t> all(static_cast<std::size_t>(rows_.ranks * rows_.counts()));
     device.download(all.data(), counts_.get(), all.size() * sizeof *counts);
     return all;
-  }
-  template <typename Transport>
-  static void exchange(Transport& transport, std::vector<Delivery>& sends, std::vector<Delivery>& receives) {
-    transport.exchange(sends, receives);
-    transport.release(sends, receives);
   }
 
   const CountedRows rows_;

@@ -23,6 +23,7 @@
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/row_sums.h"
 #include "runtime/exchange/rows.h"
+#include "runtime/exchange/slices.h"
 
 namespace chorale {
 
@@ -48,19 +49,42 @@ struct PhaseByPhase {
                            const std::int32_t* counts, T* output) {
     exchange.run(transport, input, counts, output);
   }
-  template <typename Transport, typename T>
-  static void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
-                      T* output, std::int64_t output_elements) {
-    chorale::send_on(transport, to, from, input, input_elements, output, output_elements);
-  }
+  // Sends a tile of this rank's data to one rank, and receives a tile from another; -1: none. What is sent is
+  // in flight until transport.finish().
   template <typename Transport, typename T>
   static void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
                         T* output, std::int64_t output_elements, int tile, int tiles) {
-    chorale::send_tile(transport, to, from, input, input_elements, output, output_elements, tile, tiles);
+    const int size = static_cast<int>(sizeof(T)), tag = (1 << 20) + tile;
+    const auto begin = [&](std::int64_t elements, int t) { return part_begin(elements, tiles, t); };
+    const std::int64_t out = begin(input_elements, tile), out_end = begin(input_elements, tile + 1),
+                       in = begin(output_elements, tile), in_end = begin(output_elements, tile + 1);
+    std::vector<Delivery> none, receives;
+    if (to >= 0 && out_end > out)
+      transport.post({to, tag, const_cast<T*>(input) + out, (out_end - out) * size, 0, true});
+    if (from >= 0 && in_end > in) receives.push_back({from, tag, output + in, (in_end - in) * size});
+    transport.exchange(none, receives);
+    transport.release(none, receives);
+  }
+
+  // Sends this rank's data to one rank, and receives those of another; -1: none.
+  template <typename Transport, typename T>
+  static void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements,
+                      T* output, std::int64_t output_elements) {
+    constexpr int tag = 1 << 20;
+    const int size = static_cast<int>(sizeof(T));
+    std::vector<Delivery> sends, receives;
+    if (to >= 0 && input_elements > 0)
+      sends.push_back({to, tag, const_cast<T*>(input), input_elements * size, 0, true});
+    if (from >= 0 && output_elements > 0) receives.push_back({from, tag, output, output_elements * size});
+    transport.exchange(sends, receives);
+    transport.release(sends, receives);
   }
 };
 
-class HostDevice : public PhaseByPhase {
+class HostDevice : public PhaseByPhase,
+                   public ProductsByParts<HostDevice>,
+                   public HostBoxes,
+                   public HostRows {
  public:
   // Whether communications that overlap are done tile by tile, a tile of one beside the next one of another.
   // Otherwise they run one after the other.
@@ -133,7 +157,9 @@ class HostDevice : public PhaseByPhase {
   }
   template <typename T>
   static void copy_slice(T* slice, const T* whole, const Share& part) {
-    chorale::copy_slice(slice, whole, part);
+    const std::int64_t run = part.run();
+    for (std::int64_t i = 0; i < part.elements(); i += run)
+      std::copy_n(whole + part.index(i), run, slice + i);
   }
   // Copies elements of the tensor into blocks of slices; and back.
   template <typename T>
@@ -150,30 +176,6 @@ class HostDevice : public PhaseByPhase {
       std::copy_n(blocks + from, n, tensor + to);
     });
   }
-  // Elements to other places; rows by their numbers.
-  template <typename T>
-  static void copy_box(T* to, const T* from, const ElementBox& box) {
-    chorale::copy_box(to, from, box);
-  }
-  template <typename T>
-  static void gather_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
-                          std::int64_t rows, std::int64_t length) {
-    chorale::gather_rows(to, from, numbers, count, rows, length);
-  }
-  template <typename T>
-  static void scatter_rows(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
-                           std::int64_t rows, std::int64_t length) {
-    chorale::scatter_rows(to, from, numbers, count, rows, length);
-  }
-  // Along a dimension; and the loops of a kernel, row by row.
-  template <Combination op, typename T, typename A>
-  static void reduce_along(T* to, const A* from, const AlongSides& sides) {
-    chorale::reduce_along<op>(to, from, sides);
-  }
-  template <typename... Loops>
-  static void each_row(std::int64_t rows, std::int64_t length, const Loops&... loops) {
-    chorale::each_row(rows, length, loops...);
-  }
   // The rows of what an exchange sums up; the loops take() them.
   template <typename Transport, typename Sum, typename Progress, typename... Loops>
   static void each_row_of_sums(Transport& transport, Sum& sum, const Lies<typename Sum::Element>& input,
@@ -182,20 +184,10 @@ class HostDevice : public PhaseByPhase {
     sum.run(transport, input, output, RowsOfSums<Sum, Loops...>(length, loops...), progress);
   }
   template <typename T, typename A, typename B>
-  static void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
-                              const Share& right, bool batched) {
-    chorale::matrix_products(c, a, b, result, left, right, batched);
-  }
-  // Rows of a product; rows and columns of it, of rows of one of the batch.
-  template <typename T, typename A, typename B>
-  static void product_rows(T* c, const A* a, const B* b, const ProductSides& sides, std::int64_t begin,
-                           std::int64_t end) {
-    chorale::product_rows(c, a, b, sides, begin, end);
-  }
-  template <typename T, typename A, typename B>
-  static void product_part(T* c, const A* a, const B* b, const ProductSides& sides, std::int64_t row,
+  static void product_part(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t row,
                            std::int64_t rows, std::int64_t column, std::int64_t columns) {
-    chorale::product_part(c, a, b, sides, row, rows, column, columns);
+    matrix_product(Matrix<T>{c, s.columns}.from(row, column), Matrix<const A>{a, s.inner}.from(row, 0),
+                   Matrix<const B>{b, s.columns}.from(s.second_row(row), column), rows, s.inner, columns);
   }
   // Partial products, added one after the other: each is a range of the summed dimension, from `from` on.
   // After the last one, the sums are stored to c.
@@ -221,10 +213,6 @@ class HostDevice : public PhaseByPhase {
     std::vector<R> sums_;
   };
 
-  template <typename T, typename A, typename B>
-  static void convolution(T* c, const A* images, const B* kernels, const ConvolutionSides& sides) {
-    chorale::convolution(c, images, kernels, sides);
-  }
   // Parts of a convolution: channels of an image.
   template <typename T, typename A, typename B>
   class ImageParts {
@@ -249,6 +237,12 @@ class HostDevice : public PhaseByPhase {
     std::vector<A> patches_;  // of the last image
     std::int64_t image_ = -1;
   };
+
+  template <typename T, typename A, typename B>
+  void convolution(T* c, const A* images, const B* kernels, const ConvolutionSides& sides) {
+    ImageParts<T, A, B> parts(*this, c, images, kernels, sides);
+    for (std::int64_t n = 0; n < sides.batch; ++n) parts.make(n, 0, sides.outputs);
+  }
 
   // For callers that fill tensors from a host, and read them.
   static void upload(void* to, const void* from, std::size_t bytes) { std::memcpy(to, from, bytes); }

@@ -7,7 +7,8 @@
 //        [--graph] [--copy BYTES]: runs replay a recorded graph; a copy on a GPU is timed beside them
 //
 // A wait of a rank for another one that is longer than --patience ends the program, which names both and the
-// step; 0: there is no limit. It is 60 with -DCHORALE_CUDA and 0 otherwise; with -DCHORALE_NCCL there is none.
+// step; 0: there is no limit. It is 60 with -DCHORALE_CUDA and 0 otherwise; with -DCHORALE_NCCL there is
+// none.
 //
 // In and out, FOLDER/TENSOR.RANK has the elements that the rank has, one after the other. Without --in,
 // tensors are filled with small multiples of 1/8, of the index in the whole tensor, so that it does not
@@ -24,43 +25,14 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
-#if defined(CHORALE_MPI)
-#include "runtime/exchange/mpi.h"
-#elif defined(CHORALE_CUDA)
-#include "runtime/exchange/cuda.h"
-#elif defined(CHORALE_NCCL)
-#include "runtime/exchange/nccl.h"
-#else
-#include "runtime/exchange/threads.h"
-#endif
+#include "runtime/exchange/driver_options.h"
 
 namespace chorale {
-
-struct DriverTensor {
-  const char* name;
-  bool is_input, is_result;
-  bool is_local;    // each rank's is another
-  int scope_ranks;  // consecutive ones whose replicas are the same
-};
-
-struct DriverOptions {
-  std::map<std::string, std::int64_t> sizes = {};
-  int runs = 5;
-  std::uint64_t seed = 1;
-  std::string in = {}, out = {};
-  std::chrono::milliseconds patience = {};
-#ifdef CHORALE_CUDA
-  GpuRankOptions on_gpus = {};
-  bool graph = false;
-  std::int64_t copy = 0;  // bytes; 0: none
-#endif
-};
 
 inline std::uint64_t mixed(std::uint64_t x) {
   x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -345,65 +317,6 @@ class Driver {
   std::vector<std::shared_ptr<void>> memory_ = {};
   bool rounding_ = false;
 };
-
-// Throws std::invalid_argument.
-inline std::int64_t driver_integer(const std::string& option, const std::string& text) {
-  char* end = nullptr;
-  const long long number = std::strtoll(text.c_str(), &end, 10);
-  require(!text.empty() && *end == 0 && number >= 0 && number < 1LL << 40,
-          option + ": '" + text + "' is not an integer of 0 to 2^40 - 1");
-  return number;
-}
-
-// Throws std::invalid_argument.
-template <typename Workload>
-DriverOptions driver_options(int argc, char** argv) {
-  DriverOptions options;
-  for (int i = 1; i < argc; ++i) {
-    const std::string word = argv[i];
-    const std::string value = i + 1 < argc ? argv[i + 1] : "";
-    if (word == "--runs")
-      options.runs = static_cast<int>(std::min<std::int64_t>(driver_integer(word, value), 1 << 30)), ++i;
-    else if (word == "--seed")
-      options.seed = std::strtoull(value.c_str(), nullptr, 10), ++i;
-    else if (word == "--in")
-      options.in = value, ++i;
-    else if (word == "--out")
-      options.out = value, ++i;
-#ifdef CHORALE_CUDA
-    else if (word == "--gpus")
-      options.on_gpus.gpus = std::atoi(value.c_str()), ++i;
-    else if (word == "--channels")
-      options.on_gpus.channels = std::atoi(value.c_str()), ++i;
-    else if (word == "--beside")
-      options.on_gpus.beside = std::atoi(value.c_str()), ++i;
-    else if (word == "--threads")
-      options.on_gpus.threads = std::atoi(value.c_str()), ++i;
-    else if (word == "--graph")
-      options.graph = true;
-    else if (word == "--copy")
-      options.copy = std::atoll(value.c_str()), ++i;
-    else if (word == "--patience")
-      options.on_gpus.patience = std::atof(value.c_str()), ++i;
-#elif !defined(CHORALE_NCCL)
-    else if (word == "--patience")
-      options.patience = std::chrono::seconds(driver_integer(word, value)), ++i;
-#endif
-    else if (const std::size_t at = word.find('='); at != word.npos)
-      options.sizes[word.substr(0, at)] = driver_integer(word.substr(0, at), word.substr(at + 1));
-    else
-      throw std::invalid_argument(
-          word + " is not an option: [SIZE=VALUE ...] [--runs N] [--seed N] [--in FOLDER] [--out FOLDER]");
-  }
-  typename Workload::Sizes sizes;
-  for (const auto& given : options.sizes) {
-    bool known = false;
-    Workload::sizes(sizes,
-                    [&](const std::string& each, std::int64_t&) { known = known || each == given.first; });
-    require(known, given.first + " is not a size of " + Workload::kName);
-  }
-  return options;
-}
 
 template <typename Workload>
 int workload_main(int argc, char** argv) {

@@ -347,35 +347,4 @@ std::vector<std::pair<std::int64_t, std::int64_t>> needed(const std::vector<Exch
   return parts;
 }
 
-// Sends a tile of this rank's data to one rank, and receives a tile from another; -1: none. What is sent is
-// in flight until transport.finish().
-template <typename Transport, typename T>
-void send_tile(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
-               std::int64_t output_elements, int tile, int tiles) {
-  const int size = static_cast<int>(sizeof(T)), tag = (1 << 20) + tile;
-  const auto begin = [&](std::int64_t elements, int t) { return part_begin(elements, tiles, t); };
-  const std::int64_t out = begin(input_elements, tile), out_end = begin(input_elements, tile + 1),
-                     in = begin(output_elements, tile), in_end = begin(output_elements, tile + 1);
-  std::vector<Delivery> none, receives;
-  if (to >= 0 && out_end > out)
-    transport.post({to, tag, const_cast<T*>(input) + out, (out_end - out) * size, 0, true});
-  if (from >= 0 && in_end > in) receives.push_back({from, tag, output + in, (in_end - in) * size});
-  transport.exchange(none, receives);
-  transport.release(none, receives);
-}
-
-// Sends this rank's data to one rank, and receives those of another; -1: none.
-template <typename Transport, typename T>
-void send_on(Transport& transport, int to, int from, const T* input, std::int64_t input_elements, T* output,
-             std::int64_t output_elements) {
-  constexpr int tag = 1 << 20;
-  const int size = static_cast<int>(sizeof(T));
-  std::vector<Delivery> sends, receives;
-  if (to >= 0 && input_elements > 0)
-    sends.push_back({to, tag, const_cast<T*>(input), input_elements * size, 0, true});
-  if (from >= 0 && output_elements > 0) receives.push_back({from, tag, output, output_elements * size});
-  transport.exchange(sends, receives);
-  transport.release(sends, receives);
-}
-
 }  // namespace chorale

@@ -1,9 +1,7 @@
 // A GPU as the device of a workload (specified in runtime/exchange/device.h): all work of a rank goes into
 // one stream, in the order of the calls, but for products beside communication, which go into a second one.
 // Events mark when the tiles that a communication sends are made, and when the inputs of a tile have arrived.
-// So the host never waits, and no kernel waits for work that is not yet in a stream. Products by cuBLAS with
-// -DCHORALE_CUBLAS (and -lcublas), by a plain kernel otherwise. Needs nvcc; C++17, and is copied into emitted
-// programs.
+// So the host never waits, and no kernel waits for work that is not yet in a stream. Needs nvcc; C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,57 +10,26 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <stdexcept>
-#include <string>
 #include <utility>
 #include <vector>
-
-#ifdef CHORALE_CUBLAS
-#include <cublas_v2.h>
-#endif
 
 #include "runtime/exchange/blas.h"
 #include "runtime/exchange/exchange.h"
 #include "runtime/exchange/fused.h"
+#include "runtime/exchange/gpu_blas.h"
+#include "runtime/exchange/gpu_memory.h"
+#include "runtime/exchange/gpu_worker.h"
 #include "runtime/exchange/kernels.h"
-#include "runtime/exchange/overlap.h"
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/rows.h"
+#include "runtime/exchange/slices.h"
 
 namespace chorale {
 
-inline void check(cudaError_t code, const char* what) {
-  if (code != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(code));
-}
-
-struct GpuFree {
-  void operator()(void* memory) const { cudaFree(memory); }
-};
-template <typename T>
-using GpuMemory = std::unique_ptr<T[], GpuFree>;
-
-// The results of host code are a row of a table that kernels read.
-template <typename T>
-GpuMemory<T> gpu_memory(std::int64_t elements) {
-  T* memory = nullptr;
-  check(cudaMalloc(&memory, static_cast<std::size_t>(std::max<std::int64_t>(1, elements)) * sizeof(T)),
-        "cudaMalloc");
-  return GpuMemory<T>(memory);
-}
-template <typename T>
-GpuMemory<T> gpu_table(const std::vector<T>& rows) {
-  GpuMemory<T> memory = gpu_memory<T>(static_cast<std::int64_t>(rows.size()));
-  if (!rows.empty())
-    check(cudaMemcpy(memory.get(), rows.data(), rows.size() * sizeof(T), cudaMemcpyHostToDevice),
-          "cudaMemcpy");
-  return memory;
-}
-
 template <typename T, Combination op>
 class GpuExchange;
-class GpuTileWorker;
 
-class GpuDevice {
+class GpuDevice : public ProductsByParts<GpuDevice> {
  public:
   // Communications marked to overlap run one after the other, in the stream.
   static constexpr bool kTileByTile = false;
@@ -75,22 +42,19 @@ class GpuDevice {
           "cudaDeviceGetAttribute");
   }
   ~GpuDevice() {
-#ifdef CHORALE_CUBLAS
-    if (blas_ != nullptr) cublasDestroy(blas_);
-#endif
     for (const cudaEvent_t event : events_) cudaEventDestroy(event);
     if (beside_ != nullptr) cudaStreamDestroy(beside_);
   }
   GpuDevice(const GpuDevice&) = delete;
   GpuDevice& operator=(const GpuDevice&) = delete;
 
-  cudaStream_t stream() const {
-    return stream_;
-  }
+  cudaStream_t stream() const { return stream_; }
 
-  using Worker = GpuTileWorker;
-  inline Worker worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
-                       std::function<void(int)> make, bool in_order = false);
+  using Worker = GpuTileWorker<GpuDevice>;
+  Worker worker(TileGrid operand, TileGrid result, std::vector<TileWork> work, std::function<void(int)> make,
+                bool in_order = false) {
+    return Worker(*this, std::move(operand), std::move(result), std::move(work), std::move(make), in_order);
+  }
 
   // Work that `work` enqueues goes into the stream of products.
   template <typename Work>
@@ -100,9 +64,7 @@ class GpuDevice {
     into_ = stream_;
   }
   // One stream waits for the work enqueued in the other.
-  void products_follow(int event) {
-    follow(products_stream(), stream_, event);
-  }
+  void products_follow(int event) { follow(products_stream(), stream_, event); }
   // wait_for(event) waits for it.
   void products_reached(int event) {
     check(cudaEventRecord(this->event(event), products_stream()), "cudaEventRecord");
@@ -271,20 +233,6 @@ class GpuDevice {
     each_row(rows, length, loops...);
   }
   template <typename T, typename A, typename B>
-  void matrix_products(T* c, const A* a, const B* b, const Share& result, const Share& left,
-                       const Share& right, bool batched) {
-    const ProductSides s(result, left, right, batched);
-    product_rows(c, a, b, s, 0, s.rows);
-  }
-  template <typename T, typename A, typename B>
-  void product_rows(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t begin,
-                    std::int64_t end) {
-    for (std::int64_t next = 0; s.rows > 0 && begin < end; begin = next) {
-      next = std::min(end, (begin / s.period + 1) * s.period);
-      product_part(c, a, b, s, begin, next - begin, 0, s.columns);
-    }
-  }
-  template <typename T, typename A, typename B>
   void product_part(T* c, const A* a, const B* b, const ProductSides& s, std::int64_t row, std::int64_t rows,
                     std::int64_t column, std::int64_t columns) {
     product(Matrix<T>{c, s.columns}.from(row, column), Matrix<const A>{a, s.inner}.from(row, 0),
@@ -360,9 +308,7 @@ class GpuDevice {
       check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream_), "cudaMemcpyAsync");
     finish();
   }
-  void finish() {
-    check(cudaStreamSynchronize(stream_), "the work of a rank");
-  }
+  void finish() { check(cudaStreamSynchronize(stream_), "the work of a rank"); }
 
   template <typename... Parameters, typename... Arguments>
   void launch(void (*kernel)(Parameters...), std::int64_t blocks, int threads,
@@ -395,11 +341,9 @@ class GpuDevice {
   template <typename T, typename A, typename B>
   void product(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
                std::int64_t columns, bool adds) {
-#ifdef CHORALE_CUBLAS
-    if constexpr ((std::is_same_v<T, A> || std::is_same_v<T, Real<A>>)&&std::is_same_v<A, B> &&
-                  !std::is_integral_v<T> && !std::is_integral_v<A> && sizeof(A) > 1)
-      if (rows > 0 && inner > 0 && columns > 0) return by_blas(c, a, b, rows, inner, columns, adds);
-#endif
+    if constexpr (GpuBlas::has<T, A, B>())
+      if (rows > 0 && inner > 0 && columns > 0)
+        return blas_.product(into_, c, a, b, rows, inner, columns, adds);
     if (rows * columns > 0)
       launch(product_kernel<T, A, B>, blocks(rows * columns, 256), 256, c, a, b, rows, inner, columns, adds);
   }
@@ -431,114 +375,13 @@ class GpuDevice {
     check(cudaStreamWaitEvent(later, event(number), 0), "cudaStreamWaitEvent");
   }
 
-#ifdef CHORALE_CUBLAS
-  static void check_blas(cublasStatus_t status) {
-    if (status != CUBLAS_STATUS_SUCCESS)
-      throw std::runtime_error("cuBLAS reports error " + std::to_string(static_cast<int>(status)));
-  }
-  // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float
-  // for 16-bit floats.
-  template <typename T, typename A>
-  void by_blas(Matrix<T> c, Matrix<const A> a, Matrix<const A> b, std::int64_t rows, std::int64_t inner,
-               std::int64_t columns, bool adds) {
-    if (blas_ == nullptr) check_blas(cublasCreate(&blas_));
-    check_blas(cublasSetStream(blas_, into_));
-    using R = Real<T>;
-    const R one = 1, before = adds ? 1 : 0;
-    check_blas(cublasGemmEx(
-        blas_, CUBLAS_OP_N, CUBLAS_OP_N, static_cast<int>(columns), static_cast<int>(rows),
-        static_cast<int>(inner), &one, b.at, blas_type<A>(), static_cast<int>(b.row), a.at, blas_type<A>(),
-        static_cast<int>(a.row), &before, c.at, blas_type<T>(), static_cast<int>(c.row),
-        std::is_same_v<R, double> ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT));
-  }
-  template <typename T>
-  static constexpr cudaDataType_t blas_type() {
-    return std::is_same_v<T, double>     ? CUDA_R_64F
-           : std::is_same_v<T, Float16>  ? CUDA_R_16F
-           : std::is_same_v<T, Bfloat16> ? CUDA_R_16BF
-                                         : CUDA_R_32F;
-  }
-  cublasHandle_t blas_ = nullptr;
-#endif
-
   const cudaStream_t stream_;
   cudaStream_t into_ = stream_, beside_ = nullptr;
+  GpuBlas blas_ = {};
   std::vector<cudaEvent_t> events_ = {};
   GpuMemory<char> sums_ = {};
   std::size_t sums_bytes_ = 0;
   int processors_ = 1;
 };
-
-// Tiles are put into the stream of products as soon as their operands are in a stream: the host goes through
-// all of it once, in the order in which a worker of a host would.
-class GpuTileWorker {
- public:
-  GpuTileWorker(GpuDevice& device, TileGrid operand, TileGrid result, std::vector<TileWork> work,
-                std::function<void(int)> make, bool in_order)
-      : device_(device),
-        tiles_(std::move(operand), std::move(result), std::move(work), in_order),
-        make_(std::move(make)),
-        place_(static_cast<std::size_t>(tiles_.tiles())) {}
-  GpuTileWorker(const GpuTileWorker&) = delete;
-  GpuTileWorker& operator=(const GpuTileWorker&) = delete;
-
-  void start(const ElementParts& needed = {}) {
-    device_.products_follow(kFollows);
-    tiles_.start(needed);
-    make();
-  }
-  void finish() {
-    if (!tiles_.all_made()) throw std::logic_error("a tile waits for what does not come");
-    device_.products_reached(kEnds);
-    device_.wait_for(kEnds);
-  }
-
-  Arrivals<GpuTileWorker> arrivals() { return {*this}; }
-  Demands<GpuTileWorker> demands() { return {*this}; }
-
-  void arrived(std::int64_t begin, std::int64_t count) {
-    tiles_.arrived(begin, count);
-    if (!tiles_.has_next()) return;
-    device_.products_follow(kFollows);
-    make();
-  }
-  void wait_for(std::int64_t begin, std::int64_t count) {
-    std::size_t last = 0;
-    tiles_.for_each_tile(begin, count, [&](int tile) {
-      if (!tiles_.is_made(tile)) throw std::logic_error("a tile is needed before its operands");
-      last = std::max(last, place_[static_cast<std::size_t>(tile)]);
-    });
-    if (last <= waited_) return;  // those before it in the stream are made, too
-    device_.wait_for(kEnds + static_cast<int>(last));
-    waited_ = last;
-  }
-
- private:
-  // Events: one that products wait for; their end; those of tiles follow. Each is always recorded in the same
-  // stream.
-  static constexpr int kFollows = 0, kEnds = 1;
-
-  void make() {
-    while (tiles_.has_next()) {
-      const int k = tiles_.take();
-      device_.beside([&] { make_(k); });
-      if (!tiles_.made(k)) continue;
-      place_[static_cast<std::size_t>(tiles_.work(k).makes)] = ++tiles_made_;
-      device_.products_reached(kEnds + static_cast<int>(tiles_made_));
-    }
-  }
-
-  GpuDevice& device_;
-  TileQueue tiles_;
-  const std::function<void(int)> make_;
-  std::vector<std::size_t> place_;  // of tiles in the stream, from 1
-  std::size_t tiles_made_ = 0, waited_ = 0;
-};
-
-inline GpuTileWorker GpuDevice::worker(TileGrid operand, TileGrid result, std::vector<TileWork> work,
-                                       std::function<void(int)> make, bool in_order) {
-  return GpuTileWorker(*this, std::move(operand), std::move(result), std::move(work), std::move(make),
-                       in_order);
-}
 
 }  // namespace chorale

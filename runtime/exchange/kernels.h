@@ -8,9 +8,10 @@
 
 #include "runtime/exchange/blas.h"
 #include "runtime/exchange/boxes.h"
-#include "runtime/exchange/fused.h"
+#include "runtime/exchange/fused_block.h"
 #include "runtime/exchange/parts.h"
 #include "runtime/exchange/rows.h"
+#include "runtime/exchange/several.h"
 
 namespace chorale {
 
@@ -33,33 +34,13 @@ template <Combination op, typename T>
 __global__ void total_kernel(const double* slots, T* to) {
   const std::int64_t count = static_cast<std::int64_t>(slots[0]);
   double total = identity<op>();
-#ifdef __CUDA_ARCH__
-  for (std::int64_t i = threadIdx.x; i < count; i += 32) total = combined<op>(total, slots[1 + i]);
-  for (int step = 16; step > 0; step /= 2)
-    total = combined<op>(total, __shfl_down_sync(0xffffffffu, total, step));
-#else
-  for (std::int64_t i = 0; i < count; ++i) total = combined<op>(total, slots[1 + i]);
-#endif
+  for (std::int64_t i = threadIdx.x % kLanes; i < count; i += kLanes)
+    total = combined<op>(total, slots[1 + i]);
+  total = of_all_lanes<op>(total);
   if (threadIdx.x == 0) *to = total_as<op, T>(total);
 }
 
-// A row is a warp's; on hosts, which stand in for GPUs, a thread's.
-#ifdef __CUDACC__
-inline constexpr int kLanes = 32;
-#else
-inline constexpr int kLanes = 1;
-#endif
-
-// What all lanes have, combined, in the first one.
-template <Combination op>
-__device__ inline double of_all_lanes(double mine) {
-#ifdef __CUDA_ARCH__
-  for (int step = kLanes / 2; step > 0; step /= 2)
-    mine = combined<op>(mine, __shfl_down_sync(0xffffffffu, mine, step));
-#endif
-  return mine;
-}
-
+// A row is a warp's.
 struct RowTeam {
   std::int64_t row;
   int lane;
@@ -156,6 +137,14 @@ __global__ void __launch_bounds__(256) along_kernel(T* to, const A* from, AlongS
   }
 }
 
+// function(i) for i of 0 .. count, dealt over the threads of the grid.
+template <typename Function>
+__device__ inline void each_of_grid(std::int64_t count, const Function& function) {
+  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += threads)
+    function(i);
+}
+
 template <typename T>
 __global__ void set_kernel(T* to, T value) {
   if (threadIdx.x == 0) *to = value;
@@ -165,43 +154,38 @@ __global__ void set_kernel(T* to, T value) {
 template <typename T>
 __global__ void slice_kernel(T* slice, T* whole, Indices part, std::int64_t first, std::int64_t count,
                              bool puts) {
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += threads)
+  each_of_grid(count, [&](std::int64_t i) {
     if (puts)
       whole[part.index(first + i)] = slice[i];
     else
       slice[i] = whole[part.index(first + i)];
+  });
 }
 
 template <typename T>
 __global__ void box_kernel(T* to, const T* from, ElementBox box) {
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < box.elements; e += threads)
-    to[box.to_at(e)] = from[box.from_at(e)];
+  each_of_grid(box.elements, [&](std::int64_t e) { to[box.to_at(e)] = from[box.from_at(e)]; });
 }
 template <typename T>
 __global__ void gather_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
                               std::int64_t rows, std::int64_t length) {
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count * length;
-       e += threads) {
+  each_of_grid(count * length, [&](std::int64_t e) {
     const std::int64_t row = numbers[e / length];
     to[e] = row >= 0 && row < rows ? from[row * length + e % length] : rounded_to<T>(0.0f);
-  }
+  });
 }
 // A column per thread, so that sums are made in the order of rows.
 template <typename T>
 __global__ void scatter_kernel(T* to, const T* from, const std::int32_t* numbers, std::int64_t count,
                                std::int64_t rows, std::int64_t length) {
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < length; i += threads) {
+  each_of_grid(length, [&](std::int64_t i) {
     for (std::int64_t row = 0; row < rows; ++row) to[row * length + i] = rounded_to<T>(0.0f);
     for (std::int64_t k = 0; k < count; ++k)
       if (numbers[k] >= 0 && numbers[k] < rows) {
         T& sum = to[numbers[k] * length + i];
         sum = combined<Combination::Sum>(sum, from[k * length + i]);
       }
-  }
+  });
 }
 
 // One element of the product per thread, added up in the order of the host's code; `adds`: to the value
@@ -211,23 +195,19 @@ __global__ void __launch_bounds__(256)
     product_kernel(Matrix<T> c, Matrix<const A> a, Matrix<const B> b, std::int64_t rows, std::int64_t inner,
                    std::int64_t columns, bool adds) {
   using R = Real<T>;
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < rows * columns;
-       e += threads) {
+  each_of_grid(rows * columns, [&](std::int64_t e) {
     const std::int64_t i = e / columns, j = e % columns;
     T& to = c.at[i * c.row + j];
     R sum = adds ? real<R>(to) : R(0);
     for (std::int64_t k = 0; k < inner; ++k)
       sum += real<R>(a.at[i * a.row + k]) * real<R>(b.at[k * b.row + j]);
     to = rounded_to<T>(sum);
-  }
+  });
 }
 
 template <typename T, typename R>
 __global__ void round_kernel(T* to, const R* from, std::int64_t count) {
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count; e += threads)
-    to[e] = rounded_to<T>(from[e]);
+  each_of_grid(count, [&](std::int64_t e) { to[e] = rounded_to<T>(from[e]); });
 }
 
 // One element of the result per thread.
@@ -236,8 +216,7 @@ __global__ void __launch_bounds__(256)
     convolution_kernel(T* c, const A* images, const B* kernels, ConvolutionSides s, std::int64_t count,
                        std::int64_t out_height, std::int64_t out_width) {
   using R = Real<T>;
-  const std::int64_t threads = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t e = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; e < count; e += threads) {
+  each_of_grid(count, [&](std::int64_t e) {
     const std::int64_t j = e % out_width, i = e / out_width % out_height,
                        o = e / (out_width * out_height) % s.outputs,
                        n = e / (out_width * out_height * s.outputs);
@@ -251,7 +230,7 @@ __global__ void __launch_bounds__(256)
                  real<R>(images[((n * s.channels + ch) * s.height + h) * s.width + w]);
         }
     c[e] = rounded_to<T>(sum);
-  }
+  });
 }
 
 }  // namespace chorale

@@ -63,20 +63,6 @@ class CallbackTransport : public HostTransport {
   std::vector<chorale_message> messages_ = {};
 };
 
-// What all ranks give, by rank: that many bytes of each.
-inline void gather_bytes(Transport& transport, char* mine, char* everyone, std::int64_t bytes) {
-  const int rank = transport.rank(), ranks = transport.ranks();
-  std::vector<Delivery> sends, receives;
-  for (int distance = 1; distance < ranks; ++distance) {
-    const int from = (rank + ranks - distance) % ranks;
-    sends.push_back({(rank + distance) % ranks, 0, mine, bytes});
-    receives.push_back({from, 0, everyone + from * bytes, bytes});
-  }
-  std::memcpy(everyone + rank * bytes, mine, static_cast<std::size_t>(bytes));
-  transport.exchange(sends, receives);
-  transport.release(sends, receives);
-}
-
 // Why the last call of this thread failed.
 inline std::string& library_error() {
   thread_local std::string error;
@@ -211,45 +197,47 @@ Value guarded(Value otherwise, Function function) {
 // chorale_join: this rank of those that a program is for, which all programs of the library share, and which
 // is destroyed after them (chorale_leave); its messages are moved by a function, or lie in memory that the
 // ranks share. chorale_gather: bytes of each rank on all of them, by rank.
-#define CHORALE_C_INTERFACE(Workload)                                                                \
-  using ChoraleProgram = chorale::LibraryProgram<Workload, chorale::HostTransport&>;                 \
-  extern "C" {                                                                                       \
-  CHORALE_C_COMMON(ChoraleProgram)                                                                   \
-  void chorale_use_blas(void* sgemm, void* dgemm) {                                                  \
-    chorale::process_gemm<float>() = reinterpret_cast<chorale::FortranGemm<float>>(sgemm);           \
-    chorale::process_gemm<double>() = reinterpret_cast<chorale::FortranGemm<double>>(dgemm);         \
-  }                                                                                                  \
-  void* chorale_join(int rank, int ranks, chorale_exchange exchange, void* context) {                \
-    return static_cast<chorale::HostTransport*>(                                                     \
-        new chorale::CallbackTransport(rank, ranks, exchange, context));                             \
-  }                                                                                                  \
-  std::int64_t chorale_line_bytes(int ranks) {                                                       \
-    return chorale::SharedTransport::line_bytes(ranks);                                              \
-  }                                                                                                  \
-  void* chorale_join_shared(const chorale_shared* given) {                                           \
-    return static_cast<chorale::HostTransport*>(new chorale::SharedTransport(*given));               \
-  }                                                                                                  \
-  int chorale_gather(void* joined, void* mine, void* everyone, std::int64_t bytes) {                 \
-    return chorale::guarded(1, [&] {                                                                 \
-      chorale::gather_bytes(*static_cast<chorale::HostTransport*>(joined), static_cast<char*>(mine), \
-                            static_cast<char*>(everyone), bytes);                                    \
-      return 0;                                                                                      \
-    });                                                                                              \
-  }                                                                                                  \
-  void chorale_leave(void* joined) {                                                                 \
-    delete static_cast<chorale::HostTransport*>(joined);                                             \
-  }                                                                                                  \
-  void* chorale_make(void* joined, const std::int64_t* sizes) {                                      \
-    return chorale::guarded<void*>(nullptr, [&]() -> void* {                                         \
-      return new ChoraleProgram(sizes, *static_cast<chorale::HostTransport*>(joined));               \
-    });                                                                                              \
-  }                                                                                                  \
-  int chorale_run(void* program, void* const* addresses, std::uint64_t seed) {                       \
-    return chorale::guarded(1, [&] {                                                                 \
-      static_cast<ChoraleProgram*>(program)->run(addresses, seed);                                   \
-      return 0;                                                                                      \
-    });                                                                                              \
-  }                                                                                                  \
+#define CHORALE_C_INTERFACE(Workload)                                                         \
+  using ChoraleProgram = chorale::LibraryProgram<Workload, chorale::HostTransport&>;          \
+  extern "C" {                                                                                \
+  CHORALE_C_COMMON(ChoraleProgram)                                                            \
+  void chorale_use_blas(void* sgemm, void* dgemm) {                                           \
+    chorale::process_gemm<float>() = reinterpret_cast<chorale::FortranGemm<float>>(sgemm);    \
+    chorale::process_gemm<double>() = reinterpret_cast<chorale::FortranGemm<double>>(dgemm);  \
+  }                                                                                           \
+  void* chorale_join(int rank, int ranks, chorale_exchange exchange, void* context) {         \
+    return static_cast<chorale::HostTransport*>(                                              \
+        new chorale::CallbackTransport(rank, ranks, exchange, context));                      \
+  }                                                                                           \
+  std::int64_t chorale_line_bytes(int ranks) {                                                \
+    return chorale::SharedTransport::line_bytes(ranks);                                       \
+  }                                                                                           \
+  void* chorale_join_shared(const chorale_shared* given) {                                    \
+    return static_cast<chorale::HostTransport*>(new chorale::SharedTransport(*given));        \
+  }                                                                                           \
+  int chorale_gather(void* joined, void* mine, void* everyone, std::int64_t bytes) {          \
+    return chorale::guarded(1, [&] {                                                          \
+      chorale::HostTransport& ranks = *static_cast<chorale::HostTransport*>(joined);          \
+      const std::int64_t own = ranks.rank() * bytes;                                          \
+      std::memcpy(static_cast<char*>(everyone) + own, mine, static_cast<std::size_t>(bytes)); \
+      ranks.gather(mine, everyone, bytes, 0, ranks.ranks());                                  \
+      return 0;                                                                               \
+    });                                                                                       \
+  }                                                                                           \
+  void chorale_leave(void* joined) {                                                          \
+    delete static_cast<chorale::HostTransport*>(joined);                                      \
+  }                                                                                           \
+  void* chorale_make(void* joined, const std::int64_t* sizes) {                               \
+    return chorale::guarded<void*>(nullptr, [&]() -> void* {                                  \
+      return new ChoraleProgram(sizes, *static_cast<chorale::HostTransport*>(joined));        \
+    });                                                                                       \
+  }                                                                                           \
+  int chorale_run(void* program, void* const* addresses, std::uint64_t seed) {                \
+    return chorale::guarded(1, [&] {                                                          \
+      static_cast<ChoraleProgram*>(program)->run(addresses, seed);                            \
+      return 0;                                                                               \
+    });                                                                                       \
+  }                                                                                           \
   }
 #else
 // On GPUs: one rank has chorale_id fill 128 bytes, which all ranks pass to chorale_join, each with the number

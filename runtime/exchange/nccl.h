@@ -31,11 +31,6 @@ struct SumOperands {
   int count;
 };
 
-template <typename T>
-__device__ inline T* element_of(const Lies<T>& lies, std::int64_t index) {
-  return lies.is_together() ? lies.at(index) : lies.run(index, 1).at;
-}
-
 // The sum of `operands` into `to` (where `stores`), and into the loop, from its element `index` on; blocks
 // before those of this launch have kept totals already.
 template <typename T, Combination op, typename Loop>
@@ -55,12 +50,12 @@ __global__ void __launch_bounds__(256)
     CHORALE_UNROLL
     for (int k = 0; k < SumOperands<T>::kMost; ++k) {
       if (k >= operands.count) break;
-      const Several<T, count_at_once> more = several_at<count_at_once>(element_of(operands.at[k], e));
+      const Several<T, count_at_once> more = several_at<count_at_once>(operands.at[k].element(e));
       CHORALE_UNROLL
       for (int i = 0; i < count_at_once; ++i)
         sum.of[i] = k == 0 ? more.of[i] : combined<op>(sum.of[i], more.of[i]);
     }
-    if (stores) store_several(element_of(to, e), sum);
+    if (stores) store_several(to.element(e), sum);
     if constexpr (!std::is_same_v<Loop, NoLoop>) loop.template several<count_at_once>(index + e, sum, totals);
   };
   if (together)

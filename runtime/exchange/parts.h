@@ -108,12 +108,6 @@ inline Blocks even_blocks(const Sides& whole, int ranks) {
   return blocks;
 }
 
-template <typename T>
-void copy_slice(T* slice, const T* whole, const Share& part) {
-  const std::int64_t run = part.run();
-  for (std::int64_t i = 0; i < part.elements(); i += run) std::copy_n(whole + part.index(i), run, slice + i);
-}
-
 // Where the elements of a tensor that is broadcast lie, by the indices of the tensor that it is broadcast to:
 // that tensor's dimensions, and the stride of each in the broadcast tensor (0: none of its own).
 template <int dims>

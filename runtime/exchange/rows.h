@@ -38,27 +38,6 @@ double folded_row(const A* row, std::int64_t count) {
   return total;
 }
 
-template <Combination op, typename T, typename A>
-void reduce_along(T* to, const A* from, const AlongSides& s) {
-  if (s.inner == 1) {
-    for (std::int64_t o = 0; o < s.outer; ++o)
-      to[o] = total_as<op, T>(folded_row<op>(from + o * s.side, s.side));
-    return;
-  }
-  std::vector<double> totals(static_cast<std::size_t>(s.inner));
-  for (std::int64_t o = 0; o < s.outer; ++o) {
-    std::fill(totals.begin(), totals.end(), identity<op>());
-    for (std::int64_t k = 0; k < s.side; ++k) {
-      const A* const row = from + (o * s.side + k) * s.inner;
-      for (std::int64_t i = 0; i < s.inner; ++i)
-        totals[static_cast<std::size_t>(i)] =
-            combined<op>(totals[static_cast<std::size_t>(i)], real<double>(row[i]));
-    }
-    for (std::int64_t i = 0; i < s.inner; ++i)
-      to[o * s.inner + i] = total_as<op, T>(totals[static_cast<std::size_t>(i)]);
-  }
-}
-
 // One of the loops of a kernel, for one row.
 template <typename Loop>
 void in_row(Loop& loop, std::int64_t row, std::int64_t length) {
@@ -72,9 +51,32 @@ void in_row(Loop& loop, std::int64_t row, std::int64_t length) {
   }
 }
 
-template <typename... Loops>
-void each_row(std::int64_t rows, std::int64_t length, Loops... loops) {
-  for (std::int64_t row = 0; row < rows; ++row) (in_row(loops, row, length), ...);
-}
+// Reductions along a dimension, and the loops of a kernel row by row, of a host.
+struct HostRows {
+  template <Combination op, typename T, typename A>
+  static void reduce_along(T* to, const A* from, const AlongSides& s) {
+    if (s.inner == 1) {
+      for (std::int64_t o = 0; o < s.outer; ++o)
+        to[o] = total_as<op, T>(folded_row<op>(from + o * s.side, s.side));
+      return;
+    }
+    std::vector<double> totals(static_cast<std::size_t>(s.inner));
+    for (std::int64_t o = 0; o < s.outer; ++o) {
+      std::fill(totals.begin(), totals.end(), identity<op>());
+      for (std::int64_t k = 0; k < s.side; ++k) {
+        const A* const row = from + (o * s.side + k) * s.inner;
+        for (std::int64_t i = 0; i < s.inner; ++i)
+          totals[static_cast<std::size_t>(i)] =
+              combined<op>(totals[static_cast<std::size_t>(i)], real<double>(row[i]));
+      }
+      for (std::int64_t i = 0; i < s.inner; ++i)
+        to[o * s.inner + i] = total_as<op, T>(totals[static_cast<std::size_t>(i)]);
+    }
+  }
+  template <typename... Loops>
+  static void each_row(std::int64_t rows, std::int64_t length, Loops... loops) {
+    for (std::int64_t row = 0; row < rows; ++row) (in_row(loops, row, length), ...);
+  }
+};
 
 }  // namespace chorale

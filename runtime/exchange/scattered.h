@@ -85,6 +85,8 @@ class Lies {
 
   CHORALE_DEVICE bool is_together() const { return together_; }
   CHORALE_DEVICE T* at(std::int64_t index) const { return at_ + index; }  // of contiguous memory
+  // One element, wherever it lies.
+  CHORALE_DEVICE T* element(std::int64_t index) const { return is_together() ? at(index) : run(index, 1).at; }
   // The memory from there on.
   CHORALE_DEVICE Lies from(std::int64_t index) const {
     Lies result = *this;

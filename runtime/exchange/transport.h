@@ -57,14 +57,20 @@ class Transport {
   // Every rank calls these, in the same order. The numbers are by rank.
   virtual std::vector<double> all(double mine) {
     std::vector<double> numbers(static_cast<std::size_t>(ranks()), mine);
+    gather(&mine, numbers.data(), sizeof mine, 0, ranks());
+    return numbers;
+  }
+  // As many bytes of each of `count` ranks, from `first` on, by rank. This rank's own are left to the caller.
+  void gather(const void* mine, void* everyone, std::int64_t bytes, int first, int count, int tag = 0) {
+    const int own = rank() - first;
     std::vector<Delivery> sends, receives;
-    for (int distance = 1; distance < ranks(); ++distance) {
-      const int to = (rank() + distance) % ranks(), from = (rank() - distance + ranks()) % ranks();
-      sends.push_back({to, 0, &mine, sizeof mine});
-      receives.push_back({from, 0, &numbers[static_cast<std::size_t>(from)], sizeof mine});
+    for (int distance = 1; distance < count; ++distance) {
+      const int from = (own - distance + count) % count;
+      sends.push_back({first + (own + distance) % count, tag, const_cast<void*>(mine), bytes});
+      receives.push_back({first + from, tag, static_cast<char*>(everyone) + from * bytes, bytes});
     }
     exchange(sends, receives);
-    return numbers;
+    release(sends, receives);
   }
   virtual void barrier() { all(0); }
   double most(double mine) {

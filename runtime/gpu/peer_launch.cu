@@ -12,42 +12,30 @@ namespace {
 
 // C++17: CMake 3.25 supports no later standard of nvcc's. So the functions called for each kernel are
 // structs.
-template <Combination op, typename Memory>
-cudaError_t launch(const PeerTables& tables, const PeerShape& shape, const PeerPointers& at,
-                   const Patience& patience, bool average, int blocks, int threads, cudaStream_t stream) {
-  using T = typename Memory::User;
-  using W = typename Memory::Work;
-  Memory memory;
-  memory.inputs = reinterpret_cast<T* const*>(at.inputs);
-  memory.outputs = reinterpret_cast<T* const*>(at.outputs);
-  memory.works = reinterpret_cast<W* const*>(at.works);
-  memory.scratches = reinterpret_cast<W* const*>(at.scratches);
-  memory.all_counters = at.counters;
-  memory.launches = at.launches;
-  memory.epilogue = at.epilogue;
-  PeerLaunch<Memory> launch{tables, shape, memory, patience, average, 0, 0};
-  void* arguments[] = {&launch};
-  const auto grid = [&](int teams) { return dim3(static_cast<unsigned>(teams * shape.slices)); };
-  const dim3 block(static_cast<unsigned>(threads));
-  const cudaError_t error =
-      cudaLaunchCooperativeKernel(peer_kernel<op, Memory>, grid(blocks), block, arguments, 0, stream);
-  if (error != cudaSuccess || (!average && sizeof(T) == sizeof(W))) return error;
-  return cudaLaunchCooperativeKernel(finish_kernel<op, Memory>, grid(tables.all_ranks), block, arguments, 0,
-                                     stream);
-}
-
 struct Launch {
-  const PeerTables& tables;
-  const PeerShape& shape;
-  const PeerPointers& pointers;
-  const Patience& patience;
-  const bool average;
-  const int blocks, threads;
-  const cudaStream_t stream;
+  const PeerGrid& on;
 
   template <Combination op, typename Memory>
   cudaError_t of() const {
-    return launch<op, Memory>(tables, shape, pointers, patience, average, blocks, threads, stream);
+    using T = typename Memory::User;
+    using W = typename Memory::Work;
+    Memory memory;
+    memory.inputs = reinterpret_cast<T* const*>(on.pointers.inputs);
+    memory.outputs = reinterpret_cast<T* const*>(on.pointers.outputs);
+    memory.works = reinterpret_cast<W* const*>(on.pointers.works);
+    memory.scratches = reinterpret_cast<W* const*>(on.pointers.scratches);
+    memory.all_counters = on.pointers.counters;
+    memory.launches = on.pointers.launches;
+    memory.epilogue = on.pointers.epilogue;
+    PeerLaunch<Memory> launch{on.tables, on.shape, memory, on.patience, on.average, 0, 0};
+    void* arguments[] = {&launch};
+    const auto grid = [&](int teams) { return dim3(static_cast<unsigned>(teams * on.shape.slices)); };
+    const dim3 block(static_cast<unsigned>(on.threads));
+    const cudaError_t error = cudaLaunchCooperativeKernel(peer_kernel<op, Memory>, grid(on.blocks), block,
+                                                          arguments, 0, on.stream);
+    if (error != cudaSuccess || (!on.average && sizeof(T) == sizeof(W))) return error;
+    return cudaLaunchCooperativeKernel(finish_kernel<op, Memory>, grid(on.tables.all_ranks), block, arguments,
+                                       0, on.stream);
   }
 };
 
@@ -93,10 +81,8 @@ cudaError_t resident_blocks(const PeerKernelChoice& choice, int threads, int* bl
   return error;
 }
 
-cudaError_t launch_peers(const PeerKernelChoice& choice, const PeerTables& tables, const PeerShape& shape,
-                         const PeerPointers& pointers, const Patience& patience, bool average, int blocks,
-                         int threads, cudaStream_t stream) {
-  return with_kernel(choice, Launch{tables, shape, pointers, patience, average, blocks, threads, stream});
+cudaError_t launch_peers(const PeerKernelChoice& choice, const PeerGrid& grid) {
+  return with_kernel(choice, Launch{grid});
 }
 
 }  // namespace chorale

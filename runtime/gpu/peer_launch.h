@@ -30,9 +30,19 @@ struct PeerPointers {
 // The number of thread blocks of `threads` threads that can be resident on the current device.
 cudaError_t resident_blocks(const PeerKernelChoice&, int threads, int* blocks);
 
-// Enqueues it: `blocks` of the table of blocks, each in shape.slices thread blocks, which must all be
-// resident. Averages are finished where op is Avg and `average`.
-cudaError_t launch_peers(const PeerKernelChoice&, const PeerTables&, const PeerShape&, const PeerPointers&,
-                         const Patience&, bool average, int blocks, int threads, cudaStream_t);
+// `blocks` of the table of blocks, each in shape.slices thread blocks of `threads`, which must all be resident.
+// Averages are finished where op is Avg and `average`.
+struct PeerGrid {
+  const PeerTables& tables;
+  const PeerShape& shape;
+  const PeerPointers& pointers;
+  const Patience& patience;
+  bool average;
+  int blocks, threads;
+  cudaStream_t stream;
+};
+
+// Enqueues it.
+cudaError_t launch_peers(const PeerKernelChoice&, const PeerGrid&);
 
 }  // namespace chorale

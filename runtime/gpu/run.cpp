@@ -52,6 +52,7 @@ class DeviceArray {
   void* memory_ = nullptr;
 };
 
+// Events lie in the stream around the kernels: a time has no work of the host in it.
 class Stream {
  public:
   Stream() {
@@ -117,6 +118,7 @@ class GpuMachine : public PeerMachine {
                                : kept == sizeof(float)  ? scratch_pitch<float>(tables_, shape_)
                                : kept == 2              ? scratch_pitch<std::uint16_t>(tables_, shape_)
                                                         : scratch_pitch<std::uint8_t>(tables_, shape_);
+    // By rank; uploaded as tables when all memory is there. Sums are kept in the output unless they are wide.
     std::vector<void*> inputs, outputs, works, scratches;
     std::vector<std::uint64_t*> counters;
     const auto bytes = [this](std::size_t count) {
@@ -148,6 +150,7 @@ class GpuMachine : public PeerMachine {
     pointers_.emplace_back(tensors);
   }
 
+  // Outputs are uploaded, too: what before() has spoilt has to be spoilt on the device.
   std::vector<double> run(int times, const std::function<void(int)>& before) {
     std::vector<double> took;
     for (int i = 0; i < times; ++i) {
@@ -182,14 +185,15 @@ class GpuMachine : public PeerMachine {
         .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout_).count()),
         .trouble = trouble_.get()};
     require(cudaEventRecord(stream_.start, stream_.stream), "cudaEventRecord");
-    require(launch_peers(choice_, tables_, shape_, pointers, patience, average_,
-                         static_cast<int>(table_.blocks.size()), kThreads, stream_.stream),
+    require(launch_peers(choice_, {tables_, shape_, pointers, patience, average_,
+                                   static_cast<int>(table_.blocks.size()), kThreads, stream_.stream}),
             "the kernel");
     require(cudaEventRecord(stream_.stop, stream_.stream), "cudaEventRecord");
     require(cudaStreamSynchronize(stream_.stream), "the kernel");
     Trouble trouble;
     trouble_.download(&trouble);
     require_no_trouble(trouble, timeout_);
+    // Microseconds, as all times of rows; CUDA's are in milliseconds.
     float milliseconds = 0;
     require(cudaEventElapsedTime(&milliseconds, stream_.start, stream_.stop), "cudaEventElapsedTime");
     return milliseconds * 1e3;

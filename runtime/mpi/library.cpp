@@ -16,6 +16,7 @@
 namespace chorale {
 namespace {
 
+// By width, not by C type: int and long differ among platforms. MPI has no short floats.
 MPI_Datatype datatype(ElementType type) {
   switch (type) {
     case ElementType::Float32:
@@ -43,6 +44,7 @@ MPI_Datatype datatype(ElementType type) {
   throw InputError("mpi", "has no type " + to_string(type), "use another type, or leave 'mpi' out");
 }
 
+// Averages are sums here; execute() divides them.
 MPI_Op operation(ReduceOp op) {
   switch (op) {
     case ReduceOp::Sum:
@@ -89,19 +91,15 @@ MpiLibraryPlan::MpiLibraryPlan(const MpiSession& session, const Collective& coll
       rank_(session.rank()),
       shape_(shape),
       in_place_(in_place) {
+  // Throws before a row begins, and not at its first call.
   datatype(shape.type);
   if (shape.elements > INT_MAX)
     throw InputError("mpi", fmt::format("counts in int, {} elements are too many", shape.elements),
                      "use smaller sizes");
-  const std::int64_t block = shape.elements * static_cast<std::int64_t>(size_of(shape.type));
-  const std::int64_t input = block * (input_chunks(collective, rank_) / collective.chunks_per_block),
-                     output = block * (output_chunks(collective, rank_) / collective.chunks_per_block);
   // Input and output of MPI_Reduce_scatter_block begin at one address; those of NCCL's do not.
-  const bool at_one_place = collective.kind == CollectiveKind::ReduceScatter;
-  const std::int64_t apart = at_one_place ? 0 : in_place_shift(collective.kind) * rank_ * block;
-  buffers_ = in_place ? buffers_in_place(std::max<std::int64_t>(apart, 0), input,
-                                         std::max<std::int64_t>(-apart, 0), output)
-                      : buffers_apart(input, output);
+  const int shift = collective.kind == CollectiveKind::ReduceScatter ? 0 : in_place_shift(collective.kind);
+  buffers_ = buffers_of(collective, rank_, shape.elements * static_cast<std::int64_t>(size_of(shape.type)),
+                        in_place ? std::optional(shift) : std::nullopt);
 }
 
 void MpiLibraryPlan::execute(ReduceOp op, Transport&) {

@@ -1,3 +1,5 @@
+// The two known libraries describe their algorithms each in its own way: Open MPI by an enumeration, MPICH by
+// text.
 #include "runtime/mpi/own_algorithms.h"
 
 #include <fmt/format.h>
@@ -23,6 +25,7 @@ void need_tools() {
   }();
 }
 
+// Collectives of which both libraries let one choose the algorithm, with the names of their variables.
 struct SettingNames {
   CollectiveKind kind = CollectiveKind::Custom;
   const char* ompi = "";
@@ -112,6 +115,7 @@ std::vector<OwnAlgorithms::Algorithm> described(const std::string& description) 
   return all;
 }
 
+// Of a variable, for one read or write. These variables are bound to no object of MPI.
 class Handle {
  public:
   explicit Handle(int variable) {
@@ -153,6 +157,7 @@ ForcedAlgorithm::ForcedAlgorithm(CollectiveKind kind, int number) {
                      "leave --own all out");
 }
 
+// A failure has no one to be told to here.
 ForcedAlgorithm::~ForcedAlgorithm() {
   Handle(variable_).write(before_);
 }

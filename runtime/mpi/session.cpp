@@ -56,6 +56,7 @@ class Session final : public MpiSession {
     auto forced = std::make_unique<ForcedAlgorithm>(kind, number);
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_split(comm_, 0, rank(), &comm);
+    // An algorithm may refuse a call, which need not end the program.
     MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     return std::make_unique<Session>(comm, hung_, std::move(forced));
   }
@@ -69,6 +70,7 @@ class Session final : public MpiSession {
 
 }  // namespace
 
+// Without dynamic rules Open MPI ignores its settings of algorithms. What a user has set stays.
 std::unique_ptr<MpiSession> start_mpi(bool can_force) {
   if (can_force) setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
   return std::make_unique<Session>();

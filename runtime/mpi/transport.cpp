@@ -1,3 +1,4 @@
+// Keeps what runtime/exchange/mpi.h needs of MPI out of all sources that only want a Transport.
 #include "runtime/mpi/transport.h"
 
 #include "runtime/exchange/mpi.h"

@@ -153,23 +153,19 @@ class GpuPlan {
   }
 
  private:
+  // Behind a pointer: a plan is returned by value, addresses on the GPU stay.
   std::unique_ptr<GpuBuffers> buffers_;
   const bool in_place_;
   const cudaStream_t stream_;
   Work work_;
 };
 
-// Bytes of the buffers of a rank, and where they begin in one memory.
 RankBuffers buffers(const Collective& collective, Rank rank, const BlockShape& shape, bool in_place) {
-  const std::int64_t size = shape.elements * static_cast<std::int64_t>(size_of(shape.type));
-  const int k = collective.chunks_per_block;
-  const std::int64_t input = input_chunks(collective, rank) / k * size,
-                     output = output_chunks(collective, rank) / k * size;
-  if (!in_place) return buffers_apart(input, output);
-  const std::int64_t apart = in_place_shift(collective.kind) * rank * size;
-  return buffers_in_place(std::max<std::int64_t>(apart, 0), input, std::max<std::int64_t>(-apart, 0), output);
+  return buffers_of(collective, rank, shape.elements * static_cast<std::int64_t>(size_of(shape.type)),
+                    in_place ? std::optional(in_place_shift(collective.kind)) : std::nullopt);
 }
 
+// NCCL sums in the type of the elements; there is no wide sum to ask for.
 void require_own_type(const RunOptions& options) {
   if (options.accumulation != Accumulation::OwnType)
     throw InputError("--accumulate float32", "is not for GPUs here", "run it as threads or processes");
@@ -216,6 +212,7 @@ int rank_on_host() {
 
 }  // namespace
 
+// Has to agree with call_library, which serves exactly these.
 bool nccl_library_has(CollectiveKind kind) {
   switch (kind) {
     case CollectiveKind::AllReduce:

@@ -5,6 +5,7 @@
 namespace chorale {
 namespace {
 
+// Each is loaded at its first call: chorale itself starts where neither MPI nor CUDA is.
 const MpiPart& mpi() {
   static const auto& part = loaded<MpiPart>({.name = "mpi",
                                              .library = "libchorale-mpi-run.so",

@@ -162,8 +162,8 @@ TYPED_TEST(Products, AreMadeHoweverFactorsArrive) {
                                        Share(left, true), Share(right, true), batched, flow);
     drive(worker, flow, flow.arrives == 1 ? right : left, result, made, expected);
     std::vector<T> plain(product(result));
-    matrix_products(plain.data(), a.data(), b.data(), Share(result, true), Share(left, true),
-                    Share(right, true), batched);
+    HostDevice().matrix_products(plain.data(), a.data(), b.data(), Share(result, true), Share(left, true),
+                                 Share(right, true), batched);
     for (std::size_t e = 0; e < plain.size(); ++e)
       ASSERT_EQ(static_cast<float>(plain[e]), static_cast<float>(expected[e]));
     if (testing::Test::HasFatalFailure()) return;
