@@ -13,6 +13,7 @@
 #include "workload/infer.h"
 #include "workload/kernels.h"
 #include "workload/names.h"
+#include "workload/operation_forms.h"
 #include "workload/typing.h"
 
 namespace chorale {
@@ -43,73 +44,9 @@ void tidy_expression(Operation& operation) {
   }
 }
 
-// With the fields of its kind, and defaults for the others.
 Operation tidied(const Operation& operation) {
-  Operation result{.kind = operation.kind,
-                   .name = operation.name,
-                   .operands = operation.operands,
-                   .type = operation.type,
-                   .updates = operation.updates,
-                   .kernel = operation.kernel,
-                   .overlap = operation.overlap};
-  switch (operation.kind) {
-    case OperationKind::Input:
-      result.state = operation.state;
-      result.scattered = operation.scattered;
-      break;
-    case OperationKind::Rank:
-    case OperationKind::Group:
-    case OperationKind::Ranks:
-    case OperationKind::Size:
-      result.kernel = result.overlap = "";
-      break;
-    case OperationKind::Pointwise:
-      result.expression = operation.expression;
-      result.casts = operation.casts;
-      tidy_expression(result);
-      break;
-    case OperationKind::ReduceTensor:
-    case OperationKind::AllReduce:
-      result.reduction = operation.reduction;
-      break;
-    case OperationKind::ReduceAlong:
-      result.reduction = operation.reduction;
-      result.dims = operation.dims;
-      break;
-    case OperationKind::Transpose:
-    case OperationKind::Concat:
-      result.dims = operation.dims;
-      break;
-    case OperationKind::Reshape:
-    case OperationKind::ScatterRows:
-    case OperationKind::AllToAllV:
-      result.shape = operation.shape;
-      break;
-    case OperationKind::Narrow:
-      result.dims = operation.dims;
-      result.shape = operation.shape;
-      break;
-    case OperationKind::ReduceScatter:
-    case OperationKind::Reduce:
-      result.reduction = operation.reduction;
-      result.layout = operation.layout;
-      break;
-    case OperationKind::Slice:
-      result.layout = operation.layout;
-      break;
-    case OperationKind::Send:
-      result.shift = operation.shift;
-      break;
-    case OperationKind::Convolution:
-      result.stride = operation.stride;
-      result.padding = operation.padding;
-      break;
-    default:
-      break;
-  }
-  if (operation.kind == OperationKind::AllReduce || operation.kind == OperationKind::ReduceScatter ||
-      operation.kind == OperationKind::Slice)
-    result.over = operation.over;
+  Operation result = with_fields_of_kind(operation);
+  if (result.kind == OperationKind::Pointwise) tidy_expression(result);
   return result;
 }
 

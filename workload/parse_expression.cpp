@@ -4,6 +4,7 @@
 
 #include "ir/words.h"
 #include "workload/names.h"
+#include "workload/operation_forms.h"
 #include "workload/parser.h"
 #include "workload/vocabulary.h"
 
@@ -40,7 +41,7 @@ std::string WorkloadParser::operand(const Token& token) const {
 ExpressionReader::Value WorkloadParser::call(const Token& token) {
   if (token.text == "Dropout") return dropout(token);
   if (const Operator* const user = find_operator(token.text)) return apply_operator(token, *user);
-  const std::optional<OperationKind> kind = meaning(kCallWords, token.text);
+  const std::optional<OperationKind> kind = called_kind(token.text);
   const bool of_rows = std::ranges::find(kRowWords, token.text) != std::end(kRowWords);
   if (in_operator_ && (kind || of_rows || token.text == "Norm" || token.text == "Update"))
     fail_at(token, fmt::format("{} is not pointwise", shown_token(token)),
@@ -60,7 +61,7 @@ std::vector<std::string> WorkloadParser::call_names() const {
   std::vector<std::string> names = ExpressionReader::call_names();
   names.insert(names.end(), {"Dropout", "Norm", "Update", "Index"});
   names.insert(names.end(), std::begin(kRowWords), std::end(kRowWords));
-  for (const auto& row : kCallWords) names.emplace_back(row.name);
+  for (const std::string& called : called_names()) names.push_back(called);
   for (const Operator& each : operators_) names.push_back(each.name);
   return names;
 }

@@ -119,7 +119,6 @@ OrError<TensorType> matmul_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = a.element;
   result.shape = a.shape;
   result.shape.back() = b.shape.back();
   const OrError<TensorLayout> layout = matmul_layout(typing);
@@ -148,7 +147,6 @@ OrError<TensorType> convolution_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = a.element;
   result.shape = {a.shape[0], b.shape[0]};
   for (const int d : {2, 3}) {
     const OrError<Extent> side = window_side(typing, a.shape[d], b.shape[d]);

@@ -11,17 +11,14 @@
 namespace chorale {
 namespace {
 
-int sides_in(const TensorType& type) {
-  return static_cast<int>(type.shape.size());
-}
 bool is_cut(const TensorType& type) {
   return type.layout.kind == LayoutKind::Sliced;
 }
 
 MaybeError require_dimension(const Typing& typing, int dim, const TensorType& type) {
-  if (dim < 0 || dim >= sides_in(type))
+  if (dim < 0 || dim >= dimensions(type))
     return typing.fail(fmt::format("dimension {}, counted from 0, is none of {}", dim, to_string(type)),
-                       fmt::format("it has {}", counted(sides_in(type), "dimension")));
+                       fmt::format("it has {}", counted(dimensions(type), "dimension")));
   return {};
 }
 // Flat slices are of no dimension.
@@ -120,7 +117,7 @@ OrError<TensorType> reshape_type(const Typing& typing) {
           "becomes; or AllGather it");
   }
   if (is_cut(result) && result.shape.empty()) return typing.fail("a scalar has no slices", "AllGather it");
-  result.layout = normal(result.layout, sides_in(result));
+  result.layout = normal(result.layout, dimensions(result));
   return result;
 }
 
@@ -150,7 +147,6 @@ OrError<TensorType> concat_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = first.element;
   result.shape = first.shape;
   result.layout = first.layout;
   for (std::size_t k = 0; k < typing.operands.size(); ++k) {
@@ -180,7 +176,6 @@ OrError<TensorType> gather_rows_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = rows.element;
   result.shape = indices.shape;
   result.shape.insert(result.shape.end(), rows.shape.begin() + 1, rows.shape.end());
   if (result.shape.size() > kMostDimensions)
@@ -191,12 +186,12 @@ OrError<TensorType> gather_rows_type(const Typing& typing) {
   if (by_index)
     result.layout = indices.layout;
   else if (by_side)
-    result.layout = {.kind = LayoutKind::Sliced, .dim = rows.layout.dim - 1 + sides_in(indices)};
+    result.layout = {.kind = LayoutKind::Sliced, .dim = rows.layout.dim - 1 + dimensions(indices)};
   else if (!in_full(typing, result.layout))
     return fail_rows(
         typing,
         "Replicated and any; Local with Local or Replicated; Sliced, but not along rows, by Replicated");
-  result.layout = normal(result.layout, sides_in(result));
+  result.layout = normal(result.layout, dimensions(result));
   return result;
 }
 
@@ -214,7 +209,6 @@ OrError<TensorType> scatter_rows_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = rows.element;
   result.shape = typing.operation.shape;
   result.shape.insert(result.shape.end(), rows.shape.begin() + static_cast<std::ptrdiff_t>(of_rows),
                       rows.shape.end());
