@@ -31,6 +31,7 @@ OrError<TensorType> among(const Typing& typing, TensorType result) {
   return result;
 }
 
+// In the operand's scope, or in each group's of a tensor of the world.
 OrError<TensorType> laid_out_as(const Typing& typing, const TensorLayout& layout) {
   if (typing.operation.over == Scope::Across) return typing.fail("is not done across groups", "AllReduce is");
   OrError<TensorType> scope = among(typing, typing.only());
@@ -130,6 +131,8 @@ OrError<TensorType> all_to_all_type(const Typing& typing) {
   return type;
 }
 
+// Rows come in the order of the ranks that they go to; counts [ranks] say how many go to each, or [ranks *
+// e] for e experts a rank. How many arrive is known only when it runs: `rows` is the room for them.
 OrError<TensorType> all_to_all_v_type(const Typing& typing) {
   const TensorType &rows = *typing.operands[0], &counts = *typing.operands[1];
   if (rows.layout.kind != LayoutKind::Local || rows.shape.empty())
@@ -152,6 +155,7 @@ OrError<TensorType> all_to_all_v_type(const Typing& typing) {
   return result;
 }
 
+// GROUP + 1 moves the groups that have the tensor: 0..2 become 1..3, cut at the last group there is.
 OrError<TensorType> send_type(const Typing& typing) {
   TensorType result = typing.only();
   const int shift = typing.operation.shift, last = typing.workload.groups - 1;

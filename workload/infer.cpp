@@ -1,3 +1,5 @@
+// The type of one operation, by its rule (workload/operation_forms.h), with what all rules have in common:
+// operands that are there, as many as the kind takes, and a result that is not too large.
 #include "workload/infer.h"
 
 #include <fmt/format.h>
@@ -12,6 +14,8 @@ namespace chorale {
 namespace {
 
 // What each group has all of, and the same.
+// Levels make such tensors: a ReduceScatter in each group, an AllReduce across groups and an AllGather in
+// each leave all ranks of the world with the same, which is then typed as if it had been made in one.
 TensorType of_the_world_if_all(const Workload& workload, TensorType type) {
   const bool all = type.each && type.layout.kind == LayoutKind::Replicated && type.first_group == 0 &&
                    type.last_group == workload.groups - 1;

@@ -1,4 +1,8 @@
 // The table is in the order of OperationKind, so that a row is found by its index.
+//
+// Kinds that texts do not call have rows too: inputs and constants without arguments, and pointwise
+// operations, whose expression is their text. What an argument means is in three switches, one for each
+// direction: a field is copied here, printed here, and read in workload/parse_operation.cpp.
 #include "workload/operation_forms.h"
 
 #include <fmt/format.h>
@@ -91,6 +95,8 @@ const std::vector<OperationForm>& forms() {
   return kForms;
 }
 
+// Only what the kind has arguments for is copied, so that a field that means nothing for it (a Send's
+// stride) cannot make two equal programs differ.
 void copy_field(const Operation& from, ArgumentKind argument, Operation& to) {
   switch (argument) {
     case Arg::Tensor:
@@ -125,6 +131,8 @@ void copy_field(const Operation& from, ArgumentKind argument, Operation& to) {
   }
 }
 
+// Dimensions, lengths and operands are taken one after the other, since a form may have several of each:
+// Transpose(x, 0, 1), Narrow(x, 0, 16, 8), ScatterRows(x, n, 64).
 class CallPrinter {
  public:
   explicit CallPrinter(const Operation& operation) : operation_(operation) {}

@@ -1,3 +1,8 @@
+// Calls of operations: AllReduce("+", g), Concat(1, a, b), Convolution(x, w, stride = 2).
+//
+// Arguments are read as workload/operation_forms.h lists them; an argument that is an expression becomes
+// an operation of its own before the call does, so operations come in the order in which they are done:
+// sum = AllReduce("+", g * 2) adds sum_1 = g * 2, and then sum.
 #include <fmt/format.h>
 
 #include "ir/sizes.h"
@@ -12,11 +17,16 @@ using Kind = OperationKind;
 
 }  // namespace
 
+// The name of what the expression computes. Of Norm(x) or x + y that is a new operation, which is added
+// here.
 std::string WorkloadParser::tensor_argument(const Token& token) {
   const Term term = expression().term;
   return draft_.named(term, name_, place(file_, token));
 }
 
+// Update(p, value). Where the value is the result of the operation that was added last, a communication or
+// one that moves elements, it is that operation that updates; else a pointwise one is added for it. An
+// operation that updates already keeps its input: Update(p, Update(q, x)) copies.
 ExpressionReader::Value WorkloadParser::update(const Token& token) {
   if (now().kind != Token::Kind::Name) fail("the name of a tensor that is updated");
   const std::string input = operand(take());
@@ -33,6 +43,8 @@ ExpressionReader::Value WorkloadParser::update(const Token& token) {
   return made(std::move(operation), token);
 }
 
+// The result of an operation that was just added, so that a statement that consists of it can give it its
+// own name.
 ExpressionReader::Value WorkloadParser::made(Operation operation, const Token& token) {
   const std::string name = operation.name;
   add(std::move(operation), token);
@@ -110,6 +122,7 @@ ReduceOp WorkloadParser::reduction() {
   return *op;
 }
 
+// Convolution(x, w, padding = 1, stride = 2); the last one counts where one is given twice.
 void WorkloadParser::windows(Operation& operation) {
   constexpr std::int64_t kMostWindow = 1 << 20;
   while (takes(",")) {
@@ -128,6 +141,7 @@ Scope WorkloadParser::scope(bool may_be_across) {
   return Scope::Group;
 }
 
+// Three tokens, GROUP + 1: the grammar of expressions would read GROUP as an operand here.
 int WorkloadParser::shift() {
   const bool fits = is_at("GROUP") && (is(ahead(1), "+") || is(ahead(1), "-")) && ahead(2).whole == 1;
   if (!fits)

@@ -8,6 +8,7 @@
 namespace chorale {
 namespace {
 
+// Their numbers are left out where all groups have the tensor, as the parser's default is.
 std::string printed_layout(const Workload& workload, const TensorType& type) {
   const std::string layout = to_string(type.layout) + (type.each ? " EACH" : "");
   if (type.scope == Scope::World) return layout;
@@ -35,6 +36,8 @@ std::string printed_operation(const Operation& operation) {
 
 }  // namespace
 
+// Blocks are not in the list of operations: they open and close where kernel and overlap of the next
+// operation are others. A kernel closes before its overlap does.
 std::string to_text(const Workload& workload) {
   std::string text =
       fmt::format("workload {}\nranks {}\ngroups {}\n", workload.name, workload.ranks, workload.groups);

@@ -1,5 +1,5 @@
-// Reductions that each rank does by itself, of all that it has, or along one dimension. Where the tensor is cut
-// along what is reduced, ranks have summands, which a collective has to add up: the result is Local.
+// Reductions that each rank does by itself, of all that it has, or along one dimension. Where the tensor is
+// cut along what is reduced, ranks have summands, which a collective has to add up: the result is Local.
 #include <fmt/format.h>
 
 #include "ir/words.h"

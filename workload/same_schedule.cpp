@@ -33,6 +33,8 @@ int ScheduleBook::number(const std::string& description) {
   return numbers_.try_emplace(description, static_cast<int>(numbers_.size())).first->second;
 }
 
+// Hash consing: an operation's number stands for its whole expression tree, so two operations are equal if
+// their numbers are. Names of kernels and overlaps do not count, only which operations they hold.
 std::string ScheduleBook::key(const Workload& workload) {
   std::map<std::string, int> numbers;  // by name
   std::vector<int> inputs;

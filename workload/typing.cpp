@@ -1,3 +1,5 @@
+// What the rules of types share. Layout flaws and broadcasting follow PyTorch: dimensions are aligned from
+// the last one backwards, and a side of 1 stretches.
 #include "workload/typing.h"
 
 #include <fmt/format.h>
@@ -34,6 +36,9 @@ MaybeError require_reduction(const Typing& typing) {
   return {};
 }
 
+// The intersection of the operands' groups. Of tensors of the world, those that each rank can index by
+// itself may be read in groups: Replicated (each has all) and Local (each has its own). A slice over the
+// world is cut among other ranks than a slice over a group, so mixing them is refused.
 OrError<TensorType> scoped(const Typing& typing) {
   const auto in_groups = [](const TensorType* type) { return type->scope == Scope::Group; };
   const auto first = std::ranges::find_if(typing.operands, in_groups);
@@ -67,6 +72,7 @@ OrError<TensorType> scoped(const Typing& typing) {
   return result;
 }
 
+// [H] sliced along 0 is sliced along 2 when it is broadcast to [B, S, H].
 TensorLayout aligned(TensorLayout layout, int dimensions, int to_dimensions) {
   if (layout.kind == LayoutKind::Sliced && layout.dim != kFlat) layout.dim += to_dimensions - dimensions;
   return layout;
@@ -99,6 +105,7 @@ bool is_workload_type(ElementType type) {
          type == ElementType::Int32;
 }
 
+// Divides instead of multiplying, so that it cannot overflow.
 std::int64_t counted_elements(const TensorShape& shape) {
   std::int64_t count = 1;
   for (const Extent& extent : shape) {

@@ -1,5 +1,5 @@
-// Operations that move elements of what a rank has, and change none: the layout of a result follows where each
-// rank has what its part consists of.
+// Operations that move elements of what a rank has, and change none: the layout of a result follows where
+// each rank has what its part consists of.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,6 +43,9 @@ std::int64_t length_of(const TensorShape& shape, std::size_t from, std::size_t t
 }
 
 // The dimension of the new shape along which slices are the same elements; -1: none.
+// Row-major order: a slice along a dimension keeps its elements together if the product of the sides
+// before it is the same in both shapes. [B, S, H] cut along S as [B, S, heads, d] stays cut along S. The
+// side itself may change where ranks divide both: [4*H] as [4, H] cut 4 ways is still each rank's quarter.
 int reshaped_dim(const TensorType& type, const TensorShape& shape, int ranks) {
   const auto dim = static_cast<std::size_t>(type.layout.dim);
   const std::int64_t before = length_of(type.shape, 0, dim), side = type.shape[dim].value;
@@ -73,6 +76,7 @@ MaybeError require_indices_of_rows(const Typing& typing) {
 }
 
 // Of two tensors that no rank has a part of only.
+// Both whole on each rank that has them; of a Replicated and a Local one the result is Local.
 bool in_full(const Typing& typing, TensorLayout& layout) {
   const TensorLayout &a = typing.operands[0]->layout, &b = typing.operands[1]->layout;
   const auto has_all = [](const TensorLayout& x) {
@@ -138,6 +142,8 @@ OrError<TensorType> narrow_type(const Typing& typing) {
   return result;
 }
 
+// The side of the result is the sum: 2*H and H of the same sizes give 3*H; of different ones, N and M,
+// there is no product that is N + M, so it is a plain number.
 OrError<TensorType> concat_type(const Typing& typing) {
   if (typing.operands.empty() || typing.operation.dims.size() != 1)
     return typing.fail("concatenates nothing");
@@ -170,6 +176,9 @@ OrError<TensorType> concat_type(const Typing& typing) {
   return result;
 }
 
+// An embedding: rows [V, H] by numbers [B, S] give [B, S, H]. Indices that are sliced give slices of the
+// result; a table that is cut along H gives its columns. A table cut along V gives nothing here: a rank
+// has some rows only.
 OrError<TensorType> gather_rows_type(const Typing& typing) {
   if (auto error = require_indices_of_rows(typing)) return *error;
   const TensorType &rows = *typing.operands[0], &indices = *typing.operands[1];
@@ -195,6 +204,8 @@ OrError<TensorType> gather_rows_type(const Typing& typing) {
   return result;
 }
 
+// The inverse, a sum by row: values [B, S, H] at numbers [B, S] into [V, H]. Cut along B both, each rank
+// has summands of all rows, which an AllReduce or ReduceScatter adds up.
 OrError<TensorType> scatter_rows_type(const Typing& typing) {
   if (auto error = require_indices_of_rows(typing)) return *error;
   const TensorType &rows = *typing.operands[0], &indices = *typing.operands[1];
