@@ -35,6 +35,8 @@ double busiest_rank(const Collective& collective) {
 
 }  // namespace
 
+// nccl-tests, doc/PERFORMANCE.md: 2 (n-1)/n for AllReduce, (n-1)/n where each rank sends a block per rank,
+// 1 for Broadcast and Reduce.
 double busbw_factor(CollectiveKind kind, int ranks) {
   assert(ranks >= 1);
   const double others = (ranks - 1.0) / ranks;
@@ -42,6 +44,8 @@ double busbw_factor(CollectiveKind kind, int ranks) {
   return blocks_of(kind, 2) > 1 ? others : 1.0;  // of two ranks, since of one all kinds have one block
 }
 
+// Of a collective without a name the factor is what the busiest rank has to send or receive over the size,
+// which gives nccl-tests' factors for those with names.
 MessageShape message_shape(const Collective& collective) {
   if (collective.kind != CollectiveKind::Custom)
     return {.blocks = blocks_of(collective.kind, collective.ranks),

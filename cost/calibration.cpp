@@ -24,6 +24,8 @@ double us_per_byte(const Link& link) {
 }
 
 // By node: the path there from a rank.
+// Breadth first by number of hops; among equally short paths the widest, since that is the one that a
+// library would take. Other ranks forward nothing.
 std::vector<std::vector<LinkId>> ways_from(const Topology& topology, Rank src) {
   const std::size_t nodes = static_cast<std::size_t>(topology.ranks + topology.switches);
   constexpr double kFar = std::numeric_limits<double>::max();
@@ -78,6 +80,8 @@ class PairReader {
       : topology_(topology), class_of_(class_of), where_(where) {}
 
   // Of the same two ranks.
+  // Two sizes give a line: the slope is the rate, the rest at size 0 the latency. A message behind others
+  // of the same pair shows the rate without the latency; if such were measured, they give the slope.
   MeasuredPair read(const std::vector<const MessageTime*>& times) {
     const RankMessage& ends = times.front()->message;
     name_ = fmt::format("{} -> {}", ends.src, ends.dst);
@@ -106,6 +110,8 @@ class PairReader {
     throw InputError(where_, problem, remedy);
   }
 
+  // The narrowest link as it is described: if that is wrong, the rate is given to the wrong class, and the
+  // next crowd shows it.
   MeasuredPair on_its_way(Rank src, Rank dst) const {
     const std::vector<LinkId> way = message_route(topology_, src, dst);
     if (way.empty())
@@ -122,6 +128,7 @@ class PairReader {
   }
 
   // Of messages by rising size.
+  // The two largest different sizes: small messages are all latency.
   std::optional<double> rate(const std::vector<const MessageTime*>& times) const {
     if (times.empty()) return {};
     const MessageTime& longest = *times.back();
@@ -144,6 +151,8 @@ class PairReader {
   std::string name_ = {};
 };
 
+// An example: NVLink alone (1 us) settles its class; then a pair over NVLink and NIC, at 6 us, leaves 5 us
+// to the NIC's. Of several pairs the median is what is subtracted.
 class Settling {
  public:
   Settling(const std::vector<LinkClass>& classes, const std::vector<MeasuredPair>& pairs)
@@ -170,6 +179,8 @@ class Settling {
         std::ranges::count_if(pair.classes, [&](const auto& each) { return !alphas_[each.first]; }));
   }
 
+  // What is left of the pair's latency when settled classes are subtracted, divided as the description has
+  // it; evenly if that has no latencies. Never negative, since medians scatter.
   std::map<int, double> left_of(const MeasuredPair& pair) const {
     double left = *pair.alpha_us, described = 0;
     int links = 0;
@@ -194,6 +205,7 @@ class Settling {
   std::vector<std::optional<Spread>> alphas_;
 };
 
+// `shared`: how much longer bytes take where all links of the class are busy at once (share(), below).
 void give_numbers(Calibration& calibration) {
   for (const CalibratedClass& each : calibration.classes)
     for (const LinkId l : each.links.links) {
@@ -222,6 +234,8 @@ std::vector<LinkId> message_route(const Topology& topology, Rank src, Rank dst) 
   return ways_from(topology, src)[dst];
 }
 
+// Of each class the pairs with the shortest paths, since the fewer classes a pair has, the better each is
+// known; spread over all such pairs.
 std::vector<std::pair<Rank, Rank>> pairs_to_measure(const Topology& topology, int most) {
   const std::vector<int> class_of = class_of_links(topology, link_classes(topology));
   std::map<int, std::map<std::size_t, std::vector<std::pair<Rank, Rank>>>> pairs;  // by class and length
@@ -242,6 +256,8 @@ std::vector<std::pair<Rank, Rank>> pairs_to_measure(const Topology& topology, in
   return {chosen.begin(), chosen.end()};
 }
 
+// Loads that show what links share although the machine's description has no limit for it: all links of a
+// class at once, and, over switches, rings of two distances.
 std::vector<Crowd> crowds_to_measure(const Topology& topology) {
   std::vector<Crowd> crowds;
   for (const LinkClass& each : link_classes(topology)) {
@@ -269,6 +285,7 @@ std::vector<Crowd> crowds_to_measure(const Topology& topology) {
   return crowds;
 }
 
+// The time per byte of a fluid model: the busiest link or limit.
 CrowdRate predicted(const Topology& topology, const Crowd& crowd) {
   const std::vector<int> class_of = class_of_links(topology, link_classes(topology));
   std::vector<double> bytes(topology.links.size());
@@ -313,6 +330,8 @@ Calibration calibrated(const Topology& topology, std::span<const MessageTime> ti
   return result;
 }
 
+// If a crowd takes longer than predicted, the class that was to be the slowest is slowed down by as much,
+// before the next crowd is compared: a class is blamed once, and for what the others do not explain.
 void share(Calibration& calibration, std::span<const Crowd> crowds, std::span<const double> us_per_byte) {
   const std::vector<int> class_of = [&] {
     std::vector<LinkClass> classes;

@@ -47,6 +47,8 @@ std::vector<double> latencies_from(const Topology& topology, const std::vector<s
 
 // Of the chunk with the longest path, or, if the pairs of ranks and links are too many to examine, of one
 // link.
+// Chunks with the same sources and destinations have the same path; they follow each other, so one
+// comparison suffices.
 double least_latency_us(const Topology& topology, const Collective& collective) {
   if (static_cast<std::size_t>(topology.ranks) * topology.links.size() > kMostWork) {
     double least = kAnySize;
@@ -80,6 +82,9 @@ double least_latency_us(const Topology& topology, const Collective& collective) 
 
 }  // namespace
 
+// Latency and bandwidth bound apart, max(a, b); where all links have one alpha, they bound together: s
+// steps take s * alpha, and with at most s steps a claim may have more rounds per chunk than in general
+// (by_steps_).
 TimeBound::TimeBound(const Topology& topology, const Collective& collective, double rounds_per_chunk,
                      std::vector<StepRate> claimed)
     : latency_us_(least_latency_us(topology, collective)) {
@@ -172,6 +177,9 @@ std::vector<SizeRange> best_sizes(std::span<const Point> points, double alpha_us
   return best_sizes(std::span<const Cost>(costs), alpha_us, beta_us_per_byte);
 }
 
+// For times that are simulated and are no lines: doubling finds the intervals in which the fastest
+// changes, bisection (geometric, to 0.1 %) where. A schedule that is the fastest only inside of one
+// doubling is not found unless a midpoint hits it.
 std::vector<std::vector<SizeRange>> fastest_sizes(std::size_t count,
                                                   const std::function<double(std::size_t, double)>& us) {
   constexpr double kSmallest = 64, kLargest = 1e12, kKnown = 1.001;

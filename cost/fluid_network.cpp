@@ -90,6 +90,8 @@ int FluidNetwork::start(LinkId l, double bytes, int messages, const std::vector<
   return number;
 }
 
+// Of several links between two ranks the one on which the message would be there first, by what is still
+// to be sent over the link and its limits; a program does not say which.
 int FluidNetwork::start_between(Rank from, Rank to, double bytes) {
   const std::vector<LinkId>& links = links_between(from, to);
   had_a_choice_ = had_a_choice_ || links.size() > 1;
@@ -109,6 +111,7 @@ void FluidNetwork::wake_at(double time) {
   events_.push({.time = time});
 }
 
+// The last byte has left: resources are free, and the message arrives a latency later.
 void FluidNetwork::leave(int number) {
   Transfer& transfer = transfers_[number];
   transfer.leaves = now_;
@@ -123,6 +126,8 @@ void FluidNetwork::leave(int number) {
   transfer.uses = {};
 }
 
+// An event whose transfer has another rate by now is stale (`version`) and dropped: rates change more
+// often than transfers end, and a heap cannot take elements out.
 bool FluidNetwork::advance() {
   share();
   const auto is_stale = [&](const Event& event) {
@@ -147,6 +152,7 @@ bool FluidNetwork::advance() {
   return true;
 }
 
+// Up to now it has flown at its old rate; the event of its end is set anew.
 void FluidNetwork::flow(int number, double rate) {
   Transfer& transfer = transfers_[number];
   if (std::abs(rate - transfer.rate) <= kRounding * rate) return;
@@ -160,6 +166,9 @@ void FluidNetwork::flow(int number, double rate) {
       {.time = now_ + transfer.bytes_left / rate, .transfer = number, .version = ++transfer.version});
 }
 
+// First the connected component of what has changed: its resources and transfers. Then progressive filling
+// (max-min fairness, Bertsekas and Gallager): the resource that is full at the lowest level fixes its
+// transfers, and the others share what these leave.
 void FluidNetwork::share() {
   if (changed_.empty()) return;
   ++round_;

@@ -30,6 +30,7 @@ void add_pair(LevelTraffic& level, int from, int to, double weight) {
   level.own_in[to] += weight;
 }
 
+// Called last, when own and leaving flows are complete.
 void add_leaving(LevelTraffic& level) {
   for (std::size_t d = 0; d < level.all_out.size(); ++d) {
     level.all_out[d] = level.own_out[d] + level.leaving_out[d];
@@ -39,6 +40,8 @@ void add_leaving(LevelTraffic& level) {
 
 // The last child of a unit sends to the first of the next unit: inside of the outermost level these data
 // leave and enter units. A cycle closes at the outermost level only.
+// For sizes (2, 3), devices 0..5: outer level 2 -> 3 once (and 5 -> 0 closed); inner level 0 -> 1 -> 2 in
+// each unit, whose last leaves and whose first is entered.
 GroupTraffic in_order(const std::vector<int>& sizes, bool closed) {
   GroupTraffic traffic;
   for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -74,6 +77,7 @@ GroupTraffic turned(const std::vector<int>& sizes) {
   return traffic;
 }
 
+// The mean of the cycle and its reverse.
 GroupTraffic bidirectional(const GroupTraffic& traffic) {
   GroupTraffic result;
   for (const LevelTraffic& level : traffic) {
@@ -96,6 +100,7 @@ struct OuterLoads {
   std::map<std::tuple<int, int, int>, double> pairs;             // unit, from, to
 };
 
+// A tree's edges carry 1/2 in each direction, since each of the two trees has half of the data.
 void add_tree(std::vector<OuterLoads>& loads, const std::vector<int>& sizes, const std::vector<int>& parent,
               bool with_pairs) {
   const int outer = static_cast<int>(loads.size());

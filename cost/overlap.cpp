@@ -28,6 +28,9 @@ struct Share {
 };
 
 // By communication: the fraction of its own pace at which it sends; 0 if it does not send.
+// Max-min fairness of paces: 1 is a communication's speed alone. All open ones rise together; where a path
+// is full, its communications keep their pace and the others rise on. `shares` is sorted by path, so that
+// the uses of one path follow each other.
 std::vector<double> paces(const std::vector<Communication>& all, const std::vector<Progress>& progress) {
   std::vector<double> pace(all.size(), 0);
   std::vector<bool> open(all.size(), false);
@@ -71,6 +74,8 @@ std::vector<double> paces(const std::vector<Communication>& all, const std::vect
 
 }  // namespace
 
+// A communication that is repeated thousands of times an iteration (`times`) is simulated as fewer, longer
+// ones: kMostRepetitions bounds the events of all together.
 std::vector<TimeSpan> side_by_side(const std::vector<Communication>& all) {
   const double most = std::max(1, kMostRepetitions / std::max(1, static_cast<int>(all.size())));
   std::vector<Progress> progress(all.size());

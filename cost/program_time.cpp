@@ -66,6 +66,8 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
 // together, so they are one transfer with as many shares.
 class ScheduleTime {
  public:
+  // First the bundles, in the order of steps, so that the epochs of each rank come out sorted; their
+  // places are found when all are known, since vectors move as they grow.
   ScheduleTime(const Schedule& schedule, const Topology& topology, double chunk_bytes,
                const std::atomic<bool>* stop)
       : topology_(topology),
@@ -142,6 +144,9 @@ class ScheduleTime {
   }
 
   // Starts the rank's sends, and goes on to its next step when all data have arrived.
+  // No rank waits for others but through its data: a rank that has received everything of its step begins
+  // the next one, even if others still work at the step before. That is how programs run, and it is why a
+  // schedule of equal steps can take less than the sum of their longest times.
   void go_on(Rank n) {
     State& rank = ranks_[n];
     for (; rank.next < rank.epochs.size(); ++rank.next, rank.started = false) {
@@ -260,6 +265,8 @@ class BlockTime {
   std::map<Connection, std::deque<int>> queues_ = {};                               // transfers
 };
 
+// Loads and stores of one Move are under way at the same time; a Signal takes the latency of the link and
+// no bandwidth.
 class PeerTime {
  public:
   PeerTime(const PeerProgram& program, const Topology& topology, double block_bytes)
@@ -339,6 +346,7 @@ double point_us(const Topology& topology, const Point& point, double block_bytes
   return schedule_time(point.schedule, topology, point.cost.chunks, block_bytes).us;
 }
 
+// Where all links are alike, a step takes alpha, and a round beta: no simulation is needed.
 std::optional<double> point_us(const Topology& topology, const Point& point, double block_bytes,
                                const std::atomic<bool>* stop) {
   if (links_alike(topology)) return time_us(point.cost, topology, block_bytes);

@@ -36,17 +36,12 @@
 #include <vector>
 
 #include "cost/group_traffic.h"
+#include "cost/level_load.h"
 #include "cost/overlap.h"
 #include "ir/hierarchy.h"
 #include "ir/place_options.h"
 
 namespace chorale {
-
-// Of one level: its children are members[digit] + base, for all members and bases.
-struct LevelSplit {
-  std::vector<int> members = {0};  // the positions that a reduction joins
-  std::vector<int> bases = {0};    // everything else
-};
 
 // Groups at a level at which their own devices do not differ: at all members, the first, or all but the
 // first.

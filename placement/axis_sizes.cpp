@@ -1,3 +1,8 @@
+// Every factorization of the devices over the open axes is a job of its own, with its memory and
+// computation by the template's formulas (ir/job_template.h). Those that do not fit are sorted out first,
+// without placing; each other one is a whole ranking of placements, of which the time of the best counts.
+//
+// There are few of them: 512 devices over 4 axes have 220 factorizations.
 #include "placement/axis_sizes.h"
 
 #include <fmt/format.h>
@@ -72,6 +77,7 @@ Ranking rank_sizes(const Hierarchy& hierarchy, const JobTemplate& job, const Pla
   std::vector<RankedSizes> ranked;
   int done = 0;
   const int of = static_cast<int>(candidates.size());
+  // The answer so far, so that a search that is interrupted has one: the best `top` of what was placed.
   const auto told = [&] {
     std::vector<RankedSizes> sorted = ranked;
     std::ranges::stable_sort(sorted, {}, &RankedSizes::us);

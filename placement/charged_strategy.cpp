@@ -1,3 +1,5 @@
+// Between names and charges: a strategy as people write it, and the edges of the graph of states
+// (strategy_space.h), whose charges a machine prices.
 #include "placement/charged_strategy.h"
 
 #include <algorithm>
@@ -37,6 +39,8 @@ std::vector<ChargedInstruction> steps_of(const PricedStrategy& priced, const Str
 }
 
 // Gathers what the ReduceScatters have scattered.
+// A gather at the end of its time is a scatter at the beginning of its own: bytes before the ReduceScatter
+// are bytes after the AllGather, so a level that it joined counts once more as scattered.
 std::vector<ChargedInstruction> backwards(std::vector<ChargedInstruction> scatters) {
   std::reverse(scatters.begin(), scatters.end());
   for (ChargedInstruction& step : scatters) {
@@ -48,6 +52,7 @@ std::vector<ChargedInstruction> backwards(std::vector<ChargedInstruction> scatte
   return scatters;
 }
 
+// As far as there are edges. The caller decides what a shorter result means.
 std::vector<ChargedInstruction> charged(const StrategySpace& space, const Strategy& strategy) {
   std::vector<ChargedInstruction> steps;
   int state = space.start();

@@ -35,6 +35,8 @@ bool same(const PricedInstruction& a, const StepTime& b) {
          a.rings == b.rings && (a.pattern.empty() || a.pattern == b.pattern);
 }
 
+// The options by which the ranking states that it was made; words that are none mean the defaults, and the
+// comparison then fails.
 PlaceOptions options_of(const Ranking& ranking) {
   return {
       .algorithm = value_in(algorithms(), ranking.algorithm).value_or(Algorithm::Auto),
@@ -44,6 +46,8 @@ PlaceOptions options_of(const Ranking& ranking) {
       .conditions = ranking.conditions};
 }
 
+// Faults are collected with the name of the placement and the reduction that they are in (place_), and
+// checking goes on with the next, so that one report has all of them.
 // Of one placement.
 class Placement {
  public:
@@ -69,10 +73,7 @@ class Placement {
       check(reduction);
       const double times = ranking_.job.reductions[reduction.reduction].times;
       allreduce_us += times * reduction.allreduce_us;
-      if (reduction.exchange)
-        us += times * reduction.exchange->us;
-      else if (!reduction.strategies.empty())
-        us += times * reduction.strategies.front().us;
+      us += times * least_us(reduction);
     }
     place_ = {};
     if (overlaps(ranking_.job)) {
@@ -96,6 +97,7 @@ class Placement {
                               fmt::format(text, std::forward<Arguments>(arguments)...))});
   }
 
+  // Products are cut off at 2^40, since factors of a file may be anything.
   bool fits() {
     const std::vector<std::vector<int>>& factors = ranked_.matrix.factors;
     for (std::size_t i = 0; i < factors.size(); ++i) {
@@ -126,23 +128,18 @@ class Placement {
       if (!same(reduction.from_us, all.spans[r].from_us) || !same(reduction.to_us, all.spans[r].to_us))
         refuse("reduction {} runs from {} to {} us, not from {} to {}", r + 1, all.spans[r].from_us,
                all.spans[r].to_us, reduction.from_us, reduction.to_us);
-      if (doings_[r].cut.empty()) continue;
-      const Reduction& wanted = ranking_.job.reductions[r];
-      const ReductionPrice price(ranking_.hierarchy, ranked_.matrix, wanted, options_.algorithm,
-                                 doings_[r].cut);
-      doings_[r].steps = {
-          {{},
-           price.whole(wanted.goal == Goal::AllReduce ? StrategyInstruction::Operation::AllReduce
-                                                      : StrategyInstruction::Operation::ReduceScatter)}};
     }
     if (!same(all.us, ranked_.us)) refuse("takes {} us side by side, not {}", all.us, ranked_.us);
     const double whole =
-        iteration(ranking_.hierarchy, ranking_.job, ranked_.matrix, options_.algorithm, doings_).us;
+        iteration(ranking_.hierarchy, ranking_.job, ranked_.matrix, options_.algorithm,
+                  undivided(ranking_.hierarchy, ranking_.job, ranked_.matrix, options_.algorithm, doings_))
+            .us;
     if (!same(whole, ranked_.allreduce_us))
       refuse("takes {} us as a single collective, not {}", whole, ranked_.allreduce_us);
   }
 
   // How neighbouring levels are joined so that these names and sizes come out.
+  // A file names levels ("rack+node") and not cuts; few cuts exist, and all are tried.
   std::optional<std::vector<int>> cut_of(const ReductionRanking& reduction,
                                          const SynthesisHierarchy& whole) const {
     for (const std::vector<int>& cut : level_cuts(static_cast<int>(whole.levels.size()) - 1))
@@ -152,6 +149,8 @@ class Placement {
     return std::nullopt;
   }
 
+  // Prices are computed again by rank_strategies(), with as many strategies as the file lists. Its numbers
+  // are compared and never copied: what the file states and the truth does not have is a fault too.
   void check(const ReductionRanking& reduction) {
     const Reduction& wanted = ranking_.job.reductions[reduction.reduction];
     PlaceOptions options = options_;
@@ -202,6 +201,8 @@ class Placement {
     check_own(reduction);
   }
 
+  // From the names alone: valid over its levels at the machine's sizes, its groups those of the names, and
+  // each instruction priced by its charge.
   void check(const RankedStrategy& listed, const Reduction& wanted, const SynthesisHierarchy& levels,
              const std::vector<int>& cut) {
     ++report_.strategies;
@@ -253,6 +254,7 @@ class Placement {
     if (doing.cut.empty()) doing = {cut, std::move(steps)};
   }
 
+  // The user's strategy by the names of its levels, as it was read in the beginning.
   void check_own(const ReductionRanking& reduction) {
     if (!reduction.own || !reduction.own->fault.empty()) return;
     const OwnStrategy& own = *reduction.own;
@@ -323,6 +325,7 @@ void check_sizes(const Ranking& ranking, RankingReport& report) {
 }
 
 // All matrices are priced again.
+// Last, and only if nothing else is wrong: it takes as long as the ranking did.
 void check_against_all(const Ranking& ranking, const std::function<bool(int, int)>& progress,
                        RankingReport& report) {
   PlaceOptions options = options_of(ranking);

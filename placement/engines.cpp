@@ -203,9 +203,7 @@ StrategySet find_strategies(int levels, Rules rules, int most, StrategyEngine en
           StrategySmtEncoding(model.devices, model.instructions, model.reduced), limits);
     result = by_solver(model, rules, most, *finder);
   }
-  std::sort(result.strategies.begin(), result.strategies.end(), [](const Strategy& a, const Strategy& b) {
-    return a.size() != b.size() ? a.size() < b.size() : a < b;
-  });
+  sort_by_length(result.strategies);
   return result;
 }
 

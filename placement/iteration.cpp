@@ -1,3 +1,6 @@
+// Each reduction is one communication of one or more steps (cost/overlap.h): steps of a strategy one after
+// the other, an exchange as one step. A reduction over axes that are not split anywhere moves nothing, and
+// has no step.
 #include "placement/iteration.h"
 
 #include <algorithm>
@@ -6,6 +9,18 @@
 #include "placement/reduction_price.h"
 
 namespace chorale {
+
+std::vector<ReductionSteps> undivided(const Hierarchy& hierarchy, const Job& job,
+                                      const ParallelismMatrix& matrix, Algorithm algorithm,
+                                      std::vector<ReductionSteps> doings) {
+  for (std::size_t r = 0; r < doings.size(); ++r) {
+    if (doings[r].cut.empty()) continue;
+    const Reduction& reduction = job.reductions[r];
+    const ReductionPrice price(hierarchy, matrix, reduction, algorithm, doings[r].cut);
+    doings[r].steps = {{{}, price.whole(single_operation(reduction.goal))}};
+  }
+  return doings;
+}
 
 Iteration iteration(const Hierarchy& hierarchy, const Job& job, const ParallelismMatrix& matrix,
                     Algorithm algorithm, const std::vector<ReductionSteps>& doings) {

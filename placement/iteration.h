@@ -16,6 +16,10 @@ struct ReductionSteps {
   std::vector<ChargedInstruction> steps = {};
 };
 
+// The same with a single instruction in place of the steps of each reduction that is split.
+std::vector<ReductionSteps> undivided(const Hierarchy&, const Job&, const ParallelismMatrix&, Algorithm,
+                                      std::vector<ReductionSteps>);
+
 struct Iteration {
   double us = 0;                     // until all have ended
   std::vector<TimeSpan> spans = {};  // by reduction

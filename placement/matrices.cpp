@@ -61,6 +61,34 @@ void require_fitting_axes(const Hierarchy& hierarchy, const std::vector<Axis>& a
         "change an axis, or add one for the rest");
 }
 
+// A level that one axis splits, or none, has one order only. The list grows by the product over levels of
+// the factorials of the axes that split them.
+std::vector<ParallelismMatrix> in_all_orders(const ParallelismMatrix& matrix,
+                                             const std::vector<bool>& levels) {
+  std::vector<ParallelismMatrix> result = {matrix};
+  for (std::size_t j = 0; j < levels.size(); ++j) {
+    std::vector<int> split, whole;
+    for (int i = 0; i < static_cast<int>(matrix.factors.size()); ++i)
+      (matrix.factors[i][j] > 1 ? split : whole).push_back(i);
+    if (split.size() < 2 || !levels[j]) continue;
+    std::vector<ParallelismMatrix> next;
+    for (const ParallelismMatrix& one : result) {
+      next.push_back(one);
+      std::vector<int> order = split;
+      while (std::next_permutation(order.begin(), order.end())) {
+        next.push_back(one);
+        if (next.back().orders.empty())
+          for (std::size_t k = 0; k < levels.size(); ++k)
+            next.back().orders.push_back(order_of(matrix, static_cast<int>(k)));
+        next.back().orders[j] = order;
+        next.back().orders[j].insert(next.back().orders[j].end(), whole.begin(), whole.end());
+      }
+    }
+    result = std::move(next);
+  }
+  return result;
+}
+
 bool obeys(const ParallelismMatrix& matrix, const Conditions& conditions) {
   const auto obeyed = [&](const auto& condition) { return meets(matrix, condition); };
   return std::all_of(conditions.inside.begin(), conditions.inside.end(), obeyed) &&

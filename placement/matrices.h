@@ -12,6 +12,10 @@ namespace chorale {
 // Throws InputError where the axes do not multiply to the number of devices.
 void require_fitting_axes(const Hierarchy&, const std::vector<Axis>&);
 
+// The matrix with every order in which the axes that split a level can vary inside of it, at each of these
+// levels; the order of the numbers of axes first.
+std::vector<ParallelismMatrix> in_all_orders(const ParallelismMatrix&, const std::vector<bool>& levels);
+
 bool obeys(const ParallelismMatrix&, const Conditions&);
 
 // Sorted. By enumeration, level by level.

@@ -1,3 +1,9 @@
+// Counts of messages per uplink, changed by what one node adds or takes away: O(neighbours x height of the
+// tree) for rings and lines, O(uplinks) for an exchange among all. A search tries millions of swaps, and
+// counting anew would take O(nodes) for each.
+//
+// Only messages between nodes that are placed count, so partial orders have lower bounds of their times:
+// what the exhaustive search prunes by.
 #include "placement/node_loads.h"
 
 #include <algorithm>
@@ -33,6 +39,13 @@ NodeLoads::NodeLoads(const NodeMesh& mesh, const NodeTree& tree)
   }
 }
 
+NodeLoads::NodeLoads(const NodeMesh& mesh, const NodeTree& tree, const LeafOfNode& leaves)
+    : NodeLoads(mesh, tree) {
+  for (int node = 0; node < mesh.nodes; ++node) put(node, leaves[node]);
+}
+
+// A message goes up from its leaf to the lowest switch above both, and down again: of each leaf's uplinks
+// those that do not have the other below them.
 void NodeLoads::count(int traffic, int from, int to, int by) {
   for (const int u : above_[from])
     if (inside_[u][to] == 0) loads_[traffic][u].out += by;
@@ -87,6 +100,8 @@ void NodeLoads::swap(int a, int b) {
   put(b, of_a);
 }
 
+// Compared in messages per GB/s; bytes per message are the same within one traffic. The nodes' own links
+// are the bound that no order changes.
 int NodeLoads::busiest(int traffic) const {
   double most = messages_of_a_node(mesh_.traffic[traffic]) / tree_.node_gbs;
   int busiest = -1;
@@ -117,6 +132,8 @@ OrderTime NodeLoads::time() const {
   return time;
 }
 
+// The time is a maximum, flat almost everywhere: a swap that unloads one of two busiest links does not
+// change it. The mean over the links does.
 double NodeLoads::smooth_us(double part) const {
   double us = 0;
   for (int t = 0; t < static_cast<int>(mesh_.traffic.size()); ++t) {
@@ -129,6 +146,7 @@ double NodeLoads::smooth_us(double part) const {
   return us;
 }
 
+// Messages that fit into the time; capped, since a traffic of 0 bytes has no limit.
 NodeLoads::Limits NodeLoads::limits(const std::vector<double>& us) const {
   Limits limits(us.size());
   for (std::size_t t = 0; t < us.size(); ++t)
@@ -139,6 +157,7 @@ NodeLoads::Limits NodeLoads::limits(const std::vector<double>& us) const {
   return limits;
 }
 
+// In messages of a node, so that traffic of many small messages does not outweigh one of a few.
 double NodeLoads::excess(const Limits& limits) const {
   double all = 0;
   for (std::size_t t = 0; t < loads_.size(); ++t) {

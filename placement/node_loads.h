@@ -9,9 +9,12 @@
 
 namespace chorale {
 
+using LeafOfNode = std::vector<int>;  // by node of the mesh: its leaf of the tree
+
 class NodeLoads {
  public:
   NodeLoads(const NodeMesh&, const NodeTree&);  // both outlive it
+  NodeLoads(const NodeMesh&, const NodeTree&, const LeafOfNode&);
 
   void put(int node, int leaf);
   void take(int node);

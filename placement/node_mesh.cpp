@@ -1,3 +1,10 @@
+// Ranks are numbered along the mesh, the last axis fastest, and nodes take consecutive ranks: so the
+// fastest axes lie inside of nodes, and what is left of each axis is the mesh of nodes. A node whose ranks
+// are no box of the mesh (6 of 4 x 4) is refused: neighbours along an axis would be on different nodes for
+// different ranks.
+//
+// Communications of the same pattern over the same axes are added up, since they load the same links in
+// the same proportion.
 #include "placement/node_mesh.h"
 
 #include <fmt/format.h>
@@ -33,6 +40,7 @@ std::vector<int> factors_inside(const Job& job, int node_ranks) {
 }
 
 // The nodes that differ in these axes only, in order.
+// In mesh order, as a ring of NCCL follows it.
 std::vector<std::vector<int>> groups_over(const NodeMesh& mesh, const std::vector<int>& axes) {
   std::map<int, std::vector<int>> groups;  // by the node whose coordinates in these axes are 0
   for (int node = 0; node < mesh.nodes; ++node) {
@@ -56,6 +64,9 @@ GroupPattern pattern_of(Goal goal) {
 
 // Of one message from node to node. `inside` ranks of a group are in one node, of `ranks` in all, and
 // `groups` groups meet in it.
+// Rings over K ranks: 2 (K-1)/K of the bytes per edge for AllReduce, half of it for ReduceScatter and
+// AllGather. All to all: each of `inside` ranks sends 1/K of its bytes to each of `inside` ranks of the
+// other node. A shift sends everything.
 double message_bytes(const Reduction& reduction, double ranks, double inside, double groups) {
   const double bytes = reduction.bytes * reduction.times * groups;
   switch (reduction.goal) {

@@ -1,3 +1,5 @@
+// Bound, search, proof, in this order: the search ends early where the bound is met; where it is not, the
+// slices of a line may refute all below (order_sets.h), and for few nodes all orders are tried.
 #include "placement/node_order.h"
 
 #include <fmt/format.h>
@@ -29,9 +31,9 @@ OrderTime time_on(const NodeMesh& mesh, const NodeTree& tree, const std::vector<
   std::vector<int> leaf_of_host(mesh.nodes, 0);
   for (int l = 0; l < static_cast<int>(tree.leaves.size()); ++l)
     for (const int host : tree.leaves[l].hosts) leaf_of_host[host] = l;
-  NodeLoads loads(mesh, tree);
-  for (int node = 0; node < mesh.nodes; ++node) loads.put(node, leaf_of_host[order[node]]);
-  return loads.time();
+  LeafOfNode leaves;
+  for (const int host : order) leaves.push_back(leaf_of_host[host]);
+  return NodeLoads(mesh, tree, leaves).time();
 }
 
 // Places in Allocation::hosts. On a leaf, nodes keep the order of the list.
@@ -42,10 +44,10 @@ std::vector<int> hosts_of(const NodeTree& tree, const LeafOfNode& leaves) {
   return hosts;
 }
 
+// Reductions that were added up into one traffic get their share of its time by bytes.
 std::vector<OrderedCommunication> communications_of(const Job& job, const NodeMesh& mesh,
                                                     const NodeTree& tree, const LeafOfNode& leaves) {
-  NodeLoads loads(mesh, tree);
-  for (int node = 0; node < mesh.nodes; ++node) loads.put(node, leaves[node]);
+  const NodeLoads loads(mesh, tree, leaves);
   std::vector<OrderedCommunication> all;
   for (int t = 0; t < static_cast<int>(mesh.traffic.size()); ++t) {
     const NodeTraffic& traffic = mesh.traffic[t];
@@ -61,19 +63,12 @@ std::vector<OrderedCommunication> communications_of(const Job& job, const NodeMe
   return all;
 }
 
-// Names as people sort them would put n10 behind n9; sort and most launchers do not.
-std::vector<int> alphabetical(const Allocation& allocation) {
+// All hosts, in the order of what `key` gives for each.
+template <typename Key>
+std::vector<int> sorted_by(const Allocation& allocation, const Key& key) {
   std::vector<int> order(allocation.hosts.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](int h) { return allocation.cluster.hosts[allocation.hosts[h]]; });
-  return order;
-}
-
-// As the switches have them: those of one switch side by side (volcano, Kueue, dlrover).
-std::vector<int> by_switch(const Allocation& allocation) {
-  std::vector<int> order(allocation.hosts.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, [&](int h) { return allocation.hosts[h]; });
+  std::ranges::stable_sort(order, {}, [&](int h) { return key(allocation.hosts[h]); });
   return order;
 }
 
@@ -108,8 +103,12 @@ NodeOrder best_order(const Allocation& allocation, const OrderQuestion& question
     order.switches.push_back(allocation.cluster.switches[allocation.cluster.leaf[host]]);
   }
   order.communications = communications_of(question.job, mesh, tree, leaves);
-  order.others = {{"alphabetical", time_on(mesh, tree, alphabetical(allocation))},
-                  {"by switch", time_on(mesh, tree, by_switch(allocation))}};
+  // Names as people sort them would put n10 behind n9; sort and most launchers do not. By switch: the hosts
+  // of one side by side, as volcano, Kueue and dlrover have them.
+  const auto alphabetical = sorted_by(allocation, [&](int h) { return allocation.cluster.hosts[h]; });
+  const auto by_switch = sorted_by(allocation, [](int h) { return h; });
+  order.others = {{"alphabetical", time_on(mesh, tree, alphabetical)},
+                  {"by switch", time_on(mesh, tree, by_switch)}};
   return order;
 }
 

@@ -1,3 +1,7 @@
+// A link up of a switch is as fast as the links of all its hosts together, over the taper of its tier;
+// hosts of other jobs count for its speed and not for its load. Switches that have none or all of the
+// job's hosts below them cut nothing and are left out. A chain of switches with the same hosts is as one
+// link, as fast as its slowest.
 #include "placement/node_tree.h"
 
 #include <algorithm>
@@ -28,6 +32,14 @@ SwitchCounts counts_of(const Allocation& allocation) {
 }
 
 }  // namespace
+
+std::vector<std::vector<int>> NodeTree::below_uplinks() const {
+  std::vector<std::vector<int>> below(uplinks.size() + 1);
+  for (std::size_t u = 0; u < uplinks.size(); ++u)
+    below[uplinks[u].above < 0 ? uplinks.size() : static_cast<std::size_t>(uplinks[u].above)].push_back(
+        static_cast<int>(u));
+  return below;
+}
 
 std::vector<std::vector<int>> NodeTree::above_leaves() const {
   std::vector<std::vector<int>> above(leaves.size());

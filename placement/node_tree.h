@@ -25,6 +25,8 @@ struct NodeTree {
   std::vector<Leaf> leaves = {};
   double node_gbs = 0;
 
+  std::vector<std::vector<int>> below_uplinks()
+      const;  // by uplink: those right below it; the last: the root's
   std::vector<std::vector<int>> above_leaves() const;  // by leaf: its uplinks, from the nearest on
 };
 

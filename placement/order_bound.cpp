@@ -1,3 +1,10 @@
+// Parts decides for one communication whether a time is possible, by building multisets of parts bottom-up
+// along the tree; what is possible stays possible with more time, so the least time is found by bisection
+// over the finitely many times that a link can take.
+//
+// Thresholds combines communications: each link, by the number of hosts below it, must send one of
+// finitely many load vectors (order_sets.h); the least sum of times that admits one for every link is
+// found by branching over an open link's choices.
 #include "placement/order_bound.h"
 
 #include <algorithm>
@@ -12,17 +19,17 @@ namespace chorale {
 namespace {
 
 // Can every switch cut the groups of one communication into parts such that no link takes longer?
+// A part is the nodes of one group below one switch. Groups are alike, so what lies below a switch is a
+// multiset of part sizes; whole groups never cross a link again and are dropped, so the root has to be
+// left with nothing.
 class Parts {
  public:
   Parts(const NodeTraffic& traffic, const NodeTree& tree, long long& budget)
       : traffic_(traffic),
         tree_(tree),
         group_(static_cast<int>(traffic.groups.front().size())),
-        budget_(budget) {
-    below_.resize(tree.uplinks.size() + 1);
-    for (std::size_t u = 0; u < tree.uplinks.size(); ++u)
-      below_[index(tree.uplinks[u].above)].push_back(static_cast<int>(u));
-  }
+        budget_(budget),
+        below_(tree.below_uplinks()) {}
 
   // In us of all its bytes. True too where the budget ends.
   bool possible(double us) {
@@ -33,10 +40,6 @@ class Parts {
  private:
   using Multiset = std::vector<int>;  // descending: nodes of each group that is not whole
   using Multisets = std::set<Multiset>;
-
-  std::size_t index(int uplink) const {
-    return uplink < 0 ? tree_.uplinks.size() : static_cast<std::size_t>(uplink);
-  }
 
   // Once the budget is spent, nothing is enumerated any more.
   bool is_spent() const { return budget_ < 0; }
@@ -52,7 +55,8 @@ class Parts {
     Multisets all = {{}};
     for (const NodeTree::Leaf& leaf : tree_.leaves)
       if (leaf.uplink == uplink) all = joined(all, of_hosts(static_cast<int>(leaf.hosts.size())));
-    for (const int below : below_[index(uplink)]) all = joined(all, parts_below(below));
+    for (const int below : below_[uplink < 0 ? tree_.uplinks.size() : static_cast<std::size_t>(uplink)])
+      all = joined(all, parts_below(below));
     std::erase_if(all, [&](const Multiset& parts) { return !fits(parts, uplink); });
     return all;
   }
@@ -63,6 +67,8 @@ class Parts {
     split(hosts, group_, parts, all);
     return all;
   }
+  // All partitions of the hosts into parts in descending order: at most one per group, none larger than a
+  // group.
   void split(int left, int most, Multiset& parts, Multisets& all) {
     if (is_spent() || --budget_ < 0) return;
     if (left == 0) {
@@ -81,6 +87,8 @@ class Parts {
   }
 
   // Each part of one side is put to at most one of the other.
+  // Of two subtrees: each part of one either becomes one with a part of the other, of the same group, or
+  // stays alone.
   Multisets joined(const Multisets& first, const Multisets& second) {
     if (first.size() == 1 && first.begin()->empty()) return second;
     Multisets all;
@@ -91,6 +99,7 @@ class Parts {
       }
     return all;
   }
+  // Equal parts of `a` are tried once (`tried`): a is sorted.
   void join(const Multiset& a, const Multiset& b, std::vector<char> used, std::size_t i, Multiset& done,
             Multisets& all) {
     if (is_spent() || --budget_ < 0) return;
@@ -122,8 +131,8 @@ class Parts {
   const NodeTree& tree_;
   const int group_;
   long long& budget_;
+  const std::vector<std::vector<int>> below_;  // uplinks by the one above them; the last: the root
   double us_ = 0;
-  std::vector<std::vector<int>> below_ = {};  // uplinks by the one above them; the last: the root
 };
 
 double node_us(const NodeTraffic& traffic, const NodeTree& tree) {

@@ -1,3 +1,6 @@
+// Three searches with one cost. Starts: nested orders of the mesh laid along the leaves, which regular
+// trees ask for. Annealing by swaps, first on time, then on excess
+// over times that the bound still admits (Targets). Last, branch and bound over all orders up to symmetry.
 #include "placement/order_search.h"
 
 #include <algorithm>
@@ -7,7 +10,6 @@
 #include <set>
 #include <string>
 
-#include "placement/node_loads.h"
 #include "placement/order_sets.h"
 
 namespace chorale {
@@ -38,6 +40,8 @@ std::vector<std::vector<int>> prime_factors(const NodeMesh& mesh) {
 }
 
 // The digits of an axis keep their order: ranges of an axis stay together.
+// Interleavings of the axes' digit sequences: (a1 a2) and (b1) give a1 a2 b1, a1 b1 a2, b1 a1 a2. Each is
+// a way to cut the mesh into boxes within boxes, which the switches then take.
 void nestings(const std::vector<std::vector<int>>& factors, std::vector<std::size_t>& used,
               std::vector<Digit>& digits, std::vector<std::vector<Digit>>& all) {
   if (all.size() >= kMostNestings) return;
@@ -70,6 +74,7 @@ std::vector<int> nodes_along(const NodeMesh& mesh, const std::vector<Digit>& dig
 }
 
 // Leaves below one uplink are neighbours; by the order of the file, the largest first, the smallest first.
+// Keys from the root down, so that leaves of one subtree stay together whatever their sizes.
 std::vector<std::vector<int>> leaf_orders(const NodeTree& tree) {
   const std::vector<std::vector<int>> above = tree.above_leaves();
   std::vector<std::vector<int>> orders;
@@ -95,12 +100,6 @@ struct OrderCandidate {
   LeafOfNode leaves = {};
 };
 
-NodeLoads loads_of(const NodeMesh& mesh, const NodeTree& tree, const LeafOfNode& leaves) {
-  NodeLoads loads(mesh, tree);
-  for (int node = 0; node < mesh.nodes; ++node) loads.put(node, leaves[node]);
-  return loads;
-}
-
 std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
   std::vector<std::vector<Digit>> all;
   std::vector<Digit> digits;
@@ -115,7 +114,7 @@ std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
       std::size_t next = 0;
       for (const int leaf : order)
         for (std::size_t h = 0; h < tree.leaves[leaf].hosts.size(); ++h) leaves[nodes[next++]] = leaf;
-      found.push_back({loads_of(mesh, tree, leaves).time(), leaves});
+      found.push_back({NodeLoads(mesh, tree, leaves).time(), leaves});
     }
   std::ranges::stable_sort(found, takes_less, &OrderCandidate::time);
   found.resize(std::min(found.size(), kImproved));
@@ -125,6 +124,8 @@ std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
 // Swaps that raise the cost are taken by chance, fewer and fewer. `keep` sees the loads after each that is
 // taken, and may lower the number of moves.
 template <class Cost, class Keep>
+// The chance of a worse swap falls with the square of what is left, to 0 at the end: the last swaps are
+// descent.
 void anneal(NodeLoads& loads, int nodes, double hottest, long long moves, std::mt19937& random,
             const Cost& cost, const Keep& keep) {
   double now = cost();
@@ -154,7 +155,7 @@ void keep_order(const NodeLoads& loads, OrderCandidate& best) {
 // Of the time, and of this part of the mean over the links; the best by time is kept.
 void improve(const NodeMesh& mesh, const NodeTree& tree, double part, double bound_us, long long moves,
              std::mt19937& random, OrderCandidate& best) {
-  NodeLoads loads = loads_of(mesh, tree, best.leaves);
+  NodeLoads loads(mesh, tree, best.leaves);
   anneal(
       loads, mesh.nodes, kHottest * loads.smooth_us(part), moves, random,
       [&] { return loads.smooth_us(part); },
@@ -166,9 +167,11 @@ void improve(const NodeMesh& mesh, const NodeTree& tree, double part, double bou
 }
 
 // Is there an order whose communications take these times at most? If one is found, it becomes the best.
+// A time that is a sum of maxima has no gradient towards a certain combination of maxima; the excess over
+// it has.
 bool reach(const NodeMesh& mesh, const NodeTree& tree, const std::vector<double>& times, long long moves,
            std::mt19937& random, OrderCandidate& best) {
-  NodeLoads loads = loads_of(mesh, tree, best.leaves);
+  NodeLoads loads(mesh, tree, best.leaves);
   const NodeLoads::Limits limits = loads.limits(times);
   bool is_met = false;
   anneal(
@@ -182,8 +185,8 @@ bool reach(const NodeMesh& mesh, const NodeTree& tree, const std::vector<double>
   return is_met;
 }
 
-// Times of the communications that the bound admits and whose sum is at most some time, none of which could be
-// longer.
+// Times of the communications that the bound admits and whose sum is at most some time, none of which could
+// be longer.
 class Targets {
  public:
   Targets(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, double most) : bound_(bound) {
@@ -205,6 +208,8 @@ class Targets {
  private:
   static constexpr std::size_t kMostTimes = 1'000, kMostChosen = 200'000;
 
+  // For all communications but the last every time that fits; for the last the longest that is left.
+  // Maximal ones only: what fits less fits them.
   void choose(double left) {
     if (++chosen_ > kMostChosen) return;
     const std::vector<double>& times = times_[at_.size()];
@@ -273,6 +278,7 @@ class Alikes {
   }
 
  private:
+  // A canonical form of the subtree: two with the same text are isomorphic.
   static std::string shape(const NodeTree& tree, int uplink) {
     std::vector<std::string> below;
     for (std::size_t u = 0; u < tree.uplinks.size(); ++u)
@@ -298,7 +304,7 @@ class AllOrders {
         alikes_(tree),
         left_(nodes),
         best_(best),
-        best_us_(loads_of(mesh, tree, best).time().us) {
+        best_us_(NodeLoads(mesh, tree, best).time().us) {
     for (const NodeTree::Leaf& leaf : tree.leaves) free_.push_back(static_cast<int>(leaf.hosts.size()));
     // Translations carry node 0 anywhere, unless a line ends somewhere.
     first_anywhere_ = std::ranges::any_of(
@@ -310,6 +316,8 @@ class AllOrders {
   }
 
  private:
+  // Nodes in the order of the mesh: a node's ring neighbours are near it, so loads appear early. Of leaves
+  // that are alike so far one is tried.
   void descend(int node) {
     if (--left_ < 0 || loads_.time().us >= best_us_ * (1 - kRounding)) return;
     if (node == mesh_.nodes) {
@@ -368,6 +376,7 @@ LeafOfNode search_order(const NodeMesh& mesh, const NodeTree& tree, const OrderB
   return best.leaves;
 }
 
+// All combinations of times below `us` that the bound admits, each refuted: then nothing is below.
 bool refuted_by_slices(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, double us) {
   const Targets below(mesh, tree, bound, us * (1 - 10 * kRounding));
   const NodeLoads loads(mesh, tree);

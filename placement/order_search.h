@@ -3,13 +3,12 @@
 
 #include <vector>
 
+#include "placement/node_loads.h"
 #include "placement/node_mesh.h"
 #include "placement/node_tree.h"
 #include "placement/order_bound.h"
 
 namespace chorale {
-
-using LeafOfNode = std::vector<int>;  // by node of the mesh: its leaf of the tree
 
 // Is a better than b by more than rounding?
 bool takes_less(const OrderTime& a, const OrderTime& b);

@@ -1,3 +1,6 @@
+// Down-sets (as a Young diagram is one) are enumerated node by node; for a line, sequences of down-sets of
+// the other axes by dynamic programming over the slices, with a state (nodes so far, last slice) and the
+// Pareto set of its loads.
 #include "placement/order_sets.h"
 
 #include <algorithm>
@@ -23,6 +26,8 @@ void keep_least(std::set<NodeSetLoads>& kept, NodeSetLoads loads) {
 using Flags = std::vector<char>;
 
 // All down-sets of a box with at most so many nodes.
+// A node may be in only if all that are one lower along some axis are: in the order of their numbers these
+// come before it, so one pass decides node by node.
 class DownSets {
  public:
   DownSets(const std::vector<int>& sizes, int largest, long long& budget)
@@ -67,6 +72,7 @@ int size_of(const Flags& set) {
   return static_cast<int>(std::ranges::count(set, 1));
 }
 
+// Per group m (k - m) or one boundary, by the pattern; see load_of_part().
 int load_of_set(const NodeTraffic& traffic, const Flags& in) {
   int all = 0;
   for (const std::vector<int>& group : traffic.groups) {
@@ -92,6 +98,7 @@ Least of_down_sets(const NodeMesh& mesh, const std::set<int>& sizes, long long& 
 }
 
 // The axis of the only line, if no other communication goes along it.
+// With two lines no axis is left along which pushing is known not to raise a load in one direction.
 std::optional<int> line_axis(const NodeMesh& mesh) {
   std::optional<int> axis;
   for (const NodeTraffic& traffic : mesh.traffic)
@@ -108,6 +115,8 @@ std::optional<int> line_axis(const NodeMesh& mesh) {
 
 // Slice by slice along the axis of the line. Loads are those of the traffic, then of both directions of the
 // line, of which the busier one counts in the end.
+// From slice to slice nodes leave (out) and enter (in) the set: what the line sends across the cut in
+// either direction.
 class SlicesAlongLine {
  public:
   SlicesAlongLine(const NodeMesh& mesh, int axis, const std::set<int>& sizes, long long& budget)
@@ -152,6 +161,8 @@ class SlicesAlongLine {
   }
 
   // Of sets of this size whose loads are within the limits, by traffic: nodes by slice.
+  // Only the number of nodes per slice is kept: pushing leaves it as it is, so it is what links have to
+  // agree on.
   std::set<std::vector<int>> counts(int size, const std::vector<int>& limits) const {
     struct Partial {
       int last = 0, size = 0;
@@ -229,6 +240,8 @@ class SlicesAlongLine {
 };
 
 // Nodes by slice, of all hosts below each link.
+// Bottom-up: what the hosts below a link may have of each slice is the sum of what its links may have, if
+// the link itself admits it. At the root all slices have to be full.
 class SlicesOfLinks {
  public:
   using Counts = std::set<std::vector<int>>;
@@ -240,14 +253,8 @@ class SlicesOfLinks {
         budget_(budget),
         length_(mesh.sizes[axis]),
         most_(mesh.nodes / length_),
-        slices_(mesh, axis, {mesh.nodes / 2}, budget) {
-    below_.resize(tree.uplinks.size() + 1);
-    for (std::size_t u = 0; u < tree.uplinks.size(); ++u) {
-      const int above = tree.uplinks[u].above;
-      below_[above < 0 ? tree.uplinks.size() : static_cast<std::size_t>(above)].push_back(
-          static_cast<int>(u));
-    }
-  }
+        slices_(mesh, axis, {mesh.nodes / 2}, budget),
+        below_(tree.below_uplinks()) {}
   bool fit() { return !below(-1).empty() || budget_ < 0; }
 
  private:
@@ -300,7 +307,7 @@ class SlicesOfLinks {
   long long& budget_;
   const int length_, most_;
   SlicesAlongLine slices_;
-  std::vector<std::vector<int>> below_ = {};       // uplinks by the one above them; the last: the root
+  const std::vector<std::vector<int>> below_;      // uplinks by the one above them; the last: the root
   std::map<std::vector<int>, Counts> known_ = {};  // by hosts and limits
 };
 
@@ -314,6 +321,8 @@ int in_one_direction(const NodeTraffic& traffic, int both) {
   return traffic.pattern == GroupPattern::Line ? (both + 1) / 2 : both;
 }
 
+// Sizes above half are those of the complement. If the budget ends, the sizes above two thirds of the largest
+// are given up for now, and half of the budget goes to the rest.
 Least least_loads(const NodeMesh& mesh, const std::set<int>& sizes, long long budget) {
   std::set<int> smaller;  // a set and its complement send each other the same
   for (const int size : sizes) smaller.insert(std::min(size, mesh.nodes - size));

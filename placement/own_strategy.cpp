@@ -18,6 +18,7 @@ namespace chorale {
 namespace {
 
 // Nothing if a level is not one of these; `missing` is then its name.
+// Levels by name; of joined levels the name is "rack+node".
 std::optional<Strategy> over_levels(const NamedStrategy& named, const std::vector<std::string>& levels,
                                     std::string& missing) {
   const auto level = [&](const std::string& name) {
@@ -43,6 +44,8 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
   const Reduction& wanted = job.reductions[reduction];
   const std::vector<int> reduced = reduced_levels(matrix, wanted.axes);
   std::string fault;
+  // The first way to join levels under which all names exist is the one that is meant: names of different
+  // cuts differ.
   for (const std::vector<int>& cut : level_cuts(static_cast<int>(reduced.size()))) {
     const SynthesisHierarchy levels =
         joined(synthesis_hierarchy(hierarchy, job.axes, matrix, wanted.axes, SynthesisKind::Collapsed), cut);
@@ -60,7 +63,6 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
     if (const std::optional<Fault> refused = strategy_fault(levels.sizes(), *strategy))
       return {.fault = refused->words};
     const ReductionPrice price(hierarchy, matrix, wanted, algorithm, cut);
-    const auto space = StrategySpace::of(price.levels());
     OwnStrategy own;
     const std::vector<ChargedInstruction> steps = charged(*StrategySpace::of(price.levels()), *strategy);
     for (std::size_t i = 0; i < strategy->size(); ++i) {
@@ -68,8 +70,7 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
         return {.fault = fmt::format("instruction {} does nothing, or what cannot be completed", i + 1)};
       const StepTime time = price.time(steps[i].charge);
       if (!std::isfinite(time.us)) return {.fault = fmt::format("instruction {} cuts an element", i + 1)};
-      own.priced.instructions.push_back(
-          {(*strategy)[i], time.us, time.latency_us, time.binding, time.rings, time.pattern});
+      own.priced.instructions.push_back(priced_at((*strategy)[i], time));
       own.priced.us += time.us;
     }
     own.levels = levels.names();

@@ -74,6 +74,8 @@ StepTime exchange(const Hierarchy& hierarchy, const ParallelismMatrix& matrix, c
 }
 
 // As the job is done by the cheapest strategy of each; none where one of them has none.
+// Side by side each reduction runs as it would alone: strategies that yield links to each other would be a
+// search of their own, and are not tried.
 std::vector<ReductionSteps> cheapest_steps(const Hierarchy& hierarchy, const Job& job,
                                            const ParallelismMatrix& matrix, const PlaceOptions& options) {
   std::vector<ReductionSteps> result;
@@ -91,38 +93,21 @@ std::vector<ReductionSteps> cheapest_steps(const Hierarchy& hierarchy, const Job
   return result;
 }
 
-// The same by a single instruction each.
-std::vector<ReductionSteps> undivided(const Hierarchy& hierarchy, const Job& job,
-                                      const ParallelismMatrix& matrix, const PlaceOptions& options,
-                                      std::vector<ReductionSteps> doings) {
-  for (std::size_t r = 0; r < doings.size(); ++r) {
-    if (doings[r].cut.empty()) continue;
-    const ReductionPrice price(hierarchy, matrix, job.reductions[r], options.algorithm, doings[r].cut);
-    doings[r].steps = {{{},
-                        price.whole(job.reductions[r].goal == Goal::AllReduce
-                                        ? StrategyInstruction::Operation::AllReduce
-                                        : StrategyInstruction::Operation::ReduceScatter)}};
-  }
-  return doings;
-}
-
 // Of reductions that run side by side: when each does, and what that makes of the sums.
+// one_by_one_us is what the same strategies take in sequence, to show what overlapping brings.
 void lay_side_by_side(const Hierarchy& hierarchy, const Job& job, const PlaceOptions& options,
                       RankedMatrix& ranked) {
   const std::vector<ReductionSteps> doings = cheapest_steps(hierarchy, job, ranked.matrix, options);
   const Iteration all = iteration(hierarchy, job, ranked.matrix, options.algorithm, doings);
   for (std::size_t r = 0; r < job.reductions.size(); ++r) {
     ReductionRanking& reduction = ranked.reductions[r];
-    const double us = reduction.exchange             ? reduction.exchange->us
-                      : reduction.strategies.empty() ? 0
-                                                     : reduction.strategies.front().us;
-    ranked.one_by_one_us += job.reductions[r].times * us;
+    ranked.one_by_one_us += job.reductions[r].times * least_us(reduction);
     reduction.from_us = all.spans[r].from_us;
     reduction.to_us = all.spans[r].to_us;
   }
   ranked.us = all.us;
   ranked.allreduce_us = iteration(hierarchy, job, ranked.matrix, options.algorithm,
-                                  undivided(hierarchy, job, ranked.matrix, options, doings))
+                                  undivided(hierarchy, job, ranked.matrix, options.algorithm, doings))
                             .us;
 }
 
@@ -146,37 +131,12 @@ double least_us(const Hierarchy& hierarchy, const Job& job, const ParallelismMat
 }
 
 // Does the position of a child in the level matter?
+// On a switch without shared paths all children are alike, and the order of axes there changes nothing.
 bool knows_places(const Level& level) {
   const auto shared = [&](const std::optional<SharedPath>& path) {
     return path && path->children > 1 && path->children < level.fan_out;
   };
   return level.link.shape == LinkModel::Shape::Ring || shared(level.link.exit) || shared(level.link.detour);
-}
-
-// With all orders of the axes that a level is split by, where that matters; as numbered first.
-std::vector<ParallelismMatrix> in_all_orders(const Hierarchy& hierarchy, const ParallelismMatrix& matrix) {
-  std::vector<ParallelismMatrix> result = {matrix};
-  for (std::size_t j = 0; j < hierarchy.levels.size(); ++j) {
-    std::vector<int> split, whole;
-    for (int i = 0; i < static_cast<int>(matrix.factors.size()); ++i)
-      (matrix.factors[i][j] > 1 ? split : whole).push_back(i);
-    if (split.size() < 2 || !knows_places(hierarchy.levels[j])) continue;
-    std::vector<ParallelismMatrix> next;
-    for (const ParallelismMatrix& one : result) {
-      next.push_back(one);
-      std::vector<int> order = split;
-      while (std::next_permutation(order.begin(), order.end())) {
-        next.push_back(one);
-        if (next.back().orders.empty())
-          for (std::size_t k = 0; k < hierarchy.levels.size(); ++k)
-            next.back().orders.push_back(order_of(matrix, static_cast<int>(k)));
-        next.back().orders[j] = order;
-        next.back().orders[j].insert(next.back().orders[j].end(), whole.begin(), whole.end());
-      }
-    }
-    result = std::move(next);
-  }
-  return result;
 }
 
 }  // namespace
@@ -189,8 +149,7 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   if (is_exchange(wanted.goal)) {
     const StepTime time = exchange(hierarchy, matrix, wanted);
     ranking.allreduce_us = time.us;
-    ranking.exchange =
-        PricedInstruction{{}, time.us, time.latency_us, time.binding, time.rings, time.pattern};
+    ranking.exchange = priced_at({}, time);
     return ranking;
   }
   const Cheapest found = cheapest(hierarchy, matrix, wanted, options, std::max(options.strategies, 1));
@@ -201,10 +160,7 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
   ranking.sizes = levels.sizes();
   const auto space = space_of(options.synthesis, matrix, wanted, found.cut);
   const bool sums = wanted.goal == Goal::AllReduce;
-  ranking.allreduce_us = pricing
-                             .single(sums ? StrategyInstruction::Operation::AllReduce
-                                          : StrategyInstruction::Operation::ReduceScatter)
-                             .us;
+  ranking.allreduce_us = pricing.time(pricing.whole(single_operation(wanted.goal))).us;
   for (std::size_t k = 0; sums && k < std::size(kSynthesisChoices); ++k) {
     const auto over = space_of(kSynthesisChoices[k].value, matrix, wanted, found.cut);
     const Count count =
@@ -218,11 +174,8 @@ ReductionRanking rank_strategies(const Hierarchy& hierarchy, const Job& job, int
     const std::vector<ChargedInstruction> steps = steps_of(priced, *space);
     RankedStrategy ranked{.us = priced.price};
     const std::vector<ChargedInstruction> shown = wanted.goal == Goal::AllGather ? backwards(steps) : steps;
-    for (const ChargedInstruction& step : shown) {
-      const StepTime time = pricing.time(step.charge);
-      ranked.instructions.push_back(
-          {step.instruction, time.us, time.latency_us, time.binding, time.rings, time.pattern});
-    }
+    for (const ChargedInstruction& step : shown)
+      ranked.instructions.push_back(priced_at(step.instruction, pricing.time(step.charge)));
     if (devices(hierarchy) <= kMostListedDevices) ranked.lowered = lower(levels, strategy_of(shown), matrix);
     // A strategy that scatters is valid if all of it can be gathered again. It is verified twice: as a
     // strategy over levels, and, if the machine is small enough, as the groups that a user will run.
@@ -249,9 +202,7 @@ RankedMatrix in_full(const Hierarchy& hierarchy, const Job& job, const Paralleli
     ranked.reductions.push_back(rank_strategies(hierarchy, job, r, matrix, options));
     const ReductionRanking& reduction = ranked.reductions.back();
     ranked.allreduce_us += job.reductions[r].times * reduction.allreduce_us;
-    ranked.us += job.reductions[r].times * (reduction.exchange             ? reduction.exchange->us
-                                            : reduction.strategies.empty() ? 0
-                                                                           : reduction.strategies.front().us);
+    ranked.us += job.reductions[r].times * least_us(reduction);
     if (!options.own.empty() && job.reductions[r].goal == Goal::AllReduce &&
         !reduced_levels(matrix, job.reductions[r].axes).empty())
       ranked.reductions.back().own = evaluated(hierarchy, job, r, matrix, options.algorithm, options.own);
@@ -283,13 +234,15 @@ Ranking rank_placements(const Hierarchy& hierarchy, const Job& job, const PlaceO
     int matrix;
     ParallelismMatrix ordered;
   };
+  std::vector<bool> orders_matter;  // by level
+  for (const Level& level : hierarchy.levels) orders_matter.push_back(knows_places(level));
   std::vector<Candidate> order;
   for (int m = 0; m < ranking.matrices; ++m) {
     if (options.progress && !options.progress(m, ranking.matrices)) break;
     ++ranking.priced;
     Candidate best{std::numeric_limits<double>::infinity(), m, {}};
     for (ParallelismMatrix& ordered :
-         options.given_order ? std::vector{matrices[m]} : in_all_orders(hierarchy, matrices[m]))
+         options.given_order ? std::vector{matrices[m]} : in_all_orders(matrices[m], orders_matter))
       if (const double us = least_us(hierarchy, job, ordered, options);
           rounded_price(us) < rounded_price(best.us))
         best = {us, m, std::move(ordered)};

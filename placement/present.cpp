@@ -32,6 +32,7 @@ std::vector<std::string> split_at(std::string text, char separator) {
 }
 
 // Axes, the slowest first; those of size 1 that are not named are the slowest.
+// An axis of size 1 can stand anywhere; it is put in front.
 std::vector<int> axes_in_order(const std::vector<Axis>& axes, const std::vector<std::string>& names,
                                const std::string& where) {
   std::vector<int> order;
@@ -74,29 +75,8 @@ ParallelismMatrix by_order(const Hierarchy& hierarchy, const std::vector<Axis>& 
   return matrix;
 }
 
-// Every order in which the axes that split a level can vary there, for all levels.
-std::vector<ParallelismMatrix> with_all_orders(const ParallelismMatrix& matrix) {
-  std::vector<ParallelismMatrix> all = {matrix};
-  const std::size_t levels = matrix.factors.front().size();
-  for (ParallelismMatrix& each : all)
-    for (std::size_t j = 0; j < levels; ++j) each.orders.push_back(order_of(matrix, static_cast<int>(j)));
-  for (std::size_t j = 0; j < levels; ++j) {
-    std::vector<int> split, whole;
-    for (int i = 0; i < std::ssize(matrix.factors); ++i)
-      (matrix.factors[i][j] > 1 ? split : whole).push_back(i);
-    std::vector<ParallelismMatrix> next;
-    do {
-      for (ParallelismMatrix each : all) {
-        each.orders[j] = split;
-        each.orders[j].insert(each.orders[j].end(), whole.begin(), whole.end());
-        next.push_back(std::move(each));
-      }
-    } while (std::next_permutation(split.begin(), split.end()));
-    all = std::move(next);
-  }
-  return all;
-}
-
+// Rank r of the job is at position r of the mesh of all axes; device lists are compared with
+// devices_of_mesh().
 ParallelismMatrix by_devices(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
                              const std::vector<std::string>& words, const std::string& where) {
   std::vector<int> listed;
@@ -112,9 +92,10 @@ ParallelismMatrix by_devices(const Hierarchy& hierarchy, const std::vector<Axis>
       throw InputError(where,
                        fmt::format("does not list each of {} once", counted(devices(hierarchy), "device")),
                        "give the device of rank 0, of rank 1, and so on");
+  const std::vector<bool> all_levels(hierarchy.levels.size(), true);
   long long compared = 0;
   for (const ParallelismMatrix& matrix : all_matrices(hierarchy, axes))
-    for (const ParallelismMatrix& each : with_all_orders(matrix)) {
+    for (const ParallelismMatrix& each : in_all_orders(matrix, all_levels)) {
       compared += std::ssize(listed);
       if (compared > kMostCompared)
         throw InputError(where, "is a list, and there are too many placements to compare it with",
@@ -126,6 +107,7 @@ ParallelismMatrix by_devices(const Hierarchy& hierarchy, const std::vector<Axis>
 }
 
 // Orders count only where several axes split a level.
+// So that a placement that is the same as a matrix in its usual order compares equal to it.
 ParallelismMatrix without_idle_orders(ParallelismMatrix matrix) {
   bool given = true;
   for (std::size_t j = 0; j < matrix.orders.size(); ++j) {

@@ -1,3 +1,6 @@
+// From the strategy space, whose levels all have size 2, to the machine. A level of the space is one or
+// more levels of the machine that the reduction is split over (the cut); sizes, positions and bytes are
+// products over these.
 #include "placement/reduction_price.h"
 
 #include <algorithm>
@@ -12,6 +15,20 @@ std::vector<int> reduced_levels(const ParallelismMatrix& matrix, const std::vect
     if (std::any_of(axes.begin(), axes.end(), [&](int i) { return matrix.factors[i][j] > 1; }))
       result.push_back(j);
   return result;
+}
+
+StrategyInstruction::Operation single_operation(Goal goal) {
+  return goal == Goal::AllReduce ? StrategyInstruction::Operation::AllReduce
+                                 : StrategyInstruction::Operation::ReduceScatter;
+}
+
+PricedInstruction priced_at(const StrategyInstruction& instruction, const StepTime& time) {
+  return {instruction, time.us, time.latency_us, time.binding, time.rings, time.pattern};
+}
+
+double least_us(const ReductionRanking& reduction) {
+  if (reduction.exchange) return reduction.exchange->us;
+  return reduction.strategies.empty() ? 0 : reduction.strategies.front().us;
 }
 
 std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const ParallelismMatrix& matrix,
@@ -34,6 +51,7 @@ std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const Paralleli
   return splits;
 }
 
+// Compositions of `levels` into kMostLevels parts: 6 levels into 4 parts are 10 cuts.
 std::vector<std::vector<int>> level_cuts(int levels) {
   if (levels <= StrategySpace::kMostLevels) return {std::vector<int>(static_cast<std::size_t>(levels), 1)};
   std::vector<std::vector<int>> result;
@@ -85,6 +103,8 @@ std::vector<bool> ReductionPrice::joined(const Charge& charge) const {
 }
 
 // None where an element would be cut for no need.
+// A ReduceScatter of fewer elements than devices would leave some without any; padding them is only priced
+// where the goal is a scatter in any case.
 std::vector<GroupLoad> ReductionPrice::groups(const Charge& charge) const {
   double size_of_groups = 1;
   for (int l = 0; l < levels(); ++l)

@@ -12,6 +12,12 @@ namespace chorale {
 // The machine's levels that a reduction over these axes is split over, outermost first.
 std::vector<int> reduced_levels(const ParallelismMatrix&, const std::vector<int>& axes);
 
+// The single instruction that does all of it; of an AllGather the ReduceScatter that it undoes.
+StrategyInstruction::Operation single_operation(Goal);
+PricedInstruction priced_at(const StrategyInstruction&, const StepTime&);
+// By its cheapest strategy, or its exchange; 0 where it has neither.
+double least_us(const ReductionRanking&);
+
 // How the levels are split for it.
 std::vector<LevelSplit> level_splits(const Hierarchy&, const ParallelismMatrix&,
                                      const std::vector<int>& reduction_axes);
@@ -34,9 +40,7 @@ class ReductionPrice {
   // A charge has levels of size 2; true sizes come in here. At levels that the reduction does not join, all
   // groups do the same. Infinite where an element would be cut for no need.
   StepTime time(const Charge&) const;
-  // Of a single instruction over whole groups.
-  StepTime single(StrategyInstruction::Operation operation) const { return time(whole(operation)); }
-  Charge whole(StrategyInstruction::Operation) const;
+  Charge whole(StrategyInstruction::Operation) const;  // of a single instruction over whole groups
   // Of what is done in one step: Goal::AllToAll, Goal::Shift.
   StepTime exchange(Goal) const;
 

@@ -1,3 +1,6 @@
+// A strategy is verified on a machine of its own, whose devices are all positions of the levels. That a
+// smaller one stands for a larger one is no proof but a rule that the tests try on many sizes: groups at
+// different positions of a level are copies of each other.
 #include "placement/strategy_fault.h"
 
 #include "placement/synthesis_hierarchy.h"

@@ -72,6 +72,8 @@ class StrategySpace {
 // All strategies of at most `most_instructions` instructions; sorted by length, then lexicographically.
 std::vector<Strategy> all_strategies(const StrategySpace&, Rules, int most_instructions);
 
+void sort_by_length(std::vector<Strategy>&);  // then lexicographically
+
 // How many there are, by length: result[n] with exactly n instructions.
 std::vector<long long> count_strategies(const StrategySpace&, Rules, int most_instructions);
 

@@ -66,6 +66,8 @@ std::vector<Factor> others(const ParallelismMatrix& matrix, const std::vector<Fa
 }
 
 // The groups, given as positions in `devices`, once around each base.
+// The strategy is of the digits that the hierarchy names. Around each combination of the others it is done
+// once, at the same time.
 DeviceGroups repeated(const DeviceGroups& groups, const std::vector<int>& devices,
                       const std::vector<int>& bases) {
   DeviceGroups result;
@@ -289,6 +291,7 @@ LoweredStrategy lower(const SynthesisHierarchy& hierarchy, const Strategy& strat
   return result;
 }
 
+// All factors by axis, outer levels first: the digits of a position in the mesh, in their order.
 std::vector<int> devices_of_mesh(const ParallelismMatrix& matrix) {
   std::vector<Factor> all;
   for (int i = 0; i < static_cast<int>(matrix.factors.size()); ++i)

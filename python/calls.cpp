@@ -20,6 +20,8 @@ void require_between(const char* name, std::optional<Number> value, Number least
                      "use " + std::to_string(least) + " to " + std::to_string(most));
 }
 
+// Lists are taken out of the keywords; what is left are options of files, by their rows
+// (python/options.cpp).
 MachineChanges changes(const py::kwargs& asked) {
   py::dict left = asked.attr("copy")();
   const auto list = [&](const char* name) {
@@ -80,6 +82,7 @@ py::object frontier_of(const Topology& topology, const Collective& collective, c
 }
 
 // The result, the table as JSON, and the figure as SVG; with all three what was found before an interruption.
+// Without a time to search it ends by itself: the limit is then kLongestOptimize.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
                      const std::vector<std::int64_t>& sizes, std::optional<double> search_time,
                      const std::string& baselines) {
@@ -229,6 +232,8 @@ CheckReport checked(const Result& result, const std::string& proofs, const std::
   return done.value;
 }
 
+// A job whose sizes are open is a template, recognized by its key; conditions come as numbers of axes and
+// levels, which the package has looked up by name.
 Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dict& conditions,
                const std::string& present, const py::kwargs& further) {
   const std::optional<JobTemplate> open =
@@ -263,6 +268,7 @@ const Point& point_of(const Result& result, int number) {
 }
 
 // Buffers in, buffers out: what numpy makes of them is the package's.
+// Copied in and out: Python may change its arrays while other threads run.
 std::vector<py::bytearray> ran(const Result& result, int number, const std::string& type,
                                const std::string& op, const std::vector<py::buffer>& inputs) {
   RankData data;
@@ -336,8 +342,11 @@ std::vector<NamedText> named(const std::vector<std::pair<std::string, std::strin
 
 }  // namespace
 
+// Positional in the order of the package's calls; the GIL is released wherever C++ works without Python's
+// objects, and kept where it calls a listener (python/watched.h).
 void bind_calls(py::module_& module) {
   const auto others = py::call_guard<py::gil_scoped_release>();
+  // Keywords are read with the GIL, the file without it.
   module.def("machine", [](const std::string& name, const py::kwargs& asked) {
     const MachineChanges changed = changes(asked);
     const py::gil_scoped_release free;

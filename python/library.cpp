@@ -74,6 +74,8 @@ py::dict dict_of(const CutQuestion& question) {
   return result;
 }
 
+// A question travels to another process and back as plain values; an answer with a schedule is a result in
+// JSON, and is verified when it arrives.
 CutQuestion question_of(const py::dict& plain, const Collective& asked) {
   const std::string name = plain["collective"].cast<std::string>();
   CutQuestion question{
@@ -140,6 +142,7 @@ PlainAnswer cube_answered(const Topology& topology, const Collective& collective
 
 // The answer of a Python function to a question: the text of a result, or why there is none. It may be called
 // by several threads at once.
+// Called by threads of the builder, which hold no GIL.
 Searched searched(const py::object& search, const LibraryQuestion& question,
                   const std::function<bool()>& stopped) {
   using Told = std::pair<std::optional<std::string>, std::string>;
@@ -153,6 +156,7 @@ Searched searched(const py::object& search, const LibraryQuestion& question,
 }
 
 // Without a function the search is here, in one thread.
+// With a function as many questions are asked at once as there may be workers; each thread only waits.
 py::tuple built(OpenLibrary& library, const std::vector<LibraryQuestion>& questions, const py::object& search,
                 const py::object& tell) {
   constexpr int kMostAsked = 256;  // at once: threads that wait for workers
@@ -177,6 +181,7 @@ py::tuple built(OpenLibrary& library, const std::vector<LibraryQuestion>& questi
   return py::make_tuple(done.value.there, done.value.answered, done.value.failures);
 }
 
+// Answers one by one, so that a library of many is never in memory as a whole.
 py::dict verified(OpenLibrary& library, std::optional<std::int64_t> conflicts) {
   std::atomic<bool> stop = false;
   LibraryReport all{.answers = 0};

@@ -37,6 +37,7 @@ std::string kind_of(const Certificate& certificate) {
 
 // A value as Python has it.
 template <typename Value>
+// By kind of value, not by field: a field of a new noun needs nothing here unless its type is new.
 py::object python_of(const Value& value, const FieldWords& words) {
   if constexpr (std::is_same_v<Value, int>)
     return words.or_any && value == INT_MAX ? py::object(py::none())
@@ -81,6 +82,7 @@ std::string class_of() {
 
 // Its annotation in the stub.
 template <typename Value>
+// As python_of() converts it; tests/docs/described.py compares these with the stub.
 std::string annotation(const FieldWords& words) {
   if constexpr (is_noun<Value>) return class_of<Value>();
   if constexpr (is_nouns<Value>) return "List[" + class_of<typename Value::value_type>() + "]";
@@ -131,6 +133,8 @@ void require_switches(const Topology& topology, const std::vector<int>& which) {
                        "count switches from 0; they are nodes after the ranks");
 }
 
+// Constructors go through the readers of files, so that a machine made in Python obeys the same rules,
+// with the same words for what is wrong.
 void bind_machines(py::module_& module) {
   py::class_<Link> link(module, "Link", "A directed link, and what a step and a byte cost over it.");
   bind_fields(link);
@@ -286,6 +290,7 @@ void bind_points(py::module_& module) {
   });
 }
 
+// Results cannot be made in Python but from JSON: their schedules are verified as they are read.
 void bind_results(py::module_& module) {
   py::class_<Space> space(module, "Space", "All schedules that a result is about.");
   bind_fields(space);

@@ -8,6 +8,7 @@ namespace {
 
 // What is asked, or the default; None where that is not to have the option.
 template <typename Owner>
+// Durations are seconds in Python and milliseconds in C++; choices are words.
 py::object python_of(const OptionRow<Owner>& row, Owner owner) {
   const OptionWords& words = row.words;
   if (row.member.text) return py::str(row.member.text(owner));
@@ -44,6 +45,8 @@ void take_number(const py::dict& asked, const OptionRow<Owner>& row, Owner& opti
 }
 
 template <typename Owner>
+// Takes what it knows and leaves the rest, so that several tables can be asked one after the other; what
+// is left in the end is an unknown keyword.
 void take(py::dict& asked, std::span<const OptionRow<Owner>> rows, Owner& options) {
   for (const OptionRow<Owner>& row : rows) {
     const std::string name(row.words.name);

@@ -32,6 +32,7 @@ bool joins_sum(const Abilities& abilities, bool adds) {
 }
 
 // The fewest that carry them.
+// The model's rounds may be more than are needed, since counters are implied in one direction only.
 int rounds_for(const Topology& topology, const std::vector<Send>& sends) {
   long long rounds = 1;
   const auto carry = [&](std::span<const LinkId> links, long long bandwidth, const Abilities& abilities) {
@@ -120,12 +121,14 @@ void PlainFormula::start(Chunk c, Rank n) {
     formula_.add({starts(c, n, i) ? in(c, n, 0, i) : -in(c, n, 0, i)});
 }
 
+// (source) the sender holds some contribution; part() has which of them go along: all that it holds.
 void PlainFormula::source(Chunk c, LinkId l, int s) {
   std::vector<Lit> clause = {-send(c, l, s)};
   for (int i = 0; i < contributions(c); ++i) clause.push_back(in(c, topology_.links[l].src, s - 1, i));
   formula_.add(clause);
 }
 
+// part = send and held: what of each contribution a send carries.
 void PlainFormula::part(Chunk c, LinkId l, int s) {
   if (contributions(c) == 1) return;
   for (int i = 0; i < contributions(c); ++i) {
@@ -146,6 +149,7 @@ void PlainFormula::kept(Chunk c, Rank n, int s) {
   }
 }
 
+// What is not kept has to be replaced, or a rank would lose a value without a send.
 void PlainFormula::replaced(Chunk c, Rank n, int s) {
   if (contributions(c) == 1) return;
   std::vector<Lit> clause = {keep(c, n, s)};
@@ -173,6 +177,8 @@ void PlainFormula::once(Chunk c, Rank n, int s) {
   }
 }
 
+// Nothing is sent to a rank that has all of the chunk: such sends change nothing and would only make the
+// space larger.
 void PlainFormula::complete(Chunk c, LinkId l, int s) {
   std::vector<Lit> clause = {-send(c, l, s)};
   for (int i = 0; i < contributions(c); ++i) clause.push_back(-in(c, topology_.links[l].dst, s - 1, i));
@@ -184,6 +190,8 @@ void PlainFormula::end(Chunk c) {
     for (int i = 0; i < contributions(c); ++i) formula_.add({in(c, d, budget_.steps, i)});
 }
 
+// For each three contributions one pair may meet before the third joins, the same on all ranks and steps:
+// the shape of one binary tree of additions, whose triples determine it.
 void PlainFormula::order(Chunk c) {
   const RankSet& pre = collective_.chunks[c].pre;
   const bool fixed = collective_.order.kind == SumOrder::Kind::Fixed;
@@ -218,6 +226,8 @@ void PlainFormula::order(Chunk c) {
       }
 }
 
+// Where a switch multicasts and reduces, a send is a copy (the receiver's value is replaced by it) or
+// joins a sum; one value is the first of each sum, kept or copied.
 void PlainFormula::copies() {
   const bool asked = std::ranges::any_of(topology_.limits, [](const SharedLimit& limit) {
     return limit.abilities.multicast && limit.abilities.reduce;
@@ -331,6 +341,7 @@ bool PlainFormula::starts(Chunk c, Rank n, int i) const {
   return collective_.combining ? pre[i] == n : pre.contains(n);
 }
 
+// What the rank's new value may be made of: what it kept, and what arrives over each link.
 std::vector<Lit> PlainFormula::terms(Chunk c, Rank n, int s, int i) const {
   std::vector<Lit> all = {kept(c, n, s, i)};
   for (LinkId l : into_[n]) all.push_back(part(c, l, s, i));

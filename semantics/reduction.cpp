@@ -49,6 +49,7 @@ std::optional<Fault> malformed(int devices, const DeviceGroups& groups) {
 
 }  // namespace
 
+// Each device holds its own contribution to every chunk; there are as many chunks as devices.
 ReductionState::ReductionState(int devices)
     : devices_(devices), bits_(static_cast<std::size_t>(devices) * devices) {
   assert(devices >= 1 && devices <= kMostVerifiedDevices);

@@ -60,6 +60,8 @@ void SymbolicMachine::find_complete_sums() {
     }
 }
 
+// With double scratch, even and odd launches have halves of their own, so that a launch may begin while a
+// slow rank still reads the last one's.
 Cell& SymbolicMachine::cell(Rank n, const Slot& slot, int launch) {
   const Slot at = where(n, slot);
   const int other_half =

@@ -70,6 +70,7 @@ class ScheduleVerifier : FaultList {
     return fmt::format("link {} ({} -> {})", l, topology_.links[l].src, topology_.links[l].dst);
   }
 
+  // pre and post are sorted sets without repetitions; a file may state anything.
   void collective_in_range() {
     if (topology_.ranks != collective_.ranks)
       return report(Kind::Size, {}, "the collective is for {} ranks, the topology has {}", collective_.ranks,
@@ -88,6 +89,7 @@ class ScheduleVerifier : FaultList {
     }
   }
 
+  // All faults of form are reported, and then nothing else: the rest indexes by these numbers.
   void schedule_in_range() {
     const int chunks = static_cast<int>(collective_.chunks.size());
     const int links = static_cast<int>(topology_.links.size());
@@ -180,12 +182,14 @@ class ScheduleVerifier : FaultList {
     }
   }
 
+  // Only for chunks that are right otherwise: the order of a wrong sum means nothing.
   void agreement(Chunk c, std::span<const ChunkSend> sends) {
     if (!asks_order(collective_, c)) return;
     if (const std::string words = sums_of(topology_, collective_, c, sends).disagreement; !words.empty())
       report(Kind::Order, {.chunk = c}, "chunk {}: {}", c, words);
   }
 
+  // A chunk that arrives in a step can be sent from the next step on: values are those before the step.
   void senders_hold(const State& state, const Step& step) {
     for (const Send& send : step.sends)
       if (!state.holds(send.chunk, src(send)))

@@ -49,6 +49,8 @@ class BlockVerifier final : SymbolicMachine {
     }
   }
 
+  // Round-robin over blocks, each as far as it can: any order decides (see above), and this one is
+  // deterministic, so that faults come in the same order every time.
   std::vector<Fault> run() {
     form();
     if (found_.empty()) barriers();
@@ -167,6 +169,7 @@ class BlockVerifier final : SymbolicMachine {
   }
 
   // The condition that the next instruction waits for, in words; empty if it can run.
+  // In words, since the same question is asked in the end of those that never ran.
   std::string waits(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
     const BlockInstruction& i = block.instructions[next_[first_block_[n] + b]];

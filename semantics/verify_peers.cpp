@@ -65,6 +65,8 @@ class PeerVerifier final : SymbolicMachine {
     first_actor_.push_back(static_cast<int>(actors_.size()));
   }
 
+  // Launches follow each other per rank and not all at once, so that a fast rank meets what a slow one
+  // still reads: races between launches are found as those within one.
   std::vector<Fault> run() {
     form();
     if (found_.empty()) counters();
@@ -108,6 +110,7 @@ class PeerVerifier final : SymbolicMachine {
            (access.phase > 0 ? fmt::format(" of launch {}", access.launch) : "");
   }
 
+  // Ranks, counters and values in range, so that what follows can index by them.
   void form() {
     for (Rank n = 0; n < ranks(); ++n)
       if (const int counters = program_.ranks[n].counters; counters < 0)
@@ -157,6 +160,8 @@ class PeerVerifier final : SymbolicMachine {
     });
   }
 
+  // A Wait beyond all Signals of a launch would never end, whatever the order; all others end or are part
+  // of a cycle, which running finds.
   void waits() {
     for_each_instruction(program_, [&](Rank n, int b, int i, const PeerInstruction& wait) {
       if (wait.opcode == PeerOpcode::Wait && wait.value > most_[n][wait.counter])
@@ -244,6 +249,8 @@ class PeerVerifier final : SymbolicMachine {
 
   // Which of the Signals so far a Wait is for; negative: none. Values go on from launch to launch, and each
   // Signal raises by one, so it is a matter of counting.
+  // Launch k with a lag of l waits for the value of launch k - l: signals are numbered through all
+  // launches.
   int awaited(const Actor& actor, const PeerInstruction& wait) const {
     return (launch_[actor.rank] - wait.lag) * most_[actor.rank][wait.counter] + wait.value - 1;
   }

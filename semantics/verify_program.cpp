@@ -45,6 +45,7 @@ class ProgramVerifier final : SymbolicMachine {
     return std::move(found_);
   }
 
+  // Of a program that is valid: who completes which sum, for the pass that puts functions there.
   std::vector<Completion> completions() {
     note_completions();
     run();
@@ -156,6 +157,7 @@ class ProgramVerifier final : SymbolicMachine {
     }
   }
 
+  // No epoch looks into another, so memory is that of the last one that ended.
   void run() {
     for (Rank n = 0; n < ranks(); ++n)
       for (int i = 0; i < program_.ranks[n].input_chunks; ++i)

@@ -122,6 +122,8 @@ std::int64_t element_at(const TensorSides& sides, const TensorSides& coordinates
   return element;
 }
 
+// Coordinates of the result, changed to where the operand has the element: a dimension swapped, shifted,
+// or in another operand.
 double moved(const MadeElement& made, const OperandReader& read) {
   const Operation& op = *made.op;
   if (op.kind == OperationKind::Reshape) return read(0, made.rank, made.element);
@@ -135,6 +137,7 @@ double moved(const MadeElement& made, const OperandReader& read) {
   return read(operand, made.rank, element_at(made.operands[operand].sides, at));
 }
 
+// Numbers that are no row give zeros, as embeddings with padding want it.
 double gathered_row(const MadeElement& made, const OperandReader& read) {
   const TensorSides& rows = made.operands[0].sides;
   std::int64_t length = 1;
@@ -159,6 +162,7 @@ double scattered_rows(const Workload& workload, const MadeElement& made, const O
   return sum;
 }
 
+// The definition, as seven nested loops of which four are the element that is asked for.
 double convolved(const Workload& workload, const MadeElement& made, const OperandReader& read) {
   const Operation& op = *made.op;
   const TensorSides &image = made.operands[0].sides, &filter = made.operands[1].sides, &out = *made.sides;
@@ -228,6 +232,8 @@ double made_element(const Workload& workload, const MadeElement& made, std::uint
   }
 }
 
+// By algorithms that send the fewest bytes: of an AllReduce 2 (p-1)/p of the tensor, of a ReduceScatter or
+// AllGather half of that.
 std::int64_t sent_bytes(const Workload& workload, const Operation& op) {
   const TensorType& type = op.type;
   const std::int64_t element = static_cast<std::int64_t>(size_of(type.element)), n = elements(type) * element;

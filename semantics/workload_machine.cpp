@@ -1,10 +1,10 @@
 // Every operation is a function that makes one element on one rank: it reads elements, and what it makes is
 // written to the memory of the ranks that are to have it. A unit (a kernel, or an operation by itself) goes
 // through its elements (or rows, if it is a kernel that reduces them) on all ranks in a shuffled order. Of
-// each element all operations of the kernel are done before the next one begins, with values in registers, which are empty when it begins: so a kernel that
-// needs what another of its elements makes finds nothing, in whatever order they come, and that is an error
-// instead of a wrong number. Units that are overlapped have all their elements in one such order; an element
-// that reads what another unit has not made yet is put back.
+// each element all operations of the kernel are done before the next one begins, with values in registers,
+// which are empty when it begins: so a kernel that needs what another of its elements makes finds nothing, in
+// whatever order they come, and that is an error instead of a wrong number. Units that are overlapped have
+// all their elements in one such order; an element that reads what another unit has not made yet is put back.
 //
 // Memory records how often each element was written: not yet, once, or again by the update of an input. A
 // read states which of the two it is meant for, so a read that wrongly comes after an update is found, as is
@@ -38,6 +38,8 @@ void shuffle(std::vector<T>& list, std::mt19937_64& random) {
   for (std::size_t i = list.size(); i > 1; --i) std::swap(list[i - 1], list[random() % i]);
 }
 
+// Values (results of operations) have memories; an update shares its input's. Units are what is done as
+// one.
 class WorkloadMachine {
  public:
   WorkloadMachine(const Workload& workload, const WorkloadState& inputs, const WorkloadRunOptions& options)
@@ -163,6 +165,8 @@ class WorkloadMachine {
     values_.push_back(std::move(value));
   }
 
+  // A gather makes each element on the rank that has it, and writes it to all; a send to one other rank,
+  // or to none at the last group.
   std::vector<int> receivers(const Value& value, int rank) const {
     const Operation& op = *value.op;
     if (op.kind == OperationKind::Send) {
@@ -176,6 +180,8 @@ class WorkloadMachine {
     return peers;
   }
 
+  // As workload/kernels.h has them, by the same rule and other code: consecutive operations of one kernel
+  // name.
   void make_units() {
     for (std::size_t v = 0; v < values_.size(); ++v) {
       const Operation& op = *values_[v].op;
@@ -211,6 +217,7 @@ class WorkloadMachine {
     });
   }
 
+  // The common shape of a kernel's operations, by broadcasting: [1, H] and [B, 1] give [B, H].
   static void widen(TensorSides& sides, const TensorSides& by) {
     if (sides.size() < by.size()) sides.insert(sides.begin(), by.size() - sides.size(), 1);
     for (std::size_t back = 1; back <= by.size(); ++back) {
@@ -275,6 +282,8 @@ class WorkloadMachine {
 
   // --- Reading ---
 
+  // Inside of a kernel from its register, which has to be of the same element; else from memory, which has
+  // to be as new as the reader means, and no newer.
   double read(int reader, int v, int rank, std::int64_t element) {
     const Read read{.reader = reader, .value = v, .rank = rank, .element = element};
     const Value& value = values_[v];
@@ -306,6 +315,8 @@ class WorkloadMachine {
   // --- Units ---
 
   // All elements of the units on all ranks, in one order.
+  // A queue: an element that must wait goes to its end. If a whole round of the queue does nothing, then
+  // nothing ever will, and the first read that failed is the error.
   void do_together(std::size_t first, std::size_t last) {
     std::vector<Task> tasks;
     for (std::size_t u = first; u < last; ++u) {
@@ -353,6 +364,7 @@ class WorkloadMachine {
 
   // All operations of the unit for one element, or row, on one rank; false: something that is read is not
   // there yet, and nothing was done.
+  // Writes are collected and stored in the end: an element that has to be put back has done nothing.
   bool do_element(Unit& unit, int rank, std::int64_t row) {
     rank_ = rank;
     is_late_ = false;
@@ -366,6 +378,7 @@ class WorkloadMachine {
     return true;
   }
 
+  // Values of a row are computed once per row, whichever element asks first.
   bool do_operation(int v, int rank, std::int64_t element) {
     const Value& value = values_[v];
     const std::vector<int>& to = value.receivers[rank];
@@ -402,6 +415,7 @@ class WorkloadMachine {
   }
 
   // Reductions to a scalar end when all elements of the rank are done.
+  // In the order of elements, so that the sum does not depend on the order in which they were visited.
   void finish(Unit& unit, int rank) {
     for (int v : unit.operations) {
       const Value& value = values_[v];
@@ -416,6 +430,7 @@ class WorkloadMachine {
 
   // --- Traffic ---
 
+  // Of each memory the elements that were touched, once each, however often.
   std::int64_t bytes(const std::vector<std::vector<char>>& touched, int rank) const {
     std::int64_t sum = 0;
     for (const Value& value : values_)

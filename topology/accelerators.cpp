@@ -1,6 +1,6 @@
-// Rates are line rates of one direction, in GB/s of 1e9 bytes; latencies are of the usual order, since vendors
-// publish none. Rates of one machine are integers in one unit: where that is not exact, the comment has the
-// difference.
+// Rates are line rates of one direction, in GB/s of 1e9 bytes; latencies are of the usual order, since
+// vendors publish none. Rates of one machine are integers in one unit: where that is not exact, the comment
+// has the difference.
 #include "topology/accelerators.h"
 
 #include <algorithm>
@@ -33,6 +33,7 @@ struct SwitchedNodes {
 // EC2 P5 page: p5.48xlarge has 8 H100 with 900 GB/s of NVLink (both directions) and 3,200 Gb/s of EFA;
 //   p5en.48xlarge has H200 with the same.
 // Azure's page of the ND H100 v5 series: 8 H100 with NVLink 4.0, eight InfiniBand ports of 400 Gb/s.
+// Columns: name, GPUs of a node, GB/s of a unit, units of a GPU into the NVSwitch, rails.
 constexpr std::array kSwitchedNodes = {
     SwitchedNodes{
         "dgx-h100", 8, 50, 9, true,
@@ -52,6 +53,7 @@ constexpr std::array kSwitchedNodes = {
 };
 
 // A network for all ranks of all nodes, one unit each.
+// With rails, GPU i of each node on switch i; without, all GPUs on one switch, which does not block.
 void add_network(SwitchedBuilder& b, int nodes, int per_node, int units, bool rails) {
   if (nodes == 1) return;
   for (int rail = 0; rail < (rails ? per_node : 1); ++rail) {
@@ -99,8 +101,8 @@ Topology mesh_nodes(const MeshNodes& row, int nodes) {
   return b.machine();
 }
 
-// A torus in row-major order whose wrap-around links of dimension d also advance by `twist[d][e]` in dimension
-// e. `units[d]`: of its links; a side of two has one link in each direction.
+// A torus in row-major order whose wrap-around links of dimension d also advance by `twist[d][e]` in
+// dimension e. `units[d]`: of its links; a side of two has one link in each direction.
 Topology twisted_torus(const std::array<int, 3>& sides, const std::array<std::array<int, 3>, 3>& twist,
                        const std::array<int, 3>& units, double unit_gbs) {
   SwitchedBuilder b(sides[0] * sides[1] * sides[2], unit_gbs);
@@ -123,9 +125,9 @@ Topology twisted_torus(const std::array<int, 3>& sides, const std::array<std::ar
   return b.machine();
 }
 
-// Jouppi et al. 2023 (TPU v4): a 3D torus of 50 GB/s per link and direction, twisted where its sides are k, k,
-// 2k or k, 2k, 2k: a link that wraps around a short side also advances by k along the long ones (Camara et al.
-// 2010).
+// Jouppi et al. 2023 (TPU v4): a 3D torus of 50 GB/s per link and direction, twisted where its sides are k,
+// k, 2k or k, 2k, 2k: a link that wraps around a short side also advances by k along the long ones (Camara et
+// al. 2010).
 Topology tpu(const std::string& where, const std::string& text) {
   const std::size_t colon = text.find(':');
   const bool twisted = colon != std::string::npos;
@@ -153,8 +155,8 @@ Topology tpu(const std::string& where, const std::string& text) {
   return twisted_torus({sizes[0], sizes[1], sizes[2]}, twist, {1, 1, 1}, 50);
 }
 
-// AWS Neuron's page of the Trn2 architecture: 16 chips as a 4x4 torus with 1,024 GB/s per chip, four instances
-// as rings with 256 GB/s per chip (both directions): 128 and 64 GB/s per link and direction.
+// AWS Neuron's page of the Trn2 architecture: 16 chips as a 4x4 torus with 1,024 GB/s per chip, four
+// instances as rings with 256 GB/s per chip (both directions): 128 and 64 GB/s per link and direction.
 Topology trn2(int instances) {
   return twisted_torus({instances, 4, 4}, {}, {1, 2, 2}, 64);
 }

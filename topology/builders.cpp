@@ -71,6 +71,7 @@ Topology full(int n) {
   return t;
 }
 
+// What a non-blocking switch is to its ranks: any pair, but one chunk out and one in per rank and round.
 Topology hub(int n) {
   Topology t = full(n);
   limit_ports(t, "port", 1, [](const Link&) { return true; });
@@ -96,6 +97,7 @@ Topology star(int n) {
   return t;
 }
 
+// Each link once: from the end whose bit is 0.
 Topology hypercube(int d) {
   Topology t{.ranks = 1 << d};
   for (Rank i = 0; i < t.ranks; ++i)
@@ -151,6 +153,7 @@ Topology dgx_a100(int nodes) {
   return t;
 }
 
+// "4x4": a machine of more than kMostRanks is refused before its product can overflow.
 std::vector<int> sides(const std::string& spec, const std::string& text, std::size_t most_sides) {
   const std::vector<int> sizes = spec_sizes("topology " + spec, text);
   long long ranks = 1;
@@ -162,6 +165,7 @@ std::vector<int> sides(const std::string& spec, const std::string& text, std::si
   return sizes;
 }
 
+// full and hub have n^2 links, so their sizes end earlier.
 Topology build(const std::string& spec, const std::string& kind, const std::string& size) {
   if (kind == "line") return line(spec_size("topology " + spec, size, 2, kMostRanks));
   if (kind == "ring") return ring(spec_size("topology " + spec, size, 2, kMostRanks));

@@ -1,3 +1,6 @@
+// Changes by names, as the command line has them: "3", "switch0", "0-1" for a link in both directions,
+// "0>1" for one. First rates, then links, then ranks, since numbers of ranks move up when some are gone. A
+// limit without links is gone with them.
 #include "topology/changes.h"
 
 #include <fmt/format.h>
@@ -71,6 +74,8 @@ Part part_in(const std::string& text) {
 }
 
 // All bandwidths `times` as large, in units 1/`times` as large.
+// A half of 1 chunk per round is 1 of 2: all bandwidths are doubled, and the unit halved, so nothing else
+// changes.
 void scale(Topology& t, int times) {
   const auto enlarged = [&](int& bandwidth) {
     if (bandwidth * static_cast<long long>(times) > kMostChunksOfLink)

@@ -21,6 +21,8 @@ namespace {
 constexpr std::size_t kMostShortest = 10'000, kMostWays = 150'000;
 constexpr int kMostTiers = 8;
 
+// Paths lead through switches alone: a rank forwards nothing here, since a schedule that forwards says so
+// itself.
 class Fabric {
  public:
   explicit Fabric(const Topology& topology)
@@ -92,6 +94,8 @@ class Fabric {
   }
 
   // Groups of groups: of ranks at most a number of hops apart, for each distance that occurs.
+  // Union of all pairs at most `most` hops apart, until nothing changes: what is left are the units of
+  // that tier.
   void find_places() {
     std::set<int> distances;
     for (Rank t = 0; t < topology_.ranks; ++t)
@@ -131,6 +135,9 @@ class Fabric {
     return ((places_[tier][t] - places_[tier][s]) % size + size) % size;
   }
 
+  // Fewer pairs with each choice: to all ranks; to all of the own unit and to one counterpart in each
+  // other; to those that differ in one digit; to those of these whose digit is a power of two further on,
+  // as recursive doubling needs.
   bool takes(RouteChoice choice, Rank s, Rank t) const {
     if (choice == RouteChoice::Shortest || choice == RouteChoice::OneEach) return true;
     int differ = 0, by = 0, above = 0;
@@ -150,6 +157,9 @@ class Fabric {
 
   // Of links that lead on, the wider ones more often, by how far apart the ends are: at the n-th choice on
   // the tiers from n on.
+  // Destination-based, balanced: of k equal links the one of number (sum of the digits' distances) mod k,
+  // so that all ranks of a unit send to the same offset over different links. Wider links take as many
+  // residues as they are wide.
   std::vector<LinkId> one_way(Rank s, Rank t) const {
     std::vector<LinkId> way;
     std::size_t tier = 0;

@@ -1,3 +1,9 @@
+// Levels of a machine that is given with its switches, from maximum flows. Units of a level are runs of
+// ranks that are nearer to each other, in latency or in rate, than to all others; what a unit's port, exit
+// and single stream carry are minimum cuts between its ranks and the others. All units of a level have to
+// agree, or the machine has no levels, with the reason in words.
+//
+// The result is a summary of the graph, and not equal to it.
 #include "topology/cuts_to_levels.h"
 
 #include <fmt/format.h>
@@ -94,6 +100,7 @@ class CutLevels {
   }
 
   // Ranks of units, from all down to one; each divides the one before it.
+  // From the largest unit down: each size divides the one before, since levels nest.
   void find_sizes() {
     sizes_ = {machine_.ranks};
     for (int size = machine_.ranks - 1; size > 1; --size)
@@ -150,6 +157,8 @@ class CutLevels {
     return true;
   }
 
+  // The port is what a child exchanges with its siblings at once. Where a single pair gets less than the
+  // inner levels would let through, that is the rate of one stream.
   std::optional<Level> level_of(std::size_t j) {
     const int unit = sizes_[j], child = sizes_[j + 1];
     double latency_us = 0;
@@ -180,6 +189,9 @@ class CutLevels {
   }
 
   // What leaves the unit from a child: over its port, or beside it.
+  // If a child exchanges more with all others than with either its siblings or the outside alone, then
+  // port and exit are different paths. How many children share the exit: the largest group whose cut is no
+  // more than that of one child.
   bool read_exit(int unit, int child, double port, LinkModel& link) {
     const auto outside = [=](Rank a) { return [=](Rank r) { return r / unit != a / unit; }; };
     const auto exit = equal_cut(child, outside, " the unit of");

@@ -44,6 +44,8 @@ struct Rates {
   std::map<std::set<std::pair<Rank, Rank>>, double> limits = {};  // GB/s, by what they are over
   bool parallel = false;  // several links between the same two: no levels have these
 
+  // Of a given graph: links are cut down to the limits over them first, so that a limit counts only if it
+  // still binds then.
   explicit Rates(const Topology& graph) : ranks(graph.ranks) {
     const double unit = 1e-3 / round_beta_us_per_byte(graph);
     std::vector<double> rates;
@@ -143,6 +145,9 @@ std::vector<LinkModel> shapes(const Rates& rates, int n, int below) {
 // Which links share a port, ring link or path follows from the shapes (topology/level_routes.h), once the
 // number of children that share an exit is known. So exits are chosen first, such that the links of some path
 // are just those of a limit; then every limit is read as the rate of its part.
+// An exit is tried for every number of children that divides the level; the graph has the right one if
+// some limit is over exactly the links that would share it. Nothing is fitted: what is not a limit of the
+// graph is given the most that can come through, and the final comparison decides.
 class RateReader {
  public:
   // Bit j of `own_exits`: the exit of level j is not its ports, even if some limit is over just these links.
@@ -294,6 +299,8 @@ std::optional<std::string> slower(const Rates& rates) {
   return std::nullopt;
 }
 
+// Divisions x shapes x exits. The work is counted in links that are looked at, so that it ends at the same
+// place on every machine.
 class LevelSearch {
  public:
   LevelSearch(const Topology& graph, long long work)

@@ -75,6 +75,7 @@ Level h100_gpus() {
 }
 
 // What NICs of such nodes join.
+// stream_gbs: a flow between two ranks takes one NIC, however many the tier joins.
 Level tier(const char* name, int fan_out, int ports, double latency) {
   return {.name = name,
           .fan_out = fan_out,

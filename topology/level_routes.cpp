@@ -53,6 +53,7 @@ int LevelRoutes::group(int level, Rank device, int children) const {
   return child(level, device) / fan_out * groups + digit(level, device) / children;
 }
 
+// The level is the outermost at which the digits of the two devices differ.
 std::optional<LevelRoute> LevelRoutes::route(Rank from, Rank to) const {
   if (from == to) return std::nullopt;
   LevelRoute way;

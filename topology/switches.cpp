@@ -70,6 +70,8 @@ class Routes {
   bool too_many_ = false;
 };
 
+// Whether a wire counts equal values once. `trunks_`: wires between switches do, unless only some switches
+// multicast and others reduce.
 class WireAbilities {
  public:
   explicit WireAbilities(const Topology& topology) : topology_(topology) {
@@ -112,6 +114,8 @@ class WireAbilities {
 
 // Does a wire into a switch bound all routes over this one, which leaves that switch, as tightly? Then no
 // limit is needed.
+// A tree's wires up imply its wires further up where those are as wide; leaving such limits out makes
+// formulas smaller and changes nothing.
 bool implied(const Topology& topology, const std::vector<std::vector<LinkId>>& users, LinkId l) {
   const Link& link = topology.links[l];
   if (abilities_of(topology).any() || link.src < topology.ranks || link.dst < topology.ranks) return false;

@@ -1,3 +1,11 @@
+// A Cayley graph looks the same from every rank, so distances and cheapest paths are found from rank 0
+// alone.
+//
+// The Alltoall bound is the dual of a flow: with a price for each link, all pairs together must pay for
+// their paths, and a round pays at most for all links. By symmetry prices may be equal for all links of a
+// generator, which leaves one variable per generator: a linear program whose rows, one per set of paths,
+// are generated as they are violated (Kelley's cutting planes). Its prices are floating point; the bound
+// is proven by integers near them.
 #include "wiring/cayley.h"
 
 #include <fmt/format.h>
@@ -17,7 +25,8 @@ namespace {
 constexpr int kMostCuts = 60;         // rounds of prices
 constexpr int kMostDenominator = 60;  // of prices, as whole numbers
 
-// What cheapest paths from rank 0 to all others pay together, and how many hops of them are of each generator.
+// What cheapest paths from rank 0 to all others pay together, and how many hops of them are of each
+// generator.
 template <typename Price>
 struct CheapestPaths {
   Price paid = 0;
@@ -25,6 +34,7 @@ struct CheapestPaths {
 };
 
 template <typename Price>
+// Dijkstra's algorithm. `hops` has of each generator how often all paths together use it.
 CheapestPaths<Price> cheapest_paths(const CayleyGraph& graph, const std::vector<Price>& prices) {
   const Group& group = *graph.group;
   struct Reached {
@@ -64,6 +74,9 @@ std::vector<int> multiplicities(const CayleyGraph& graph) {
 }
 
 // Prices whose bound is the optimum, as numbers: each set of paths allows the bound at most what they pay.
+// Variables: a price per generator and the bound. max bound, subject to: sum(links x price) = 1, and for
+// each set of paths, sum(hops x price) >= bound. A row is added for the cheapest paths at the current
+// prices until none is violated.
 std::vector<double> best_prices(const CayleyGraph& graph) {
   const std::vector<int> counts = multiplicities(graph);
   const std::size_t n = counts.size();
@@ -89,6 +102,7 @@ std::vector<double> best_prices(const CayleyGraph& graph) {
 
 }  // namespace
 
+// Both directions of a generator, but one link for an element that is its own inverse.
 std::vector<int> links_of(const CayleyGraph& graph) {
   std::vector<int> links;
   for (const int g : graph.generators) {
@@ -109,6 +123,8 @@ std::string name_of(const CayleyGraph& graph) {
   return fmt::format("{}: {}", graph.group->name, fmt::join(each, ", "));
 }
 
+// Two commuting generators a and b: a^m = b^twist for the smallest m for which it is a power of b. The
+// group is then all a^i b^j, i < m, j < k.
 std::string torus_name(const CayleyGraph& graph) {
   const Group& group = *graph.group;
   if (graph.generators.size() != 2) return "";
@@ -135,6 +151,7 @@ Topology machine_of(const CayleyGraph& graph, double alpha_us, double beta_us_pe
   return topology;
 }
 
+// Breadth first; false where the generators do not generate the group.
 bool measure(CayleyGraph& graph) {
   const Group& group = *graph.group;
   const std::vector<int> links = links_of(graph);
@@ -164,6 +181,8 @@ Rate priced_bound(const CayleyGraph& graph, const std::vector<int>& prices) {
   return {paid / divisor, links / divisor};
 }
 
+// Prices as fractions of the largest with each denominator up to 60, rounded: each vector of integers is a
+// valid bound, and the best of them is kept. All prices 1 is the bound by distances.
 Rate alltoall_bound(const CayleyGraph& graph) {
   const std::vector<double> prices = best_prices(graph);
   const double most = *std::ranges::max_element(prices);

@@ -20,6 +20,8 @@ namespace {
 constexpr int kMostAutomorphisms = 2048;
 constexpr unsigned kSeed = 1;
 
+// Elements come in classes {a, a^-1}, since a link has two directions; sets are of classes, and
+// automorphisms permute them. An element that is its own inverse is one link of a rank, others are two.
 class Generators {
  public:
   Generators(const std::shared_ptr<const Group>& group, const std::atomic<bool>* stop)
@@ -56,6 +58,7 @@ class Generators {
   int links_of_class(int c) const { return group_->inverses[elements_[c]] == elements_[c] ? 1 : 2; }
 
   // With `links` more links, of the classes from `from` on.
+  // `left_` counts products of group elements, the same work on every machine.
   void choose(std::size_t from, int links) {
     if (left_ < 0 || stopped()) return;
     if (links == 0) {
@@ -72,6 +75,8 @@ class Generators {
     }
   }
 
+  // Read's orderly generation: the smallest set of an orbit is reached through smallest sets, so no list
+  // of known ones is needed. Elements are sorted, so the first that is smaller decides.
   bool is_least() {
     for (const std::vector<int>& move : moves_) {
       if ((left_ -= std::ssize(chosen_)) < 0) return false;
@@ -91,6 +96,7 @@ class Generators {
     return graph;
   }
 
+  // Graphs found by the enumeration before it gave up count as known.
   void sample(int links) {
     std::mt19937 random(kSeed);
     std::set<std::vector<int>> known;
@@ -118,6 +124,8 @@ class Generators {
     return links == 0 ? classes : std::vector<int>();
   }
 
+  // The first exchange that is better is taken, not the best one. Distances first, since they bound
+  // Alltoall.
   CayleyGraph shortened(std::vector<int> classes) {
     const auto worse = [](const CayleyGraph& a, const CayleyGraph& b) {
       return std::tuple(a.distances == 0, a.distances, a.diameter) >
@@ -154,6 +162,7 @@ class Generators {
 
 }  // namespace
 
+// The budget is divided among the groups of that order; a family is complete if none was sampled.
 WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop, const WiringEffort& effort) {
   WiringFamily family;
   std::vector<GroupKind> kinds = groups_of(ranks);

@@ -1,3 +1,7 @@
+// Groups by their tables of products: products of cyclic groups by their invariant factors (every abelian
+// group once), and semidirect products Z_m x Z_k by r, (a, b)(c, d) = (a + r^b c, b + d), with r^k = 1 mod
+// m: dihedral groups for k = 2 and r = -1. An element is the mixed-radix number of its digits, and 0 is
+// the neutral one.
 #include "wiring/group.h"
 
 #include <fmt/format.h>
@@ -18,6 +22,7 @@ std::vector<int> digits(int element, const std::vector<int>& factors) {
   return all;
 }
 
+// n^2 products: groups have at most a few thousand elements here.
 Group with_table(std::string name, std::vector<int> factors, const std::function<int(int, int)>& product) {
   Group group{.name = std::move(name), .factors = std::move(factors)};
   for (const int factor : group.factors) group.order *= factor;
@@ -39,6 +44,7 @@ std::vector<std::string> cyclic_names(const std::vector<int>& factors) {
 }
 
 // Each factor divides the next one: the invariant factors of an abelian group.
+// 12 = 2 x 6 and 12, and not 3 x 4, which is the same group as 12.
 void add_products(int left, std::vector<int>& factors, std::vector<GroupKind>& kinds) {
   if (left == 1) kinds.push_back({.factors = factors});
   for (int next = 2; next <= left; ++next) {
@@ -56,6 +62,7 @@ int power(int r, int exponent, int m) {
 }
 
 // Twists with the same powers give the same group: of each set of powers one.
+// From m - 1 downwards, so that the dihedral group comes first.
 void add_twisted(int m, int k, std::vector<GroupKind>& kinds) {
   std::set<std::set<int>> seen;
   for (int r = m - 1; r > 1; --r) {
@@ -73,6 +80,9 @@ int order_of(const Group& group, int element) {
 }
 
 // Images of the generators, one for each factor, chosen one after the other.
+// An automorphism is determined by the images of generators, which have the orders of these. Each choice
+// is tried: the map has to be a bijection and to respect products with generators, which then holds for
+// all products.
 class Images {
  public:
   Images(const Group& group, int most) : group_(group), most_(most) {

@@ -1,3 +1,6 @@
+// Terms are built as values and become operations when an operation takes them (Draft::named), so that a +
+// b * c is one pointwise operation and not two. Rules, names and errors are those of the text form, since
+// both write into a Draft.
 #include "workload/build.h"
 
 #include <fmt/format.h>
@@ -155,6 +158,8 @@ Tensor Builder::update(const std::string& name, const Tensor& input, const Point
   return add(std::move(operation));
 }
 
+// Only the result that was added last can be stored: what comes after may have read the input by its old
+// name.
 Tensor Builder::store(const Tensor& input, const Tensor& result) {
   std::vector<Operation>& operations = draft_.workload.operations;
   if (operations.empty() || operations.back().name != result.name)

@@ -8,6 +8,8 @@
 
 namespace chorale {
 
+// Typed before it is kept. Its error names the statement that is read, not a temporary operation's name,
+// which the user never wrote.
 void Draft::add(Operation operation, const std::string& where) {
   if (workload.operations.size() >= kMostOperations)
     throw InputError(where, "one operation too many", fmt::format("{} are the most", kMostOperations));
@@ -24,6 +26,7 @@ void Draft::add(Operation operation, const std::string& where) {
   workload.operations.push_back(std::move(operation));
 }
 
+// Cut to leave room for the number, since names have a longest length.
 std::string Draft::fresh(const std::string& base) {
   const std::string begin = base.substr(0, kLongestName - 10) + (base.ends_with('_') ? "" : "_");
   for (int number = 1;; ++number)
@@ -48,6 +51,7 @@ Term Draft::size(const std::string& name) {
   return operand_term(name);
 }
 
+// In float32 at least: the squares of fp16 above 255 are beyond its range, and sums lose digits.
 Term Draft::norm(const Term& term, const std::string& base, const std::string& where) {
   const std::string name = named(term, base, where);
   const TensorType type = operation(workload, name).type;
@@ -60,6 +64,7 @@ Term Draft::norm(const Term& term, const std::string& base, const std::string& w
   add(squares, where);
   Operation sum{.kind = OperationKind::ReduceTensor, .name = fresh(base), .operands = {squares.name}};
   add(sum, where);
+  // Each rank has the sum of its slice; scalars of all ranks are added up.
   if (type.layout.kind == LayoutKind::Sliced) {
     sum = {.kind = OperationKind::AllReduce, .name = fresh(base), .operands = {sum.name}};
     add(sum, where);

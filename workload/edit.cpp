@@ -10,6 +10,8 @@
 #include "workload/names.h"
 
 namespace chorale {
+// Transformations are steps of a search too (workload/moves.h), where most are refused; so errors are
+// values here, and nothing is thrown but for bugs.
 OrError<const Operation*> operation_for(const Workload& workload, const std::string& name,
                                         const std::string& where) {
   const Operation* const found = find(workload, name);
@@ -23,6 +25,7 @@ int place(const Workload& workload, const std::string& name) {
   return static_cast<int>(&operation(workload, name) - workload.operations.data());
 }
 
+// A kernel's name gives all of its operations: reorder(avg; opt) moves the optimizer as a whole.
 OrError<std::vector<int>> places_for(const Workload& workload, const std::vector<std::string>& names,
                                      const std::string& where) {
   std::vector<int> places;
@@ -57,14 +60,28 @@ bool is_wanted(const Workload& workload, const Operation& operation) {
          !readers(workload, operation.name).empty();
 }
 
-MaybeError check_new_name(const Workload& workload, const std::string& name, const std::string& where) {
-  if (const std::string flaw = name_flaw(name); !flaw.empty())
-    return InputError(where, fmt::format("the name '{}' {}", name, flaw), "choose another one");
+bool is_alone(const Operation& operation) {
+  return operation.kernel.empty() && operation.overlap.empty();
+}
+
+bool is_a_name(const Workload& workload, const std::string& name) {
   const auto has_it = [&](const Operation& operation) {
     return operation.name == name || operation.kernel == name || operation.overlap == name;
   };
-  const bool size = std::ranges::any_of(workload.sizes, [&](const auto& s) { return s.name == name; });
-  if (size || std::ranges::any_of(workload.operations, has_it))
+  return std::ranges::any_of(workload.operations, has_it) ||
+         std::ranges::find(workload.sizes, name, &WorkloadSize::name) != workload.sizes.end();
+}
+
+std::string unused(const Workload& workload, const std::string& name) {
+  std::string result = name;
+  for (int i = 2; is_a_name(workload, result); ++i) result = fmt::format("{}_{}", name, i);
+  return result;
+}
+
+MaybeError check_new_name(const Workload& workload, const std::string& name, const std::string& where) {
+  if (const std::string flaw = name_flaw(name); !flaw.empty())
+    return InputError(where, fmt::format("the name '{}' {}", name, flaw), "choose another one");
+  if (is_a_name(workload, name))
     return InputError(where, fmt::format("there is a {} already", name), "choose another name");
   return {};
 }
@@ -87,6 +104,8 @@ std::vector<std::string> retyped(const Workload& before, const Workload& after) 
   return names;
 }
 
+// The guard of all transformations: the result obeys all rules, and no operation that was there has
+// another type. A transformation that changes a type has a bug, whatever its input was.
 OrError<Workload> rewritten(const Workload& before, Workload after, const std::string& where) {
   OrError<Workload> typed = inferred(std::move(after), where);
   if (!typed) return typed;

@@ -22,6 +22,13 @@ bool is_output(const Workload&, const std::string& name);
 // Has it a result that is wanted by name: is it read, an output, or in the memory of an input?
 bool is_wanted(const Workload&, const Operation&);
 
+// Is it in no kernel, and not overlapped?
+bool is_alone(const Operation&);
+// Is it the name of an operation, kernel, overlap or size?
+bool is_a_name(const Workload&, const std::string& name);
+// The name, or name_2, name_3 ... where there is one already.
+std::string unused(const Workload&, const std::string& name);
+
 // Errors: the name cannot be that of something new; the operation is done as one with others.
 MaybeError check_new_name(const Workload&, const std::string& name, const std::string& where);
 MaybeError check_alone(const Operation&, const std::string& where);

@@ -13,6 +13,7 @@
 #include "workload/infer.h"
 #include "workload/kernels.h"
 #include "workload/names.h"
+#include "workload/operation_forms.h"
 #include "workload/typing.h"
 
 namespace chorale {
@@ -43,73 +44,9 @@ void tidy_expression(Operation& operation) {
   }
 }
 
-// With the fields of its kind, and defaults for the others.
 Operation tidied(const Operation& operation) {
-  Operation result{.kind = operation.kind,
-                   .name = operation.name,
-                   .operands = operation.operands,
-                   .type = operation.type,
-                   .updates = operation.updates,
-                   .kernel = operation.kernel,
-                   .overlap = operation.overlap};
-  switch (operation.kind) {
-    case OperationKind::Input:
-      result.state = operation.state;
-      result.scattered = operation.scattered;
-      break;
-    case OperationKind::Rank:
-    case OperationKind::Group:
-    case OperationKind::Ranks:
-    case OperationKind::Size:
-      result.kernel = result.overlap = "";
-      break;
-    case OperationKind::Pointwise:
-      result.expression = operation.expression;
-      result.casts = operation.casts;
-      tidy_expression(result);
-      break;
-    case OperationKind::ReduceTensor:
-    case OperationKind::AllReduce:
-      result.reduction = operation.reduction;
-      break;
-    case OperationKind::ReduceAlong:
-      result.reduction = operation.reduction;
-      result.dims = operation.dims;
-      break;
-    case OperationKind::Transpose:
-    case OperationKind::Concat:
-      result.dims = operation.dims;
-      break;
-    case OperationKind::Reshape:
-    case OperationKind::ScatterRows:
-    case OperationKind::AllToAllV:
-      result.shape = operation.shape;
-      break;
-    case OperationKind::Narrow:
-      result.dims = operation.dims;
-      result.shape = operation.shape;
-      break;
-    case OperationKind::ReduceScatter:
-    case OperationKind::Reduce:
-      result.reduction = operation.reduction;
-      result.layout = operation.layout;
-      break;
-    case OperationKind::Slice:
-      result.layout = operation.layout;
-      break;
-    case OperationKind::Send:
-      result.shift = operation.shift;
-      break;
-    case OperationKind::Convolution:
-      result.stride = operation.stride;
-      result.padding = operation.padding;
-      break;
-    default:
-      break;
-  }
-  if (operation.kind == OperationKind::AllReduce || operation.kind == OperationKind::ReduceScatter ||
-      operation.kind == OperationKind::Slice)
-    result.over = operation.over;
+  Operation result = with_fields_of_kind(operation);
+  if (result.kind == OperationKind::Pointwise) tidy_expression(result);
   return result;
 }
 
@@ -131,6 +68,8 @@ class ProgramCheck {
  public:
   ProgramCheck(Workload given, const Whereabouts& where) : given_(std::move(given)), where_(where) {}
 
+  // Order: names and types first, since what follows looks operations up and compares types; then runs,
+  // whose kernels and overlaps are units (workload/kernels.h); outputs last.
   OrError<Workload> run() {
     tidy_operations(given_.operations);
     if (auto error = look_at_heading()) return *error;
@@ -213,11 +152,15 @@ class ProgramCheck {
     return {};
   }
 
+  // A size as a number: its name is the size's, so it is not taken a second time.
   MaybeError look_at_size(const Operation& operation) {
     if (!numbers_.insert(operation.name).second) return fail_at(operation, "is there twice", "");
     return {};
   }
 
+  // The memory of an updated input has its new value from there on. Reading the old name would be reading
+  // another value, depending on the order in which a schedule does things; so it is refused, and the order
+  // is free.
   MaybeError require_unchanged(const Operation& operation) const {
     for (const std::string& name : operation.operands)
       if (const auto update = updates_.find(name); update != updates_.end())
@@ -233,6 +176,9 @@ class ProgramCheck {
     return {};
   }
 
+  // The result has to lie where the input lies, element by element: equal sides, element types, layouts
+  // and groups. Operations that could be updates are those that can write into given memory: the emitters
+  // have these.
   MaybeError look_at_update(const Operation& operation) {
     using enum OperationKind;
     const OperationKind kind = operation.kind;
@@ -289,6 +235,8 @@ class ProgramCheck {
     return {};
   }
 
+  // Faults of kernels and overlaps name no operation of theirs but the kernel or the overlap, where a
+  // reader finds all of it.
   MaybeError look_at_units() const {
     const std::vector<Unit> all = units(result_);
     std::map<std::string, std::vector<Unit>> overlaps;
@@ -312,6 +260,7 @@ class ProgramCheck {
     return {};
   }
 
+  // An input, updated or not, is not a result. A program whose only effect is an update needs no outputs.
   MaybeError look_at_outputs() const {
     std::set<std::string> seen;
     for (const std::string& name : result_.outputs) {

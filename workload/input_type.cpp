@@ -10,6 +10,8 @@
 namespace chorale {
 namespace {
 
+// 4*B*S with B = 8 and S = 128 gets the value 4096. -1 stands for a product beyond the limit, so that one
+// error covers all of them.
 OrError<Extent> valued(const Typing& typing, Extent extent) {
   constexpr std::size_t kMostFactors = 16;
   const std::vector<WorkloadSize>& sizes = typing.workload.sizes;
@@ -32,6 +34,7 @@ OrError<Extent> valued(const Typing& typing, Extent extent) {
 
 }  // namespace
 
+// Fields that the layout does not use get their defaults, so that equal types compare equal.
 OrError<TensorType> input_type(const Typing& typing) {
   constexpr int kMostDimensions = 8;
   TensorType type = typing.operation.type;

@@ -20,6 +20,8 @@ class KernelCheck {
   KernelCheck(const Workload& workload, const std::vector<int>& operations)
       : workload_(workload), members_(operations) {}
 
+  // Kinds first, then communication, then shapes: the domain is that of the communication, if there is
+  // one, so it has a meaning only once these are known to be valid.
   std::vector<Fault> run() {
     if (std::ranges::all_of(members_, [&](int i) { return at(i).kind == Kind::AllReduce; })) {
       for (const int index : members_) look_at_scalar(index);
@@ -102,6 +104,8 @@ class KernelCheck {
   }
 
   // One operation, or a ReduceScatter and an AllGather.
+  // An AllReduce in two halves around the computations (CoCoNet's fused AllReduce): each slice is summed,
+  // computed with in registers and gathered from there, so the sum is never stored.
   void look_at_communication() {
     std::vector<int> found;
     for (const int index : members_)
@@ -120,6 +124,8 @@ class KernelCheck {
             "a fused AllReduce sends elements of one type: Cast before, or make two kernels");
   }
 
+  // Of what a kernel gathers or reduces it goes over the operand; of a ReduceScatter and of computations,
+  // over the result. The largest tensor is the domain where nothing communicates.
   TensorType domain() const {
     TensorType largest;
     bool found = false;
@@ -146,6 +152,8 @@ class KernelCheck {
   bool in_domain(const TensorType& type) const {
     return same_sides(type.shape, domain_.shape) && type.layout == domain_.layout && same_place(type);
   }
+  // A bias [H] in a kernel over [B, S, H]: replicated, or cut as the domain is along the dimension that
+  // both have.
   bool broadcasts_to_domain(const TensorType& type) const {
     if (same_sides(type.shape, domain_.shape) || !broadcasts(type.shape, domain_.shape)) return false;
     if (type.layout.kind == LayoutKind::Replicated) return type.scope == Scope::World || same_place(type);
@@ -199,6 +207,8 @@ class KernelCheck {
     }
   }
 
+  // What is smaller than the domain is computed for each element that wants it. It has no memory, so
+  // nothing outside of the kernel can read it.
   void look_at_pointwise(int index) {
     const Operation& each = at(index);
     if (in_domain(each.type)) return;
@@ -224,6 +234,7 @@ class KernelCheck {
   std::vector<Fault> faults_ = {};
 };
 
+// By what communicates. The order matters for a fused AllReduce alone, which has two.
 KernelKind kernel_kind(const Workload& workload, const std::vector<int>& operations) {
   const auto has = [&](Kind kind) {
     return std::ranges::any_of(operations,
@@ -239,95 +250,10 @@ KernelKind kernel_kind(const Workload& workload, const std::vector<int>& operati
   return KernelKind::Computation;
 }
 
-// What a unit is to its neighbours in an overlap.
-enum class Role { Product, Computation, AllToAll, AllGather, ReduceScatter, Send, OtherCollective, Other };
-
-Role role_of(const Workload& workload, const Unit& unit) {
-  switch (unit.kind) {
-    case KernelKind::Single:
-      break;
-    case KernelKind::Computation:
-      return Role::Computation;
-    case KernelKind::AllGather:
-      return Role::AllGather;
-    case KernelKind::ReduceScatter:
-      return Role::ReduceScatter;
-    case KernelKind::Send:
-      return Role::Send;
-    default:
-      return Role::OtherCollective;
-  }
-  switch (workload.operations[unit.operations.front()].kind) {
-    case Kind::MatMul:
-    case Kind::Convolution:
-      return Role::Product;
-    case Kind::Pointwise:
-      return Role::Computation;
-    case Kind::AllToAll:
-      return Role::AllToAll;
-    case Kind::AllGather:
-      return Role::AllGather;
-    case Kind::ReduceScatter:
-      return Role::ReduceScatter;
-    case Kind::Send:
-      return Role::Send;
-    case Kind::AllReduce:
-    case Kind::Reduce:
-    case Kind::Broadcast:
-      return Role::OtherCollective;
-    default:
-      return Role::Other;
-  }
-}
-
-bool can_overlap(Role first, Role second) {
-  if (first == Role::Product)
-    return second == Role::AllToAll || second == Role::AllGather || second == Role::ReduceScatter ||
-           second == Role::OtherCollective;
-  if (second == Role::Product) return first == Role::AllGather || first == Role::AllToAll;
-  return (first == Role::ReduceScatter && second == Role::Send) ||
-         (first == Role::Send && second == Role::AllGather);
-}
-
-// An input that the later unit updates while the earlier one reads it. (No operation reads it after the
-// update; but overlapped units alternate, and a unit that needs a row for each element still reads it when
-// its first elements are passed on.)
-std::string updated_meanwhile(const Workload& workload, const Unit& earlier, const Unit& later) {
-  for (const int l : later.operations)
-    for (const int e : earlier.operations) {
-      const std::string& input = workload.operations[l].updates;
-      if (!input.empty() && std::ranges::count(workload.operations[e].operands, input) > 0) return input;
-    }
-  return "";
-}
-
-bool reads_from(const Workload& workload, const Unit& reader, const Unit& made) {
-  for (const int r : reader.operations)
-    for (const int m : made.operations)
-      if (std::ranges::count(workload.operations[r].operands, workload.operations[m].name) > 0) return true;
-  return false;
-}
-
-// Do rows go through members k - 1, k and k + 1: a MatMul, a computation with its result, a MatMul of that?
-bool passes_rows(const Workload& workload, const std::vector<Unit>& members, std::size_t k) {
-  if (k == 0 || k + 1 >= members.size() || role_of(workload, members[k]) != Role::Computation) return false;
-  const Operation &first = workload.operations[members[k - 1].operations[0]],
-                  &second = workload.operations[members[k + 1].operations[0]];
-  if (first.kind != Kind::MatMul || second.kind != Kind::MatMul) return false;
-  const auto made = [&](const Unit& unit, const std::string& name) {
-    return std::ranges::any_of(unit.operations, [&](int o) { return workload.operations[o].name == name; });
-  };
-  return made(members[k], second.operands[0]) &&
-         std::ranges::none_of(members, [&](const Unit& unit) { return made(unit, second.operands[1]); }) &&
-         std::ranges::all_of(members[k].operations, [&](int o) {
-           const Operation& each = workload.operations[o];
-           return each.kind == Kind::Pointwise && same_sides(each.type.shape, first.type.shape) &&
-                  each.type.layout == first.type.layout && each.type.scope == first.type.scope;
-         });
-}
-
 }  // namespace
 
+// Operations of a kernel follow each other (inferred() has checked it), so one pass finds the runs. Two
+// neighbouring kernels differ in their names.
 std::vector<Unit> units(const Workload& workload) {
   std::vector<Unit> result;
   std::string kernel;  // of the operation before
@@ -348,49 +274,6 @@ std::vector<Unit> units(const Workload& workload) {
 std::vector<Fault> kernel_faults(const Workload& workload, const std::vector<int>& operations) {
   if (operations.empty()) return {{.words = "there is nothing in it", .remedy = "name operations"}};
   return KernelCheck(workload, operations).run();
-}
-
-bool goes_beside(const Workload& workload, const std::vector<Unit>& members) {
-  const Unit* moved = nullptr;
-  for (const Unit& unit : members)
-    if (std::ranges::any_of(unit.operations,
-                            [&](int o) { return is_communication(workload.operations[o].kind); })) {
-      if (moved != nullptr || unit.kind != KernelKind::Single) return false;
-      moved = &unit;
-    }
-  return moved != nullptr && std::ranges::none_of(members, [&](const Unit& unit) {
-           return reads_from(workload, unit, *moved) || reads_from(workload, *moved, unit);
-         });
-}
-
-std::vector<Fault> overlap_faults(const Workload& workload, const std::vector<Unit>& members) {
-  if (members.size() < 2)
-    return {{.words = "there are not two in it that could be overlapped", .remedy = "name two or more"}};
-  std::vector<Fault> faults;
-  const bool beside = goes_beside(workload, members);
-  for (std::size_t k = 1; k < members.size(); ++k) {
-    const Unit &first = members[k - 1], &second = members[k];
-    if (!beside && !reads_from(workload, second, first))
-      faults.push_back({.place = {.instruction = second.operations[0]},
-                        .words = fmt::format("{} does not read what {} makes", second.name, first.name),
-                        .remedy = "overlap a producer with its consumer"});
-    else if (!beside && !can_overlap(role_of(workload, first), role_of(workload, second)) &&
-             !passes_rows(workload, members, k) && !passes_rows(workload, members, k - 1))
-      faults.push_back(
-          {.place = {.instruction = second.operations[0]},
-           .words = fmt::format("{} and {} are not a pair that can be overlapped", first.name, second.name),
-           .remedy =
-               "pairs are MatMul or Convolution with a collective, AllGather or AllToAll with them, "
-               "ReduceScatter with Send, Send with AllGather, and MatMuls with what is computed between "
-               "them, row by row"});
-    for (std::size_t j = 0; j < k; ++j)
-      if (const std::string input = updated_meanwhile(workload, members[j], second); !input.empty())
-        faults.push_back({.place = {.instruction = second.operations[0]},
-                          .words = fmt::format("{} updates {}, which {} still reads when they are overlapped",
-                                               second.name, input, members[j].name),
-                          .remedy = "leave out the one or the other"});
-  }
-  return faults;
 }
 
 std::string to_string(KernelKind kind) {

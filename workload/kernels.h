@@ -55,6 +55,9 @@ std::vector<Fault> kernel_faults(const Workload&, const std::vector<int>& operat
 // does not depend on it, nor it on them: then it is beside all of them.
 std::vector<Fault> overlap_faults(const Workload&, const std::vector<Unit>&);
 
+// Does an operation of the one read the result of one of the other?
+bool reads_from(const Workload&, const Unit& reader, const Unit& made);
+
 bool goes_beside(const Workload&, const std::vector<Unit>&);
 
 std::string to_string(KernelKind);  // "fused AllReduce"

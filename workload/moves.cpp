@@ -20,22 +20,6 @@ namespace {
 using Kind = OperationKind;
 using Names = std::vector<std::string>;
 
-bool is_a_name(const Workload& workload, const std::string& name) {
-  return std::ranges::any_of(workload.operations,
-                             [&](const Operation& operation) {
-                               return operation.name == name || operation.kernel == name ||
-                                      operation.overlap == name;
-                             }) ||
-         std::ranges::any_of(workload.sizes, [&](const WorkloadSize& size) { return size.name == name; });
-}
-
-// The name, or name_2, name_3 ...
-std::string unused(const Workload& workload, const std::string& name) {
-  std::string result = name;
-  for (int i = 2; is_a_name(workload, result); ++i) result = fmt::format("{}_{}", name, i);
-  return result;
-}
-
 // s_, or s2_, s3_ ...: no name begins with it.
 std::string unused_prefix(const Workload& workload) {
   std::string prefix = "s_";
@@ -50,10 +34,10 @@ std::string unused_prefix(const Workload& workload) {
 bool is_gather(const Operation& operation) {
   return operation.kind == Kind::AllGather || operation.kind == Kind::Broadcast;
 }
-bool is_alone(const Operation& operation) {
-  return operation.kernel.empty() && operation.overlap.empty();
-}
 
+// Each kind of move lists its candidates and hands them to attempt(), which counts what is refused. Names
+// of new operations are derived from old ones (rs_sum, ar_sum, s_p), so the same move has the same script
+// from every program that has it, and logs of different runs can be compared.
 class MoveSearch {
  public:
   MoveSearch(const Workload& workload, const std::vector<int>& roots)
@@ -78,6 +62,7 @@ class MoveSearch {
     if (after) moves_.list.push_back({.script = script, .after = std::move(*after)});
     return after.has_value();
   }
+  // A refusal is the usual case: thousands in one search. It is a value and no exception.
   std::optional<Workload> counted(OrError<Workload> made) {
     moves_.refused += !made;
     return made ? std::optional(*std::move(made)) : std::nullopt;
@@ -87,6 +72,8 @@ class MoveSearch {
 
   // --- Split and join ---
 
+  // Along a dimension only where that can make a difference: for a pointwise update all slices of as many
+  // elements are alike, and flat ones are the most even.
   void splits(const Operation& sum) {
     if (elements(sum.type) == 1) return;
     const int dimensions = static_cast<int>(sum.type.shape.size());
@@ -160,6 +147,8 @@ class MoveSearch {
 
   // --- Reorder ---
 
+  // Greedy: the longest prefix of units that can all go behind the gather, then parts of it. Trying all
+  // subsets would be exponential, and what a part of the prefix makes possible later is found from there.
   void reorders(const Operation& gather) {
     const std::string prefix = unused_prefix(workload_);
     Names all;
@@ -189,6 +178,7 @@ class MoveSearch {
   }
 
   // Units, with those of `all` that read them, directly or through each other.
+  // A unit by itself often cannot stay behind: what reads it needs slices, too.
   Names followed(Names names, const Names& all) const {
     std::set<std::string> made;
     for (const std::string& name : operations_of(names)) made.insert(name);
@@ -223,6 +213,13 @@ class MoveSearch {
 
   // --- Slices, and operations whose results are not read ---
 
+  void add_all(const Names& scripts, Workload after) {
+    if (scripts.empty()) return;
+    moves_.list.push_back({.script = fmt::format("{}", fmt::join(scripts, "; ")), .after = std::move(after)});
+  }
+
+  // At once, since each is better than not and none excludes another: one state in slices saves its memory
+  // and the gather that updated it. An output stays whole: the program's interface is the user's.
   void all_slices() {
     Names scripts;
     Workload after = workload_;
@@ -236,11 +233,10 @@ class MoveSearch {
       after = std::move(*sliced);
       scripts.push_back(fmt::format("asSlice({})", input.name));
     }
-    if (!scripts.empty())
-      moves_.list.push_back(
-          {.script = fmt::format("{}", fmt::join(scripts, "; ")), .after = std::move(after)});
+    add_all(scripts, std::move(after));
   }
 
+  // From the end, so that what only dead operations read is dead when it is reached.
   void all_dead() {
     Names scripts;
     Workload after = workload_;
@@ -249,18 +245,12 @@ class MoveSearch {
       after = dead(after, it->name).or_throw();
       scripts.push_back(fmt::format("dead({})", it->name));
     }
-    if (!scripts.empty())
-      moves_.list.push_back(
-          {.script = fmt::format("{}", fmt::join(scripts, "; ")), .after = std::move(after)});
+    add_all(scripts, std::move(after));
   }
 
   // --- Fuse and overlap ---
 
-  bool reads(const Unit& unit, const Unit& made) const {
-    std::set<std::string> names;
-    for (const int i : made.operations) names.insert(at(i).name);
-    return reads_any(unit, names);
-  }
+  bool reads(const Unit& unit, const Unit& made) const { return reads_from(workload_, unit, made); }
 
   // What fits into kernels at all, by its kind.
   bool can_be_fused(const Unit& unit) const {
@@ -280,6 +270,8 @@ class MoveSearch {
     return std::ranges::none_of(unit.operations, [&](int i) { return is_communication(at(i).kind); });
   }
 
+  // A producer with its consumer, or two computations that stand side by side (Adam's m_ and v_). An
+  // existing kernel is widened under its own name.
   void fusions() {
     for (std::size_t i = 0; i < units_.size(); ++i)
       for (std::size_t j = i + 1; j < units_.size(); ++j) {
@@ -313,8 +305,12 @@ class MoveSearch {
       if (may) names.push_back(units_[i].name);
     }
     if (names.size() < 2) return;
+    attempt_overlap(names);
+  }
+  bool attempt_overlap(const Names& names) {
     const std::string name = unused(workload_, "overlapped");
-    attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")), overlap(workload_, names, name));
+    return attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")),
+                   overlap(workload_, names, name));
   }
   // Units that it depends on, or that depend on it.
   std::set<std::size_t> reached(std::size_t from, bool after) const {
@@ -331,6 +327,9 @@ class MoveSearch {
     return found;
   }
 
+  // Chains grow at their end: MatMul, ReduceScatter; then Send; then AllGather. A prefix that cannot be
+  // overlapped is not continued, but for a MatMul with a computation, which becomes valid with the next
+  // MatMul.
   void overlaps_from(const std::vector<std::size_t>& chain) {
     for (std::size_t next = chain.back() + 1; next < units_.size(); ++next) {
       if (!units_[next].overlap.empty() || !reads(units_[next], units_[chain.back()])) continue;
@@ -349,10 +348,7 @@ class MoveSearch {
           overlaps_from(longer);
         continue;
       }
-      const std::string name = unused(workload_, "overlapped");
-      if (attempt(fmt::format("overlap({}; {})", name, fmt::join(names, ", ")),
-                  overlap(workload_, names, name)))
-        overlaps_from(longer);
+      if (attempt_overlap(names)) overlaps_from(longer);
     }
   }
 
@@ -362,49 +358,7 @@ class MoveSearch {
   Moves moves_;
 };
 
-bool is_free_computation(const Operation& operation) {
-  return is_alone(operation) && (operation.kind == Kind::Pointwise || operation.kind == Kind::ReduceTensor ||
-                                 operation.kind == Kind::ReduceAlong);
-}
-
-// The kernel with the operation in it.
-OrError<Workload> widened(const Workload& workload, const std::string& kernel, const std::string& operation) {
-  const bool single = find(workload, kernel) != nullptr;
-  return fuse(workload, {kernel, operation}, single ? unused(workload, "comp") : kernel);
-}
-
 }  // namespace
-
-Move pointwise_fused(const Workload& workload, int most_operations) {
-  Workload fused = workload;
-  for (const Operation& operation : workload.operations) {
-    if (!is_free_computation(operation)) continue;
-    const std::vector<Unit> before = units(fused);
-    bool done = false;
-    for (auto unit = before.rbegin(); unit != before.rend() && !done; ++unit) {
-      const Operation& last = fused.operations[unit->operations.back()];
-      const bool other = unit->kind == KernelKind::Single
-                             ? !is_free_computation(last) || last.name == operation.name
-                             : unit->kind != KernelKind::Computation;
-      if (other || static_cast<int>(unit->operations.size()) >= most_operations) continue;
-      if (find(workload, last.name)->kernel != "") continue;  // a kernel of the user's stays as it is
-      if (place(workload, last.name) >= place(workload, operation.name)) continue;
-      OrError<Workload> wider = widened(fused, unit->name, operation.name);
-      done = static_cast<bool>(wider);
-      if (done) fused = *std::move(wider);
-    }
-  }
-  Move move;
-  for (const Unit& unit : units(fused)) {
-    if (unit.kind == KernelKind::Single || is_a_name(workload, unit.name)) continue;
-    Names names;
-    for (const int i : unit.operations) names.push_back(fused.operations[i].name);
-    move.script +=
-        fmt::format("{}fuse({}; {})", move.script.empty() ? "" : "; ", unit.name, fmt::join(names, ", "));
-  }
-  move.after = transformed(workload, move.script);
-  return move;
-}
 
 Moves moves(const Workload& workload, const std::vector<int>& roots) {
   return MoveSearch(workload, roots).run();

@@ -7,6 +7,9 @@
 
 namespace chorale {
 
+// Types, layouts, statements, operations and functions of elements: a name among them would read
+// differently in some place of the grammar. Words that stand in one place only ("state", "flat", "stride")
+// are free.
 std::span<const std::string_view> reserved_words() {
   static constexpr std::string_view kWords[] = {
       "workload",    "ranks",      "groups",        "size",        "op",          "Tensor",       "Scalar",

@@ -38,6 +38,8 @@ Term Draft::rounded(ElementType type, const Term& term, const std::string& base,
   return operand_term(name);
 }
 
+// Cut along the dimension, ranks have summands after the first reduction (or the largest of a part, for
+// Max).
 Term Draft::reduced(ReduceOp op, const Term& term, int dim, const std::string& base,
                     const std::string& where) {
   const std::string name = named(term, base, where);
@@ -68,6 +70,7 @@ Term Draft::mean(const Term& term, int dim, const std::string& base, const std::
   return applied(Op::Divide, {sum, side(type.shape[dim])});
 }
 
+// As a product of size operands, and not as a number: emitted programs take other sizes when they run.
 Term Draft::side(const Extent& extent) {
   std::vector<Term> factors;
   if (extent.factor != 1 || extent.sizes.empty())
@@ -78,6 +81,7 @@ Term Draft::side(const Extent& extent) {
   return product;
 }
 
+// Shifted by the largest element, so that no power overflows; the shift cancels in the quotient.
 Term Draft::softmax(const Term& term, int dim, const std::string& base, const std::string& where) {
   const Term x = operand_term(named(term, base, where));
   const ElementType type = operation(workload, x.operands[0]).type.element;
@@ -99,6 +103,7 @@ Term Draft::rms_norm(const Term& term, const Term& weight, double epsilon, const
       applied(Op::Multiply, {applied(Op::Divide, {x, root_of(mean_of_squares, epsilon)}), weight}));
 }
 
+// The variance is of centered elements, in two passes: E[x^2] - E[x]^2 cancels badly in float32.
 Term Draft::layer_norm(const Term& term, const Term& weight, const Term& bias, double epsilon,
                        const std::string& base, const std::string& where) {
   const Term x = operand_term(named(term, base, where));

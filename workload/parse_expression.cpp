@@ -1,15 +1,23 @@
+// Names and calls inside of expressions. A name is an operand, a constant (RANK, GROUP, WORLD), a size as
+// a number, or, in the definition of an operator, one of its parameters.
+//
+// Constants and sizes become operations when they are first read, so that a program has those that it
+// reads and no others. While an operator is defined nothing is added: its term has constants by name, and
+// they are added where it is applied.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "ir/words.h"
 #include "workload/names.h"
+#include "workload/operation_forms.h"
 #include "workload/parser.h"
 #include "workload/vocabulary.h"
 
 namespace chorale {
 using Op = ExpressionOperator;
 
+// A parameter is the operand "%0", "%1", which no name can be.
 Term WorkloadParser::name() {
   const Token token = take();
   const std::optional<OperationKind> constant = meaning(kConstantWords, token.text);
@@ -40,7 +48,7 @@ std::string WorkloadParser::operand(const Token& token) const {
 ExpressionReader::Value WorkloadParser::call(const Token& token) {
   if (token.text == "Dropout") return dropout(token);
   if (const Operator* const user = find_operator(token.text)) return apply_operator(token, *user);
-  const std::optional<OperationKind> kind = meaning(kCallWords, token.text);
+  const std::optional<OperationKind> kind = called_kind(token.text);
   const bool of_rows = std::ranges::find(kRowWords, token.text) != std::end(kRowWords);
   if (in_operator_ && (kind || of_rows || token.text == "Norm" || token.text == "Update"))
     fail_at(token, fmt::format("{} is not pointwise", shown_token(token)),
@@ -56,11 +64,12 @@ ExpressionReader::Value WorkloadParser::call(const Token& token) {
   return ExpressionReader::call(token);
 }
 
+// For "did you mean": all that could stand before a parenthesis.
 std::vector<std::string> WorkloadParser::call_names() const {
   std::vector<std::string> names = ExpressionReader::call_names();
   names.insert(names.end(), {"Dropout", "Norm", "Update", "Index"});
   names.insert(names.end(), std::begin(kRowWords), std::end(kRowWords));
-  for (const auto& row : kCallWords) names.emplace_back(row.name);
+  for (const std::string& called : called_names()) names.push_back(called);
   for (const Operator& each : operators_) names.push_back(each.name);
   return names;
 }
@@ -92,6 +101,9 @@ ExpressionReader::Value WorkloadParser::of_rows_call(const Token& token) {
                                : draft_.layer_norm(x, weight, bias, epsilon, name_, where));
 }
 
+// Each Dropout has a stream of random numbers of its own. Streams count up from behind the largest that
+// the text names in Random(s) (check_all_words), and down from -1 inside of an operator, for
+// apply_operator to replace.
 ExpressionReader::Value WorkloadParser::dropout(const Token& token) {
   const Term term = expression().term;
   expect(",", "and the probability");
@@ -102,6 +114,9 @@ ExpressionReader::Value WorkloadParser::dropout(const Token& token) {
   return apply_room(token, dropout_term(term, probability, stream));
 }
 
+// The parsed term with the arguments in place of "%k" and fresh streams in place of -1, -2, ...: k
+// applications cost k terms, and not k readings of the text. The size of the result is counted before it
+// is made, since nested operators multiply: op f(x) = x * x, applied ten times, has 1024 leaves.
 ExpressionReader::Value WorkloadParser::apply_operator(const Token& token, const Operator& user) {
   const std::vector<Term> values = arguments(token, user.parameters);
   std::size_t nodes = 0;

@@ -1,6 +1,12 @@
+// Calls of operations: AllReduce("+", g), Concat(1, a, b), Convolution(x, w, stride = 2).
+//
+// Arguments are read as workload/operation_forms.h lists them; an argument that is an expression becomes
+// an operation of its own before the call does, so operations come in the order in which they are done:
+// sum = AllReduce("+", g * 2) adds sum_1 = g * 2, and then sum.
 #include <fmt/format.h>
 
 #include "ir/sizes.h"
+#include "workload/operation_forms.h"
 #include "workload/parser.h"
 #include "workload/vocabulary.h"
 
@@ -11,11 +17,16 @@ using Kind = OperationKind;
 
 }  // namespace
 
+// The name of what the expression computes. Of Norm(x) or x + y that is a new operation, which is added
+// here.
 std::string WorkloadParser::tensor_argument(const Token& token) {
   const Term term = expression().term;
   return draft_.named(term, name_, place(file_, token));
 }
 
+// Update(p, value). Where the value is the result of the operation that was added last, a communication or
+// one that moves elements, it is that operation that updates; else a pointwise one is added for it. An
+// operation that updates already keeps its input: Update(p, Update(q, x)) copies.
 ExpressionReader::Value WorkloadParser::update(const Token& token) {
   if (now().kind != Token::Kind::Name) fail("the name of a tensor that is updated");
   const std::string input = operand(take());
@@ -32,80 +43,71 @@ ExpressionReader::Value WorkloadParser::update(const Token& token) {
   return made(std::move(operation), token);
 }
 
+// The result of an operation that was just added, so that a statement that consists of it can give it its
+// own name.
 ExpressionReader::Value WorkloadParser::made(Operation operation, const Token& token) {
   const std::string name = operation.name;
   add(std::move(operation), token);
   return {operand_term(name), true};
 }
 
+// Arguments as the table of forms has them, with a comma before each but the first. Those that may be left
+// out look for their comma themselves.
 ExpressionReader::Value WorkloadParser::operation_call(const Token& token, Kind kind) {
   Operation operation{.kind = kind};
-  if (kind == Kind::ReduceTensor || kind == Kind::ReduceAlong || kind == Kind::AllReduce ||
-      kind == Kind::ReduceScatter || kind == Kind::Reduce) {
-    operation.reduction = reduction();
-    expect(",", "and what is reduced");
-  }
-  if (kind == Kind::Concat) {
-    operation.dims = {dimension()};
-    expect(",", "and what is concatenated");
-  }
-  operation.operands.push_back(tensor_argument(token));
-  while (kind == Kind::Concat && takes(",")) operation.operands.push_back(tensor_argument(token));
-  if (kind == Kind::GatherRows || kind == Kind::ScatterRows || kind == Kind::AllToAllV) {
-    expect(",", kind == Kind::AllToAllV ? "and how many rows go to each rank" : "and the numbers of rows");
-    operation.operands.push_back(tensor_argument(token));
-  }
-  shape_of(operation);
-  if (kind == Kind::MatMul || kind == Kind::Convolution) {
-    expect(",", "and the second tensor");
-    operation.operands.push_back(tensor_argument(token));
-  }
-  if (kind == Kind::Convolution) windows(operation);
-  if (kind == Kind::Slice || kind == Kind::ReduceScatter) {
-    operation.layout = {.kind = LayoutKind::Sliced, .dim = kFlat};
-    if (is(now(), ",") && !is(ahead(1), "GROUP")) take(), operation.layout = sliced();
-  }
-  if ((kind == Kind::Slice || kind == Kind::ReduceScatter || kind == Kind::AllReduce) && takes(","))
-    operation.over = scope(kind == Kind::AllReduce);
-  if (kind == Kind::ReduceAlong) {
-    expect(",", "and the dimension");
-    operation.dims = {dimension()};
-  }
-  if (kind == Kind::Reduce) {
-    expect(",", "and the root");
-    operation.layout = {.kind = LayoutKind::Rooted,
-                        .root = static_cast<int>(whole("the root", 0, kMostRanks - 1))};
-  }
-  if (kind == Kind::Send) {
-    expect(",", "and GROUP + 1 or GROUP - 1");
-    operation.shift = shift();
+  for (const Argument& argument : form_of(kind).arguments) {
+    if (*argument.expected != '\0') expect(",", argument.expected);
+    read(argument.kind, operation, token);
   }
   operation.name = draft_.fresh(name_);
   return made(std::move(operation), token);
 }
 
-void WorkloadParser::shape_of(Operation& operation) {
-  const Kind kind = operation.kind;
-  if (kind == Kind::Transpose || kind == Kind::Narrow) {
-    expect(",", "and a dimension");
-    operation.dims = {dimension()};
-  }
-  if (kind == Kind::Transpose) {
-    expect(",", "and the other dimension");
-    operation.dims.push_back(dimension());
-  }
-  if (kind == Kind::Reshape) {
-    expect(",", "and the shape");
-    operation.shape = shape();
-  }
-  if (kind == Kind::Narrow) {
-    expect(",", "and where it begins");
-    const bool at_first = now().kind == Token::Kind::Number && now().whole == 0;
-    operation.shape = {at_first ? Extent{.factor = take().whole, .value = 0} : product()};
-  }
-  if (kind == Kind::Narrow || kind == Kind::ScatterRows || kind == Kind::AllToAllV) {
-    expect(",", kind == Kind::Narrow ? "and how many" : "and how many rows there are");
-    operation.shape.push_back(product());
+void WorkloadParser::read(ArgumentKind argument, Operation& operation, const Token& token) {
+  switch (argument) {
+    case ArgumentKind::Tensor:
+      operation.operands.push_back(tensor_argument(token));
+      break;
+    case ArgumentKind::Tensors:
+      do operation.operands.push_back(tensor_argument(token));
+      while (takes(","));
+      break;
+    case ArgumentKind::Reduction:
+      operation.reduction = reduction();
+      break;
+    case ArgumentKind::Dimension:
+      operation.dims.push_back(dimension());
+      break;
+    case ArgumentKind::Shape:
+      operation.shape = shape();
+      break;
+    case ArgumentKind::Begin:  // the one length that may be 0
+      if (now().kind == Token::Kind::Number && now().whole == 0)
+        operation.shape.push_back({.factor = take().whole, .value = 0});
+      else
+        operation.shape.push_back(product());
+      break;
+    case ArgumentKind::Length:
+      operation.shape.push_back(product());
+      break;
+    case ArgumentKind::Slices:
+      operation.layout = {.kind = LayoutKind::Sliced, .dim = kFlat};
+      if (is_at(",") && !is(ahead(1), "GROUP")) take(), operation.layout = sliced();
+      break;
+    case ArgumentKind::Root:
+      operation.layout = {.kind = LayoutKind::Rooted,
+                          .root = static_cast<int>(whole("the root", 0, kMostRanks - 1))};
+      break;
+    case ArgumentKind::Group:
+    case ArgumentKind::Scope:
+      if (takes(",")) operation.over = scope(argument == ArgumentKind::Scope);
+      break;
+    case ArgumentKind::Shift:
+      operation.shift = shift();
+      break;
+    case ArgumentKind::Windows:
+      windows(operation);
+      break;
   }
 }
 
@@ -120,6 +122,7 @@ ReduceOp WorkloadParser::reduction() {
   return *op;
 }
 
+// Convolution(x, w, padding = 1, stride = 2); the last one counts where one is given twice.
 void WorkloadParser::windows(Operation& operation) {
   constexpr std::int64_t kMostWindow = 1 << 20;
   while (takes(",")) {
@@ -138,6 +141,7 @@ Scope WorkloadParser::scope(bool may_be_across) {
   return Scope::Group;
 }
 
+// Three tokens, GROUP + 1: the grammar of expressions would read GROUP as an operand here.
 int WorkloadParser::shift() {
   const bool fits = is_at("GROUP") && (is(ahead(1), "+") || is(ahead(1), "-")) && ahead(2).whole == 1;
   if (!fits)

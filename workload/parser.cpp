@@ -1,3 +1,9 @@
+// Statements of the text form, from top to bottom; each function reads one rule of the grammar
+// (docs/workloads.md) and begins at its first token.
+//
+// Declarations and operations are typed as they come (Draft::add), with errors at their own places. When
+// all is read, inferred() checks what concerns several operations; it knows operations by name only, so
+// the places of names are kept in the draft.
 #include "workload/parser.h"
 
 #include <fmt/format.h>
@@ -16,6 +22,7 @@
 namespace chorale {
 namespace {
 
+// Texts are untrusted: these bound the memory that a short text can ask for.
 constexpr std::size_t kMostOperators = 256, kMostParameters = 16;
 constexpr double kMostStream = 4294967295.0;
 constexpr std::int64_t kMostWhole = std::int64_t{1} << 62;
@@ -39,6 +46,8 @@ Workload WorkloadParser::parse() {
       .or_throw();
 }
 
+// A kernel, an overlap and a size are named in errors of the whole program too (inferred), an operator is
+// not.
 std::string WorkloadParser::new_name(const std::string& what) {
   const Token token = now();
   const std::string name = private_name(what);
@@ -55,6 +64,8 @@ std::string WorkloadParser::private_name(const std::string& what) {
   return name;
 }
 
+// Before the first statement is read: temporary operations are called avg_1, avg_2, which a later
+// statement may be called, too.
 void WorkloadParser::check_all_words() {
   for (std::size_t k = 0; k < tokens_.size(); ++k) {
     if (tokens_[k].kind == Token::Kind::Name) draft_.taken.emplace(tokens_[k].text);
@@ -64,6 +75,7 @@ void WorkloadParser::check_all_words() {
   }
 }
 
+// Ranks and groups of the settings win over those of the text, as sizes do; the text's are still checked.
 void WorkloadParser::heading() {
   expect("workload", "and the program's name first");
   draft_.workload.name = private_name("the program");
@@ -128,6 +140,7 @@ Extent WorkloadParser::product() {
   return extent;
 }
 
+// 2^20. Multiplied step by step, so that the product stops at the limit and does not wrap.
 std::int64_t WorkloadParser::power() {
   const Token token = now();
   const std::int64_t base = whole("a number or a size", 1, kMostWhole);
@@ -152,6 +165,7 @@ std::int64_t WorkloadParser::size_value(const Token& token) const {
   return size->value;
 }
 
+// Tensor m(fp32, [N, 4*H], Replicated) state; a Scalar may leave its layout out.
 void WorkloadParser::declaration() {
   const bool scalar = take().text == "Scalar";
   Operation input{.kind = OperationKind::Input, .name = new_name("the tensor")};
@@ -215,6 +229,7 @@ void WorkloadParser::layout(TensorType& type) {
   type.each = each;
 }
 
+// GROUP: all groups; GROUP 2: one; GROUP 1..3: these.
 void WorkloadParser::groups(TensorType& type) {
   const int last = draft_.workload.groups - 1;
   type.scope = Scope::Group;
@@ -240,6 +255,7 @@ void WorkloadParser::statement() {
   assignment();
 }
 
+// kernel NAME { ... } and overlap NAME { ... }. An overlap may hold kernels; nothing else nests.
 void WorkloadParser::block() {
   const bool kernel = take().text == "kernel";
   std::string& mine = kernel ? draft_.kernel : draft_.overlap;
@@ -256,6 +272,8 @@ void WorkloadParser::block() {
   mine.clear();
 }
 
+// An expression that is one call takes the statement's name (rename_last); of any other a pointwise
+// operation is made, and calls inside of it keep their temporary names.
 void WorkloadParser::assignment() {
   if (now().kind != Token::Kind::Name || is_reserved(now().text))
     fail(draft_.kernel.empty() && draft_.overlap.empty() ? "a statement: a declaration, or NAME = ..."
@@ -291,6 +309,8 @@ void WorkloadParser::outputs() {
   } while (takes(","));
 }
 
+// op NAME(a, b) = expression. Parsed once, with the parameters as operands; operators see neither tensors
+// nor sizes, so what they mean does not depend on where they are applied.
 void WorkloadParser::operator_definition() {
   take();
   const Token token = now();

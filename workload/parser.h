@@ -22,6 +22,7 @@
 
 #include "ir/expression_text.h"
 #include "workload/draft.h"
+#include "workload/operation_forms.h"
 #include "workload/text.h"
 
 namespace chorale {
@@ -97,8 +98,7 @@ class WorkloadParser : ExpressionReader {
   Value operation_call(const Token& token, OperationKind kind);
   ReduceOp reduction();
   int dimension();
-  // The dimensions and shape of what moves elements.
-  void shape_of(Operation& operation);
+  void read(ArgumentKind, Operation&, const Token&);
   // {"," ("stride" | "padding") "=" number}
   void windows(Operation& operation);
   Scope scope(bool may_be_across);

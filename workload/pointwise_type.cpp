@@ -26,6 +26,8 @@ struct Promotion {
   Weight weight = Weight::Number;
 };
 
+// The heavier operand decides: a tensor's fp16 stands against a scalar's fp32. Among equals the types are
+// promoted.
 Promotion together(Promotion a, Promotion b) {
   if (a.weight < b.weight) std::swap(a, b);
   if (a.weight == b.weight) return {promoted(a.element, b.element), a.weight};
@@ -33,6 +35,7 @@ Promotion together(Promotion a, Promotion b) {
   return {gives_way ? b.element : a.element, a.weight};
 }
 
+// 3 is an integer and 2.5 is not; 3.0 is written like 3. Beyond int32 a number is real.
 Promotion of_number(double value) {
   const bool whole = value == std::floor(value) && value <= std::numeric_limits<std::int32_t>::max();
   return {whole ? ElementType::Int32 : ElementType::Float32, Weight::Number};
@@ -43,6 +46,8 @@ Promotion real(Promotion a) {
   return a;
 }
 
+// Functions of real numbers, and division, make integers real: Sqrt(n), n / 2. Comparisons give 0 or 1 as
+// int32. Select takes its type from what is chosen between, not from the condition.
 Promotion result_of(const ExpressionNode& node, const std::vector<Promotion>& values) {
   switch (node.op) {
     case Op::Sqrt:
@@ -68,6 +73,7 @@ Promotion result_of(const ExpressionNode& node, const std::vector<Promotion>& va
   }
 }
 
+// Index and Random are not tensors: they take the type of what they are combined with.
 Promotion of_leaf(const Typing& typing, const ExpressionNode& node) {
   if (node.op == Op::Constant) return of_number(node.constant);
   if (node.op == Op::Index) return {ElementType::Int32, Weight::Number};
@@ -87,6 +93,8 @@ ElementType element_of(const Typing& typing) {
   return stack.back().element;
 }
 
+// Reads of the elements themselves, which epilogues have (ir/epilogue.h), have no meaning here: all values
+// are operands.
 MaybeError require_expression(const Typing& typing) {
   const Operation& operation = typing.operation;
   Epilogue limits{.expression = operation.expression};
@@ -110,6 +118,8 @@ MaybeError require_expression(const Typing& typing) {
   return {};
 }
 
+// `from` remembers which operand gave a side, so that an error names the two that differ and not the last
+// one.
 OrError<TensorShape> broadcast_shape(const Typing& typing) {
   TensorShape shape;
   std::vector<std::size_t> from;  // operand that gave each side, from the last one on
@@ -163,6 +173,7 @@ MaybeError require_indices(const Typing& typing, const TensorShape& shape) {
                      "Broadcast the rooted one, or Reduce the Local one to the same root");
 }
 
+// Compared as in the result: [H] Sliced(0) and [B, S, H] Sliced(2) are the same slices.
 MaybeError fail_unless_same(const Typing& typing, std::size_t a, std::size_t b, int dimensions) {
   const TensorType &first = *typing.operands[a], &second = *typing.operands[b];
   if (first.layout.kind != second.layout.kind) return fail_mixed(typing, a, b);

@@ -1,3 +1,9 @@
+// Units are opened (their points not chosen yet), runs of overlapped units are settled together, and the
+// program's time is the sum over runs.
+//
+// The choice in a run is by coordinate descent: for each number of pieces, one collective's point at a
+// time is changed while the run gets shorter. Points of one run interact only through the pipeline's
+// longest stage, and a frontier has few points.
 #include "workload/price.h"
 
 #include <fmt/format.h>
@@ -19,6 +25,8 @@ struct PointTime {
   double steps_us = 0, moved_us = 0;
 };
 
+// A simulated time of 0 bytes is the part that does not shrink with pieces: steps. The rest is moved
+// bytes.
 PointTime time_of_point(const CollectivePrice& price, std::size_t point, double bytes) {
   if (!price.simulated) {
     const double steps_us = price.points[point].steps * price.link.alpha_us;
@@ -72,6 +80,8 @@ class OpenRun {
     if (const int number = pieces_of(given, overlap_); number > 0) possible_ = {number};
   }
 
+  // Each number of pieces begins with what is best for each collective alone; what another number led to
+  // is not taken over, so the result does not depend on the order of the numbers.
   RunPrice best(Execution& chosen) {
     const std::vector<OpenUnit> alone = units_;
     std::vector<OpenUnit> best = alone;
@@ -136,6 +146,7 @@ class OpenRun {
       result.collectives.push_back(opened(collective, prices, given));
     return result;
   }
+  // A point that is given cannot be changed: it has no other choices.
   static OpenCollective opened(const CollectiveWork& collective, const WorkloadPrices& prices,
                                const Execution& given) {
     const CollectivePrice* const price = price_of(prices, collective.kind, collective.scope, collective.root);
@@ -154,6 +165,9 @@ class OpenRun {
     return result;
   }
 
+  // A pipeline of p pieces over stages of times t_i: the first piece goes through all of them, and p - 1
+  // more follow at the pace of the slowest: sum(t_i) + (p - 1) max(t_i), with t_i of one piece. Memory is
+  // shared by all stages, so their traffic together is a bound.
   double us() const {
     if (units_.size() == 1) return units_[0].settled().us();
     if (beside_) {
@@ -232,6 +246,9 @@ WorkloadPrice priced(std::vector<UnitWork> units, const WorkloadPrices& prices, 
 }
 
 // Among `ranks` ranks on a switch; a block is all of the vector, or what a rank has of it (ir/collective.h).
+// In units of a block: (steps, rounds/chunks). AllReduce by recursive halving and doubling would take 2
+// log2 p steps and 2 (p-1)/p blocks; here ReduceScatter and AllGather are one step each, since a switch
+// lets all send to all at once.
 std::vector<Cost> switch_points(OperationKind kind, int ranks) {
   const int others = ranks - 1;
   const int halvings =
@@ -269,6 +286,7 @@ const CollectivePrice* price_of(const WorkloadPrices& prices, OperationKind kind
   return nullptr;
 }
 
+// Powers of two, down to pieces of piece_bytes, where handing over costs as much as it hides.
 std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers& device) {
   constexpr int kMostPieces = 64;
   std::vector<int> pieces = {1};

@@ -43,6 +43,9 @@ bool makes_local(const TensorType& a, const TensorType& b) {
   return fits(a) && fits(b) && !(is_replicated(a) && is_replicated(b));
 }
 
+// The rows of docs/workloads.md. a [.., M, K] by b [K, N]: cut along K both, each rank has summands of all
+// of the result (row parallel, after Megatron); b cut along N, each has columns (column parallel); a cut
+// along M or a batch dimension, each has those rows.
 OrError<TensorLayout> matmul_layout(const Typing& typing) {
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   const int last = static_cast<int>(a.shape.size()) - 1;
@@ -65,6 +68,8 @@ OrError<TensorLayout> matmul_layout(const Typing& typing) {
       "Local by Local or Replicated");
 }
 
+// The same with channels in place of K: images [N, C, H, W], windows [O, C, h, w]. Cut along C both:
+// summands.
 OrError<TensorLayout> convolution_layout(const Typing& typing) {
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   if (is_replicated(a) && is_replicated(b)) return kReplicatedLayout;
@@ -80,6 +85,7 @@ OrError<TensorLayout> convolution_layout(const Typing& typing) {
 }
 
 // (in + 2 * padding - window) / stride + 1; the same side where that is the same length.
+// With "same" padding the side keeps its name: [N, C, H, W] stays [.., H, W], and not [.., 224, 224].
 OrError<Extent> window_side(const Typing& typing, const Extent& in, const Extent& window) {
   const Operation& operation = typing.operation;
   const std::int64_t room = in.value + 2 * std::int64_t{operation.padding} - window.value;
@@ -119,7 +125,6 @@ OrError<TensorType> matmul_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = a.element;
   result.shape = a.shape;
   result.shape.back() = b.shape.back();
   const OrError<TensorLayout> layout = matmul_layout(typing);
@@ -148,7 +153,6 @@ OrError<TensorType> convolution_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = a.element;
   result.shape = {a.shape[0], b.shape[0]};
   for (const int d : {2, 3}) {
     const OrError<Extent> side = window_side(typing, a.shape[d], b.shape[d]);

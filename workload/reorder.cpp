@@ -52,6 +52,8 @@ class Reordering {
     known_.operations.clear();
   }
 
+  // `after` is built in the order of the old list, kernel by kernel. The gather itself is kept at first,
+  // and leaves in the end if nothing reads it by name any more.
   OrError<Workload> result() {
     for (const std::string& name : moved_)
       if (auto error = check_movable(operation(before_, name))) return *error;
@@ -96,6 +98,9 @@ class Reordering {
     return {};
   }
 
+  // The operation with slices in place of whole operands; what comes out decides (see the top of the
+  // file). The whole one is made again under the old name, so that readers that stay need not change; it
+  // is emitted only if there are such, but is known to the rules of types in any case.
   MaybeError move(const Operation& old) {
     Operation now = old;
     bool slices = false;
@@ -189,6 +194,8 @@ class Reordering {
   }
 
   // Slices, then what stays of a kernel, then what is moved, then what makes that whole.
+  // Operations of one kernel have to stay neighbours, and so do those of the moved one; gathers stand
+  // behind both.
   void end_of_kernel(Workload& after) {
     for (auto* part : {&slices_, &staying_, &moving_, &wholes_}) {
       for (Operation& operation : *part) after.operations.push_back(std::move(operation));
@@ -196,6 +203,7 @@ class Reordering {
     }
   }
 
+  // By an output, by the memory of an input, or by an operation that stays.
   bool is_read_outside(const Operation& old) const {
     if (!old.updates.empty() || is_output(before_, old.name)) return true;
     return std::ranges::any_of(readers(before_, old.name),

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "workload/kernels.h"
+#include "workload/operation_forms.h"
 
 namespace chorale {
 namespace {
@@ -18,16 +19,12 @@ std::string described(const TensorLayout& layout) {
   return fmt::format("{}.{}.{}", static_cast<int>(layout.kind), layout.dim, layout.root);
 }
 
-std::string described(const Operation& operation, const std::vector<int>& operands) {
-  if (operation.kind == OperationKind::Input)
-    return fmt::format("{} {}", operation.name, described(operation.type.layout));
-  std::string text = fmt::format("{}({}) {} {} {} {} {} {} {}", static_cast<int>(operation.kind),
-                                 fmt::join(operands, ","), static_cast<int>(operation.type.element),
-                                 static_cast<int>(operation.reduction), described(operation.layout),
-                                 operation.shift, operation.stride, operation.padding, operation.updates);
-  for (const ExpressionNode& node : operation.expression)
-    text += fmt::format(" {}.{}.{}", static_cast<int>(node.op), node.constant, node.operand);
-  return text;
+// "%3" is the operation of number 3.
+std::string described(Operation operation, const std::vector<int>& operands) {
+  if (is_given(operation.kind)) return fmt::format("{} {}", operation.name, described(operation.type.layout));
+  for (std::size_t k = 0; k < operands.size(); ++k) operation.operands[k] = fmt::format("%{}", operands[k]);
+  return fmt::format("{} {} {}", call_text(operation), static_cast<int>(operation.type.element),
+                     operation.updates);
 }
 
 }  // namespace
@@ -36,6 +33,8 @@ int ScheduleBook::number(const std::string& description) {
   return numbers_.try_emplace(description, static_cast<int>(numbers_.size())).first->second;
 }
 
+// Hash consing: an operation's number stands for its whole expression tree, so two operations are equal if
+// their numbers are. Names of kernels and overlaps do not count, only which operations they hold.
 std::string ScheduleBook::key(const Workload& workload) {
   std::map<std::string, int> numbers;  // by name
   std::vector<int> inputs;

@@ -38,6 +38,8 @@ const std::string& word(const ScriptCall& call, int i = 0) {
   return call.groups[0][i];
 }
 
+// The layout decides the policy: Sliced gives ReduceScatter and AllGather, Rooted gives Reduce and
+// Broadcast.
 OrError<Workload> apply_split(const Workload& workload, const ScriptCall& call) {
   const TensorLayout layout = call.layout.value_or(TensorLayout{.kind = LayoutKind::Sliced});
   const bool scatters = layout.kind == LayoutKind::Sliced;
@@ -118,6 +120,7 @@ class ScriptReader {
  public:
   ScriptReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
+  // Separated by semicolons or line ends; empty ones do not count, so a trailing semicolon is fine.
   std::vector<ScriptCall> calls() {
     std::vector<ScriptCall> result;
     while (true) {
@@ -192,6 +195,8 @@ class ScriptReader {
     return call;
   }
 
+  // Semicolons inside of the parentheses separate groups, those outside separate calls: reorder(avg; m_,
+  // v_); dead(m_)
   void groups(ScriptCall& call, const CallForm& form) {
     for (std::size_t g = 0; g < form.words.size(); ++g) {
       call.groups.emplace_back();

@@ -1,3 +1,6 @@
+// What a measurement may vary without changing the schedule: the point of the frontier by which a
+// collective is done, the number of pieces of an overlap, block and channels of the emitted kernels. Each
+// is a list of values in a fixed order, so that a search walks from neighbour to neighbour.
 #include "workload/settings.h"
 
 #include <algorithm>
@@ -45,6 +48,7 @@ OpenSetting numbers_of(SettingKind kind, const std::vector<int>& values, int usu
           .usual = it == values.end() ? 0 : static_cast<std::size_t>(it - values.begin())};
 }
 
+// Where an execution has the number; an overlap that it does not mention gets an entry first.
 int* number_of(Execution& execution, const OpenSetting& setting) {
   if (setting.kind == SettingKind::Block) return &execution.block;
   if (setting.kind == SettingKind::Channels) return &execution.channels;
@@ -75,6 +79,8 @@ std::vector<OpenSetting> open_settings(const Workload& workload, const WorkloadP
   return settings;
 }
 
+// Numbers from an earlier run need not be among today's values (another device, other limits): the nearest
+// one stands for them.
 std::size_t value_of(const Execution& execution, const OpenSetting& setting) {
   if (setting.kind == SettingKind::Point) {
     const Cost* const cost = point_of(execution, setting.name);

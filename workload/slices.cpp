@@ -13,6 +13,8 @@ namespace {
 
 // The layout of the tensor that a reader uses only a slice of, by how dimensions are aligned when it is
 // broadcast. Replicated: it uses everything.
+// A pointwise operation on slices reads the tensor at its own elements only; where the tensor has a side
+// of 1 along the slices, or none, every rank needs all of it.
 TensorLayout layout_in(const Operation& reader, const Operation& tensor) {
   if (reader.kind == OperationKind::Slice) return reader.layout;
   const TensorLayout all = {};
@@ -37,6 +39,8 @@ const Operation* updater(const Workload& workload, const std::string& input) {
 }
 
 // The state as the slices are which are stored in it, or else read of it.
+// From the update if there is one: what is stored decides. Else from the first reader that uses slices;
+// others that use more are found by retyped() in the end.
 OrError<TensorType> type_of_slices(const Workload& workload, const Operation& state,
                                    const std::string& where) {
   const auto laid_out_as = [&](const TensorLayout& layout, const TensorType& slices) {
@@ -74,6 +78,8 @@ void erase_operation(Workload& workload, const std::string& name) {
 
 }  // namespace
 
+// The gather that updated the state is gone, and the slices update it; Slices that were read of it become
+// the state itself. The final inference is the proof: no operation but the input may change its type.
 OrError<Workload> as_slice(const Workload& workload, const std::string& input) {
   const std::string where = "asSlice " + input;
   const OrError<const Operation*> named = operation_for(workload, input, where);

@@ -1,5 +1,8 @@
 // An AllReduce in two parts, and back; and one whose slices go on. What reads the sum reads the
 // last part, which has its name.
+// All of them keep the name of the last part, so no reader changes; the new operations stand where the
+// AllReduce stood. What may be done is decided by shape and scope alone: types of the result are checked
+// by rewritten().
 #include <fmt/format.h>
 
 #include "ir/error.h"
@@ -79,6 +82,7 @@ OrError<Workload> join(const Workload& workload, const std::string& gather) {
 namespace {
 
 // The AllReduce, if it can be made of several operations with these names.
+// shard() and levels() put two new operations before the one that keeps the name.
 OrError<const Operation*> sum_for(const Workload& workload, const std::string& name, const std::string& first,
                                   const std::string& second, const std::string& where,
                                   const std::string& done) {
@@ -116,6 +120,9 @@ OrError<Workload> shard(const Workload& workload, const std::string& name, const
   return rewritten(workload, std::move(result), where);
 }
 
+// Of r ranks in each of g groups: the first moves (r-1)/r of the tensor inside of groups, the second only
+// 1/r of it between groups, where links are slow (hierarchical AllReduce, as BlueConnect and NCCL's trees
+// have it).
 OrError<Workload> levels(const Workload& workload, const std::string& name, const std::string& first,
                          const std::string& second, TensorLayout layout) {
   const std::string where = "levels " + name;

@@ -25,6 +25,8 @@ struct Blocks {
   int members = -1;
 };
 
+// One pass: members are gathered where the last of them stands, all else forms blocks of one kernel, one
+// overlap or one operation.
 Blocks blocks_around(const Workload& workload, const std::vector<int>& members) {
   Blocks blocks;
   const int count = static_cast<int>(workload.operations.size());
@@ -50,6 +52,8 @@ Blocks blocks_around(const Workload& workload, const std::vector<int>& members) 
 }
 
 // For each operation those that come before it: what it reads, and of an update all that reads the input.
+// Edges of the dependency graph, with anti-dependences: an update comes after all that read its input's
+// old value.
 std::vector<std::set<int>> what_precedes(const Workload& workload) {
   std::map<std::string, int> places;
   std::vector<std::set<int>> before(workload.operations.size());
@@ -72,6 +76,10 @@ bool precedes(const std::vector<std::set<int>>& before, const Block& a, const Bl
       b, [&](int i) { return std::ranges::any_of(a, [&](int j) { return before[i].contains(j); }); });
 }
 
+// A topological argument: `from` is a breadth-first tree of what depends on the members. A block of it
+// that the members depend on would have to stand before and after them; the path in the tree names the
+// operations that close the circle. All others keep their order, so a program that has its members
+// together already comes out as it was.
 OrError<Workload> brought_together(const Workload& workload, const std::vector<int>& members,
                                    const std::string& where) {
   const Blocks blocks = blocks_around(workload, members);
@@ -111,6 +119,8 @@ OrError<Workload> brought_together(const Workload& workload, const std::vector<i
 
 // In the order in which kernels have them: a collective that leaves parts first, one that makes them whole
 // last.
+// Ranks 0, 1, 2 are stable, so computations keep their order; a ReduceScatter that reads a member is not
+// first, and kernel_faults() says so.
 std::vector<int> in_kernel_order(const Workload& workload, std::vector<int> members) {
   const auto before = what_precedes(workload);
   const auto rank = [&](int i) {
@@ -130,16 +140,12 @@ std::vector<int> in_kernel_order(const Workload& workload, std::vector<int> memb
   return order;
 }
 
-bool does_nothing(const Operation& operation) {
-  return is_given(operation.kind);
-}
-
 MaybeError check_members(const Workload& workload, const std::vector<int>& members,
                          const std::string& where) {
   if (members.size() < 2) return InputError(where, "two operations or more are done as one");
   for (const int i : members) {
     const Operation& operation = workload.operations[i];
-    if (does_nothing(operation))
+    if (is_given(operation.kind))
       return InputError(where, fmt::format("{} is {}, for which nothing is done", operation.name,
                                            to_string(operation.kind)));
     if (!operation.overlap.empty())
@@ -165,6 +171,15 @@ MaybeError check_whole_kernels(const Workload& workload, const std::vector<int>&
   return {};
 }
 
+OrError<std::vector<int>> members_for(const Workload& workload, const std::vector<std::string>& names,
+                                      const std::string& where) {
+  OrError<std::vector<int>> members = places_for(workload, names, where);
+  if (!members) return members;
+  if (auto error = check_members(workload, *members, where)) return *error;
+  if (auto error = check_whole_kernels(workload, *members, where)) return *error;
+  return members;
+}
+
 bool is_kernel_of(const Workload& workload, const std::string& name, const std::vector<int>& members) {
   return std::ranges::any_of(members, [&](int i) { return workload.operations[i].kernel == name; });
 }
@@ -182,11 +197,9 @@ std::vector<int> places_now(const Workload& before, const std::vector<int>& memb
 OrError<Workload> fuse(const Workload& workload, const std::vector<std::string>& operations,
                        const std::string& kernel) {
   const std::string where = "fuse " + kernel;
-  const OrError<std::vector<int>> named = places_for(workload, operations, where);
+  const OrError<std::vector<int>> named = members_for(workload, operations, where);
   if (!named) return named.error();
   const std::vector<int>& members = *named;
-  if (auto error = check_members(workload, members, where)) return *error;
-  if (auto error = check_whole_kernels(workload, members, where)) return *error;
   if (!is_kernel_of(workload, kernel, members))
     if (auto error = check_new_name(workload, kernel, where)) return *error;
 
@@ -208,11 +221,9 @@ OrError<Workload> fuse(const Workload& workload, const std::vector<std::string>&
 OrError<Workload> overlap(const Workload& workload, const std::vector<std::string>& units_of_it,
                           const std::string& name) {
   const std::string where = "overlap " + name;
-  const OrError<std::vector<int>> named = places_for(workload, units_of_it, where);
+  const OrError<std::vector<int>> named = members_for(workload, units_of_it, where);
   if (!named) return named.error();
   const std::vector<int>& members = *named;
-  if (auto error = check_members(workload, members, where)) return *error;
-  if (auto error = check_whole_kernels(workload, members, where)) return *error;
   if (auto error = check_new_name(workload, name, where)) return *error;
 
   OrError<Workload> together = brought_together(workload, members, where);

@@ -43,6 +43,9 @@ class Tuner {
   TuneResult result() { return std::move(result_); }
 
  private:
+  // The plain program is the first candidate, and its computations in few kernels the second; from there
+  // all moves. Fusing computations one pair at a time would make an exponential number of schedules that
+  // differ in nothing that matters.
   void explore(const Workload& given) {
     const auto begin = std::chrono::steady_clock::now();
     Candidate plain{.workload = given, .price = price(given, options_.prices)};
@@ -64,6 +67,8 @@ class Tuner {
 
   // The oldest one; of many the cheapest. From what is overlapped nothing leads on, and so the first cheap
   // step would be the last one: overlaps are left for the last quarter, and what is cheap is so without them.
+  // Breadth first while there are few, so that a small program is explored completely and in order of
+  // depth.
   int next_open() {
     const int count = static_cast<int>(result_.candidates.size());
     const bool late = count > options_.most_candidates / 4 * 3;
@@ -79,6 +84,7 @@ class Tuner {
     return i;
   }
 
+  // A schedule that is known under other names or in another order is not a new one (ScheduleBook).
   void consider(int parent, Move move) {
     if (result_.end != TuneEnd::Complete) return;
     if (options_.stop != nullptr && *options_.stop) {
@@ -150,6 +156,8 @@ class Tuner {
   }
 
   // The best by their prices: what an earlier run has measured is not among the best for that.
+  // All chosen ones first as they are priced; then the settings of those within 1.5 times of the fastest
+  // are varied. A slower schedule does not become the fastest by its number of blocks.
   void measure() {
     if (!options_.measure || options_.measured <= 0) return;
     std::vector<int> chosen = result_.ranking;
@@ -198,6 +206,8 @@ class Tuner {
   }
 
   // What is known is not measured again.
+  // What failed once is not run again in this search; in a later one it is, since a failure may have been
+  // the machine's.
   std::optional<double> timed(Candidate& candidate, const Execution& execution) {
     for (const Measurement& each : candidate.measurements)
       if (each.with == options_.with && each.execution == execution) return each.us;

@@ -1,3 +1,6 @@
+// Lines are appended as results come, so the log of a run that was killed is complete but for its last
+// line, which has no line end and is dropped. The heading has the program and the machine: times of others
+// would be taken for this one's. Sizes are part of the program's text.
 #include "workload/tune_log.h"
 
 #include <fmt/format.h>

@@ -52,6 +52,7 @@ std::string json(const RunPrice& run) {
                      run.us, fmt::join(units, ","));
 }
 
+// A line per run, so that a log of thousands of candidates can be searched by grep.
 std::string json(const Candidate& candidate) {
   std::vector<std::string> runs;
   for (const RunPrice& run : candidate.price.runs) runs.push_back(json(run));

@@ -1,3 +1,5 @@
+// What the rules of types share. Layout flaws and broadcasting follow PyTorch: dimensions are aligned from
+// the last one backwards, and a side of 1 stretches.
 #include "workload/typing.h"
 
 #include <fmt/format.h>
@@ -13,16 +15,39 @@ InputError Typing::fail(const std::string& problem, const std::string& remedy) c
   return InputError(where, fmt::format("{}: {}", operation.name, problem), remedy);
 }
 
+InputError Typing::fail_not_taken(const std::string& takes, const std::string& remedy) const {
+  return fail(fmt::format("{} takes {}, and not {}", to_string(operation.kind), takes, shown_operand(0)),
+              remedy);
+}
+
 std::string Typing::shown_operand(std::size_t k) const {
   return fmt::format("{} ({})", operation.operands[k], to_string(*operands[k]));
 }
 
+int dimensions(const TensorType& type) {
+  return static_cast<int>(type.shape.size());
+}
+
+MaybeError require_reduction(const Typing& typing) {
+  const ReduceOp op = typing.operation.reduction;
+  if (op != ReduceOp::Sum && op != ReduceOp::Min && op != ReduceOp::Max)
+    return typing.fail(fmt::format("{} by '{}'", to_string(typing.operation.kind), to_string(op)),
+                       "use \"+\", \"min\" or \"max\"");
+  return {};
+}
+
+// The intersection of the operands' groups. Of tensors of the world, those that each rank can index by
+// itself may be read in groups: Replicated (each has all) and Local (each has its own). A slice over the
+// world is cut among other ranks than a slice over a group, so mixing them is refused.
 OrError<TensorType> scoped(const Typing& typing) {
   const auto in_groups = [](const TensorType* type) { return type->scope == Scope::Group; };
   const auto first = std::ranges::find_if(typing.operands, in_groups);
-  if (first == typing.operands.end()) return TensorType{};
-  TensorType result{
-      .scope = Scope::Group, .first_group = (*first)->first_group, .last_group = (*first)->last_group};
+  TensorType result;
+  if (!typing.operands.empty()) result.element = typing.only().element;
+  if (first == typing.operands.end()) return result;
+  result.scope = Scope::Group;
+  result.first_group = (*first)->first_group;
+  result.last_group = (*first)->last_group;
   // A tensor of which each rank has its own is another one in each group.
   result.each = std::ranges::all_of(typing.operands, [](const TensorType* type) {
     return type->each || (type->scope == Scope::World && type->layout.kind == LayoutKind::Replicated);
@@ -47,6 +72,7 @@ OrError<TensorType> scoped(const Typing& typing) {
   return result;
 }
 
+// [H] sliced along 0 is sliced along 2 when it is broadcast to [B, S, H].
 TensorLayout aligned(TensorLayout layout, int dimensions, int to_dimensions) {
   if (layout.kind == LayoutKind::Sliced && layout.dim != kFlat) layout.dim += to_dimensions - dimensions;
   return layout;
@@ -79,6 +105,7 @@ bool is_workload_type(ElementType type) {
          type == ElementType::Int32;
 }
 
+// Divides instead of multiplying, so that it cannot overflow.
 std::int64_t counted_elements(const TensorShape& shape) {
   std::int64_t count = 1;
   for (const Extent& extent : shape) {

@@ -21,18 +21,19 @@ struct Typing {
 
   // "where: name: problem; remedy".
   [[nodiscard]] InputError fail(const std::string& problem, const std::string& remedy = "") const;
+  // "where: name: AllGather takes a sliced tensor, and not g (fp16[N] Local); remedy".
+  [[nodiscard]] InputError fail_not_taken(const std::string& takes, const std::string& remedy) const;
   // "g (fp16[N] Local)"
   std::string shown_operand(std::size_t k) const;
   const TensorType& only() const { return *operands.front(); }
 };
 
-// The rules, a family a file; layouts of results are normal().
-OrError<TensorType> input_type(const Typing&);        // workload/input_type.cpp
-OrError<TensorType> pointwise_type(const Typing&);    // workload/pointwise_type.cpp
-OrError<TensorType> matmul_type(const Typing&);       // workload/product_types.cpp
-OrError<TensorType> convolution_type(const Typing&);  //
-OrError<TensorType> reduce_tensor_type(
-    const Typing&);  // workload/communication_types.cpp, and all from here on, but for
+// The rules (workload/operation_forms.h has which is whose); layouts of results are normal().
+OrError<TensorType> input_type(const Typing&);          // workload/input_type.cpp
+OrError<TensorType> pointwise_type(const Typing&);      // workload/pointwise_type.cpp
+OrError<TensorType> matmul_type(const Typing&);         // workload/product_types.cpp
+OrError<TensorType> convolution_type(const Typing&);    //
+OrError<TensorType> reduce_tensor_type(const Typing&);  // workload/reduction_types.cpp
 OrError<TensorType> reduce_along_type(const Typing&);
 OrError<TensorType> transpose_type(const Typing&);  // workload/view_types.cpp
 OrError<TensorType> reshape_type(const Typing&);
@@ -40,17 +41,17 @@ OrError<TensorType> narrow_type(const Typing&);
 OrError<TensorType> concat_type(const Typing&);
 OrError<TensorType> gather_rows_type(const Typing&);
 OrError<TensorType> scatter_rows_type(const Typing&);
-OrError<TensorType> slice_type(const Typing&);
-OrError<TensorType> all_reduce_type(const Typing&);
-OrError<TensorType> reduce_scatter_type(const Typing&);
-OrError<TensorType> all_gather_type(const Typing&);
-OrError<TensorType> reduce_type(const Typing&);
-OrError<TensorType> broadcast_type(const Typing&);
-OrError<TensorType> all_to_all_type(const Typing&);
+OrError<TensorType> collective_type(const Typing&);  // workload/communication_types.cpp: Slice, AllReduce,
+OrError<TensorType> all_to_all_type(const Typing&);  // ReduceScatter, AllGather, Reduce, Broadcast
 OrError<TensorType> all_to_all_v_type(const Typing&);
 OrError<TensorType> send_type(const Typing&);
 
-// Scope and groups of a result, from those of all operands. Groups are what all operands have; in groups, a
+int dimensions(const TensorType&);
+
+// An operation that reduces can add up, or take the least or the largest.
+MaybeError require_reduction(const Typing&);
+
+// Scope and groups of a result, from those of all operands, with elements as the first of these has them. Groups are what all operands have; in groups, a
 // tensor that the world has replicated, or every rank has of its own, is each group's, too.
 OrError<TensorType> scoped(const Typing&);
 

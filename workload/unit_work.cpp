@@ -12,6 +12,7 @@ namespace {
 using Kind = OperationKind;
 
 // Of the dimension along which a tensor is cut (or of all elements in a row) the part that a rank has.
+// Elements are side * others; a rank has length * others of them. Rooted: all on the root, none elsewhere.
 struct Share {
   std::int64_t side = 1, length = 0;
 };
@@ -34,6 +35,8 @@ std::int64_t held(const Workload& workload, const TensorType& type, int rank) {
 }
 
 // Elements of an operand that a rank reads for those of a pointwise result that it has.
+// Of a bias [H] for a slice of [B, S, H] along S all of it is read, for a slice along H the rank's part;
+// for a flat slice no more than the slice has elements.
 std::int64_t read_pointwise(const Workload& workload, const TensorType& made, const TensorType& operand,
                             int rank) {
   const Share share = share_of(workload, made, rank);
@@ -89,6 +92,8 @@ class WorkCount {
     for (const Operation& operation : workload.operations) named_[operation.name] = &operation;
   }
 
+  // Memory is that of one rank, the busiest in bytes; each kind of arithmetic that of the rank with most
+  // of it. These may be different ranks, so the time is an upper bound for each.
   UnitWork of(const Unit& unit) {
     UnitWork most{.unit = unit};
     for (const int rank : ranks_to_ask(unit)) {
@@ -112,6 +117,8 @@ class WorkCount {
   }
 
  private:
+  // Slices of n elements over p ranks: the first n mod p have one more, so the first rank of each group
+  // that has the tensor has most. On other ranks nothing can be larger, but on a root.
   std::set<int> ranks_to_ask(const Unit& unit) const {
     std::set<int> ranks;
     const auto add = [&](const TensorType& type) {
@@ -128,6 +135,7 @@ class WorkCount {
     return ranks;
   }
 
+  // `read` is by memory: an updated input and the update are one tensor, which is read once.
   UnitWork on_rank(const Unit& unit, int rank) const {
     UnitWork work;
     std::map<std::string, std::int64_t> read;  // elements, by memory
@@ -172,6 +180,8 @@ class WorkCount {
                                [&](int i) { return &workload_.operations[i] == &operation; });
   }
 
+  // Stored to memory: what is single, what others read, what is returned, what updates. All else of a
+  // kernel stays in registers.
   bool is_kept(const Unit& unit, const Operation& operation) const {
     if (operation.kernel.empty() || !operation.updates.empty()) return true;
     if (operation.kind == Kind::ReduceTensor) return true;  // complete at the end, when no register is left
@@ -197,6 +207,8 @@ class WorkCount {
                              named_.at(operation.operands[1])->type, rank);
   }
 
+  // Frontiers count in blocks (ir/collective.h): the bytes of a block times rounds per chunk is what a
+  // link carries.
   CollectiveWork collective(const Operation& operation) const {
     const TensorType& operand = named_.at(operation.operands[0])->type;
     const bool from_parts = operation.kind == Kind::AllGather || operation.kind == Kind::Send;

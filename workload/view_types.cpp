@@ -1,5 +1,5 @@
-// Operations that move elements of what a rank has, and change none: the layout of a result follows where each
-// rank has what its part consists of.
+// Operations that move elements of what a rank has, and change none: the layout of a result follows where
+// each rank has what its part consists of.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,17 +11,14 @@
 namespace chorale {
 namespace {
 
-int sides_in(const TensorType& type) {
-  return static_cast<int>(type.shape.size());
-}
 bool is_cut(const TensorType& type) {
   return type.layout.kind == LayoutKind::Sliced;
 }
 
 MaybeError require_dimension(const Typing& typing, int dim, const TensorType& type) {
-  if (dim < 0 || dim >= sides_in(type))
+  if (dim < 0 || dim >= dimensions(type))
     return typing.fail(fmt::format("dimension {}, counted from 0, is none of {}", dim, to_string(type)),
-                       fmt::format("it has {}", counted(sides_in(type), "dimension")));
+                       fmt::format("it has {}", counted(dimensions(type), "dimension")));
   return {};
 }
 // Flat slices are of no dimension.
@@ -46,6 +43,9 @@ std::int64_t length_of(const TensorShape& shape, std::size_t from, std::size_t t
 }
 
 // The dimension of the new shape along which slices are the same elements; -1: none.
+// Row-major order: a slice along a dimension keeps its elements together if the product of the sides
+// before it is the same in both shapes. [B, S, H] cut along S as [B, S, heads, d] stays cut along S. The
+// side itself may change where ranks divide both: [4*H] as [4, H] cut 4 ways is still each rank's quarter.
 int reshaped_dim(const TensorType& type, const TensorShape& shape, int ranks) {
   const auto dim = static_cast<std::size_t>(type.layout.dim);
   const std::int64_t before = length_of(type.shape, 0, dim), side = type.shape[dim].value;
@@ -76,6 +76,7 @@ MaybeError require_indices_of_rows(const Typing& typing) {
 }
 
 // Of two tensors that no rank has a part of only.
+// Both whole on each rank that has them; of a Replicated and a Local one the result is Local.
 bool in_full(const Typing& typing, TensorLayout& layout) {
   const TensorLayout &a = typing.operands[0]->layout, &b = typing.operands[1]->layout;
   const auto has_all = [](const TensorLayout& x) {
@@ -120,7 +121,7 @@ OrError<TensorType> reshape_type(const Typing& typing) {
           "becomes; or AllGather it");
   }
   if (is_cut(result) && result.shape.empty()) return typing.fail("a scalar has no slices", "AllGather it");
-  result.layout = normal(result.layout, sides_in(result));
+  result.layout = normal(result.layout, dimensions(result));
   return result;
 }
 
@@ -141,6 +142,8 @@ OrError<TensorType> narrow_type(const Typing& typing) {
   return result;
 }
 
+// The side of the result is the sum: 2*H and H of the same sizes give 3*H; of different ones, N and M,
+// there is no product that is N + M, so it is a plain number.
 OrError<TensorType> concat_type(const Typing& typing) {
   if (typing.operands.empty() || typing.operation.dims.size() != 1)
     return typing.fail("concatenates nothing");
@@ -150,7 +153,6 @@ OrError<TensorType> concat_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = first.element;
   result.shape = first.shape;
   result.layout = first.layout;
   for (std::size_t k = 0; k < typing.operands.size(); ++k) {
@@ -174,13 +176,15 @@ OrError<TensorType> concat_type(const Typing& typing) {
   return result;
 }
 
+// An embedding: rows [V, H] by numbers [B, S] give [B, S, H]. Indices that are sliced give slices of the
+// result; a table that is cut along H gives its columns. A table cut along V gives nothing here: a rank
+// has some rows only.
 OrError<TensorType> gather_rows_type(const Typing& typing) {
   if (auto error = require_indices_of_rows(typing)) return *error;
   const TensorType &rows = *typing.operands[0], &indices = *typing.operands[1];
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = rows.element;
   result.shape = indices.shape;
   result.shape.insert(result.shape.end(), rows.shape.begin() + 1, rows.shape.end());
   if (result.shape.size() > kMostDimensions)
@@ -191,15 +195,17 @@ OrError<TensorType> gather_rows_type(const Typing& typing) {
   if (by_index)
     result.layout = indices.layout;
   else if (by_side)
-    result.layout = {.kind = LayoutKind::Sliced, .dim = rows.layout.dim - 1 + sides_in(indices)};
+    result.layout = {.kind = LayoutKind::Sliced, .dim = rows.layout.dim - 1 + dimensions(indices)};
   else if (!in_full(typing, result.layout))
     return fail_rows(
         typing,
         "Replicated and any; Local with Local or Replicated; Sliced, but not along rows, by Replicated");
-  result.layout = normal(result.layout, sides_in(result));
+  result.layout = normal(result.layout, dimensions(result));
   return result;
 }
 
+// The inverse, a sum by row: values [B, S, H] at numbers [B, S] into [V, H]. Cut along B both, each rank
+// has summands of all rows, which an AllReduce or ReduceScatter adds up.
 OrError<TensorType> scatter_rows_type(const Typing& typing) {
   if (auto error = require_indices_of_rows(typing)) return *error;
   const TensorType &rows = *typing.operands[0], &indices = *typing.operands[1];
@@ -214,7 +220,6 @@ OrError<TensorType> scatter_rows_type(const Typing& typing) {
   const OrError<TensorType> scope = scoped(typing);
   if (!scope) return scope;
   TensorType result = *scope;
-  result.element = rows.element;
   result.shape = typing.operation.shape;
   result.shape.insert(result.shape.end(), rows.shape.begin() + static_cast<std::ptrdiff_t>(of_rows),
                       rows.shape.end());

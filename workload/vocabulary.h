@@ -13,24 +13,5 @@ inline constexpr Named<OperationKind> kConstantWords[] = {
     {OperationKind::Rank, "RANK"}, {OperationKind::Group, "GROUP"}, {OperationKind::Ranks, "WORLD"}};
 // Functions composed of reductions along a dimension.
 inline constexpr std::string_view kRowWords[] = {"Mean", "Softmax", "RMSNorm", "LayerNorm"};
-inline constexpr Named<OperationKind> kCallWords[] = {{OperationKind::MatMul, "MatMul"},
-                                                      {OperationKind::Convolution, "Convolution"},
-                                                      {OperationKind::ReduceTensor, "ReduceTensor"},
-                                                      {OperationKind::ReduceAlong, "ReduceAlong"},
-                                                      {OperationKind::Transpose, "Transpose"},
-                                                      {OperationKind::Reshape, "Reshape"},
-                                                      {OperationKind::Narrow, "Narrow"},
-                                                      {OperationKind::Concat, "Concat"},
-                                                      {OperationKind::GatherRows, "GatherRows"},
-                                                      {OperationKind::ScatterRows, "ScatterRows"},
-                                                      {OperationKind::Slice, "Slice"},
-                                                      {OperationKind::AllReduce, "AllReduce"},
-                                                      {OperationKind::ReduceScatter, "ReduceScatter"},
-                                                      {OperationKind::AllGather, "AllGather"},
-                                                      {OperationKind::Reduce, "Reduce"},
-                                                      {OperationKind::Broadcast, "Broadcast"},
-                                                      {OperationKind::AllToAll, "AllToAll"},
-                                                      {OperationKind::AllToAllV, "AllToAllV"},
-                                                      {OperationKind::Send, "Send"}};
 
 }  // namespace chorale

@@ -20,23 +20,32 @@ except ImportError as error:  # a checkout without the extension still has chora
     def __getattr__(name):
         if name.startswith("__"):
             raise AttributeError(name)
-        raise AttributeError(f"chorale.{name} needs the extension, which is not there ({_why}): pip install . in Chorale's "
-                             "folder, or build it with pybind11-dev and take build/release/python")
+        raise AttributeError(
+            f"chorale.{name} needs the extension, which is not there ({_why}): pip install . in Chorale's "
+            "folder, or build it with pybind11-dev and take build/release/python")
 else:
-    from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy, LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result,
-                                  RunRow, SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, Space, Step, Topology)
+    from chorale._chorale import (AnswerFile, Bounds, CheckReport, Chunk, Claim, Collective, Hierarchy,
+                                  LibraryQuestion, Link, Opening, Point, Progress, Ranking, Result, RunRow,
+                                  SearchLimits, Send, SharedLimit, SimulatedRow, SizeRow, Space, Step,
+                                  Topology)
     from chorale import graphs, library, plots, shown
     from chorale._chorale import __version__
-    from chorale.calls import (Compared, Compiled, Imported, Optimized, VerifiedProgram, Synthesis, alltoallv, bounds, check, classic, classics, collectives, communication, compare, compile,
-                               design, discover, frontier, hierarchy, import_topology, job, verify_program, machine, machines, measure, optimize, order, place, read_result, reshard, run, simulate,
-                               synthesize, targets)
+    from chorale.answers import Compared, Compiled, Imported, Optimized, Synthesis, VerifiedProgram
+    from chorale.calls import (alltoallv, bounds, check, classic, classics, collectives, communication,
+                               compare, compile, design, discover, frontier, hierarchy, import_topology, job,
+                               verify_program, machine, machines, measure, optimize, order, place,
+                               read_result, reshard, run, simulate, synthesize, targets)
     from chorale.errors import Hang, InputError, Interrupted
 
     Topology.from_networkx = staticmethod(graphs.from_networkx)
     Topology.to_networkx = graphs.to_networkx
-    __all__ = ["Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Hang", "Hierarchy", "Imported", "InputError",
-               "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point", "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit",
-               "SimulatedRow", "SizeRow", "Space", "Step",
-               "Synthesis", "Topology", "alltoallv", "bounds", "check", "classic", "classics", "collectives", "communication", "compare", "compile",
-               "design", "discover", "frontier", "hierarchy", "import_topology", "job", "verify_program", "library", "machine", "machines", "measure", "optimize", "order", "place", "plots", "read_result", "reshard", "run",
-               "simulate", "synthesize", "targets"]
+    __all__ = [
+        "Bounds", "CheckReport", "Chunk", "Claim", "Collective", "Compared", "Compiled", "Hang", "Hierarchy",
+        "Imported", "InputError", "Interrupted", "VerifiedProgram", "Link", "Opening", "Optimized", "Point",
+        "Progress", "Ranking", "Result", "RunRow", "SearchLimits", "Send", "SharedLimit", "SimulatedRow",
+        "SizeRow", "Space", "Step", "Synthesis", "Topology", "alltoallv", "bounds", "check", "classic",
+        "classics", "collectives", "communication", "compare", "compile", "design", "discover", "frontier",
+        "hierarchy", "import_topology", "job", "verify_program", "library", "machine", "machines", "measure",
+        "optimize", "order", "place", "plots", "read_result", "reshard", "run", "simulate", "synthesize",
+        "targets"
+    ]

@@ -23,7 +23,13 @@ def run(result: Result, arrays: Sequence[Any], point: int, op: str) -> List[Any]
         raise InputError(f"arrays: elements of type {dtype} are not known; use one of {', '.join(TYPES)}")
     # Bytes of their own order; a type that Python's buffers have no letter for (bfloat16) travels as bytes,
     # too.
-    inputs = [np.ascontiguousarray(np.zeros(0, dtype) if array is None else array.astype(dtype, copy=False)).reshape(-1).view(np.uint8)
-              for array in given]
+    inputs = [
+        np.ascontiguousarray(np.zeros(0, dtype) if array is
+                             None else array.astype(dtype, copy=False)).reshape(-1).view(np.uint8)
+        for array in given
+    ]
     outputs = [np.frombuffer(each, dtype) for each in _chorale.run(result, point, dtype.name, op, inputs)]
-    return [each.reshape(array.shape) if array is not None and array.size == each.size else each for array, each in zip(given, outputs)]
+    return [
+        each.reshape(array.shape) if array is not None and array.size == each.size else each
+        for array, each in zip(given, outputs)
+    ]

@@ -1,6 +1,6 @@
-"""Buckets of parameters that one call of a program updates: all of them have taken equally many steps. A bucket's
-gradients are reduced as soon as the backward pass has made the last of them, by a thread of the optimizer, in the
-same order on all ranks."""
+"""Buckets of parameters that one call of a program updates: all of them have taken equally many steps. A
+bucket's gradients are reduced as soon as the backward pass has made the last of them, by a thread of the
+optimizer, in the same order on all ranks."""
 
 import weakref
 
@@ -12,19 +12,21 @@ KINDS = {torch.float32: "fp32", torch.bfloat16: "bf16", torch.float16: "fp16"}
 
 
 class Bucket:
-    """Parameters are views of one tensor, `flat`, and their gradients of another, `grads`. Autograd adds to gradients
-    through hooks that note the version of `grads`, so that other changes are seen. `states` are a rank's slices,
-    by name; `reduced` is its slice of the summed gradients once `future` is done."""
+    """Parameters are views of one tensor, `flat`, and their gradients of another, `grads`. Autograd adds to
+    gradients through hooks that note the version of `grads`, so that other changes are seen. `states` are a
+    rank's slices, by name; `reduced` is its slice of the summed gradients once `future` is done."""
 
     def __init__(self, owner, params, steps, states):
         self.owner, self.params, self.steps, self.states = weakref.ref(owner), params, steps, states
         self.kind = KINDS[params[0].dtype]
         count = sum(p.numel() for p in params)
-        self.flat, self.grads = (program.zeros(count, TYPES[self.kind]) for program in (owner.updater(self.kind), owner.reducer(self.kind)))
+        self.flat, self.grads = (program.zeros(count, TYPES[self.kind])
+                                 for program in (owner.updater(self.kind), owner.reducer(self.kind)))
         self.total = torch.empty(owner.length(count))  # in one place for all steps
         at, self.places, self.hooks, self.needed = 0, [], [], set()
         for k, p in enumerate(params):
-            self.places.append((p, self.flat[at:at + p.numel()].view_as(p), self.grads[at:at + p.numel()].view_as(p)))
+            self.places.append(
+                (p, self.flat[at:at + p.numel()].view_as(p), self.grads[at:at + p.numel()].view_as(p)))
             at += p.numel()
             if p.requires_grad:
                 self.needed.add(k)
@@ -53,7 +55,10 @@ class Bucket:
     def accumulated(self, k):
         owner = self.owner()
         if owner is not None and owner.clip != 1:
-            raise RuntimeError("backward() after clip_grad_norm_(): what it adds would be clipped, too; call step() or zero_grad() first")
+            raise RuntimeError(
+                "backward() after clip_grad_norm_(): what it adds would be clipped, too; call step() or "
+                "zero_grad() first"
+            )
         self.place(k)
         self.seen = self.grads._version
         if self.future is not None:
@@ -91,8 +96,10 @@ class Bucket:
         moved = False
         for p, view, _ in self.places:
             if p.dtype != view.dtype or p.device.type != "cpu":
-                raise ValueError(f"parameters of a bucket are {view.dtype} on the CPU, and one of {list(p.shape)} is {p.dtype} on {p.device}: "
-                                 "make the optimizer after the model has been converted")
+                raise ValueError(
+                    f"parameters of a bucket are {view.dtype} on the CPU, and one of {list(p.shape)} is "
+                    f"{p.dtype} on {p.device}: "
+                    "make the optimizer after the model has been converted")
             if p.data_ptr() != view.data_ptr():
                 view.copy_(p.data)
                 p.data = view
@@ -103,8 +110,9 @@ class Bucket:
         """Takes parameters and gradients as they are now."""
         self.take()
         if self.seen != self.grads._version and self.grads.any():  # zeros are what Module.zero_grad() leaves
-            raise RuntimeError("gradients were changed after backward(); a rank has only its own part of them, so clip with "
-                               "optimizer.clip_grad_norm_(max_norm), and give other changes by p.grad = ...")
+            raise RuntimeError(
+                "gradients were changed after backward(); a rank has only its own part of them, so clip with "
+                "optimizer.clip_grad_norm_(max_norm), and give other changes by p.grad = ...")
         for k, (p, _, view) in enumerate(self.places):
             if p.grad is None:
                 if self.future is not None and k in self.arrived:
@@ -112,7 +120,8 @@ class Bucket:
                     self.done()
                 view.zero_()
             elif p.grad.layout != torch.strided:
-                raise ValueError(f"the gradient of a parameter of {list(p.shape)} is sparse: make it dense (sparse=False)")
+                raise ValueError(
+                    f"the gradient of a parameter of {list(p.shape)} is sparse: make it dense (sparse=False)")
             self.place(k)
         self.seen = self.grads._version
 

@@ -10,24 +10,37 @@ from chorale.errors import InputError
 
 
 def main(arguments=None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m chorale.build", description="Build a library of algorithms by workers.")
+    parser = argparse.ArgumentParser(prog="python -m chorale.build",
+                                     description="Build a library of algorithms by workers.")
     parser.add_argument("spec", metavar="SPEC", help="what to search for (docs/formats.md)")
-    parser.add_argument("-o", "--output", metavar="FILE", required=True, help="the library, made if it is not there")
+    parser.add_argument("-o",
+                        "--output",
+                        metavar="FILE",
+                        required=True,
+                        help="the library, made if it is not there")
     where = parser.add_mutually_exclusive_group()
     where.add_argument("--jobs", type=int, default=1, metavar="N", help="processes of this machine (1)")
-    where.add_argument("--scheduler", metavar="ADDRESS", help="of a Dask cluster, as tcp://host:8786; its workers need this package")
-    where.add_argument("--mpi", action="store_true", help="the other ranks, as mpirun -n N python -m mpi4py.futures -m chorale.build ... --mpi has them")
+    where.add_argument("--scheduler",
+                       metavar="ADDRESS",
+                       help="of a Dask cluster, as tcp://host:8786; its workers need this package")
+    where.add_argument(
+        "--mpi",
+        action="store_true",
+        help="the other ranks, as mpirun -n N python -m mpi4py.futures -m chorale.build ... --mpi has them")
     asked = parser.parse_args(arguments)
     try:
         if asked.scheduler:
             try:
                 from distributed import Client
             except ImportError:
-                raise InputError("--scheduler: needs Dask; pip install distributed, or Debian's python3-distributed") from None
+                raise InputError(
+                    "--scheduler: needs Dask; pip install distributed, or Debian's python3-distributed"
+                ) from None
             try:
                 client = Client(asked.scheduler, timeout=30)
             except (OSError, ValueError) as error:
-                raise InputError(f"--scheduler: {asked.scheduler} does not answer: {error}; check the address") from error
+                raise InputError(
+                    f"--scheduler: {asked.scheduler} does not answer: {error}; check the address") from error
             with client:
                 built = library.build(asked.spec, asked.output, client.get_executor(retries=3, pure=False))
         elif asked.mpi:
@@ -35,9 +48,13 @@ def main(arguments=None) -> int:
                 from mpi4py import MPI
                 from mpi4py.futures import MPIPoolExecutor
             except ImportError:
-                raise InputError("--mpi: needs mpi4py; pip install mpi4py, or Debian's python3-mpi4py") from None
+                raise InputError(
+                    "--mpi: needs mpi4py; pip install mpi4py, or Debian's python3-mpi4py") from None
             if MPI.COMM_WORLD.Get_size() < 2 or MPI.COMM_WORLD.Get_rank() > 0:
-                raise InputError("--mpi: the other ranks do not wait for work; use mpirun -n 4 python -m mpi4py.futures -m chorale.build ...")
+                raise InputError(
+                    "--mpi: the other ranks do not wait for work; use mpirun -n 4 python -m mpi4py.futures "
+                    "-m chorale.build ..."
+                )
             with MPIPoolExecutor() as ranks:
                 built = library.build(asked.spec, asked.output, ranks)
         else:

@@ -4,29 +4,29 @@ running."""
 
 from __future__ import annotations
 
-import html
 import inspect
 import json
 import os
 import pathlib
 import sys
-from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, NamedTuple, Optional, Sequence, Tuple, TypeVar, Union
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple,
+                    TypeVar, Union)
 
 from chorale import _chorale
-from chorale._chorale import Bounds, CheckReport, Collective, Hierarchy, Progress, Ranking, Result, Topology
-from chorale.errors import InputError, needed
+from chorale._chorale import Bounds, CheckReport, Collective, Hierarchy, Ranking, Result, Topology
+from chorale.answers import Compared, Compiled, Imported, Optimized, Synthesis, VerifiedProgram
+from chorale.errors import InputError
+from chorale.given import File, Listener, changes, job_of, listening, lists, numbers, text_of, with_folder
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from chorale._chorale import (_CompileOptions as CompileOptions, _FrontierOptions as FrontierOptions, _ImportOptions as ImportOptions,
-                                  _PlaceOptions as PlaceOptions, _RunOptions as RunOptions, _SynthesisOptions as SynthesisOptions)
+    from chorale._chorale import (_CompileOptions as CompileOptions, _FrontierOptions as FrontierOptions,
+                                  _ImportOptions as ImportOptions, _PlaceOptions as PlaceOptions, _RunOptions
+                                  as RunOptions, _SynthesisOptions as SynthesisOptions)
 
 Machine = Union[Topology, str, "os.PathLike[str]"]
 Asked = Union[Collective, str, "os.PathLike[str]"]
-Listener = Union[bool, None, Callable[[Progress], Any]]
-File = Union[str, "os.PathLike[str]"]
 
 
 Call = TypeVar("Call", bound=Callable[..., Any])
@@ -39,116 +39,19 @@ def _with_options(call: str) -> Callable[[Call], Call]:
     def shown(function: Call) -> Call:
         known = _chorale.options(call)
         signature = inspect.signature(function)
-        kept = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-        further = [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default) for name, default, _ in known]
+        kept = [
+            each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD
+        ]
+        further = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            for name, default, _ in known
+        ]
         function.__signature__ = signature.replace(parameters=kept + further)  # type: ignore[attr-defined]
-        function.__doc__ = f"{function.__doc__}\n\n" + "\n".join(f"    {name}: {help}" for name, _, help in known)
+        function.__doc__ = f"{function.__doc__}\n\n" + "\n".join(f"    {name}: {help}"
+                                                                 for name, _, help in known)
         return function
 
     return shown
-
-
-class Imported(NamedTuple):
-    """A machine from files of others, with what was read, assumed and fitted: in words, and for programs."""
-
-    machine: Topology
-    report: str
-    json: Dict[str, Any]
-
-    def __repr__(self) -> str:
-        return f"<Imported: {self.machine!r}; print(.report) lists what was read and assumed>"
-
-    def _repr_html_(self) -> str:
-        """The machine drawn, and the report."""
-        return f"{self.machine._repr_html_()}<pre>{html.escape(self.report)}</pre>"
-
-
-class Optimized(NamedTuple):
-    """The fastest algorithm of each message size, its distance from the bound and its speedup over baselines: the
-    result with all algorithms, a row per size (docs/formats.md), microseconds of each baseline by its name, the answer
-    in a sentence, a figure (SVG), which is what a notebook shows above it, and what binds (None: not known)."""
-
-    result: Result
-    rows: List[Dict[str, Any]]
-    baselines: Dict[str, List[float]]
-    conclusion: str
-    svg: str
-    binding: Optional[Dict[str, Any]] = None
-
-    def __repr__(self) -> str:
-        return f"<Optimized: {self.result.topology.name}, {self.result.collective.name}, {len(self.rows)} sizes; {self.conclusion}>"
-
-    def _repr_html_(self) -> str:
-        return f"{self.svg}<p>{html.escape(self.conclusion)}</p>"
-
-    def plot(self, axes: Any = None) -> List[Any]:
-        """Time and bus bandwidth over message size, by matplotlib: the axes of both."""
-        from chorale import plots
-
-        known = [row for row in self.rows if row["message_bytes"] > 0]
-        factor = max((row["busbw_gbs"] / row["algbw_gbs"] for row in known if row["algbw_gbs"] > 0), default=1.0)
-        curves = {"Chorale": [row["us"] for row in self.rows]}
-        if all(len(times) == len(self.rows) for times in self.baselines.values()):
-            curves.update({f"{name} (baseline)": times for name, times in self.baselines.items()})
-        if any(row["measured_us"] > 0 for row in self.rows):
-            curves["measured"] = [row["measured_us"] for row in self.rows]
-        curves["bound"] = [row["bound_us"] for row in self.rows]
-        return plots.over_sizes(axes, f"{self.result.topology.name}, {self.result.collective.name}",
-                                [row["message_bytes"] for row in self.rows], factor, curves)
-
-    def to_dataframe(self) -> Any:
-        """A table of pandas, a row per message size."""
-        return needed("pandas", "to_dataframe()").DataFrame(self.rows)
-
-
-class VerifiedProgram(NamedTuple):
-    """A lowered program: what it is, and for each mode that it is for, "in place" or "out of place", what is
-    wrong with it ("" if nothing is) and the messages that its queues need."""
-
-    name: str
-    collective: str
-    ranks: int
-    instructions: Dict[str, int]
-    faults: Dict[str, str]
-    depths: Dict[str, int]
-
-
-class Synthesis(NamedTuple):
-    """The answer to one question: "sat", "unsat" (no schedule within the budget) or "unknown"."""
-
-    verdict: str
-    result: Result
-    conflicts: int
-
-    def __repr__(self) -> str:
-        return f"<Synthesis: {self.verdict}, {self.conflicts} conflicts; {self.result!r}>"
-
-    def _repr_html_(self) -> str:
-        return self.result._repr_html_()
-
-
-class Compiled(NamedTuple):
-    """Files by relative path, and the path of the one, or of the folder with all of them. Texts; bytes of
-    formats that are none."""
-
-    path: str
-    files: Dict[str, Union[str, bytes]]
-
-    def __repr__(self) -> str:
-        return f"<Compiled: {', '.join(self.files)}>"
-
-    def write(self, directory: File) -> List[pathlib.Path]:
-        """Writes them below the directory; their paths."""
-        written = []
-        for name, text in self.files.items():
-            path = pathlib.Path(directory) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if isinstance(text, bytes):
-                path.write_bytes(text)
-            else:
-                path.write_text(text)
-            written.append(path)
-        return written
 
 
 @_with_options("machine")
@@ -157,7 +60,7 @@ def machine(name: File, *, without_links: Iterable[str] = (), without_ranks: Ite
     """A machine by name (machines() lists them) or from a file, its switches removed: each route through
     them becomes a link. Changes are as the command line has them: without_links=["0-1"],
     without_ranks=["5"], degraded=["0-1=0.5"]. Options are of files of other tools."""
-    return _chorale.machine(os.fspath(name), **_changes(without_links, without_ranks, degraded), **options)
+    return _chorale.machine(os.fspath(name), **changes(without_links, without_ranks, degraded), **options)
 
 
 def machines() -> Dict[str, str]:
@@ -180,24 +83,27 @@ def communication(name: File, machine: Machine, root: Optional[int] = None, orde
     at once: lists of ranks, or a name ("row", "column", "boxes", "rails", a level of the machine).
     "allgatherv", "reducescatterv", "gatherv" and "scatterv" take `counts`, the chunks of each rank, and
     "alltoallv" a list for each source. `root` counts within its group."""
-    return _chorale.communication(os.fspath(name), _machine(machine), root, order, _lists("group", group),
-                                  _lists("groups", groups), _lists("counts", counts))
+    return _chorale.communication(os.fspath(name), _machine(machine), root, order, lists("group", group),
+                                  lists("groups", groups), lists("counts", counts))
 
 
 @_with_options("import_topology")
 def import_topology(*files: File, **options: Unpack[ImportOptions]) -> Imported:
-    """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim (docs/topologies.md).
-    Several files are nodes."""
-    texts = [(os.fspath(file), _text(file)) for file in files]
+    """A machine from files of NCCL, RCCL, nvidia-smi, hwloc, msccl-tools, TACCL, TE-CCL, ASTRA-sim
+    (docs/topologies.md). Several files are nodes."""
+    texts = [(os.fspath(file), text_of(file)) for file in files]
     read, report, details = _chorale.import_machine(texts, **options)
     return Imported(read, report, json.loads(details))
 
 
 @_with_options("discover")
 def discover(**options: Unpack[ImportOptions]) -> Imported:
-    """The machine that this process is on: by files of NCCL, if the environment names one, by nvidia-smi, or by hwloc. Options as of
-    import_topology."""
-    named = [os.environ.get("NCCL_TOPO_DUMP_FILE", ""), os.environ.get("NCCL_TOPO_FILE", ""), "/var/run/nvidia-topologyd/virtualTopology.xml"]
+    """The machine that this process is on: by files of NCCL, if the environment names one, by nvidia-smi, or
+    by hwloc. Options as of import_topology."""
+    named = [
+        os.environ.get("NCCL_TOPO_DUMP_FILE", ""),
+        os.environ.get("NCCL_TOPO_FILE", ""), "/var/run/nvidia-topologyd/virtualTopology.xml"
+    ]
     files = [file for file in named if os.path.isfile(file)]
     found, report, details = _chorale.discover_machine(files, **options)
     return Imported(found, report, json.loads(details))
@@ -206,9 +112,15 @@ def discover(**options: Unpack[ImportOptions]) -> Imported:
 def verify_program(program: File) -> VerifiedProgram:
     """Verifies a lowered program, Chorale's or another's: a file of MSCCL's XML, an execution plan of
     MSCCL++, or a block program in JSON (docs/formats.md)."""
-    name, collective, ranks, instructions, modes = _chorale.verify_program(_text(program), os.fspath(program))
-    return VerifiedProgram(name, collective, ranks, instructions, {mode: fault for mode, (fault, _) in modes.items()},
-                  {mode: depth for mode, (_, depth) in modes.items()})
+    name, collective, ranks, instructions, modes = _chorale.verify_program(text_of(program),
+                                                                           os.fspath(program))
+    return VerifiedProgram(name, collective, ranks, instructions, {
+        mode: fault
+        for mode, (fault, _) in modes.items()
+    }, {
+        mode: depth
+        for mode, (_, depth) in modes.items()
+    })
 
 
 @_with_options("frontier")
@@ -227,80 +139,76 @@ def frontier(machine: Machine, collective: Asked, *, root: Optional[int] = None,
     chorale.Interrupted, a KeyboardInterrupt that has what was found in its `result` (in a notebook:
     sys.last_value.result)."""
     there = _machine(machine)
-    with _listening(progress) as listener:
-        return _chorale.frontier(there, _collective(collective, there, root), listener, **_with_folder(options))
+    with listening(progress) as listener:
+        return _chorale.frontier(there, _collective(collective, there, root), listener,
+                                 **with_folder(options))
 
 
-def optimize(machine: Machine, collective: Asked, *, sizes: Optional[Sequence[int]] = None, root: Optional[int] = None,
-             search_time: Optional[float] = None, baselines: str = "auto", progress: Listener = None) -> Optimized:
-    """What `chorale optimize` prints. `sizes` are bytes of messages as nccl-tests counts them, the larger buffer
-    of a rank (1 KiB to 1 GiB by default); `search_time` in seconds is used up, and without it the search ends by
-    itself, after 30 s at the latest; `baselines` are "nccl", "mpi" (all that are known), or "auto": NCCL's where the
-    machine has the links for one."""
+def optimize(machine: Machine,
+             collective: Asked,
+             *,
+             sizes: Optional[Sequence[int]] = None,
+             root: Optional[int] = None,
+             search_time: Optional[float] = None,
+             baselines: str = "auto",
+             progress: Listener = None) -> Optimized:
+    """What `chorale optimize` prints. `sizes` are bytes of messages as nccl-tests counts them, the larger
+    buffer of a rank (1 KiB to 1 GiB by default); `search_time` in seconds is used up, and without it the
+    search ends by itself, after 30 s at the latest; `baselines` are "nccl", "mpi" (all that are known), or
+    "auto": NCCL's where the machine has the links for one."""
     there = _machine(machine)
     wanted = [4**k << 10 for k in range(11)] if sizes is None else [int(each) for each in sizes]
     if any(not 0 <= each < 2**50 for each in wanted):
         raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
-    with _listening(progress) as listener:
-        result, table, svg = _chorale.optimize(there, _collective(collective, there, root), listener, wanted, search_time, baselines)
+    with listening(progress) as listener:
+        result, table, svg = _chorale.optimize(there, _collective(collective, there, root), listener, wanted,
+                                               search_time, baselines)
     document = json.loads(table)
     baselines_us = {each["name"]: each["us"] for each in document["baselines"]}
     return Optimized(result, document["rows"], baselines_us, document["conclusion"], svg, document["binding"])
 
 
-class Compared(NamedTuple):
-    """Two machines or two results side by side (docs/formats.md): what each is, the bounds of each collective on machines, a row per
-    message size and collective, the answer in sentences, what else differs, and the figure (SVG), which is what a notebook shows."""
-
-    sides: List[Dict[str, Any]]
-    limits: List[List[Dict[str, Any]]]
-    sizes: List[Dict[str, Any]]
-    conclusions: List[str]
-    notes: List[str]
-    svg: str
-
-    def _repr_html_(self) -> str:
-        return self.svg or "<br>".join(html.escape(text) for text in self.conclusions + self.notes) or html.escape(repr(self))
-
-    def to_dataframe(self) -> Any:
-        """A table of pandas: a row per collective and message size, or, without sizes, per collective with its bounds."""
-        rows = [{"collective": each["collective"], "message_bytes": row["message_bytes"], "speedup": row["speedup"],
-                 **{f"{key}_{n + 1}": side[key] for n, side in enumerate(row["sides"]) for key in ("us", "busbw_gbs", "bound_us", "algorithm")}}
-                for each in self.sizes for row in each["rows"]]
-        if not rows:
-            rows = [{"collective": a["collective"], **{f"{key}_{n + 1}": each[key] for n, each in enumerate((a, b)) for key in ("latency_us", "busbw_gbs")}}
-                    for a, b in zip(*self.limits)]
-        return needed("pandas", "to_dataframe()").DataFrame(rows)
-
-
 @_with_options("machine")
-def compare(first: File, second: File, collectives: Union[str, Sequence[str]] = (), *, sizes: Sequence[int] = (), search_time: float = 10.0,
+def compare(first: File,
+            second: File,
+            collectives: Union[str, Sequence[str]] = (),
+            *,
+            sizes: Sequence[int] = (),
+            search_time: float = 10.0,
             **options: Unpack[ImportOptions]) -> Compared:
-    """Two machines, by name or file, or two files of results side by side: what `chorale compare` prints. `collectives` are of machines (the
-    five usual ones by default); with `sizes`, bytes of messages, each is searched for `search_time` seconds on each machine. Results have
-    sizes of 1 KiB to 1 GiB by default. Options are of files of other tools."""
+    """Two machines, by name or file, or two files of results side by side: what `chorale compare` prints.
+    `collectives` are of machines (the five usual ones by default); with `sizes`, bytes of messages, each is
+    searched for `search_time` seconds on each machine. Results have sizes of 1 KiB to 1 GiB by default.
+    Options are of files of other tools."""
     names = [collectives] if isinstance(collectives, str) else list(collectives)
     wanted = sorted({int(each) for each in sizes})
     if any(not 0 <= each < 2**50 for each in wanted):
         raise InputError("sizes: are negative, or too many; use 0 to 2^50 - 1 bytes")
-    text, svg = _chorale.compare(os.fspath(first), os.fspath(second), names, wanted, search_time, **_changes((), (), ()), **options)
+    text, svg = _chorale.compare(os.fspath(first), os.fspath(second), names, wanted, search_time,
+                                 **changes((), (), ()), **options)
     read = json.loads(text)
     return Compared(read["sides"], read["limits"], read["sizes"], read["conclusions"], read["notes"], svg)
 
 
 def alltoallv(counts: Iterable[Iterable[int]], nodes: int = 1, *, rates: str = "") -> Dict[str, Any]:
-    """What `chorale alltoallv` plans for counts[src][dst] bytes on that many equal nodes of successive ranks, as
-    docs/formats.md has it: "us", "bound_us", "direct_us", "pieces" and more. rates="nic=50,node=450": GB/s."""
+    """What `chorale alltoallv` plans for counts[src][dst] bytes on that many equal nodes of successive ranks,
+    as docs/formats.md has it: "us", "bound_us", "direct_us", "pieces" and more. rates="nic=50,node=450":
+    GB/s."""
     return json.loads(_chorale.alltoallv([[int(count) for count in row] for row in counts], nodes, rates))
 
 
-def job(*traces: Union[str, "os.PathLike[str]"], machine: Optional[str] = None, library: Optional[Union[str, "os.PathLike[str]"]] = None,
-        search_time: float = 2, baselines: str = "auto") -> Dict[str, Any]:
+def job(*traces: Union[str, "os.PathLike[str]"],
+        machine: Optional[str] = None,
+        library: Optional[Union[str, "os.PathLike[str]"]] = None,
+        search_time: float = 2,
+        baselines: str = "auto") -> Dict[str, Any]:
     """What `chorale job` prints of traces of PyTorch, NCCL or a PMPI wrapper: "calls", a list of rows with
-    collective, group, ranks, message_bytes, calls and us. With a `machine` also "gain", a sentence, and "rows" with
-    predicted times: by a `library`, or by a search of `search_time` seconds for each collective."""
-    return json.loads(_chorale.job([os.fspath(trace) for trace in traces], machine or "", os.fspath(library) if library else "",
-                                   search_time, baselines))
+    collective, group, ranks, message_bytes, calls and us. With a `machine` also "gain", a sentence, and
+    "rows" with predicted times: by a `library`, or by a search of `search_time` seconds for each
+    collective."""
+    return json.loads(
+        _chorale.job([os.fspath(trace) for trace in traces], machine or "",
+                     os.fspath(library) if library else "", search_time, baselines))
 
 
 @_with_options("synthesize")
@@ -309,8 +217,9 @@ def synthesize(machine: Machine, collective: Asked, *, root: Optional[int] = Non
     """One question instead of all: a schedule within a budget, or the proof that there is none. What is not
     given is taken as low as possible, first the steps, then the rounds. The rest is as in frontier()."""
     there = _machine(machine)
-    with _listening(progress) as listener:
-        return Synthesis(*_chorale.synthesize(there, _collective(collective, there, root), listener, **_with_folder(options)))
+    with listening(progress) as listener:
+        return Synthesis(*_chorale.synthesize(there, _collective(collective, there, root), listener,
+                                              **with_folder(options)))
 
 
 def classic(name: str, machine: Machine, *, chunks: int = 0, root: Optional[int] = None) -> Result:
@@ -324,7 +233,12 @@ def classics() -> Dict[str, str]:
     return dict(_chorale.classics())
 
 
-def bounds(machine: Machine, collective: Asked, *, root: Optional[int] = None, chunks: int = 1, steps: Optional[int] = None) -> Bounds:
+def bounds(machine: Machine,
+           collective: Asked,
+           *,
+           root: Optional[int] = None,
+           chunks: int = 1,
+           steps: Optional[int] = None) -> Bounds:
     """What no schedule can beat, with a certificate for each claim; `rounds_within` is about at most `steps`
     steps."""
     there = _machine(machine)
@@ -366,8 +280,8 @@ def run(result: Result, arrays: Sequence[Any], *, point: int = 0, op: str = "sum
 @_with_options("measure")
 def measure(result: Result, bytes: Iterable[int], *, point: int = 0, type: str = "float32", op: str = "sum",
             **options: Unpack[RunOptions]) -> List[_chorale.RunRow]:
-    """Times of a point on test data, the ranks as threads: a row for each message size (the largest buffer of a rank). Every element is checked
-    (`wrong` is 0)."""
+    """Times of a point on test data, the ranks as threads: a row for each message size (the largest buffer of
+    a rank). Every element is checked (`wrong` is 0)."""
     sizes = list(bytes)
     if any(isinstance(each, int) and each < 0 for each in sizes):
         raise InputError("bytes: are negative; use 0 or more")
@@ -382,8 +296,8 @@ def compile(result: Result, target: str, *, point: int = 0, **options: Unpack[Co
 
 def simulate(result: Result, message_bytes: Iterable[int] = (1 << 10, 1 << 20, 1 << 30), *,
              points: Optional[Iterable[int]] = None) -> List[_chorale.SimulatedRow]:
-    """Times of points (those on the frontier) by SimGrid, a simulator of others, beside what is predicted: a row for each
-    point and message size. Needs its smpirun (Debian: libsimgrid-dev)."""
+    """Times of points (those on the frontier) by SimGrid, a simulator of others, beside what is predicted: a
+    row for each point and message size. Needs its smpirun (Debian: libsimgrid-dev)."""
     return _chorale.simulate(result, list(message_bytes), None if points is None else list(points))
 
 
@@ -396,80 +310,100 @@ def targets() -> Dict[str, str]:
 def hierarchy(name: File, *, without_links: Iterable[str] = (), without_ranks: Iterable[str] = (),
               degraded: Iterable[str] = (), **options: Unpack[ImportOptions]) -> Hierarchy:
     """A machine with levels by name or from a file; options are of files of other tools."""
-    return _chorale.hierarchy(os.fspath(name), **_changes(without_links, without_ranks, degraded), **options)
+    return _chorale.hierarchy(os.fspath(name), **changes(without_links, without_ranks, degraded), **options)
 
 
 @_with_options("place")
-def place(hierarchy: Union[Hierarchy, File], job: Union[Mapping[str, Any], File, None] = None, *, axes: Optional[Mapping[str, int]] = None,
-          reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4,
-          inside: Iterable[Tuple[str, str]] = (), order: Iterable[Tuple[str, str]] = (),
-          memory: Iterable[Tuple[str, Sequence[str], float, float]] = (), present: Union[str, Sequence[int]] = "", **options: Unpack[PlaceOptions]) -> Ranking:
+def place(hierarchy: Union[Hierarchy, File],
+          job: Union[Mapping[str, Any], File, None] = None,
+          *,
+          axes: Optional[Mapping[str, int]] = None,
+          reduce: Union[str, Sequence[str]] = (),
+          bytes: float = 0,
+          goal: str = "allreduce",
+          element: int = 4,
+          inside: Iterable[Tuple[str, str]] = (),
+          order: Iterable[Tuple[str, str]] = (),
+          memory: Iterable[Tuple[str, Sequence[str], float, float]] = (),
+          present: Union[str, Sequence[int]] = "",
+          **options: Unpack[PlaceOptions]) -> Ranking:
     """Where the parallel axes of a job go, best first, and how to reduce over them.
 
-    Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template axes={"tensor": 8} fixes sizes, and
-    the others are chosen), or axes={"data": 4, "tensor": 8}, what is reduced over, and
-    how many bytes each device contributes. Conditions: inside=[("tensor", "node")], order=[("inner", "outer")],
-    memory=[("node", ["tensor"], bytes of a shard, room)] (docs/placement.md). `present`: the placement of today, as the order of
-    the axes ("data,tensor", the first the slowest; Megatron's "tensor-data") or the device of each rank. Ctrl-C raises chorale.Interrupted with what was priced."""
-    levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(os.fspath(hierarchy), **_changes((), (), ()))
-    asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
-    axis = _numbers("axis", [row["name"] for row in asked.get("axes", [])])
-    level = _numbers("level", [name for name, _ in levels.levels])
-    conditions = {"inside": [(axis(a), level(b)) for a, b in inside], "order": [(axis(a), axis(b)) for a, b in order],
-                  "memory": [(level(a), sorted(axis(each) for each in b), float(c), float(d)) for a, b, c, d in memory]}
+    Either a job or a job template (a mapping or a file as docs/formats.md has it; of a template
+    axes={"tensor": 8} fixes sizes, and the others are chosen), or axes={"data": 4, "tensor": 8}, what is
+    reduced over, and how many bytes each device contributes. Conditions: inside=[("tensor", "node")],
+    order=[("inner", "outer")], memory=[("node", ["tensor"], bytes of a shard, room)] (docs/placement.md).
+    `present`: the placement of today, as the order of the axes ("data,tensor", the first the slowest;
+    Megatron's "tensor-data") or the device of each rank. Ctrl-C raises chorale.Interrupted with what was
+    priced."""
+    levels = hierarchy if isinstance(hierarchy, Hierarchy) else _chorale.hierarchy(
+        os.fspath(hierarchy), **changes((), (), ()))
+    asked = job_of(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
+    axis = numbers("axis", [row["name"] for row in asked.get("axes", [])])
+    level = numbers("level", [name for name, _ in levels.levels])
+    conditions = {
+        "inside": [(axis(a), level(b)) for a, b in inside],
+        "order": [(axis(a), axis(b)) for a, b in order],
+        "memory": [(level(a), sorted(axis(each) for each in b), float(c), float(d)) for a, b, c, d in memory]
+    }
     now = present if isinstance(present, str) else ",".join(str(int(device)) for device in present)
     return _chorale.place(levels, json.dumps(asked), conditions, now, **options)
 
 
-def order(topology: File, job: Union[Mapping[str, Any], File, None] = None, *, hosts: str = "", axes: Optional[Mapping[str, int]] = None,
-          reduce: Union[str, Sequence[str]] = (), bytes: float = 0, goal: str = "allreduce", element: int = 4, node_ranks: int = 8,
-          node_gbs: float = 50, tapers: Sequence[float] = (2,)) -> Dict[str, Any]:
-    """The order of a job's nodes on the hosts that it was given: what `chorale order --json` writes, and under "files" what --emit writes.
-    `topology` is Slurm's topology.conf, `hosts` a list as Slurm has it ("n[1-3,7]"; all of the file by default); the job is as place() takes
-    it. `tapers`: what the hosts below a switch send, over what its link up carries, from the leaves up (docs/placement.md)."""
-    asked = _job(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
-    text, files = _chorale.order(os.fspath(topology), hosts, json.dumps(asked), node_ranks, float(node_gbs), [float(each) for each in tapers])
+def order(topology: File,
+          job: Union[Mapping[str, Any], File, None] = None,
+          *,
+          hosts: str = "",
+          axes: Optional[Mapping[str, int]] = None,
+          reduce: Union[str, Sequence[str]] = (),
+          bytes: float = 0,
+          goal: str = "allreduce",
+          element: int = 4,
+          node_ranks: int = 8,
+          node_gbs: float = 50,
+          tapers: Sequence[float] = (2, )) -> Dict[str, Any]:
+    """The order of a job's nodes on the hosts that it was given: what `chorale order --json` writes, and
+    under "files" what --emit writes. `topology` is Slurm's topology.conf, `hosts` a list as Slurm has it
+    ("n[1-3,7]"; all of the file by default); the job is as place() takes it. `tapers`: what the hosts below a
+    switch send, over what its link up carries, from the leaves up (docs/placement.md)."""
+    asked = job_of(job, axes, [reduce] if isinstance(reduce, str) else list(reduce), bytes, goal, element)
+    text, files = _chorale.order(os.fspath(topology), hosts, json.dumps(asked), node_ranks, float(node_gbs),
+                                 [float(each) for each in tapers])
     return {**json.loads(text), "files": files}
 
 
-def design(*, ranks: int = 64, degree: int = 4, job: Union[str, Mapping[str, float]] = "alltoall,allreduce", bytes: int = 0, alpha_us: float = 0.7,
-           link_gbs: float = 25, search_time: float = 12.0) -> Dict[str, Any]:
-    """The best wiring of some ports for a job, of all Cayley graphs (docs/topologies.md): what `chorale design --json` writes, under "machine"
-    the best one, and under "results" a Result for each collective. The job is {"alltoall": 2, "allreduce": 1}, or "alltoall=2,allreduce"."""
+def design(*,
+           ranks: int = 64,
+           degree: int = 4,
+           job: Union[str, Mapping[str, float]] = "alltoall,allreduce",
+           bytes: int = 0,
+           alpha_us: float = 0.7,
+           link_gbs: float = 25,
+           search_time: float = 12.0) -> Dict[str, Any]:
+    """The best wiring of some ports for a job, of all Cayley graphs (docs/topologies.md): what `chorale
+    design --json` writes, under "machine" the best one, and under "results" a Result for each collective. The
+    job is {"alltoall": 2, "allreduce": 1}, or "alltoall=2,allreduce"."""
     asked = job if isinstance(job, str) else ",".join(f"{name}={weight}" for name, weight in job.items())
-    text, best, results = _chorale.design(ranks, degree, asked, bytes, float(alpha_us), float(link_gbs), float(search_time))
+    text, best, results = _chorale.design(ranks, degree, asked, bytes, float(alpha_us), float(link_gbs),
+                                          float(search_time))
     told = json.loads(text)
-    return {**told, "machine": best, "results": dict(zip([each["collective"] for each in told["job"]], results))}
+    return {
+        **told, "machine": best,
+        "results": dict(zip([each["collective"] for each in told["job"]], results))
+    }
 
 
-def reshard(machine: Union[str, Topology], question: Union[Mapping[str, Any], File], *, search_time: float = 8.0) -> Dict[str, Any]:
-    """Tensors from one layout to another: what `chorale reshard --json` writes, under "result" the schedules with their bounds, and under
-    "files" what --emit writes. The question is a mapping or a file as docs/formats.md has it. Seconds between nodes need a machine by name."""
+def reshard(machine: Union[str, Topology],
+            question: Union[Mapping[str, Any], File],
+            *,
+            search_time: float = 8.0) -> Dict[str, Any]:
+    """Tensors from one layout to another: what `chorale reshard --json` writes, under "result" the schedules
+    with their bounds, and under "files" what --emit writes. The question is a mapping or a file as
+    docs/formats.md has it. Seconds between nodes need a machine by name."""
     asked = json.dumps(question) if isinstance(question, Mapping) else pathlib.Path(question).read_text()
     host = _chorale.hosts_of(machine) if isinstance(machine, str) else []
     text, files, result = _chorale.reshard(_machine(machine), asked, host, float(search_time))
     return {**json.loads(text), "files": files, "result": result}
-
-
-def _changes(without_links: Iterable[str], without_ranks: Iterable[str], degraded: Iterable[str]) -> Dict[str, List[str]]:
-    given = {"without_links": without_links, "without_ranks": without_ranks, "degraded": degraded}
-    for name, value in given.items():
-        if isinstance(value, str) or not isinstance(value, Iterable):
-            raise TypeError(f"{name}: {value!r} is not a list")
-    return {"without_links": list(without_links), "without_ranks": [str(rank) for rank in without_ranks], "degraded": list(degraded)}
-
-
-def _lists(name: str, given: Any) -> str:
-    """Numbers, or lists of them, as the command line has them."""
-    if given is None or isinstance(given, (str, os.PathLike)):
-        return "" if given is None else os.fspath(given)
-    if not isinstance(given, Iterable):
-        raise TypeError(f"{name}: {given!r} is not a list")
-    numbers = list(given)
-    rows = [list(each) for each in numbers] if all(isinstance(each, Iterable) for each in numbers) else [numbers]
-    if not rows or not all(rows):
-        raise InputError(f"{name}: a list is empty; leave it out, or name some")
-    return ";".join(",".join(map(str, row)) for row in rows)
 
 
 def _machine(given: Machine) -> Topology:
@@ -482,78 +416,3 @@ def _collective(given: Asked, there: Topology, root: Optional[int]) -> Collectiv
     if root is not None:
         raise InputError("root: is for collectives that are named; give it to communication()")
     return given
-
-
-def _with_folder(options: Mapping[str, Any]) -> Dict[str, Any]:
-    folder = os.fspath(options.get("proofs", ""))
-    if folder:
-        os.makedirs(folder, exist_ok=True)
-    return dict(options, proofs=folder)
-
-
-def _text(file: File) -> str:
-    try:
-        return pathlib.Path(file).read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{os.fspath(file)}: cannot be read: {error}; check the path") from error
-
-
-def _job(job: Union[Mapping[str, Any], File, None], axes: Optional[Mapping[str, int]], reduce: List[str], bytes: float, goal: str,
-         element: int) -> Dict[str, Any]:
-    if job is not None:
-        try:
-            asked = dict(job) if isinstance(job, Mapping) else json.loads(_text(job))
-        except json.JSONDecodeError as error:
-            raise InputError(f"{os.fspath(job)}: {error}; docs/formats.md has jobs") from error
-        if isinstance(asked, dict) and "job_template" in asked and not reduce and not bytes:
-            return _sized(asked, axes or {})
-        if axes or reduce or bytes:
-            raise InputError("job: excludes axes, reduce and bytes; drop one or the others")
-        return asked
-    if axes is not None and not isinstance(axes, Mapping):
-        raise TypeError(f"axes: {axes!r} is not a mapping")
-    if not axes or not reduce or not bytes > 0:
-        raise InputError("place: give a job, or axes, reduce and bytes")
-    return {"job": "", "axes": [{"name": name, "size": size} for name, size in axes.items()],
-            "reductions": [{"name": ",".join(reduce), "goal": goal, "axes": reduce, "bytes": bytes, "element_bytes": element}]}
-
-
-def _sized(template: Dict[str, Any], sizes: Mapping[str, int]) -> Dict[str, Any]:
-    """The template with these sizes of axes."""
-    rows = [dict(row) for row in template.get("axes", [])]
-    for name, size in sizes.items():
-        row = rows[_numbers("axes", [row.get("name", "") for row in rows])(name)]
-        if size > row.get("most", size):
-            raise InputError(f"axes: {name}={size} is more than the template's {row['most']}; use less")
-        row["size"] = size
-    return dict(template, axes=rows)
-
-
-def _numbers(what: str, names: List[str]) -> Callable[[str], int]:
-    def number(name: str) -> int:
-        if name not in names:
-            raise InputError(f"{what}: {name!r} is not known; use one of {', '.join(names)}")
-        return names.index(name)
-
-    return number
-
-
-class _listening:
-    """A listener for the search, or None. The line on standard error is wiped away in the end."""
-
-    def __init__(self, progress: Listener) -> None:
-        self.wants, self.width = progress, 0
-
-    def __enter__(self) -> Optional[Callable[[Progress], Any]]:
-        return self.show if self.wants is True else self.wants or None
-
-    def show(self, progress: Progress) -> None:
-        line = f"{progress.points} points; {progress.seconds:.0f} s; {progress.doing}"[:100]
-        sys.stderr.write("\r" + line.ljust(self.width))
-        sys.stderr.flush()
-        self.width = len(line)
-
-    def __exit__(self, *_: Any) -> None:
-        if self.width:
-            sys.stderr.write("\r" + " " * self.width + "\r")
-            sys.stderr.flush()

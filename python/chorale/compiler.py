@@ -1,6 +1,6 @@
-"""torch.compile(model, backend="chorale"): collectives, the products beside them and the pointwise operations behind them
-become tensor programs (chorale.regions), which are tuned, compiled, and measured against what PyTorch does there. The
-faster one stays, so nothing gets slower; everything else is left to PyTorch.
+"""torch.compile(model, backend="chorale"): collectives, the products beside them and the pointwise operations
+behind them become tensor programs (chorale.regions), which are tuned, compiled, and measured against what
+PyTorch does there. The faster one stays, so nothing gets slower; everything else is left to PyTorch.
 
 Options (torch.compile(.., options={..})):
   replicated  patterns of names of parameters and inputs of which all ranks have the same, as ["*.bias", "x"]
@@ -41,19 +41,29 @@ statistics_of = {}   # of the last compilation of each kind of graph: collective
 class Settings:
     def __init__(self, replicated=(), choose="measured", inner="inductor", machine=None, directory=None):
         if choose not in ("measured", "fused") or inner not in ("inductor", "eager"):
-            raise ValueError("options of the backend chorale: choose is 'measured' or 'fused', inner 'inductor' or 'eager'")
-        self.replicated, self.choose, self.inner, self.machine, self.directory = list(replicated), choose, inner, machine, directory
+            raise ValueError(
+                "options of the backend chorale: choose is 'measured' or 'fused', inner 'inductor' or 'eager'"
+            )
+        self.replicated, self.choose, self.inner, self.machine, self.directory = list(
+            replicated), choose, inner, machine, directory
 
 
 def candidates(file, ranks, machine):
     """Scripts of schedules: the best that the tuner predicts, and the best of those without an overlap."""
-    done = subprocess.run([workload.program(), "tune", str(file), "--machine", machine, "--ranks", str(ranks), "--json", "-", "--quiet"],
-                          capture_output=True, text=True)
+    done = subprocess.run([
+        workload.program(), "tune",
+        str(file), "--machine", machine, "--ranks",
+        str(ranks), "--json", "-", "--quiet"
+    ],
+                          capture_output=True,
+                          text=True)
     if done.returncode not in (0, 3):
         raise Left(f"its program is refused: {done.stderr.strip()}")
     found = json.loads(done.stdout)
     scripts = [found["candidates"][k]["script"] for k in found["ranking"]]
-    return list(dict.fromkeys([scripts[0], next((each for each in scripts if "overlap(" not in each), scripts[0])]))
+    return list(
+        dict.fromkeys([scripts[0],
+                       next((each for each in scripts if "overlap(" not in each), scripts[0])]))
 
 
 def operator_of(text, script, group, settings):
@@ -83,14 +93,17 @@ def alone(region, operands, results):
         if node not in copies:
             copies[node] = graph.placeholder(node.name)
     inside = set(region.nodes) | set(region.names)
-    extra = [each for node in inside for each in node.all_input_nodes if each not in inside and each not in copies]
+    extra = [
+        each for node in inside for each in node.all_input_nodes if each not in inside and each not in copies
+    ]
     for node in dict.fromkeys(extra):  # such as a part of a bias, which the program reads whole
         copies[node] = graph.placeholder(node.name)
     for node in region.collective.graph.nodes:
         if node in inside:
             copies[node] = graph.node_copy(node, lambda each: copies[each])
     graph.output(tuple(copies[node] for nodes in results.values() for node in nodes))
-    return torch.fx.GraphModule(torch.nn.Module(), graph), [node for node in copies if copies[node].op == "placeholder"]
+    return torch.fx.GraphModule(torch.nn.Module(),
+                                graph), [node for node in copies if copies[node].op == "placeholder"]
 
 
 def median_times(functions, group):
@@ -138,7 +151,10 @@ def chosen(region, settings):
     own, places = alone(region, operands, results)
     values.update((node, made_up(node)) for node in places if node not in values)
     given = [values[node].reshape(part_of(shape, layout, region.ranks)) for node, shape, layout in operands]
-    times = median_times([lambda: own(*(values[node] for node in places)), *(lambda operator=each: operator(*given) for each in operators)], group)
+    times = median_times([
+        lambda: own(*(values[node] for node in places)), *(lambda operator=each: operator(*given)
+                                                           for each in operators)
+    ], group)
     best = min(range(len(scripts)), key=lambda k: times[k + 1])
     told = f"{1e3 * times[best + 1]:.2f} ms, PyTorch's {1e3 * times[0]:.2f} ms; made in {took:.1f} s"
     if times[best + 1] > GAIN * times[0]:
@@ -152,7 +168,8 @@ def part_of(shape, layout, ranks):
 
 
 def put_in(graph, region, operator, operands, results):
-    """The operator in place of the region. Returns the nodes of results of which all ranks of its group have the same."""
+    """The operator in place of the region. Returns the nodes of results of which all ranks of its group have
+    the same."""
     fake = detect_fake_mode([node.meta.get("val") for node in graph.nodes])
 
     def emit(target, *args):
@@ -164,12 +181,14 @@ def put_in(graph, region, operator, operands, results):
     inside, alike = set(region.nodes) | set(region.names), set()
     order = {node: k for k, node in enumerate(graph.nodes)}
     with graph.inserting_after(max((node for node, _, _ in operands), key=order.get)):
-        anchor = graph.call_function(torch.ops.aten.detach.default, (operands[0][0],))  # what is made comes before it, in order
+        anchor = graph.call_function(torch.ops.aten.detach.default,
+                                     (operands[0][0], ))  # what is made comes before it, in order
     with graph.inserting_before(anchor):
         reshaped = []
         for node, shape, layout in operands:
             shape = part_of(shape, layout, region.ranks)
-            reshaped.append(node if shape_of(node) == shape else emit(torch.ops.aten.reshape.default, node, shape))
+            reshaped.append(node if shape_of(node) ==
+                            shape else emit(torch.ops.aten.reshape.default, node, shape))
         made = emit(operator, *reshaped)
         made.meta["chorale"] = True
         outputs = [made]
@@ -180,7 +199,8 @@ def put_in(graph, region, operator, operands, results):
                 outputs[-1].meta["val"] = made.meta["val"][k]
         for output, nodes in zip(outputs, results.values()):
             for node in nodes:
-                other = output if shape_of(output) == shape_of(node) else emit(torch.ops.aten.reshape.default, output, shape_of(node))
+                other = output if shape_of(output) == shape_of(node) else emit(
+                    torch.ops.aten.reshape.default, output, shape_of(node))
                 node.replace_all_uses_with(other)
                 if node in region.known:
                     alike.add(other)
@@ -192,8 +212,8 @@ def put_in(graph, region, operator, operands, results):
 
 
 def passed(module, kind, known, settings):
-    """The graph with programs in place of regions; the logger reports each collective. `known` gives the inputs of which all
-    ranks of a group have the same."""
+    """The graph with programs in place of regions; the logger reports each collective. `known` gives the
+    inputs of which all ranks of a group have the same."""
     graph, made = module.graph, {}
     collectives = [node for node in graph.nodes if node.target in COLLECTIVES]
     fused, gone = 0, set()
@@ -245,13 +265,22 @@ def alike_inputs(module, settings):
 
 def backend(module, inputs, *, options=None, mode=None):
     settings = Settings(**(options or {}))
-    alike, names = alike_inputs(module, settings), {}  # by group: names of nodes that the backward pass gets from the forward pass
+    alike, names = alike_inputs(module, settings), {
+    }  # by group: names of nodes that the backward pass gets from the forward pass
 
     def graph_pass(module, kind):
-        places = [node for node in module.graph.find_nodes(op="placeholder") if torch.is_tensor(node.meta.get("val"))]
+        places = [
+            node for node in module.graph.find_nodes(op="placeholder")
+            if torch.is_tensor(node.meta.get("val"))
+        ]
         if kind == "backward":
-            return passed(module, kind, lambda group: {node for node in places if node.name in names.get(group, names[None])}, settings)
-        known = {node for node, is_alike in zip(places, alike) if is_alike} if len(places) == len(alike) else set()
+            return passed(
+                module, kind,
+                lambda group: {node
+                               for node in places if node.name in names.get(group, names[None])}, settings)
+        known = {node
+                 for node, is_alike in zip(places, alike)
+                 if is_alike} if len(places) == len(alike) else set()
         for group in (None, *(node.args[-1] for node in module.graph.nodes if node.target in COLLECTIVES)):
             names[group] = {node.name for node in known_alike(module.graph, known, group)}
         return passed(module, kind, lambda group: known, settings)
@@ -260,9 +289,12 @@ def backend(module, inputs, *, options=None, mode=None):
         from torch._inductor import compile_fx, config
 
         def inner(module, inputs, **options):
-            return compile_fx.compile_fx_inner(graph_pass(module, "backward" if options.get("is_backward") else "forward"), inputs, **options)
+            return compile_fx.compile_fx_inner(
+                graph_pass(module, "backward" if options.get("is_backward") else "forward"), inputs,
+                **options)
 
-        with torch._functorch.config.patch(enable_autograd_cache=False), config.patch(force_disable_caches=True):
+        with torch._functorch.config.patch(enable_autograd_cache=False), config.patch(
+                force_disable_caches=True):
             return compile_fx.compile_fx(module, inputs, inner_compile=inner)
     from functorch.compile import make_boxed_func
     from torch._dynamo.backends.common import aot_autograd
@@ -271,7 +303,9 @@ def backend(module, inputs, *, options=None, mode=None):
         return lambda module, inputs: make_boxed_func(graph_pass(module, kind).forward)
 
     with torch._functorch.config.patch(enable_autograd_cache=False):
-        return aot_autograd(fw_compiler=compiler("forward"), bw_compiler=compiler("backward"), inference_compiler=compiler("forward"))(module, inputs)
+        return aot_autograd(fw_compiler=compiler("forward"),
+                            bw_compiler=compiler("backward"),
+                            inference_compiler=compiler("forward"))(module, inputs)
 
 
 if "chorale" not in torch._dynamo.list_backends(exclude_tags=()):

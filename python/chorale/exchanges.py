@@ -1,6 +1,6 @@
 """Collectives of a process group on tensors, as PyTorch can trace them (torch.compile, torch.export) where it
-has functional ones, and by torch.distributed before. Slices are those of docs/workloads.md: parts of lengths that
-differ by at most one, the longer ones first."""
+has functional ones, and by torch.distributed before. Slices are those of docs/workloads.md: parts of lengths
+that differ by at most one, the longer ones first."""
 
 import torch
 import torch.distributed as dist
@@ -14,7 +14,8 @@ def part(side, ranks, rank):
 class Exchanges:
     def __init__(self, group=None):
         self.group, self.rank, self.ranks = group, dist.get_rank(group), dist.get_world_size(group)
-        self.functional = hasattr(torch.ops, "_c10d_functional") and hasattr(torch.ops._c10d_functional, "all_reduce")
+        self.functional = hasattr(torch.ops, "_c10d_functional") and hasattr(torch.ops._c10d_functional,
+                                                                             "all_reduce")
         if self.functional:
             self.named = (group or dist.group.WORLD).group_name
 
@@ -35,18 +36,25 @@ class Exchanges:
         """The whole of slices along a dimension, of which it has `side`."""
         longest = -(-side // self.ranks)
         front = x.movedim(dim, 0)
-        padded = torch.cat([front, front.new_zeros([longest - front.shape[0], *front.shape[1:]])]) if side % self.ranks else front
+        padded = torch.cat([front, front.new_zeros([longest - front.shape[0], *front.shape[1:]])
+                            ]) if side % self.ranks else front
         if self.functional:
-            made = torch.ops._c10d_functional.all_gather_into_tensor(padded.contiguous(), self.ranks, self.named)
+            made = torch.ops._c10d_functional.all_gather_into_tensor(padded.contiguous(), self.ranks,
+                                                                     self.named)
             parts = torch.ops._c10d_functional.wait_tensor(made).split(longest)
         else:
-            parts = [torch.empty_like(padded, memory_format=torch.contiguous_format) for _ in range(self.ranks)]
+            parts = [
+                torch.empty_like(padded, memory_format=torch.contiguous_format) for _ in range(self.ranks)
+            ]
             dist.all_gather(parts, padded.contiguous(), group=self.group)
-        return torch.cat([each[:part(side, self.ranks, rank)[1]] for rank, each in enumerate(parts)]).movedim(0, dim)
+        return torch.cat([each[:part(side, self.ranks, rank)[1]] for rank, each in enumerate(parts)]).movedim(
+            0, dim)
 
     def all_to_all_v(self, x, counts, rows):
-        """AllToAllV of docs/workloads.md. All ranks gather all rows: no compiler traces lengths that come from data."""
-        sent = self.gather(counts.long().clamp(min=0).reshape(1, self.ranks, -1).sum(2), 0, self.ranks)  # by sender and receiver
+        """AllToAllV of docs/workloads.md. All ranks gather all rows: no compiler traces lengths that come
+        from data."""
+        sent = self.gather(counts.long().clamp(min=0).reshape(1, self.ranks, -1).sum(2), 0,
+                           self.ranks)  # by sender and receiver
         everyone = self.gather(x.unsqueeze(0), 0, self.ranks)
         arriving, before = sent[:, self.rank].contiguous(), (sent.cumsum(1) - sent)[:, self.rank]
         ends, row = arriving.cumsum(0), torch.arange(rows, device=x.device)
@@ -54,12 +62,14 @@ class Exchanges:
         sender = source.clamp(max=self.ranks - 1)
         place = row - (ends - arriving)[sender] + before[sender]
         found = ((source < self.ranks) & (place < x.shape[0])).reshape(-1, *[1] * (x.dim() - 1))
-        return torch.where(found, everyone[sender, place.clamp(max=x.shape[0] - 1)], torch.zeros((), dtype=x.dtype, device=x.device))
+        return torch.where(found, everyone[sender, place.clamp(max=x.shape[0] - 1)],
+                           torch.zeros((), dtype=x.dtype, device=x.device))
 
     def all_to_all(self, x):
         if self.functional:
             lengths = [x.shape[0] // self.ranks] * self.ranks
-            return torch.ops._c10d_functional.wait_tensor(torch.ops._c10d_functional.all_to_all_single(x.contiguous(), lengths, lengths, self.named))
+            return torch.ops._c10d_functional.wait_tensor(
+                torch.ops._c10d_functional.all_to_all_single(x.contiguous(), lengths, lengths, self.named))
         everyone = [torch.empty_like(x) for _ in range(self.ranks)]  # gloo of PyTorch 1 has no AllToAll
         dist.all_gather(everyone, x.contiguous(), group=self.group)
         return torch.cat([self.cut(each, 0) for each in everyone])

@@ -1,4 +1,5 @@
-"""What the optimizers of chorale.optim have in common: buckets, reductions during the backward pass, steps, and states."""
+"""What the optimizers of chorale.optim have in common: buckets, reductions during the backward pass, steps,
+and states."""
 
 import concurrent.futures
 import contextlib
@@ -20,26 +21,37 @@ MASTER = {"master_param": "w"}            # of parameters of 16 bits
 
 
 class Fused(torch.optim.Optimizer):
-    rule, names = "adam", {"exp_avg": "m", "exp_avg_sq": "v"}  # the program; PyTorch's names of a state, and the program's
+    rule, names = "adam", {
+        "exp_avg": "m",
+        "exp_avg_sq": "v"
+    }  # the program; PyTorch's names of a state, and the program's
 
     def __init__(self, params, defaults, machine=None, process_group=None, directory=None):
-        self.group, self.rank, self.ranks = process_group, dist.get_rank(process_group), dist.get_world_size(process_group)
+        self.group, self.rank, self.ranks = process_group, dist.get_rank(process_group), dist.get_world_size(
+            process_group)
         if self.ranks < 2:
-            raise ValueError("the group has one rank, and nothing to reduce: take PyTorch's optimizer, which reads the same states")
+            raise ValueError(
+                "the group has one rank, and nothing to reduce: take PyTorch's optimizer, which reads the "
+                "same states"
+            )
         load = functools.partial(workload.loaded, machine=machine, directory=directory)
         self.behind = _beside(process_group, self.ranks)  # the group of what is sent during the backward pass
         self.pool = concurrent.futures.ThreadPoolExecutor(1, "chorale")
         self.reducer = functools.lru_cache(None)(lambda kind: load(*updates.reduction(kind), self.behind))
-        self.updater = functools.lru_cache(None)(lambda kind: load(*updates.update(self.rule, kind), self.group))
+        self.updater = functools.lru_cache(None)(
+            lambda kind: load(*updates.update(self.rule, kind), self.group))
         self.clip = 1.0           # by which the next step multiplies gradients
-        self.synchronizes = self.behind is not process_group or process_group is None  # during the backward pass
+        # During the backward pass.
+        self.synchronizes = self.behind is not process_group or process_group is None
         self.rows = []            # buckets of each group
         self.order, self.next = [], 0  # in which buckets are reduced, and the one that is next
         super().__init__(params, defaults)
 
     def checked(self, group):
         """Raises ValueError where hyperparameters make no sense."""
-        if not all(group[name] >= 0 for name in ("lr", "eps", "weight_decay")) or not all(0 <= beta < 1 for beta in group["betas"]):
+        if not all(group[name] >= 0
+                   for name in ("lr", "eps", "weight_decay")) or not all(0 <= beta < 1
+                                                                         for beta in group["betas"]):
             raise ValueError("lr, eps and weight_decay are not negative, and betas in [0, 1)")
 
     def tensors_of(self, params):
@@ -62,7 +74,10 @@ class Fused(torch.optim.Optimizer):
             self.checked(group)
             for p in group["params"]:
                 if p.dtype not in KINDS or p.device.type != "cpu":
-                    raise ValueError(f"parameters are float32, bfloat16 or float16 on the CPU, and one of {list(p.shape)} is {p.dtype} on {p.device}")
+                    raise ValueError(
+                        f"parameters are float32, bfloat16 or float16 on the CPU, and one of {list(p.shape)} "
+                        f"is {p.dtype} on {p.device}"
+                    )
             for kind in sorted({KINDS[p.dtype] for p in group["params"]}):
                 self.reducer(kind), self.updater(kind)
             rows = [self.row(members, fresh=True) for members in self.tensors_of(group["params"])]
@@ -76,7 +91,8 @@ class Fused(torch.optim.Optimizer):
         """Buckets in the order in which a backward pass completes them, mostly."""
         self.settle()
         every = [row for rows in reversed(self.rows) for row in reversed(rows)]
-        self.order = sorted(every, key=lambda row: not row.needed)  # those that no backward pass completes come last
+        self.order = sorted(every,
+                            key=lambda row: not row.needed)  # those that no backward pass completes come last
         for row in self.order:
             row.anew()
 
@@ -85,7 +101,10 @@ class Fused(torch.optim.Optimizer):
         counts = torch.tensor([flat.numel(), -flat.numel()])
         dist.all_reduce(counts, dist.ReduceOp.MAX, group=self.group)
         if counts[0] != -counts[1]:
-            raise ValueError(f"parameters have {-counts[1]} elements on one rank and {counts[0]} on another: make the same model on all")
+            raise ValueError(
+                f"parameters have {-counts[1]} elements on one rank and {counts[0]} on another: make the "
+                f"same model on all"
+            )
         bytes_ = flat.view(torch.uint8) if flat.numel() else flat  # whatever types the backend has
         dist.broadcast(bytes_, workload.global_rank(self.group, 0), group=self.group)
 
@@ -101,7 +120,10 @@ class Fused(torch.optim.Optimizer):
         """A bucket; `states` are whole, by name. Where they have no master, it is the parameters."""
         count = sum(p.numel() for p in params)
         whole = states or {name: torch.zeros(count) for name in self.names.values()}
-        made = Bucket(self, list(params), steps, {name: each[self.part(count)].clone() for name, each in whole.items()})
+        made = Bucket(self, list(params), steps, {
+            name: each[self.part(count)].clone()
+            for name, each in whole.items()
+        })
         if fresh:
             self.agree(made.flat)
         if made.kind != "fp32" and "w" not in made.states:
@@ -128,14 +150,17 @@ class Fused(torch.optim.Optimizer):
         divided = []
         for kind in sorted(set(kinds), reverse=True):
             chosen = [k for k in range(len(kinds)) if kinds[k] == kind]
-            divided.append(self.row([row.params[k] for k in chosen], row.steps,
-                                    {name: torch.cat([states[k][name] for k in chosen]) for name in row.states}))
+            divided.append(
+                self.row([row.params[k] for k in chosen], row.steps,
+                         {name: torch.cat([states[k][name] for k in chosen])
+                          for name in row.states}))
             divided[-1].collect()
         return divided
 
     def gathered(self, mine):
         """A small tensor of each rank."""
-        return self.updater(min(KINDS[p.dtype] for group in self.param_groups for p in group["params"])).gathered(mine)
+        return self.updater(min(
+            KINDS[p.dtype] for group in self.param_groups for p in group["params"])).gathered(mine)
 
     # Reductions.
     def launch(self):
@@ -162,8 +187,9 @@ class Fused(torch.optim.Optimizer):
 
     @torch.no_grad()
     def collect(self):
-        """Takes gradients, and starts the reductions of all that any rank has; for each bucket of each group, which of its
-        parameters have one on some rank. What is wrong on one rank is raised on all, so that none waits."""
+        """Takes gradients, and starts the reductions of all that any rank has; for each bucket of each group,
+        which of its parameters have one on some rank. What is wrong on one rank is raised on all, so that
+        none waits."""
         every = [row for rows in self.rows for row in rows]
         fault = None
         try:
@@ -171,13 +197,18 @@ class Fused(torch.optim.Optimizer):
                 row.collect()
         except (RuntimeError, ValueError) as error:
             fault = error
-        flags = torch.tensor([fault is not None, *(row.stale for row in every), *(p.grad is not None for row in every for p in row.params)], dtype=torch.uint8)
+        flags = torch.tensor([
+            fault is not None, *(row.stale for row in every), *(p.grad is not None for row in every
+                                                                for p in row.params)
+        ],
+                             dtype=torch.uint8)
         flags, at = self.gathered(flags).amax(0).tolist(), 1 + len(every)
         if flags[0]:
             self.settle()
             for row in every:
                 row.anew()
-            raise fault or RuntimeError("another rank refuses its parameters or gradients, and prints the reason")
+            raise fault or RuntimeError(
+                "another rank refuses its parameters or gradients, and prints the reason")
         used = {}
         for row in every:
             used[row] = flags[at:at + len(row.params)]
@@ -206,7 +237,8 @@ class Fused(torch.optim.Optimizer):
             with torch.enable_grad():
                 loss = closure()
         used, divides = self.collect(), False
-        for number, group in reversed(list(enumerate(self.param_groups))):  # in the order of reductions: the next ones go on
+        for number, group in reversed(list(enumerate(
+                self.param_groups))):  # in the order of reductions: the next ones go on
             rows = []
             for row, has in reversed(list(zip(self.rows[number], used[number]))):
                 row.done()
@@ -231,12 +263,23 @@ class Fused(torch.optim.Optimizer):
         if row.flat.numel() == 0:
             return
         row.steps += 1
-        given = {"d": row.reduced, "p": row.flat, **row.states, "clip": self.clip / self.ranks, "lr": float(group["lr"]), "decay": group["weight_decay"]}
+        given = {
+            "d": row.reduced,
+            "p": row.flat,
+            **row.states, "clip": self.clip / self.ranks,
+            "lr": float(group["lr"]),
+            "decay": group["weight_decay"]
+        }
         self.updater(row.kind).done(0, {**given, **self.scalars(row.steps, group)})
 
     def scalars(self, steps, group):
         beta1, beta2 = group["betas"]
-        return dict(beta1=beta1, beta2=beta2, rest1=1 - beta1, rest2=1 - beta2, eps=group["eps"], correction1=1 - beta1**steps,
+        return dict(beta1=beta1,
+                    beta2=beta2,
+                    rest1=1 - beta1,
+                    rest2=1 - beta2,
+                    eps=group["eps"],
+                    correction1=1 - beta1**steps,
                     correction2=math.sqrt(1 - beta2**steps))
 
     @torch.no_grad()
@@ -250,12 +293,19 @@ class Fused(torch.optim.Optimizer):
         self.collect()
         self.wait()
         parts = [row.reduced for rows in self.rows for row in rows if row.reduced is not None]
-        norms = [torch.linalg.vector_norm(each, norm_type, dtype=torch.float64) for each in parts if each.numel() > 0]
-        powers = torch.stack([torch.zeros((), dtype=torch.float64), *(norm if math.isinf(norm_type) else norm**norm_type for norm in norms)])
+        norms = [
+            torch.linalg.vector_norm(each, norm_type, dtype=torch.float64) for each in parts
+            if each.numel() > 0
+        ]
+        powers = torch.stack([
+            torch.zeros((), dtype=torch.float64),
+            *(norm if math.isinf(norm_type) else norm**norm_type for norm in norms)
+        ])
         total = powers.max() if math.isinf(norm_type) else powers.sum()
         everyone = self.gathered(total)
         total = everyone.max() if math.isinf(norm_type) else everyone.sum()
-        norm = self.clip / self.ranks * (total.item() if math.isinf(norm_type) else total.item() ** (1 / norm_type))
+        norm = self.clip / self.ranks * (total.item() if math.isinf(norm_type) else total.item()**(1 /
+                                                                                                   norm_type))
         if error_if_nonfinite and not math.isfinite(norm):
             raise RuntimeError(f"the norm of the gradients is {norm}, so they cannot be clipped")
         ratio = float(max_norm) / (norm + 1e-6)
@@ -275,20 +325,27 @@ class Fused(torch.optim.Optimizer):
     # States.
     @torch.no_grad()
     def state_dict(self):
-        """As that of PyTorch's optimizer, whole, whatever the number of ranks; called by all of them. `rows` has
-        the parameters that are updated by one call, so that a resumed run sums in the same order."""
+        """As that of PyTorch's optimizer, whole, whatever the number of ranks; called by all of them. `rows`
+        has the parameters that are updated by one call, so that a resumed run sums in the same order."""
         if dist.get_backend(self.group) == "gloo":
             try:
                 dist.monitored_barrier(self.group, PATIENCE)
             except RuntimeError as error:
-                raise RuntimeError("state_dict() gathers the slices of all ranks, so all ranks call it; one did not come in "
-                                   f"{PATIENCE.seconds} s") from error
+                raise RuntimeError(
+                    "state_dict() gathers the slices of all ranks, so all ranks call it; one did not come in "
+                    f"{PATIENCE.seconds} s") from error
         for rows in self.rows:
             for row in rows:
                 for p, states in zip(row.params, self.whole(row)):
                     if row.steps > 0:
                         names = {**self.names, **MASTER}
-                        self.state[p] = {"step": torch.tensor(float(row.steps)), **{name: states[own].view_as(p).clone() for name, own in names.items() if own in states}}
+                        self.state[p] = {
+                            "step": torch.tensor(float(row.steps)),
+                            **{
+                                name: states[own].view_as(p).clone()
+                                for name, own in names.items() if own in states
+                            }
+                        }
         result = super().state_dict()
         self.state.clear()
         for packed, group, rows in zip(result["param_groups"], self.param_groups, self.rows):
@@ -307,12 +364,17 @@ class Fused(torch.optim.Optimizer):
             for row in self.rows[number]:
                 row.done()
                 row.leave()
-            kept = {p: state_dict["state"].get(name, {}) for name, p in zip(packed["params"], group["params"])}
+            kept = {
+                p: state_dict["state"].get(name, {})
+                for name, p in zip(packed["params"], group["params"])
+            }
             steps = {p: self.steps_of(kept[p]) for p in group["params"]}
             rows = [[group["params"][k] for k in row] for row in saved] if saved else [
                 [p for p in members if steps[p] == count] for members in self.tensors_of(group["params"])
                 for count in sorted({steps[p] for p in members}, reverse=True)]
-            self.rows[number] = [self.row(members, steps[members[0]], self.joined(members, kept)) for members in rows]
+            self.rows[number] = [
+                self.row(members, steps[members[0]], self.joined(members, kept)) for members in rows
+            ]
         self.next = 0
         self.ordered()
 
@@ -320,9 +382,15 @@ class Fused(torch.optim.Optimizer):
         return int(entry.get("step", 0))
 
     def joined(self, members, kept):
-        """The states of a bucket, of those of its parameters: zero where there is none, and a master where all have one."""
-        result = {own: torch.cat([kept[p][name].float().reshape(-1) if kept[p].get(name) is not None else torch.zeros(p.numel()) for p in members])
-                  for name, own in self.names.items()}
+        """The states of a bucket, of those of its parameters: zero where there is none, and a master where
+        all have one."""
+        result = {
+            own: torch.cat([
+                kept[p][name].float().reshape(-1) if kept[p].get(name) is not None else torch.zeros(p.numel())
+                for p in members
+            ])
+            for name, own in self.names.items()
+        }
         for name, own in MASTER.items():
             if members[0].dtype != torch.float32 and any(name in kept[p] for p in members):
                 result[own] = torch.cat([kept[p].get(name, p.detach()).float().reshape(-1) for p in members])
@@ -332,39 +400,56 @@ class Fused(torch.optim.Optimizer):
         """What is not a state of these optimizers, before anything is changed."""
         def need(so, what):
             if not so:
-                raise ValueError(f"load_state_dict: {what}; give what state_dict() of a {type(self).__name__} gave")
+                raise ValueError(
+                    f"load_state_dict: {what}; give what state_dict() of a {type(self).__name__} gave")
 
         groups, state = state_dict["param_groups"], state_dict["state"]
-        need(len(groups) == len(self.param_groups), f"{len(groups)} groups of parameters, and the optimizer has {len(self.param_groups)}")
+        need(
+            len(groups) == len(self.param_groups),
+            f"{len(groups)} groups of parameters, and the optimizer has {len(self.param_groups)}")
         for group, own in zip(groups, self.param_groups):
-            need(len(group["params"]) == len(own["params"]), f"a group of {len(group['params'])} parameters, and the optimizer's has {len(own['params'])}")
-            need(all(name in group for name in self.defaults), f"a group without {', '.join(name for name in self.defaults if name not in group)}")
+            need(
+                len(group["params"]) == len(own["params"]),
+                f"a group of {len(group['params'])} parameters, and the optimizer's has {len(own['params'])}")
+            need(all(name in group for name in self.defaults),
+                 f"a group without {', '.join(name for name in self.defaults if name not in group)}")
             need(group.get("program", self.rule) == self.rule, f"the state is of {group.get('program')}")
             need(not group.get("amsgrad") and not group.get("maximize"), "amsgrad and maximize are not there")
             steps = {}
             for k, (name, p) in enumerate(zip(group["params"], own["params"])):
                 entry = state.get(name) or {}
                 steps[k] = self.steps_of(entry)
-                need(self.complete(entry, p), f"the state of parameter {name} has not step, {' and '.join(self.names)} of its shape {list(p.shape)}")
+                need(
+                    self.complete(entry, p),
+                    f"the state of parameter {name} has not step, {' and '.join(self.names)} of its shape "
+                    f"{list(p.shape)}"
+                )
             rows = group.get("rows", [])
             if rows:
-                need(sorted(k for row in rows for k in row) == list(range(len(own["params"]))) and
-                     all(len({steps[k] for k in row}) == 1 for row in rows), "rows of parameters that took different numbers of steps")
+                need(
+                    sorted(k for row in rows for k in row) == list(range(len(own["params"])))
+                    and all(len({steps[k]
+                                 for k in row}) == 1
+                            for row in rows), "rows of parameters that took different numbers of steps")
 
     def complete(self, entry, p):
-        return not entry or set(entry) - MASTER.keys() == {"step", *self.names} and all(entry[each].shape == p.shape for each in self.names)
+        return not entry or set(entry) - MASTER.keys() == {"step", *self.names} and all(
+            entry[each].shape == p.shape for each in self.names)
 
 
 _besides = {}
 
 
 def _beside(group, ranks):
-    """A group of the same ranks for what is sent while other collectives run; before PyTorch 2.1 there is none of a part of the
-    ranks, since all of them would have to make it."""
+    """A group of the same ranks for what is sent while other collectives run; before PyTorch 2.1 there is
+    none of a part of the ranks, since all of them would have to make it."""
     local = "use_local_synchronization" in inspect.signature(dist.new_group).parameters
     everyone = tuple(workload.global_rank(group, rank) for rank in range(ranks))
     if not local and ranks < dist.get_world_size():
         return group
     if everyone not in _besides:
-        _besides[everyone] = dist.new_group(list(everyone), **({"use_local_synchronization": True} if local else {}))
+        _besides[everyone] = dist.new_group(list(everyone),
+                                            **({
+                                                "use_local_synchronization": True
+                                            } if local else {}))
     return _besides[everyone]

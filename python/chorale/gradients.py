@@ -1,11 +1,11 @@
 """Gradients of tensor programs: the derivative of a program's statements, from the last to the first, in
 operations of PyTorch.
 
-A gradient has the layout of its tensor: all of it on every rank (Replicated), a rank's part (Sliced), or a rank's
-own (Local). So the gradient of an AllReduce is the identity, of an AllGather a slice, of a ReduceScatter an
-AllGather. What reads a replicated tensor for a rank's own result has a part of its gradient only: those of all
-ranks are added, as Megatron-LM's f does (Shoeybi et al., 2019). A loss is that of every rank, computed from
-replicated results, and not a sum over ranks.
+A gradient has the layout of its tensor: all of it on every rank (Replicated), a rank's part (Sliced), or a
+rank's own (Local). So the gradient of an AllReduce is the identity, of an AllGather a slice, of a
+ReduceScatter an AllGather. What reads a replicated tensor for a rank's own result has a part of its gradient
+only: those of all ranks are added, as Megatron-LM's f does (Shoeybi et al., 2019). A loss is that of every
+rank, computed from replicated results, and not a sum over ranks.
 
 Values are computed only where a derivative needs them, and those that the program has returned are kept: so
 bias, dropout and residual behind an AllReduce send nothing again."""
@@ -23,7 +23,13 @@ def derivative_of_tanh(x):
     return 1 - torch.tanh(x) ** 2
 
 
-DERIVATIVES = {"Sqrt": lambda x: 0.5 / torch.sqrt(x), "Exp": torch.exp, "Log": lambda x: 1 / x, "Tanh": derivative_of_tanh, "Abs": torch.sign}
+DERIVATIVES = {
+    "Sqrt": lambda x: 0.5 / torch.sqrt(x),
+    "Exp": torch.exp,
+    "Log": lambda x: 1 / x,
+    "Tanh": derivative_of_tanh,
+    "Abs": torch.sign
+}
 
 
 def philox(seed, stream, index):
@@ -50,7 +56,9 @@ if hasattr(torch.library, "register_fake"):  # an operator, since compilers take
     _library = torch.library.Library("chorale", "FRAGMENT")
     _library.define("random_numbers(int seed, int stream, Tensor index) -> Tensor")
     _library.impl("random_numbers", philox, "CompositeExplicitAutograd")
-    torch.library.register_fake("chorale::random_numbers", lambda seed, stream, index: torch.empty_like(index, dtype=torch.float32), lib=_library)
+    torch.library.register_fake("chorale::random_numbers",
+                                lambda seed, stream, index: torch.empty_like(index, dtype=torch.float32),
+                                lib=_library)
     random_numbers = torch.ops.chorale.random_numbers
 
 
@@ -60,8 +68,8 @@ def fitted(x, shape):
 
 
 class Backward:
-    """Of one run of a program: `tensors` are its inputs and outputs on this rank, `whole` the shapes of inputs on all,
-    and `sizes` the numbers that sizes are."""
+    """Of one run of a program: `tensors` are its inputs and outputs on this rank, `whole` the shapes of
+    inputs on all, and `sizes` the numbers that sizes are."""
 
     def __init__(self, program, tensors, whole, sizes, seed):
         self.trees, self.layouts, self.seed = dict(program.statements), program.layouts, seed
@@ -180,11 +188,21 @@ class Backward:
             return -value(node.operand) if isinstance(node.op, ast.USub) else value(node.operand)
         if isinstance(node, ast.BinOp):
             a, b = value(node.left), value(node.right)
-            return {ast.Add: lambda: a + b, ast.Sub: lambda: a - b, ast.Mult: lambda: a * b, ast.Div: lambda: a / b}[type(node.op)]()
+            return {
+                ast.Add: lambda: a + b,
+                ast.Sub: lambda: a - b,
+                ast.Mult: lambda: a * b,
+                ast.Div: lambda: a / b
+            }[type(node.op)]()
         if isinstance(node, ast.Compare):
             a, b = value(node.left), value(node.comparators[0])
-            return 1.0 * {ast.Lt: lambda: a < b, ast.LtE: lambda: a <= b, ast.Gt: lambda: a > b, ast.GtE: lambda: a >= b,
-                          ast.Eq: lambda: a == b}[type(node.ops[0])]()
+            return 1.0 * {
+                ast.Lt: lambda: a < b,
+                ast.LtE: lambda: a <= b,
+                ast.Gt: lambda: a > b,
+                ast.GtE: lambda: a >= b,
+                ast.Eq: lambda: a == b
+            }[type(node.ops[0])]()
         call = call_of(node)
         if call == "Random":
             return random_numbers(self.seed, node.args[0].value, self.index(name))
@@ -193,8 +211,11 @@ class Backward:
             return stored(x, kind).to(wide(kind)) if torch.is_tensor(x) else x
         values = [value(each) for each in node.args]
         like = next((each for each in values if torch.is_tensor(each)), None)
-        values = [each if torch.is_tensor(each) else torch.as_tensor(each, dtype=torch.float32 if like is None else like.dtype, device=self.device())
-                  for each in values]
+        values = [
+            each if torch.is_tensor(each) else torch.as_tensor(
+                each, dtype=torch.float32 if like is None else like.dtype, device=self.device())
+            for each in values
+        ]
         return FUNCTIONS[call](*values)
 
     # Derivatives, from the last statement to the first.
@@ -230,7 +251,8 @@ class Backward:
                 each = self.exchanges.all_reduce(each)
             elif how != "all":
                 whole, dim = self.whole[name], how[1]
-                each = (self.exchanges.gather(each, 0, math.prod(whole)) if dim == "flat" else self.exchanges.gather(each, dim, whole[dim])).reshape(whole)
+                each = (self.exchanges.gather(each, 0, math.prod(whole))
+                        if dim == "flat" else self.exchanges.gather(each, dim, whole[dim])).reshape(whole)
             total = each if total is None else total + each
         return total
 
@@ -257,7 +279,8 @@ class Backward:
 
     def owed(self, operand, name):
         """What a rank has of the gradient of an operand."""
-        return "some" if self.layouts[operand][0] == "Replicated" and self.layouts[name][0] != "Replicated" else "all"
+        return "some" if self.layouts[operand][0] == "Replicated" and self.layouts[name][
+            0] != "Replicated" else "all"
 
     def product(self, name, tree, gradient, needing):
         left, right = (name_of(each) for each in tree.args)
@@ -277,15 +300,18 @@ class Backward:
     def pointwise(self, name, tree, gradient, needing):
         def give(operand, gradient):
             dim, shape = self.cuts(operand, name), self.own(operand)
-            if dim == "flat" and list(self.whole[operand]) != list(self.whole[name]):  # it was broadcast, and cut
-                whole = self.exchanges.gather(gradient.expand(self.own(name)).reshape(-1), 0, math.prod(self.whole[name]))
+            if dim == "flat" and list(self.whole[operand]) != list(
+                    self.whole[name]):  # it was broadcast, and cut
+                whole = self.exchanges.gather(
+                    gradient.expand(self.own(name)).reshape(-1), 0, math.prod(self.whole[name]))
                 self.add(operand, "all", fitted(whole.reshape(self.whole[name]), shape))
             elif dim is None:
                 self.add(operand, self.owed(operand, name), fitted(gradient.expand(self.own(name)), shape))
             else:
                 if dim != "flat":
                     shape[dim] = part(shape[dim], self.exchanges.ranks, self.exchanges.rank)[1]
-                self.add(operand, ("cut", dim), fitted(gradient.expand(self.own(name)), gradient.shape if dim == "flat" else shape))
+                self.add(operand, ("cut", dim),
+                         fitted(gradient.expand(self.own(name)), gradient.shape if dim == "flat" else shape))
 
         def value(node):
             return self.evaluated(node, name)
@@ -320,7 +346,8 @@ class Backward:
                 down(args[1], gradient)
             elif call == "Select":
                 condition = value(args[0])
-                condition = condition != 0 if torch.is_tensor(condition) else torch.tensor(bool(condition), device=gradient.device)
+                condition = condition != 0 if torch.is_tensor(condition) else torch.tensor(
+                    bool(condition), device=gradient.device)
                 zero = torch.zeros((), dtype=gradient.dtype, device=gradient.device)
                 down(args[1], torch.where(condition, gradient, zero))
                 down(args[2], torch.where(condition, zero, gradient))
@@ -329,8 +356,10 @@ class Backward:
                 first = (a > b if call == "Max" else a < b)
                 tie = a == b
                 for each, share in ((args[0], first + 0.5 * tie), (args[1], 1 - (first + 0.5 * tie))):
-                    constant = isinstance(args[1], ast.Constant)  # ReLU(0) has the derivative 0, as PyTorch has it
-                    down(each, gradient * (first.to(gradient.dtype) if constant and each is args[0] else share))
+                    constant = isinstance(args[1],
+                                          ast.Constant)  # ReLU(0) has the derivative 0, as PyTorch has it
+                    down(each,
+                         gradient * (first.to(gradient.dtype) if constant and each is args[0] else share))
             elif call == "Pow":
                 base, exponent = value(args[0]), value(args[1])
                 down(args[0], gradient * exponent * base ** (exponent - 1))

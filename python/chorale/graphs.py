@@ -32,15 +32,21 @@ def from_networkx(graph: Any, name: str = "") -> Topology:
             try:
                 links.append(Link(number[ends[0]], number[ends[1]], **numbers))
             except TypeError as error:
-                raise InputError(f"edge {ends}: {numbers} are not numbers of a link; bandwidth is an integer") from error
+                raise InputError(
+                    f"edge {ends}: {numbers} are not numbers of a link; bandwidth is an integer") from error
     limits = []
     for row in graph.graph.get("limits", ()):
         missing = [way for way in row["links"] if tuple(way) not in ids]
         if missing:
             raise InputError(f"limit {row['name']!r}: there is no link {missing[0]}; name edges of the graph")
         can = {ability: bool(row.get(ability)) for ability in ABILITIES}
-        limits.append(SharedLimit(row["name"], sorted(ids[tuple(way)] for way in row["links"]), row["bandwidth"], **can))
-    can = {ability: [i for i, node in enumerate(nodes[ranks:]) if graph.nodes[node].get(ability)] for ability in ABILITIES}
+        limits.append(
+            SharedLimit(row["name"], sorted(ids[tuple(way)] for way in row["links"]), row["bandwidth"],
+                        **can))
+    can = {
+        ability: [i for i, node in enumerate(nodes[ranks:]) if graph.nodes[node].get(ability)]
+        for ability in ABILITIES
+    }
     return Topology(name or graph.name or "graph", ranks, links, limits, len(nodes) - ranks, **can)
 
 
@@ -60,6 +66,13 @@ def to_networkx(topology: Topology) -> Any:
         numbers = {key: getattr(link, key) for key in NUMBERS}
         key = graph.add_edge(link.src, link.dst, **numbers)
         ways.append((link.src, link.dst, key) if several else (link.src, link.dst))
-    graph.graph["limits"] = [{"name": limit.name, "bandwidth": limit.bandwidth, "links": [ways[i] for i in limit.links],
-                              **{ability: True for ability in ABILITIES if getattr(limit, ability)}} for limit in topology.limits]
+    graph.graph["limits"] = [{
+        "name": limit.name,
+        "bandwidth": limit.bandwidth,
+        "links": [ways[i] for i in limit.links],
+        **{
+            ability: True
+            for ability in ABILITIES if getattr(limit, ability)
+        }
+    } for limit in topology.limits]
     return graph

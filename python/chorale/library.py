@@ -11,12 +11,14 @@ import os
 import pathlib
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple,
+                    Union)
 
 from chorale import _chorale
 from chorale._chorale import Result
-from chorale.calls import Asked, File, Machine, _collective, _machine, _text
+from chorale.calls import Asked, Machine, _collective, _machine
 from chorale.errors import InputError
+from chorale.given import File, text_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -91,14 +93,22 @@ class Library:
         question = _chorale.library_question(there, _collective(collective, there, root), **options)
         return self._file.find(question)
 
-    def select(self, machine: str, collective: str, bytes: int, *, group: str = "all", root: int = 0, ranks: Iterable[int] = (),
+    def select(self,
+               machine: str,
+               collective: str,
+               bytes: int,
+               *,
+               group: str = "all",
+               root: int = 0,
+               ranks: Iterable[int] = (),
                order: str = "") -> Chosen:
         """The algorithm that should be fastest for messages of `bytes` bytes; `machine` as it was named when
         the library was built. With `ranks` of these ranks of it, whatever group they are. With `order`
         only what was searched with sums in that order: "agreed", or "fixed", which gives the same bits for
         each size."""
         best: Optional[Chosen] = None
-        for result in self._file.results_at(machine, collective, group, root, " ".join(map(str, ranks)), order):
+        for result in self._file.results_at(machine, collective, group, root, " ".join(map(str, ranks)),
+                                            order):
             if result.points:
                 row = result.best(bytes)
                 if best is None or row.us < best.us:
@@ -109,15 +119,17 @@ class Library:
 
     def export(self, machine: str, *collectives: str, form: str, group: str = "all",
                message_bytes: Sequence[int] = tuple(2**k << 10 for k in range(21))) -> Dict[str, str]:
-        """The files of `chorale library export --as FORM`: their texts by name. `message_bytes`, rising, are the sizes at
-        which choices are made that were not measured."""
-        files, notes = self._file.export(machine, list(collectives), form, group, sorted(int(each) for each in message_bytes))
+        """The files of `chorale library export --as FORM`: their texts by name. `message_bytes`, rising, are
+        the sizes at which choices are made that were not measured."""
+        files, notes = self._file.export(machine, list(collectives), form, group,
+                                         sorted(int(each) for each in message_bytes))
         for note in notes:
             warnings.warn(note, stacklevel=2)
         return dict(files)
 
     def failures(self) -> List[Dict[str, Any]]:
-        """The rows of `chorale library failures`: what is left of the rate after each failure that it was built for."""
+        """The rows of `chorale library failures`: what is left of the rate after each failure that it was
+        built for."""
         return json.loads(self._file.failures())["rows"]
 
     def verify(self, *, conflicts: Optional[int] = None) -> Verified:
@@ -144,7 +156,8 @@ def merge(files: Sequence[File], into: File) -> Merged:
     return merged
 
 
-Hard = Dict[str, Any]  # a question that was cut: what it is, its cubes, and, by those who have them, their answers
+Hard = Dict[str,
+            Any]  # a question that was cut: what it is, its cubes, and, by those who have them, their answers
 
 
 def answer(job: Dict[str, Any], cut: Sequence[Hard] = ()) -> Union[str, List[Hard]]:
@@ -184,12 +197,13 @@ def build(spec: File, file: File, executor: Optional[Executor] = None, *, retrie
     function that makes one: it is made again, and what was not answered is asked again, up to `retries`
     times per question. `tell` is called with how many are answered, of how many. With `failures` each machine
     is also asked after the failure of any one link or rank."""
-    questions = _chorale.library_questions(_text(spec), os.fspath(spec), failures)
+    questions = _chorale.library_questions(text_of(spec), os.fspath(spec), failures)
     opened = Library(file, make=True)._file
     if executor is None:
         return Built(*opened.build(questions, None, tell))
     workers = _Workers(executor)
-    built = Built(*opened.build(questions, lambda job, stopped: _Search(workers, retries, stopped).answer(job), tell))
+    built = Built(
+        *opened.build(questions, lambda job, stopped: _Search(workers, retries, stopped).answer(job), tell))
     workers.shutdown()
     return built
 
@@ -228,8 +242,8 @@ class _Open(Exception):
 
 
 class _Search:
-    """Of one question, by tasks of workers: the search, and the cubes of the hard questions that it comes back with; then the search again,
-    with their answers."""
+    """Of one question, by tasks of workers: the search, and the cubes of the hard questions that it comes
+    back with; then the search again, with their answers."""
 
     def __init__(self, workers: _Workers, retries: int, stopped: Callable[[], bool]) -> None:
         self.workers, self.retries, self.stopped = workers, retries, stopped
@@ -242,8 +256,15 @@ class _Search:
                 found = self.done({(): (answer, job, cut)})[()]
                 if isinstance(found, str):
                     return found, ""
-                cubes = self.done({(i, n): (cube, job, hard, n) for i, hard in enumerate(found) for n in range(len(hard["cubes"]))})
-                cut += [dict(hard, answers=[cubes[i, n] for n in range(len(hard["cubes"]))]) for i, hard in enumerate(found)]
+                cubes = self.done({
+                    (i, n): (cube, job, hard, n)
+                    for i, hard in enumerate(found)
+                    for n in range(len(hard["cubes"]))
+                })
+                cut += [
+                    dict(hard, answers=[cubes[i, n] for n in range(len(hard["cubes"]))])
+                    for i, hard in enumerate(found)
+                ]
         except (InputError, _Open) as error:
             return None, str(error)
 
@@ -257,7 +278,8 @@ class _Search:
                 future, executor = self.workers.submit(*tasks[key])
                 running[future] = key, executor
             waiting = []
-            finished, _ = concurrent.futures.wait(running, SECONDS_BETWEEN_LOOKS, concurrent.futures.FIRST_COMPLETED)
+            finished, _ = concurrent.futures.wait(running, SECONDS_BETWEEN_LOOKS,
+                                                  concurrent.futures.FIRST_COMPLETED)
             if self.stopped():
                 raise _Open("stopped")
             for future in finished:
@@ -279,14 +301,17 @@ class _Search:
                     self.call_off_after(key, results, running)
         return results
 
-    def call_off_after(self, key: Any, results: Dict[Any, Any], running: Dict[concurrent.futures.Future[Any], Any]) -> None:
-        """Of a question the first cube with a schedule is taken, so those after it need no answer. Dask's futures are left to end, since it
-        logs errors where they are cancelled."""
+    def call_off_after(self, key: Any, results: Dict[Any, Any], running: Dict[concurrent.futures.Future[Any],
+                                                                              Any]) -> None:
+        """Of a question the first cube with a schedule is taken, so those after it need no answer. Dask's
+        futures are left to end, since it logs errors where they are cancelled."""
         if not key or results[key][0] != "sat":
             return
         for future, (other, executor) in list(running.items()):
             if other[0] == key[0] and other[1] > key[1]:
                 running.pop(future)
-                if isinstance(executor, (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor)):
+                if isinstance(
+                        executor,
+                    (concurrent.futures.ThreadPoolExecutor, concurrent.futures.ProcessPoolExecutor)):
                     future.cancel()
                 results[other] = ("unknown", "", 0)

@@ -1,5 +1,5 @@
-"""What the package reports about programs of PyTorch: what it compiles and how long that takes, what it fuses and what
-it leaves alone, and why. The logger is "chorale"; CHORALE_LOGS=warning (or off) silences it."""
+"""What the package reports about programs of PyTorch: what it compiles and how long that takes, what it fuses
+and what it leaves alone, and why. The logger is "chorale"; CHORALE_LOGS=warning (or off) silences it."""
 
 import logging
 import os

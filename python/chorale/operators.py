@@ -1,7 +1,7 @@
-"""Tensor programs as operators of PyTorch, torch.ops.chorale.NAME, of the inputs in the order of the program and the
-seed: they change those that the program updates, and return the new tensors in the program's order. They have shapes
-for tracing (torch.compile, torch.export; in all versions the device "meta"), and gradients (chorale.gradients); a
-program without a gradient raises in a backward pass that asks for it."""
+"""Tensor programs as operators of PyTorch, torch.ops.chorale.NAME, of the inputs in the order of the program
+and the seed: they change those that the program updates, and return the new tensors in the program's order.
+They have shapes for tracing (torch.compile, torch.export; in all versions the device "meta"), and gradients
+(chorale.gradients); a program without a gradient raises in a backward pass that asks for it."""
 
 import torch
 
@@ -19,7 +19,8 @@ def inputs_of(workload):
 def new_of(workload):
     """In the order in which the program returns them."""
     order = workload.description["outputs"]
-    return sorted((row for row in workload.rows if not row["input"]), key=lambda row: order.index(row["name"]))
+    return sorted((row for row in workload.rows if not row["input"]),
+                  key=lambda row: order.index(row["name"]))
 
 
 def gradients(workload, title, names, values, outputs, cotangents, needing, seed):
@@ -28,13 +29,24 @@ def gradients(workload, title, names, values, outputs, cotangents, needing, seed
     try:
         program = Program(workload.meaning, workload.description["tensors"], workload.group)
     except NoFormula as why:
-        raise RuntimeError(f"{title} has no gradient: there is no formula for {why}; call it under torch.no_grad(), or with detached tensors, "
-                           "where none is needed") from None
+        raise RuntimeError(
+            f"{title} has no gradient: there is no formula for {why}; call it under torch.no_grad(), or with "
+            f"detached tensors, "
+            "where none is needed") from None
     given = dict(zip(names, values))
     sizes = workload.solved({name: value for name, value in given.items() if torch.is_tensor(value)})
-    whole = {row["name"]: [workload.side(side, sizes) for side in row["shape"]] for row in inputs_of(workload)}
-    found = Backward(program, {**given, **outputs}, whole, dict(zip(workload.description["sizes"], sizes)), seed).gradients(cotangents, wanted)
-    return [found[name].reshape(value.shape).to(value.dtype) if name in found else None for name, value in given.items()]
+    whole = {
+        row["name"]: [workload.side(side, sizes) for side in row["shape"]]
+        for row in inputs_of(workload)
+    }
+    found = Backward(program, {
+        **given,
+        **outputs
+    }, whole, dict(zip(workload.description["sizes"], sizes)), seed).gradients(cotangents, wanted)
+    return [
+        found[name].reshape(value.shape).to(value.dtype) if name in found else None
+        for name, value in given.items()
+    ]
 
 
 class _Differentiable(torch.autograd.Function):
@@ -43,7 +55,9 @@ class _Differentiable(torch.autograd.Function):
     @staticmethod
     def forward(ctx, workload, title, names, run, seed, *values):
         results = run(*values)
-        ctx.of, ctx.numbers = (workload, title, names, seed), [None if torch.is_tensor(value) else value for value in values]
+        ctx.of, ctx.numbers = (workload, title, names, seed), [
+            None if torch.is_tensor(value) else value for value in values
+        ]
         ctx.save_for_backward(*(value for value in values if torch.is_tensor(value)), *results)
         return results
 
@@ -53,14 +67,16 @@ class _Differentiable(torch.autograd.Function):
         saved = list(ctx.saved_tensors)
         values = [saved.pop(0) if number is None else number for number in ctx.numbers]
         new = [row["name"] for row in new_of(workload)]
-        return (None,) * 5 + tuple(gradients(workload, title, names, values, dict(zip(new, saved)), dict(zip(new, cotangents)),
-                                             ctx.needs_input_grad[5:], seed))
+        return (None, ) * 5 + tuple(
+            gradients(workload, title, names, values, dict(zip(new, saved)), dict(zip(new, cotangents)),
+                      ctx.needs_input_grad[5:], seed))
 
 
 def changed_in_place(workload, title, names, values):
     for name, value in zip(names, values):
         if name in workload.updated and torch.is_tensor(value) and value.requires_grad:
-            raise RuntimeError(f"{title} changes {name} in place, which requires a gradient: call it under torch.no_grad()")
+            raise RuntimeError(
+                f"{title} changes {name} in place, which requires a gradient: call it under torch.no_grad()")
 
 
 def differentiable(workload, title, names, values, seed, run=None):
@@ -73,7 +89,8 @@ def differentiable(workload, title, names, values, seed, run=None):
 
     if torch.is_grad_enabled():
         changed_in_place(workload, title, names, values)
-    if not new or not torch.is_grad_enabled() or not any(torch.is_tensor(value) and value.requires_grad for value in values):
+    if not new or not torch.is_grad_enabled() or not any(
+            torch.is_tensor(value) and value.requires_grad for value in values):
         return dict(zip(new, results(*values)))
     return dict(zip(new, _Differentiable.apply(workload, title, names, results, seed, *values)))
 
@@ -85,10 +102,14 @@ def register(workload, name):
         _library = torch.library.Library("chorale", "DEF")
     inputs, made, title = inputs_of(workload), new_of(workload), f"torch.ops.chorale.{name}"
     names = [row["name"] for row in inputs]
-    kinds = [f"Tensor(a{k}!) {spelled(row['name'])}" if row["name"] in workload.updated else
-             f"Tensor {spelled(row['name'])}" if row["shape"] else f"float {spelled(row['name'])}" for k, row in enumerate(inputs)]
+    kinds = [
+        f"Tensor(a{k}!) {spelled(row['name'])}" if row["name"] in workload.updated else
+        f"Tensor {spelled(row['name'])}" if row["shape"] else f"float {spelled(row['name'])}"
+        for k, row in enumerate(inputs)
+    ]
     results = ["Tensor"] * len(made)
-    _library.define(f"{name}({', '.join([*kinds, 'int seed=0'])}) -> " + (results[0] if len(made) == 1 else f"({', '.join(results)})"))
+    _library.define(f"{name}({', '.join([*kinds, 'int seed=0'])}) -> " +
+                    (results[0] if len(made) == 1 else f"({', '.join(results)})"))
 
     def split(values):
         return values[:len(inputs)], (*values, 0)[len(inputs)]
@@ -105,7 +126,10 @@ def register(workload, name):
         values, _ = split(values)
         tensors = {name: value for name, value in zip(names, values) if torch.is_tensor(value)}
         sizes, like = workload.solved(tensors), next(iter(tensors.values()))
-        return returned({row["name"]: like.new_empty(workload.shape(row, sizes), dtype=TYPES[row["type"]]) for row in made})
+        return returned({
+            row["name"]: like.new_empty(workload.shape(row, sizes), dtype=TYPES[row["type"]])
+            for row in made
+        })
 
     operator = getattr(torch.ops.chorale, name)
     _library.impl(name, run, "CUDA" if workload.device != "cpu" else "CPU")
@@ -123,7 +147,8 @@ def register(workload, name):
 
 def spelled(name):
     """An argument of an operator: PyTorch refuses words of Python."""
-    return name + "_" if name in ("in", "is", "if", "or", "and", "not", "for", "def", "class", "lambda", "from", "self", "None", "True", "False") else name
+    return name + "_" if name in ("in", "is", "if", "or", "and", "not", "for", "def", "class", "lambda",
+                                  "from", "self", "None", "True", "False") else name
 
 
 def traced(workload, title, qualified, names):
@@ -139,7 +164,8 @@ def traced(workload, title, qualified, names):
     def backward(ctx, *cotangents):
         saved = list(ctx.saved_tensors)
         values = [saved.pop(0) if number is None else number for number in ctx.numbers]
-        return (*gradients(workload, title, names, values, dict(zip(new, saved)), dict(zip(new, cotangents)), ctx.needs_input_grad, ctx.seed), None)
+        return (*gradients(workload, title, names, values, dict(zip(new, saved)), dict(zip(new, cotangents)),
+                           ctx.needs_input_grad, ctx.seed), None)
 
     torch.library.register_autograd(qualified, backward, setup_context=setup_context, lib=_library)
 
@@ -159,7 +185,8 @@ def in_place(workload, title, names, operator):
         if torch.is_grad_enabled():
             changed_in_place(workload, title, names, values)
             if any(torch.is_tensor(value) and value.requires_grad for value in values):
-                raise RuntimeError(f"{title} changes its inputs, and has no gradient: call it under torch.no_grad()")
+                raise RuntimeError(
+                    f"{title} changes its inputs, and has no gradient: call it under torch.no_grad()")
         return below(operator, *values)
 
     return run

@@ -19,5 +19,8 @@ def program() -> Optional[str]:
 def main() -> NoReturn:
     """Becomes the program. A command that pip made is never what it becomes."""
     if not INSIDE.exists():
-        sys.exit(f"chorale: error: {INSIDE}: is not there: this package was built without the program; build it, or install the whole")
+        sys.exit(
+            f"chorale: error: {INSIDE}: is not there: this package was built without the program; build it, "
+            f"or install the whole"
+        )
     os.execv(INSIDE, ["chorale", *sys.argv[1:]])

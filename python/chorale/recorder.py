@@ -1,7 +1,8 @@
 """Dumps of PyTorch's flight recorder, which are pickles, as the JSON that `chorale job` reads.
 
-A pickle may name any function and call it. Here nothing is imported and nothing is called: of names only those are known
-with which PyTorch's own writer marks the types of lists and dictionaries, and they leave the values as they are.
+A pickle may name any function and call it. Here nothing is imported and nothing is called: of names only
+those are known with which PyTorch's own writer marks the types of lists and dictionaries, and they leave the
+values as they are.
 
 Usage: python3 -m chorale.recorder DUMP...     writes DUMP.json beside each
 """
@@ -15,8 +16,12 @@ from typing import Any, BinaryIO, Callable, Dict, List, Union
 from .errors import InputError
 
 # What PyTorch's pickler marks types with (torch/csrc/jit/serialization/pickler.cpp).
-_MARKS: Dict[str, Callable[..., Any]] = {"restore_type_tag": lambda value, _: value, "build_intlist": list, "build_doublelist": list,
-                                         "build_boollist": list}
+_MARKS: Dict[str, Callable[..., Any]] = {
+    "restore_type_tag": lambda value, _: value,
+    "build_intlist": list,
+    "build_doublelist": list,
+    "build_boollist": list
+}
 
 
 class _Values(pickle.Unpickler):
@@ -29,14 +34,18 @@ class _Values(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if module == "torch.jit._pickle" and name in _MARKS:
             return _MARKS[name]
-        raise InputError(f"{self.file_name}: names {module}.{name}, which no dump of the flight recorder has; it was not loaded")
+        raise InputError(
+            f"{self.file_name}: names {module}.{name}, which no dump of the flight recorder has; it was not "
+            f"loaded"
+        )
 
     def persistent_load(self, pid: Any) -> Any:
         raise InputError(f"{self.file_name}: refers to something outside of it; it was not loaded")
 
 
 def as_json(dump: Union[str, "os.PathLike[str]"]) -> str:
-    """The text of a dump as JSON. Throws InputError for a file that is none, and for one that names what would be called."""
+    """The text of a dump as JSON. Throws InputError for a file that is none, and for one that names what
+    would be called."""
     name = os.fspath(dump)
     with open(name, "rb") as file:
         data = file.read()
@@ -46,7 +55,8 @@ def as_json(dump: Union[str, "os.PathLike[str]"]) -> str:
     except InputError:
         raise
     except Exception as fault:  # a pickle that is cut, or no pickle: of any kind
-        raise InputError(f"{name}: is not a dump of PyTorch's flight recorder ({type(fault).__name__})") from None
+        raise InputError(
+            f"{name}: is not a dump of PyTorch's flight recorder ({type(fault).__name__})") from None
     if not isinstance(found, dict) or "entries" not in found:
         raise InputError(f"{name}: has no \"entries\"; a dump of PyTorch's flight recorder has")
     return text

@@ -1,12 +1,13 @@
-"""Regions of a graph of PyTorch that are one tensor program: a collective, the product before or behind it, and the
-pointwise operations behind it.
+"""Regions of a graph of PyTorch that are one tensor program: a collective, the product before or behind it,
+and the pointwise operations behind it.
 
     product -> AllReduce -> pointwise                     AllGather -> product
     product -> ReduceScatter -> pointwise -> AllGather
 
-The layouts are those that hold whatever ranks have: a factor is Local, an operand of the shape of a slice is a
-slice. Operands of what is behind an AllReduce are declared Replicated only if all ranks are known to have the same:
-results of collectives, what is computed of such alone, and inputs that are named or are replicated DTensors."""
+The layouts are those that hold whatever ranks have: a factor is Local, an operand of the shape of a slice is
+a slice. Operands of what is behind an AllReduce are declared Replicated only if all ranks are known to have
+the same: results of collectives, what is computed of such alone, and inputs that are named or are replicated
+DTensors."""
 
 import operator
 
@@ -14,9 +15,16 @@ import torch
 
 aten, c10d = torch.ops.aten, torch.ops._c10d_functional
 NAMES = {torch.float64: "fp64", torch.float32: "fp32", torch.float16: "fp16", torch.bfloat16: "bf16"}
-VIEWS = {aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.alias.default, aten.detach.default, aten.clone.default,
-         aten.contiguous.default if hasattr(aten, "contiguous") else aten.alias.default}
-COLLECTIVES = {c10d.all_reduce.default: "AllReduce", c10d.reduce_scatter_tensor.default: "ReduceScatter", c10d.all_gather_into_tensor.default: "AllGather"}
+VIEWS = {
+    aten.view.default, aten._unsafe_view.default, aten.reshape.default, aten.alias.default,
+    aten.detach.default, aten.clone.default,
+    aten.contiguous.default if hasattr(aten, "contiguous") else aten.alias.default
+}
+COLLECTIVES = {
+    c10d.all_reduce.default: "AllReduce",
+    c10d.reduce_scatter_tensor.default: "ReduceScatter",
+    c10d.all_gather_into_tensor.default: "AllGather"
+}
 
 
 def sigmoid(x):
@@ -31,13 +39,23 @@ def gelu(x):
 POINTWISE = {
     aten.add.Tensor: lambda a, b, alpha=1: f"{a} + {b}" if alpha == 1 else f"{a} + {alpha!r} * {b}",
     aten.sub.Tensor: lambda a, b, alpha=1: f"{a} - {b}" if alpha == 1 else f"{a} - {alpha!r} * {b}",
-    aten.mul.Tensor: lambda a, b: f"{a} * {b}", aten.div.Tensor: lambda a, b: f"{a} / {b}", aten.neg.default: lambda a: f"-{a}",
-    aten.relu.default: lambda a: f"Max({a}, 0)", aten.tanh.default: lambda a: f"Tanh({a})", aten.exp.default: lambda a: f"Exp({a})",
-    aten.sqrt.default: lambda a: f"Sqrt({a})", aten.rsqrt.default: lambda a: f"1 / Sqrt({a})", aten.abs.default: lambda a: f"Abs({a})",
-    aten.sigmoid.default: sigmoid, aten.silu.default: lambda a: f"{a} / (1 + Exp(-{a}))", aten.pow.Tensor_Scalar: lambda a, b: f"Pow({a}, {b})",
-    aten.maximum.default: lambda a, b: f"Max({a}, {b})", aten.minimum.default: lambda a, b: f"Min({a}, {b})",
+    aten.mul.Tensor: lambda a, b: f"{a} * {b}",
+    aten.div.Tensor: lambda a, b: f"{a} / {b}",
+    aten.neg.default: lambda a: f"-{a}",
+    aten.relu.default: lambda a: f"Max({a}, 0)",
+    aten.tanh.default: lambda a: f"Tanh({a})",
+    aten.exp.default: lambda a: f"Exp({a})",
+    aten.sqrt.default: lambda a: f"Sqrt({a})",
+    aten.rsqrt.default: lambda a: f"1 / Sqrt({a})",
+    aten.abs.default: lambda a: f"Abs({a})",
+    aten.sigmoid.default: sigmoid,
+    aten.silu.default: lambda a: f"{a} / (1 + Exp(-{a}))",
+    aten.pow.Tensor_Scalar: lambda a, b: f"Pow({a}, {b})",
+    aten.maximum.default: lambda a, b: f"Max({a}, {b})",
+    aten.minimum.default: lambda a, b: f"Min({a}, {b})",
     aten.threshold_backward.default: lambda g, x, t: f"Select({x} <= {t}, 0, {g})",
-    aten.tanh_backward.default: lambda g, y: f"{g} * (1 - {y} * {y})", aten.sigmoid_backward.default: lambda g, y: f"{g} * {y} * (1 - {y})",
+    aten.tanh_backward.default: lambda g, y: f"{g} * (1 - {y} * {y})",
+    aten.sigmoid_backward.default: lambda g, y: f"{g} * {y} * (1 - {y})",
 }
 
 
@@ -59,15 +77,18 @@ def source(node):
 
 
 def moved(node, begin, end, ranks):
-    """What has its parts along dimension `begin` put behind each other along `end`: split, and cat. The tensor,
-    and the nodes."""
+    """What has its parts along dimension `begin` put behind each other along `end`: split, and cat. The
+    tensor, and the nodes."""
     if node.target is not aten.cat.default or (node.args[1] if len(node.args) > 1 else 0) != end:
         return None
     parts = node.args[0]
-    if len(parts) != ranks or any(each.target is not operator.getitem or each.args[1] != k for k, each in enumerate(parts)):
+    if len(parts) != ranks or any(each.target is not operator.getitem or each.args[1] != k
+                                  for k, each in enumerate(parts)):
         return None
     split = parts[0].args[0]
-    if split.target is not aten.split.Tensor or any(each.args[0] is not split for each in parts) or (split.args[2] if len(split.args) > 2 else 0) != begin:
+    if split.target is not aten.split.Tensor or any(
+            each.args[0] is not split
+            for each in parts) or (split.args[2] if len(split.args) > 2 else 0) != begin:
         return None
     return split.args[0], [*parts, split]
 
@@ -82,7 +103,8 @@ class Region:
     def __init__(self, collective, known):
         self.collective, self.kind, self.known = collective, COLLECTIVES[collective.target], known
         self.group = collective.args[-1]
-        self.ranks = torch.distributed.get_world_size(torch.distributed.distributed_c10d._resolve_process_group(self.group))
+        self.ranks = torch.distributed.get_world_size(
+            torch.distributed.distributed_c10d._resolve_process_group(self.group))
         self.nodes, self.operands, self.lines, self.names, self.words, self.notes = [], {}, [], {}, [], []
         waits = list(collective.users)
         if len(waits) != 1 or waits[0].target is not c10d.wait_tensor.default:
@@ -100,7 +122,8 @@ class Region:
         if self.wait.meta["val"].dtype not in NAMES:
             raise Left(f"its elements are {self.wait.meta['val'].dtype}")
         (self.gathered if self.kind == "AllGather" else self.reduced)()
-        self.results = [(name, node) for node, name in self.names.items() if any(user not in self.names and user not in self.nodes for user in node.users)]
+        self.results = [(name, node) for node, name in self.names.items()
+                        if any(user not in self.names and user not in self.nodes for user in node.users)]
 
     def take(self, node, name, line=None):
         self.names[node] = name
@@ -119,7 +142,8 @@ class Region:
 
     def product(self, node):
         """Both factors, and what is added, or None."""
-        bias, (a, b) = (node.args[0], node.args[1:3]) if node.target is aten.addmm.default else (None, node.args[:2])
+        bias, (a, b) = (node.args[0],
+                        node.args[1:3]) if node.target is aten.addmm.default else (None, node.args[:2])
         if node.kwargs.get("alpha", 1) != 1 or node.kwargs.get("beta", 1) != 1:
             raise Left("its product is scaled")
         return a, b, bias
@@ -150,10 +174,14 @@ class Region:
         if self.kind == "ReduceScatter":
             self.gather_behind()
         if len(self.words) == 1:
-            raise Left("; ".join([f"what it sums is of {name_of(source(node)[0])}, and of no product that nothing else reads", *(self.notes or ["nothing pointwise follows"])]))
+            raise Left("; ".join([
+                f"what it sums is of {name_of(source(node)[0])}, and of no product that nothing else reads",
+                *(self.notes or ["nothing pointwise follows"])
+            ]))
 
     def summand(self, node, chain=()):
-        """What is summed over the ranks, if it is a product, or a sum with one in it: its name in the program, else None."""
+        """What is summed over the ranks, if it is a product, or a sum with one in it: its name in the
+        program, else None."""
         node, views = source(node)
         chain = [*chain, *views]
         if len(node.users) != 1:
@@ -162,45 +190,64 @@ class Region:
             a, b, bias = self.product(node)
             inner, name = shape_of(a)[1], f"layer{len(self.lines)}"
             self.words.append("mm")
-            self.lines.append(f"{name} = MatMul({self.operand(a, [*self.whole[:-1], inner], 'Local')}, {self.operand(b, [inner, self.whole[-1]], 'Local')})")
+            self.lines.append(
+                f"{name} = MatMul({self.operand(a, [*self.whole[:-1], inner], 'Local')}, "
+                f"{self.operand(b, [inner, self.whole[-1]], 'Local')})"
+            )
             if bias is not None:
                 self.biases.append(self.bias(bias))
-        elif node.target is aten.add.Tensor and not node.kwargs and all(isinstance(each, torch.fx.Node) and shape_of(each) == shape_of(node) for each in node.args):
+        elif node.target is aten.add.Tensor and not node.kwargs and all(
+                isinstance(each, torch.fx.Node) and shape_of(each) == shape_of(node) for each in node.args):
             made = [self.summand(each) for each in node.args]
             if not any(made):
                 return None
             name = f"layer{len(self.lines)}"
             self.words.append("add")
-            self.lines.append(f"{name} = " + " + ".join(each or self.operand(node.args[k], self.whole, "Local") for k, each in enumerate(made)))
+            self.lines.append(f"{name} = " +
+                              " + ".join(each or self.operand(node.args[k], self.whole, "Local")
+                                         for k, each in enumerate(made)))
         else:
             return None
         self.nodes += [*chain, node]
         return name
 
     def bias(self, bias):
-        """What is added to the product of each rank, summed over them: a part of what all of them have is that."""
-        if bias.target is aten.div.Tensor and bias.args[1] == self.ranks and bias.args[0] in self.known and shape_of(bias) == [self.whole[-1]]:
+        """What is added to the product of each rank, summed over them: a part of what all of them have is
+        that."""
+        if bias.target is aten.div.Tensor and bias.args[1] == self.ranks and bias.args[
+                0] in self.known and shape_of(bias) == [self.whole[-1]]:
             return self.operand(bias.args[0], [self.whole[-1]], "Replicated")
         if shape_of(bias) != [self.whole[-1]]:
             raise Left("its product adds more than a row")
-        self.lines.append(f'bias{len(self.lines)} = AllReduce("+", {self.operand(bias, [self.whole[-1]], "Local")})')
+        self.lines.append(
+            f'bias{len(self.lines)} = AllReduce("+", {self.operand(bias, [self.whole[-1]], "Local")})')
         return self.lines[-1].partition(" ")[0]
 
     def fits(self, node, operand):
-        """The shape and the layout of an operand of a pointwise operation behind the collective; or why not."""
+        """The shape and the layout of an operand of a pointwise operation behind the collective; or why
+        not."""
         shape, last = shape_of(operand), self.whole[-1]
         if shape is None or operand.meta["val"].dtype not in NAMES:
-            raise Left(f"{name_of(node)} reads {operand.meta['val'].dtype if shape is not None else 'a tensor of dynamic sizes'}")
+            raise Left(
+                f"{name_of(node)} reads "
+                f"{operand.meta['val'].dtype if shape is not None else 'a tensor of dynamic sizes'}"
+            )
         own = list(self.whole)
         if self.cut is not None:
             own[self.cut] //= self.ranks
         if torch.Size(shape).numel() == torch.Size(own).numel() and shape and shape[-1] == last:
             if self.cut is None and operand not in self.known:
-                raise Left(f"{name_of(node)} reads {operand.name}, which is not known to be the same on all ranks (options={{'replicated': [names]}})")
+                raise Left(
+                    f"{name_of(node)} reads {operand.name}, which is not known to be the same on all ranks "
+                    f"(options={{'replicated': [names]}})"
+                )
             return self.whole, "Replicated" if self.cut is None else f"Sliced({self.cut})"
         if torch.Size(shape[:-1]).numel() == 1 and (not shape or shape[-1] in (1, last)):
             if self.cut is None and operand not in self.known:
-                raise Left(f"{name_of(node)} reads {operand.name}, which is not known to be the same on all ranks (options={{'replicated': [names]}})")
+                raise Left(
+                    f"{name_of(node)} reads {operand.name}, which is not known to be the same on all ranks "
+                    f"(options={{'replicated': [names]}})"
+                )
             return [shape[-1] if shape else 1], "Replicated"
         raise Left(f"{name_of(node)} reads a tensor of {shape}")
 
@@ -209,7 +256,8 @@ class Region:
         self.later = set()
         for node in list(self.collective.graph.nodes):
             inputs = node.all_input_nodes
-            if node in self.names or node in self.nodes or not any(each in self.names or each in self.later for each in inputs):
+            if node in self.names or node in self.nodes or not any(each in self.names or each in self.later
+                                                                   for each in inputs):
                 continue
             try:
                 if any(each in self.later for each in inputs):
@@ -232,7 +280,8 @@ class Region:
         expression = POINTWISE.get(node.target)
         if node.target is aten.gelu.default and node.kwargs.get("approximate") == "tanh":
             expression = lambda x, approximate: gelu(x)  # noqa: E731
-        if node.target in (aten._to_copy.default, torch.ops.prims.convert_element_type.default) and node.meta["val"].dtype in NAMES and \
+        conversions = (aten._to_copy.default, torch.ops.prims.convert_element_type.default)
+        if node.target in conversions and node.meta["val"].dtype in NAMES and \
                 set(node.kwargs) <= {"dtype"}:
             kind = NAMES[node.meta["val"].dtype]
             return self.take(node, f"x{len(self.names)}", f"Cast({kind}, {self.names[node.args[0]]})")
@@ -260,7 +309,8 @@ class Region:
     def gather_behind(self):
         """An AllGather of the last of them, if it has it to itself."""
         for node in list(self.later):
-            if node.target is c10d.all_gather_into_tensor.default and node.args[2] == self.group and node.args[0] in self.names and self.cut == 0:
+            if node.target is c10d.all_gather_into_tensor.default and node.args[
+                    2] == self.group and node.args[0] in self.names and self.cut == 0:
                 waits = list(node.users)
                 if len(waits) == 1 and waits[0].target is c10d.wait_tensor.default:
                     self.nodes.append(node)
@@ -291,7 +341,8 @@ class Region:
                 if user.target in VIEWS and user not in at and (shape_of(user) or [0])[-1] == rows[-1]:
                     at.add(user)
                     reached.append(user)
-                elif user.target in (aten.mm.default, aten.addmm.default) and product is None and user.args[-2] is each:
+                elif user.target in (aten.mm.default,
+                                     aten.addmm.default) and product is None and user.args[-2] is each:
                     product = user
         if product is None:
             raise Left("no product reads its rows")
@@ -310,7 +361,10 @@ class Region:
             self.names[each] = "whole"
         if cut == 1:
             self.nodes.append(self.wait)
-        self.lines.append(f"{'layer' if bias is not None else 'made'} = MatMul(whole, {self.operand(b, [inner, columns], 'Local')})")
+        self.lines.append(
+            f"{'layer' if bias is not None else 'made'} = MatMul(whole, "
+            f"{self.operand(b, [inner, columns], 'Local')})"
+        )
         if bias is not None:
             if shape_of(bias) != [columns]:
                 raise Left("its product adds more than a row")
@@ -335,9 +389,11 @@ class Region:
             results.setdefault(name, []).append(node)
         if not results:
             raise Left("nothing reads it")
-        declared = "".join(f"Tensor {name}({NAMES[node.meta['val'].dtype]}, [{', '.join(map(str, shape))}], {layout})\n"
-                           for name, (node, shape, layout) in self.operands.items())
-        text = f"workload fused\nranks {self.ranks}\n{declared}" + "".join(line + "\n" for line in self.lines) + f"return {', '.join(results)}\n"
+        declared = "".join(
+            f"Tensor {name}({NAMES[node.meta['val'].dtype]}, [{', '.join(map(str, shape))}], {layout})\n"
+            for name, (node, shape, layout) in self.operands.items())
+        text = f"workload fused\nranks {self.ranks}\n{declared}" + "".join(
+            line + "\n" for line in self.lines) + f"return {', '.join(results)}\n"
         return text, [(node, shape, layout) for node, shape, layout in self.operands.values()], results
 
 
@@ -346,18 +402,21 @@ def name_of(node):
 
 
 def known_alike(graph, known, group=None):
-    """Nodes of which all ranks of a group have the same: `known`, what collectives of that group give, and what is computed of
-    such alone."""
+    """Nodes of which all ranks of a group have the same: `known`, what collectives of that group give, and
+    what is computed of such alone."""
     alike = set(known)
     for node in graph.nodes:
         if node.op != "call_function" or node in alike:
             continue
         if node.target is c10d.wait_tensor.default:
             made = node.args[0]
-            if made.target in (c10d.all_reduce.default, c10d.all_gather_into_tensor.default) and made.args[-1] == group:
+            if made.target in (c10d.all_reduce.default,
+                               c10d.all_gather_into_tensor.default) and made.args[-1] == group:
                 alike.add(node)
             continue
-        if getattr(node.target, "namespace", "") == "_c10d_functional" or torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+        if getattr(node.target, "namespace",
+                   "") == "_c10d_functional" or torch.Tag.nondeterministic_seeded in getattr(
+                       node.target, "tags", ()):
             continue
         if node.all_input_nodes and all(each in alike for each in node.all_input_nodes):
             alike.add(node)

@@ -1,7 +1,8 @@
-"""Memory that the ranks of a process group share where all are on one machine: each makes a heap, a file of memory,
-and maps those of the others. Programs then read what other ranks send where it lies (runtime/exchange/shared.h), and
-torch.distributed only carries what is agreed. Ranks of several machines, a system without what this needs (Linux, Python 3.9)
-and CHORALE_SHM_DISABLE=1 on any rank leave all messages to torch.distributed."""
+"""Memory that the ranks of a process group share where all are on one machine: each makes a heap, a file of
+memory, and maps those of the others. Programs then read what other ranks send where it lies
+(runtime/exchange/shared.h), and torch.distributed only carries what is agreed. Ranks of several machines, a
+system without what this needs (Linux, Python 3.9) and CHORALE_SHM_DISABLE=1 on any rank leave all messages to
+torch.distributed."""
 
 import ctypes
 import mmap
@@ -23,20 +24,23 @@ _rooms = {}      # by the ranks of a group
 class Shared(ctypes.Structure):
     """As runtime/exchange/shared.h has it."""
 
-    _fields_ = [("rank", ctypes.c_int), ("ranks", ctypes.c_int), ("bytes", ctypes.c_int64), ("heaps", ctypes.POINTER(ctypes.c_void_p)),
-                ("places", ctypes.POINTER(ctypes.c_int64)), ("processes", ctypes.POINTER(ctypes.c_int))]
+    _fields_ = [("rank", ctypes.c_int), ("ranks", ctypes.c_int), ("bytes", ctypes.c_int64),
+                ("heaps", ctypes.POINTER(ctypes.c_void_p)), ("places", ctypes.POINTER(ctypes.c_int64)),
+                ("processes", ctypes.POINTER(ctypes.c_int))]
 
 
 class Room:
     """The heaps of the ranks of a group, mapped here, and what of the own one is in use."""
 
     def __init__(self, rank, heaps, processes):
-        self.rank, self.heaps, self.processes, self.used, self.free, self.lock = rank, heaps, processes, PAGE, {}, threading.RLock()
+        self.rank, self.heaps, self.processes = rank, heaps, processes
+        self.used, self.free, self.lock = PAGE, {}, threading.RLock()
         self.owner = os.getpid()  # what a fork of it drops is still in use
         self.addresses = [ctypes.addressof(ctypes.c_char.from_buffer(heap)) for heap in heaps]
 
     def take(self, count, again=False):
-        """The place in the own heap of `count` bytes, which are zero, or, if they may have been used before, whatever."""
+        """The place in the own heap of `count` bytes, which are zero, or, if they may have been used before,
+        whatever."""
         size = -(-count // PAGE) * PAGE
         with self.lock:
             if again and self.free.get(size):
@@ -56,8 +60,8 @@ class Room:
             self.free.setdefault(-(-count // PAGE) * PAGE, []).append(place)
 
     def tensor(self, count, dtype, keeps=False):
-        """A tensor in the own heap, of any numbers. Its memory is given back with it, or kept for the next one of this
-        size."""
+        """A tensor in the own heap, of any numbers. Its memory is given back with it, or kept for the next
+        one of this size."""
         size = count * torch.empty(0, dtype=dtype).element_size()
         if size == 0:
             return torch.zeros(count, dtype=dtype)
@@ -77,8 +81,8 @@ class Room:
     def described(self, places):
         """For a library, with a line of each rank at these places; the arrays live as long as it does."""
         ranks = len(self.heaps)
-        return Shared(self.rank, ranks, BYTES, (ctypes.c_void_p * ranks)(*self.addresses), (ctypes.c_int64 * ranks)(*places),
-                      (ctypes.c_int * ranks)(*self.processes))
+        return Shared(self.rank, ranks, BYTES, (ctypes.c_void_p * ranks)(*self.addresses),
+                      (ctypes.c_int64 * ranks)(*places), (ctypes.c_int * ranks)(*self.processes))
 
 
 def room(group):
@@ -86,7 +90,8 @@ def room(group):
     if dist.get_backend(group) == "nccl":
         return None
     ranks = dist.get_world_size(group)
-    key = tuple(dist.get_process_group_ranks(group or dist.group.WORLD)) if hasattr(dist, "get_process_group_ranks") else (id(group), ranks)
+    key = tuple(dist.get_process_group_ranks(group or dist.group.WORLD)) if hasattr(
+        dist, "get_process_group_ranks") else (id(group), ranks)
     if key not in _rooms or not _rooms[key].is_whole():
         made = _made(group, ranks)
         if made is None:

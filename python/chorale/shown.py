@@ -13,13 +13,15 @@ from chorale.errors import InputError, needed
 
 def _frame(page: str) -> str:
     # A document of its own: its styles and its script touch nothing of the notebook, and nothing is loaded.
-    return (f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" style="width: 100%; height: 720px; border: 0" '
-            'title="chorale"></iframe>')
+    return (
+        f'<iframe srcdoc="{html.escape(page)}" sandbox="allow-scripts" style="width: 100%; height: 720px; '
+        f'border: 0" '
+        'title="chorale"></iframe>')
 
 
 def _repr_html_(self: Any) -> str:
-    """The page of `chorale show --html`, of `chorale place --html` or of `chorale topology show --html`, inside a
-    notebook."""
+    """The page of `chorale show --html`, of `chorale place --html` or of `chorale topology show --html`,
+    inside a notebook."""
     return _frame(self.to_page())
 
 
@@ -43,17 +45,31 @@ def by_size(self: Result, bytes: List[int]) -> List[_chorale.SizeRow]:
 def to_dataframe(self: Result) -> Any:
     """A table of pandas, a row a point."""
     pandas = needed("pandas", "to_dataframe()")
-    rows = [{"steps": point.steps, "rounds": point.rounds, "chunks": point.chunks, "rounds_per_chunk": float(point.rate), "gap": point.gap,
-             "method": point.method, "construction": point.construction, "on_frontier": point.on_frontier, "proven": point.proven, "proven_by": proof, "best_for": sizes,
-             "seconds": point.seconds} for point, proof, sizes in zip(self.points, self.proofs, self.best_sizes)]
-    return pandas.DataFrame(rows, columns=["steps", "rounds", "chunks", "rounds_per_chunk", "gap", "method", "construction", "on_frontier", "proven",
-                                           "proven_by", "best_for", "seconds"])
+    rows = [{
+        "steps": point.steps,
+        "rounds": point.rounds,
+        "chunks": point.chunks,
+        "rounds_per_chunk": float(point.rate),
+        "gap": point.gap,
+        "method": point.method,
+        "construction": point.construction,
+        "on_frontier": point.on_frontier,
+        "proven": point.proven,
+        "proven_by": proof,
+        "best_for": sizes,
+        "seconds": point.seconds
+    } for point, proof, sizes in zip(self.points, self.proofs, self.best_sizes)]
+    return pandas.DataFrame(rows,
+                            columns=[
+                                "steps", "rounds", "chunks", "rounds_per_chunk", "gap", "method",
+                                "construction", "on_frontier", "proven", "proven_by", "best_for", "seconds"
+                            ])
 
 
 def plot(self: Result, bytes: Optional[List[int]] = None, ax: Any = None) -> Any:
-    """A drawing of matplotlib: the points by steps and rounds per chunk; with message sizes in bytes the figure of the
-    page, the least time and its bus bandwidth over message size, beside what no schedule is faster than. The axes that
-    were drawn on: one, or of sizes two."""
+    """A drawing of matplotlib: the points by steps and rounds per chunk; with message sizes in bytes the
+    figure of the page, the least time and its bus bandwidth over message size, beside what no schedule is
+    faster than. The axes that were drawn on: one, or of sizes two."""
     return plots.frontier(self, ax) if bytes is None else plots.result_over_sizes(self, bytes, ax)
 
 
@@ -63,26 +79,35 @@ def best_placements(self: Ranking) -> List[Dict[str, Any]]:
 
 
 def placements_to_dataframe(self: Ranking) -> Any:
-    """A table of pandas, a row per placement, best first: its matrix, its times, and by reduction the strategy."""
+    """A table of pandas, a row per placement, best first: its matrix, its times, and by reduction the
+    strategy."""
     pandas = needed("pandas", "to_dataframe()")
-    rows = [{"matrix": str(row["matrix"]), "us": row["us"], "allreduce_us": row["allreduce_us"],
-             "speedup": row["allreduce_us"] / row["us"] if row["us"] > 0 else 1.0,
-             "slowdown": row["us"] / self.best[0]["us"] if self.best[0]["us"] > 0 else 1.0} for row in self.best]
+    rows = [{
+        "matrix": str(row["matrix"]),
+        "us": row["us"],
+        "allreduce_us": row["allreduce_us"],
+        "speedup": row["allreduce_us"] / row["us"] if row["us"] > 0 else 1.0,
+        "slowdown": row["us"] / self.best[0]["us"] if self.best[0]["us"] > 0 else 1.0
+    } for row in self.best]
     return pandas.DataFrame(rows, columns=["matrix", "us", "allreduce_us", "speedup", "slowdown"])
 
 
 def plot_placements(self: Ranking, most: int = 20, ax: Any = None) -> Any:
-    """A drawing of matplotlib: times of the best placements, with their best strategies and with single AllReduces."""
+    """A drawing of matplotlib: times of the best placements, with their best strategies and with single
+    AllReduces."""
     return plots.placements(self, most, ax)
 
 
 def bounds_html(self: Bounds) -> str:
     """What no schedule can beat, as a table."""
     rows = [("steps", f"{self.steps} at least", self.fewest_steps.certificate),
-            ("rounds per chunk, any number of chunks", "-" if self.rate is None else f"{self.rate} at least", self.rounds.certificate),
-            (f"rounds in at most {self.within} steps", f"{self.rounds_within.rounds} at least", self.rounds_within.certificate)]
+            ("rounds per chunk, any number of chunks", "-" if self.rate is None else f"{self.rate} at least",
+             self.rounds.certificate),
+            (f"rounds in at most {self.within} steps", f"{self.rounds_within.rounds} at least",
+             self.rounds_within.certificate)]
     return ("<table><tr><th>of every schedule</th><th>bound</th><th>certificate</th></tr>" +
-            "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>" for row in rows) + "</table>")
+            "".join("<tr>" + "".join(f"<td>{html.escape(str(cell))}</td>" for cell in row) + "</tr>"
+                    for row in rows) + "</table>")
 
 
 def files(self: Ranking) -> calls.Compiled:

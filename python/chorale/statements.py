@@ -1,16 +1,36 @@
-"""A tensor program as `chorale transform` prints it, read for its gradients: statements as trees of Python, and
-the layouts of what they make."""
+"""A tensor program as `chorale transform` prints it, read for its gradients: statements as trees of Python,
+and the layouts of what they make."""
 
 import ast
 import re
 
 import torch
 
-TYPES = {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16, "int32": torch.int32,
-         **{name: getattr(torch, kind, torch.uint8) for name, kind in (("e4m3", "float8_e4m3fn"), ("e5m2", "float8_e5m2"))}}  # their bits before 2.1
-MOVES = {"MatMul", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "AllToAllV", "Slice", "ReduceTensor"}  # what has a formula beside arithmetic
-FUNCTIONS = {"Sqrt": torch.sqrt, "Exp": torch.exp, "Log": torch.log, "Tanh": torch.tanh, "Abs": torch.abs, "Pow": torch.pow,
-             "Min": torch.minimum, "Max": torch.maximum, "Select": lambda c, a, b: torch.where(c != 0, a, b)}
+TYPES = {
+    "fp64": torch.float64,
+    "fp32": torch.float32,
+    "fp16": torch.float16,
+    "bf16": torch.bfloat16,
+    "int32": torch.int32,
+    **{
+        name: getattr(torch, kind, torch.uint8)
+        for name, kind in (("e4m3", "float8_e4m3fn"), ("e5m2", "float8_e5m2"))
+    }
+}  # their bits before 2.1
+MOVES = {
+    "MatMul", "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "AllToAllV", "Slice", "ReduceTensor"
+}  # what has a formula beside arithmetic
+FUNCTIONS = {
+    "Sqrt": torch.sqrt,
+    "Exp": torch.exp,
+    "Log": torch.log,
+    "Tanh": torch.tanh,
+    "Abs": torch.abs,
+    "Pow": torch.pow,
+    "Min": torch.minimum,
+    "Max": torch.maximum,
+    "Select": lambda c, a, b: torch.where(c != 0, a, b)
+}
 NAME = re.compile(r'(?<![\w."])([A-Za-z_]\w*)(?!\w*")')
 REPLICATED, LOCAL = ("Replicated", None), ("Local", None)
 
@@ -22,7 +42,9 @@ def wide(kind):
 
 def stored(x, kind):
     """As elements of the type: floats of 8 bits saturate, where PyTorch has a NaN or an infinity."""
-    return x.clamp(-torch.finfo(kind).max, torch.finfo(kind).max).to(kind) if kind.is_floating_point and torch.finfo(kind).bits == 8 else x.to(kind)
+    return x.clamp(-torch.finfo(kind).max,
+                   torch.finfo(kind).max).to(
+                       kind) if kind.is_floating_point and torch.finfo(kind).bits == 8 else x.to(kind)
 
 
 class NoFormula(Exception):
@@ -49,11 +71,15 @@ def source_of(tree):
 
 def names_in(node):
     called = {id(each.func) for each in ast.walk(node) if isinstance(each, ast.Call)}
-    return {name_of(each) for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in called} - TYPES.keys()
+    return {
+        name_of(each)
+        for each in ast.walk(node) if isinstance(each, ast.Name) and id(each) not in called
+    } - TYPES.keys()
 
 
 def statements(text):
-    """Of a program as `chorale transform` prints it: names and trees. Kernels and overlaps change no result."""
+    """Of a program as `chorale transform` prints it: names and trees. Kernels and overlaps change no
+    result."""
     result = []
     for line in text.splitlines():
         found = re.fullmatch(r"\s*(\w+) = (.*)", line)
@@ -85,7 +111,10 @@ class Program:
                     raise NoFormula(f"{name}, which is {call}")
                 if call in ("AllReduce", "ReduceScatter", "ReduceTensor") and node.args[0].value != "+":
                     raise NoFormula(f"{name}, which is {call} of {node.args[0].value}")
-        self.layouts = {name: layout_of(row["layout"], len(row["shape"])) for name, row in self.rows.items() if row["input"]}
+        self.layouts = {
+            name: layout_of(row["layout"], len(row["shape"]))
+            for name, row in self.rows.items() if row["input"]
+        }
         self.dims = {name: len(row["shape"]) for name, row in self.rows.items() if row["input"]}
         for name, tree in self.statements:
             known = [self.dims[each] for each in names_in(tree) if each in self.dims]
@@ -101,7 +130,8 @@ class Program:
             written = tree.args[2:] if call == "ReduceScatter" else tree.args[1:]
             if self.dims[name] == 1:
                 return ("Sliced", -1)
-            return ("Sliced", "flat" if not written or name_of(written[0]) == "flat" else written[0].value - self.dims[name])
+            return ("Sliced", "flat" if not written or name_of(written[0]) == "flat" else written[0].value -
+                    self.dims[name])
         if call in ("AllToAll", "AllToAllV"):
             return LOCAL
         if call == "ReduceTensor":
@@ -110,7 +140,8 @@ class Program:
             left, right = (self.layouts[name_of(each)] for each in tree.args)
             if left[0] == right[0] == "Sliced":
                 return LOCAL if left[1] == -1 else left
-            return left if left[0] == "Sliced" else right if right[0] == "Sliced" else LOCAL if LOCAL in (left, right) else REPLICATED
+            return left if left[0] == "Sliced" else right if right[0] == "Sliced" else LOCAL if LOCAL in (
+                left, right) else REPLICATED
         if names_in(tree) & {"RANK", "GROUP"}:
             return LOCAL
         return next((each for each in operands if each[0] != "Replicated"), REPLICATED)

@@ -37,8 +37,8 @@ MEANING = "program.chorale"  # the program before its transformations, one state
 class Message(ctypes.Structure):
     """As the emitted NAME_c.cpp has it."""
 
-    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("peer", ctypes.c_int), ("tag", ctypes.c_int),
-                ("sends", ctypes.c_int)]
+    _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("peer", ctypes.c_int),
+                ("tag", ctypes.c_int), ("sends", ctypes.c_int)]
 
 
 EXCHANGE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.POINTER(Message), ctypes.c_int)
@@ -48,7 +48,8 @@ def global_rank(group, rank):
     """The number in the world of a rank of a group."""
     if group is None:
         return rank
-    named = getattr(dist, "get_global_rank", None) or dist.distributed_c10d._get_global_rank  # before PyTorch 2
+    named = getattr(dist, "get_global_rank",
+                    None) or dist.distributed_c10d._get_global_rank  # before PyTorch 2
     return named(group, rank)
 
 
@@ -60,7 +61,8 @@ def exchange_over(group):
         try:
             work = []
             for message in messages[:count]:
-                bytes_ = torch.frombuffer((ctypes.c_uint8 * message.bytes).from_address(message.data), dtype=torch.uint8)
+                bytes_ = torch.frombuffer((ctypes.c_uint8 * message.bytes).from_address(message.data),
+                                          dtype=torch.uint8)
                 peer = global_rank(group, message.peer)
                 move = dist.isend if message.sends else dist.irecv
                 work.append(move(bytes_, peer, group=group, tag=message.tag))
@@ -80,18 +82,22 @@ def program():
 
     found = found_program()
     if not found:
-        raise FileNotFoundError("there is no program 'chorale': install it, or name it in the environment variable CHORALE")
+        raise FileNotFoundError(
+            "there is no program 'chorale': install it, or name it in the environment variable CHORALE")
     return found
 
 
 @functools.lru_cache
 def process_blas():
-    """sgemm_ and dgemm_ of the BLAS that PyTorch has in the process, so that products take as long as its own; null where it has
-    that of reference, which is slower than the built-in loops."""
+    """sgemm_ and dgemm_ of the BLAS that PyTorch has in the process, so that products take as long as its
+    own; null where it has that of reference, which is slower than the built-in loops."""
     config = torch.__config__.show()
     try:
-        within = ctypes.CDLL("libtorch_cpu.so", mode=os.RTLD_NOLOAD) if "BLAS_INFO=mkl" in config or "BLAS_INFO=open" in config else None
-        return tuple(ctypes.cast(getattr(within, name), ctypes.c_void_p) for name in ("sgemm_", "dgemm_")) if within else (None, None)
+        within = ctypes.CDLL(
+            "libtorch_cpu.so",
+            mode=os.RTLD_NOLOAD) if "BLAS_INFO=mkl" in config or "BLAS_INFO=open" in config else None
+        return tuple(ctypes.cast(getattr(within, name), ctypes.c_void_p)
+                     for name in ("sgemm_", "dgemm_")) if within else (None, None)
     except (OSError, AttributeError):
         return None, None
 
@@ -104,13 +110,24 @@ def require_device(device):
         raise RuntimeError(f"device='cuda': this PyTorch {why}; take device='cpu'")
 
 
-def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, compiler=None, device="cpu", order="agreed"):
+def built(file,
+          machine,
+          ranks,
+          groups=1,
+          apply="",
+          sizes=None,
+          directory=None,
+          compiler=None,
+          device="cpu",
+          order="agreed"):
     """The folder with the library, made if it is not there. Ranks that share the folder may call this at the
     same time. `order` is that of sums, as of `chorale compile --order`: "fixed" gives the same bits in
     each run and for each size."""
     require_device(device)
     text = pathlib.Path(file).read_text()
-    asked = json.dumps([text, machine, ranks, groups, apply, sorted((sizes or {}).items()), compiler, device, order, FORM])
+    asked = json.dumps(
+        [text, machine, ranks, groups, apply,
+         sorted((sizes or {}).items()), compiler, device, order, FORM])
     cache = pathlib.Path(directory or pathlib.Path(tempfile.gettempdir()) / f"chorale-{os.getuid()}")
     folder = cache / hashlib.sha256(asked.encode()).hexdigest()[:24]
     if folder.exists():
@@ -122,18 +139,34 @@ def built(file, machine, ranks, groups=1, apply="", sizes=None, directory=None, 
             return folder
         making, begin = pathlib.Path(tempfile.mkdtemp(dir=cache)), time.perf_counter()
         try:
-            command = [program(), "compile", str(file), "--machine", machine, "--ranks", str(ranks), "--groups", str(groups),
-                       "-o", str(making), "--quiet", "--order", order]
+            command = [
+                program(), "compile",
+                str(file), "--machine", machine, "--ranks",
+                str(ranks), "--groups",
+                str(groups), "-o",
+                str(making), "--quiet", "--order", order
+            ]
             command += ["--apply", apply] if apply else []
             command += ["--set", *(f"{name}={value}" for name, value in sizes.items())] if sizes else []
             goal, compiles = ("library", "CXX") if device == "cpu" else ("nccl_library", "NVCC")
-            meaning = [program(), "transform", str(file), "--ranks", str(ranks), "--groups", str(groups), "-o", str(making / MEANING), "--quiet"]
-            for line in (command, meaning, ["make", "-s", "-C", str(making), *([f"{compiles}={compiler}"] if compiler else []), goal]):
+            meaning = [
+                program(), "transform",
+                str(file), "--ranks",
+                str(ranks), "--groups",
+                str(groups), "-o",
+                str(making / MEANING), "--quiet"
+            ]
+            for line in (command, meaning, [
+                    "make", "-s", "-C",
+                    str(making), *([f"{compiles}={compiler}"] if compiler else []), goal
+            ]):
                 done = subprocess.run(line, capture_output=True, text=True)
                 if done.returncode != 0:
                     raise RuntimeError(f"{' '.join(line[:2])} failed: {(done.stderr or done.stdout).strip()}")
             making.rename(folder)
-            log.info("%s for %d ranks compiled in %.1f s, kept in %s", pathlib.Path(file).name, ranks * groups, time.perf_counter() - begin, cache)
+            log.info("%s for %d ranks compiled in %.1f s, kept in %s",
+                     pathlib.Path(file).name, ranks * groups,
+                     time.perf_counter() - begin, cache)
         finally:
             shutil.rmtree(making, ignore_errors=True)
     return folder
@@ -144,13 +177,21 @@ def loaded(text, script, group, machine=None, directory=None):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / f"{text.split()[1]}.chorale"
         file.write_text(text)
-        return load(file, machine or f"full:{dist.get_world_size(group)}", group, apply=script, directory=directory)
+        return load(file,
+                    machine or f"full:{dist.get_world_size(group)}",
+                    group,
+                    apply=script,
+                    directory=directory)
 
 
 def load(file, machine, group=None, sizes=None, **options):
     """The program of a file for the ranks of a process group, which all call this. Options: those of
     built()."""
-    folder = built(file, machine, dist.get_world_size(group) // options.get("groups", 1), sizes=sizes, **options)
+    folder = built(file,
+                   machine,
+                   dist.get_world_size(group) // options.get("groups", 1),
+                   sizes=sizes,
+                   **options)
     return Workload(folder, group, sizes, options.get("device", "cpu"))
 
 
@@ -178,8 +219,10 @@ class Workload:
         if ranks != wanted:
             raise ValueError(f"{self.name} is for {wanted} ranks, and the group has {ranks}")
         self.library.chorale_join.restype = ctypes.c_void_p
-        self.device, self.failure, self.room = device if device == "cpu" else torch.device("cuda", torch.cuda.current_device()), [], None
-        self.joined = self.on_gpus(ranks) if device == "cuda" else self.on_hosts(ranks)  # this rank of those that all programs are for
+        self.device, self.failure, self.room = device if device == "cpu" else torch.device(
+            "cuda", torch.cuda.current_device()), [], None
+        self.joined = self.on_gpus(ranks) if device == "cuda" else self.on_hosts(
+            ranks)  # this rank of those that all programs are for
         self.made = {}  # by sizes: programs keep their plans and their memory
 
     def on_hosts(self, ranks):
@@ -190,8 +233,11 @@ class Workload:
         self.library.chorale_line_bytes.restype = ctypes.c_int64
         self.library.chorale_join_shared.restype = ctypes.c_void_p
         places = [torch.zeros(1, dtype=torch.int64) for _ in range(ranks)]
-        dist.all_gather(places, torch.tensor([self.room.take(self.library.chorale_line_bytes(ranks))]), group=self.group)
-        return self.library.chorale_join_shared(ctypes.byref(self.room.described([each.item() for each in places])))
+        dist.all_gather(places,
+                        torch.tensor([self.room.take(self.library.chorale_line_bytes(ranks))]),
+                        group=self.group)
+        return self.library.chorale_join_shared(
+            ctypes.byref(self.room.described([each.item() for each in places])))
 
     def on_gpus(self, ranks):
         number = (ctypes.c_uint8 * 128)()
@@ -225,13 +271,16 @@ class Workload:
             tensor, layout = tensors.get(row["name"]), row["layout"]
             if tensor is None or not layout.startswith(("Replicated", "Local", "Sliced(")):
                 continue
-            flat, cut = len(row["shape"]) == 1 and not layout.startswith("Sliced"), layout[len("Sliced("):].partition(")")[0]
+            flat, cut = len(
+                row["shape"]) == 1 and not layout.startswith("Sliced"), layout[len("Sliced("):].partition(
+                    ")")[0]
             if flat and tensor.dim() != 1:  # a list of elements, however they are arranged
                 tensor = tensor.reshape(-1)
             if layout.startswith("Sliced") and (cut == "flat" or tensor.dim() != len(row["shape"])):
                 continue
             if tensor.dim() != len(row["shape"]):
-                raise ValueError(f"{row['name']} has {tensor.dim()} dimensions, and {len(row['shape'])} in {self.name}")
+                raise ValueError(
+                    f"{row['name']} has {tensor.dim()} dimensions, and {len(row['shape'])} in {self.name}")
             for dim, (side, have) in enumerate(zip(row["shape"], tensor.shape)):
                 if layout.startswith("Sliced") and dim == int(cut):
                     continue
@@ -242,15 +291,18 @@ class Workload:
                 if len(unknown) == 1 and have % known == 0:
                     sizes[unknown[0]] = have // known
                 elif unknown or have != known:
-                    raise ValueError(f"{row['name']} has a side of {have}, which {self.name} does not have there")
+                    raise ValueError(
+                        f"{row['name']} has a side of {have}, which {self.name} does not have there")
         missing = [name for name in self.description["sizes"] if name not in sizes]
         if missing:
-            raise ValueError(f"the sizes {', '.join(missing)} of {self.name} follow from no tensor: give them to load()")
+            raise ValueError(
+                f"the sizes {', '.join(missing)} of {self.name} follow from no tensor: give them to load()")
         return tuple(sizes[name] for name in self.description["sizes"])
 
     def handle(self, sizes):
         if sizes not in self.made:
-            made = self.library.chorale_make(ctypes.c_void_p(self.joined), (ctypes.c_int64 * len(sizes))(*sizes))
+            made = self.library.chorale_make(ctypes.c_void_p(self.joined),
+                                             (ctypes.c_int64 * len(sizes))(*sizes))
             if not made:
                 raise ValueError(self.library.chorale_error().decode())
             self.made[sizes] = made
@@ -276,14 +328,20 @@ class Workload:
 
     def __call__(self, seed=0, **given):
         places = {row["name"]: row["in"] or row["name"] for row in self.description["tensors"]}
-        tensors = {**given, **operators.differentiable(self, self.name, list(given), list(given.values()), seed)}
+        tensors = {
+            **given,
+            **operators.differentiable(self, self.name, list(given), list(given.values()), seed)
+        }
         results = tuple(tensors[places[name]] for name in self.description["outputs"])
         return results[0] if len(results) == 1 else results
 
     @torch.no_grad()
     def done(self, seed, given):
         """Runs it: all tensors by name, as they are afterwards. What is new is stored where it is given."""
-        tensors = {row["name"]: self.given(row, given) for row in self.rows if row["input"] or row["name"] in given}
+        tensors = {
+            row["name"]: self.given(row, given)
+            for row in self.rows if row["input"] or row["name"] in given
+        }
         if given:
             raise TypeError(f"{self.name} has no {', '.join(given)}")
         sizes = self.solved(tensors)
@@ -292,10 +350,16 @@ class Workload:
             if row["name"] not in tensors:
                 tensors[row["name"]] = torch.empty(shape, dtype=TYPES[row["type"]], device=self.device)
             elif tensors[row["name"]].numel() != math.prod(shape):
-                raise ValueError(f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part of it {math.prod(shape)}")
-        addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr() for row in self.rows))
+                raise ValueError(
+                    f"{row['name']} has {tensors[row['name']].numel()} elements, and rank {self.rank}'s part "
+                    f"of it {math.prod(shape)}"
+                )
+        addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr()
+                                                         for row in self.rows))
         stream = (ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),) if self.device != "cpu" else ()
-        self.checked(self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed), *stream))
+        self.checked(
+            self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed),
+                                     *stream))
         return tensors
 
     def checked(self, code):
@@ -308,8 +372,10 @@ class Workload:
         """A small tensor of the host of each rank, by rank; called by all."""
         mine = mine.contiguous()
         everyone = mine.new_empty([dist.get_world_size(self.group), *mine.shape])
-        self.checked(self.library.chorale_gather(ctypes.c_void_p(self.joined), ctypes.c_void_p(mine.data_ptr()), ctypes.c_void_p(everyone.data_ptr()),
-                                                 ctypes.c_int64(mine.numel() * mine.element_size())))
+        self.checked(
+            self.library.chorale_gather(ctypes.c_void_p(self.joined), ctypes.c_void_p(mine.data_ptr()),
+                                        ctypes.c_void_p(everyone.data_ptr()),
+                                        ctypes.c_int64(mine.numel() * mine.element_size())))
         return everyone
 
     def register(self, name=None):
@@ -337,8 +403,10 @@ class Workload:
                 raise ValueError(f"{name} is not contiguous, and {self.name} changes it in place")
             value = value.contiguous()
         if value.device != wanted:
-            raise ValueError(f"{name} is on {value.device}, and {self.name} on {wanted}: load() takes a device")
+            raise ValueError(
+                f"{name} is on {value.device}, and {self.name} on {wanted}: load() takes a device")
         return value
 
     def side(self, side, sizes):
-        return side["factor"] * math.prod(sizes[self.description["sizes"].index(name)] for name in side["sizes"])
+        return side["factor"] * math.prod(sizes[self.description["sizes"].index(name)]
+                                          for name in side["sizes"])

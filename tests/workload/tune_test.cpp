@@ -140,6 +140,20 @@ TEST(SameSchedule, IsSoWhateverNamesAndOrder) {
   EXPECT_NE(one, key("r = y * 2\ns = AllReduce(\"max\", x)\nt = s + r\nreturn t\n"));
   EXPECT_NE(one, key("s = AllReduce(\"+\", x)\nkernel k {\nr = y * 2\nt = s + r\n}\nreturn t\n"));
   EXPECT_NE(one, key("a = AllReduce(\"+\", x)\nb = y * 2\nc = a + b\nreturn b, c\n"));
+  // Results that differ in a dimension, a shape, or the size that is read only.
+  const auto of_matrix = [&](const std::string& made) {
+    return key("size P = 3, Q = 5\nTensor m(fp32, [4, 4], Replicated)\na = " + made + "\nreturn a\n");
+  };
+  const std::vector<std::string> others = {"ReduceAlong(\"+\", m, 0)",
+                                           "ReduceAlong(\"+\", m, 1)",
+                                           "Narrow(m, 0, 0, 2)",
+                                           "Narrow(m, 0, 1, 2)",
+                                           "Slice(m, 0)",
+                                           "Slice(m, 1)",
+                                           "y * P",
+                                           "y * Q"};
+  std::set<std::string> keys;
+  for (const std::string& made : others) EXPECT_TRUE(keys.insert(of_matrix(made)).second) << made;
 }
 
 // The paper's schedules (its sections 4 and 6), as scripts, are among what is found from the plain programs.

@@ -7,12 +7,15 @@
 #include <charconv>
 #include <cmath>
 #include <map>
+#include <optional>
+#include <sstream>
 
 #include "ir/error.h"
 #include "ir/json_reader.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -38,18 +41,11 @@ std::string trimmed(const std::string& text) {
 class YamlLists {
  public:
   YamlLists(std::string_view text, const std::string& file) : file_(file) {
-    std::string line;
-    int number = 0;
+    std::istringstream lines{std::string(text)};
     std::string key;
-    for (char c : std::string(text) + "\n") {
-      if (c != '\n') {
-        line += c;
-        continue;
-      }
-      ++number;
-      read_line(line.substr(0, line.find('#')), number, key);
-      line.clear();
-    }
+    int number = 0;
+    for (std::string line; std::getline(lines, line);)
+      read_line(line.substr(0, line.find('#')), ++number, key);
   }
 
   const std::vector<std::string>& list(const std::string& key) const {
@@ -60,13 +56,11 @@ class YamlLists {
 
   double number(const std::string& key, std::size_t i, double least, double most) const {
     const std::string& text = list(key).at(i);
-    double result = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
-    if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(result) ||
-        result < least || result > most)
+    const std::optional<double> result = number_in<double>(text);
+    if (!result || *result < least || *result > most)
       throw InputError(file_ + ": " + key, "'" + text.substr(0, 40) + "' is out of range",
                        fmt::format("use {} to {}", least, most));
-    return result;
+    return *result;
   }
 
  private:
@@ -92,15 +86,9 @@ class YamlLists {
     if (values.empty()) return;
     if (!values.starts_with("[")) return add(key, values);
     if (!values.ends_with("]")) refuse();
-    std::string value;
-    for (char c : values.substr(1, values.size() - 2) + ",") {
-      if (c != ',') {
-        value += c;
-        continue;
-      }
+    std::istringstream inside(values.substr(1, values.size() - 2));
+    for (std::string value; std::getline(inside, value, ',');)
       if (!trimmed(value).empty()) add(key, trimmed(value));
-      value.clear();
-    }
   }
 
   void add(const std::string& key, const std::string& value) {
@@ -115,6 +103,7 @@ class YamlLists {
   std::map<std::string, std::vector<std::string>> lists_ = {};
 };
 
+// The same four lists, as JSON or as YAML.
 std::vector<Dimension> dimensions_of(std::string_view text, const std::string& file) {
   std::vector<Dimension> result;
   const auto same_length = [&](std::size_t a, std::size_t b, const char* what) {
@@ -220,38 +209,28 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
   return wiring;
 }
 
+// "5 1 4", "4", then "0 4 400Gbps 0.0005ms 0": numbers of nodes, switches and links; the switches; a link
+// a line, in both directions, with its error rate, which is ignored.
 Wiring read_ns3_topology(std::string_view text, const std::string& file) {
   std::vector<std::vector<std::string>> rows;  // of words, by line
   std::vector<int> line_of;
-  std::vector<std::string> row;
-  std::string word;
+  std::istringstream lines_of_text(std::string(text) + "\n");
   int line = 1;
-  for (char c : std::string(text) + "\n") {
-    if (c != ' ' && c != '\t' && c != '\r' && c != '\n') {
-      word += c;
-      continue;
-    }
-    if (!word.empty()) row.push_back(std::move(word));
-    word.clear();
-    if (c != '\n') continue;
-    if (!row.empty()) {
+  for (std::string whole; std::getline(lines_of_text, whole); ++line)
+    if (std::vector<std::string> row = words_in(whole); !row.empty()) {
       rows.push_back(std::move(row));
       line_of.push_back(line);
     }
-    row.clear();
-    ++line;
-  }
   const auto where = [&](std::size_t r) {
     return fmt::format("{}:{}", file, r < line_of.size() ? line_of[r] : line);
   };
   const auto number = [&](std::size_t r, std::size_t w, long long least, long long most) {
-    long long result = 0;
     const std::string text_of = r < rows.size() && w < rows[r].size() ? rows[r][w] : "";
-    const auto [end, error] = std::from_chars(text_of.data(), text_of.data() + text_of.size(), result);
-    if (error != std::errc() || end != text_of.data() + text_of.size() || result < least || result > most)
+    const std::optional<long long> result = number_in<long long>(text_of);
+    if (!result || *result < least || *result > most)
       throw InputError(where(r), "'" + text_of.substr(0, 40) + "' is out of range",
                        fmt::format("use {} to {}", least, most));
-    return static_cast<int>(result);
+    return static_cast<int>(*result);
   };
   if (rows.empty() || rows[0].size() != 3)
     throw InputError(where(0), "does not have three numbers",

@@ -11,6 +11,7 @@
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -34,11 +35,7 @@ class HostWiring {
       : host_(host), number_(number), wiring_(wiring), networked_(networked), node_(host.parts.size(), -1) {}
 
   void add_gpus() {
-    std::vector<int> gpus;
-    for (std::size_t p = 0; p < host_.parts.size(); ++p)
-      if (host_.parts[p].kind == PartKind::Gpu) gpus.push_back(static_cast<int>(p));
-    std::ranges::stable_sort(gpus, {}, [&](int p) { return host_.parts[p].number; });
-    for (int p : gpus) node_[p] = wiring_.add(WiringNode::Kind::Gpu, host_.parts[p].name);
+    for (int p : host_.gpus()) node_[p] = wiring_.add(WiringNode::Kind::Gpu, host_.parts[p].name);
   }
 
   // Everything but the GPUs, which are numbered first; what is to be joined with the network is added to
@@ -56,6 +53,7 @@ class HostWiring {
   }
 
   // A GPU whose links lead to a CPU reaches others over it, which takes the CPUs' own links.
+  // Union-find over cables.
   bool joined_without_pci() const {
     std::vector<int> group(host_.parts.size());
     std::iota(group.begin(), group.end(), 0);
@@ -86,6 +84,7 @@ class HostWiring {
     return wiring_.add(as, host_.parts[part].name + suffix);
   }
 
+  // The whole tree becomes nodes of the wiring; simplified() takes out what forwards only.
   void keep_pci(std::vector<NetworkPort>& ports) {
     std::vector<int> cpus;
     for (std::size_t i = 0; i < host_.parts.size(); ++i) {
@@ -117,6 +116,7 @@ class HostWiring {
   }
 
   // The path through the tree, both ends included; between CPUs over the link of sockets.
+  // Both climb to the root; the common part above the lowest common ancestor is dropped.
   std::vector<int> way(int a, int b) const {
     std::vector<int> from = upwards(a), to = upwards(b);
     while (from.size() > 1 && to.size() > 1 && from[from.size() - 2] == to[to.size() - 2]) {
@@ -185,14 +185,10 @@ class HostWiring {
   std::vector<int> node_;  // of the wiring, by part; -1: none yet
 };
 
-int count_of(const Host& host, PartKind kind) {
-  return static_cast<int>(std::ranges::count(host.parts, kind, &HostPart::kind));
-}
-
 std::string contents_of(const Host& host) {
-  std::vector<std::string> words = {counted(count_of(host, PartKind::Gpu), "GPU")};
+  std::vector<std::string> words = {counted(host.count(PartKind::Gpu), "GPU")};
   const auto add = [&](PartKind kind, const std::string& one, const std::string& many) {
-    if (count_of(host, kind) > 0) words.push_back(counted(count_of(host, kind), one, many));
+    if (host.count(kind) > 0) words.push_back(counted(host.count(kind), one, many));
   };
   add(PartKind::Nic, "NIC", "NICs");
   add(PartKind::NvSwitch, "NVSwitch", "NVSwitches");
@@ -202,6 +198,28 @@ std::string contents_of(const Host& host) {
 }
 
 }  // namespace
+
+int Host::add(HostPart part) {
+  parts.push_back(std::move(part));
+  return static_cast<int>(parts.size()) - 1;
+}
+
+void Host::join(int a, int b, double gbs) {
+  cables.push_back({a, b, gbs});
+  cables.push_back({b, a, gbs});
+}
+
+std::vector<int> Host::gpus() const {
+  std::vector<int> all;
+  for (std::size_t p = 0; p < parts.size(); ++p)
+    if (parts[p].kind == PartKind::Gpu) all.push_back(static_cast<int>(p));
+  std::ranges::stable_sort(all, {}, [&](int p) { return parts[p].number; });
+  return all;
+}
+
+int Host::count(HostPart::Kind kind) const {
+  return static_cast<int>(std::ranges::count(parts, kind, &HostPart::kind));
+}
 
 double pci_gbs(double gigatransfers, int width) {
   // The first two generations send 8 bits as 10, the others 128 as 130.
@@ -213,11 +231,11 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes, const Switch
   Wiring wiring;
   int gpus = 0, nics = 0;
   for (const Host& host : hosts) {
-    gpus += count_of(host, PartKind::Gpu);
-    nics += count_of(host, PartKind::Nic);
+    gpus += host.count(PartKind::Gpu);
+    nics += host.count(PartKind::Nic);
     if (gpus > kMostRanks)
       throw InputError(host.file, fmt::format("makes more than {} GPUs", kMostRanks), "import fewer nodes");
-    if (hosts.size() > 1 && count_of(host, PartKind::Nic) == 0)
+    if (hosts.size() > 1 && host.count(PartKind::Nic) == 0)
       throw InputError(
           host.file, "has no NIC, so nothing joins its GPUs with other nodes",
           "import a single node, name its cloud type (--instance aws-p5), or use a file with its NICs");
@@ -229,7 +247,7 @@ Wiring wiring_of(const std::vector<Host>& hosts, bool within_nodes, const Switch
   const bool one_file = times.size() == 1;
   for (const Host& host : hosts) {
     if (times[host.file] == 0) continue;
-    const std::string name = host.file.substr(host.file.rfind('/') + 1);
+    const std::string name = file_name(host.file);
     const std::string prefix = one_file ? "" : name + ": ";
     wiring.read.push_back(
         fmt::format("{}: {}{}", name, contents_of(host),

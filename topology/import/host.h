@@ -33,6 +33,11 @@ struct Host {
   double socket_gbs = 0;  // between each two CPUs, in each direction
   std::string cable_name = "NVLink";
   std::vector<std::string> read = {}, assumed = {};
+
+  int add(HostPart);                    // its number
+  void join(int a, int b, double gbs);  // by a cable in each direction
+  std::vector<int> gpus() const;        // parts, in the order of ranks
+  int count(HostPart::Kind) const;
 };
 
 // PCI in GB/s as NCCL counts it, which is three quarters of the line rate: 2.5 GT/s x 16 is 3, 8 GT/s x 16 is

@@ -1,12 +1,14 @@
+// "n[0-3,7],login,rack[1-2]u[01-04]": commas separate names outside of brackets and ranges inside; several
+// brackets multiply; the digits of a range's first number are the width of all.
 #include "topology/import/host_list.h"
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <sstream>
 
 #include "ir/error.h"
 #include "ir/limits.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -56,7 +58,7 @@ class HostListReader {
       const std::size_t dash = range.find('-');
       const std::string from = range.substr(0, dash),
                         to = dash == std::string::npos ? from : range.substr(dash + 1);
-      const int first = number_in(from, word), last = number_in(to, word);
+      const int first = end_of_range(from, word), last = end_of_range(to, word);
       if (last < first || last - first >= kMostRanks)
         fail("'" + word.substr(0, 60) + "' has a range that is none");
       for (int n = first; n <= last; ++n) {
@@ -69,12 +71,9 @@ class HostListReader {
     return names;
   }
 
-  int number_in(const std::string& digits, const std::string& word) const {
-    int number = -1;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (digits.empty() || digits.size() > 9 || error != std::errc() || end != digits.data() + digits.size() ||
-        number < 0)
-      fail("'" + word.substr(0, 60) + "' has a range that is none");
+  int end_of_range(const std::string& digits, const std::string& word) const {
+    const int number = number_in<int>(digits).value_or(-1);
+    if (digits.size() > 9 || number < 0) fail("'" + word.substr(0, 60) + "' has a range that is none");
     return number;
   }
 

@@ -6,11 +6,11 @@
 #include <charconv>
 #include <map>
 #include <optional>
-#include <sstream>
 
 #include "ir/words.h"
 #include "topology/import/nccl_rates.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 #include "topology/import/xml.h"
 
 namespace chorale {
@@ -58,33 +58,31 @@ class HwlocReader {
   }
 
  private:
-  int add(HostPart part) {
-    host_.parts.push_back(std::move(part));
-    return static_cast<int>(host_.parts.size()) - 1;
-  }
-
   // `above`: the part that PCI below hangs on; -1: none yet.
+  // The tree is objects in objects; `above` is the innermost part so far that carries PCI.
   void read_object(const XmlElement& object, int above) {
     const std::string type = object.text("type");
     if (type == "Package") read_cpu_info(object);
     if (type == "Bridge" && object.text_or("bridge_type", "0-1").starts_with("0")) {
-      if (above < 0) above = add({.kind = PartKind::Cpu, .name = "cpu"});
+      if (above < 0) above = host_.add({.kind = PartKind::Cpu, .name = "cpu"});
     } else if (type == "Bridge") {
-      above = add(
+      above = host_.add(
           {PartKind::PciSwitch, "pci " + object.text("pci_busid"), above_or_cpu(above), 0, pci_rate(object)});
     } else if (type == "PCIDev") {
       return read_device(object, above);
     } else if (std::ranges::any_of(object.children("object"), [](const XmlElement& child) {
                  return child.text_or("type", "") == "Bridge";
                })) {
-      above =
-          add({.kind = PartKind::Cpu, .name = fmt::format("{} {}", type, object.text_or("os_index", "0"))});
+      above = host_.add(
+          {.kind = PartKind::Cpu, .name = fmt::format("{} {}", type, object.text_or("os_index", "0"))});
       ++cpus_;
     }
     for (const XmlElement& child : object.children("object")) read_object(child, above);
   }
 
-  int above_or_cpu(int above) { return above >= 0 ? above : add({.kind = PartKind::Cpu, .name = "cpu"}); }
+  int above_or_cpu(int above) {
+    return above >= 0 ? above : host_.add({.kind = PartKind::Cpu, .name = "cpu"});
+  }
 
   void read_cpu_info(const XmlElement& package) {
     for (const XmlElement& info : package.children("info")) {
@@ -109,6 +107,8 @@ class HwlocReader {
   }
 
   // "0302 [10de:1db8] [10de:131d] a1 00"
+  // Class, vendor:device, subsystem, revision: "0302 [10de:1db8] ...". NICs are InfiniBand (0207), or
+  // Ethernet with verbs: the management port is none.
   void read_device(const XmlElement& device, int above) {
     const std::string type = device.text("pci_type"), bus = device.text("pci_busid");
     const std::string kind = type.substr(0, 4), id = type.size() >= 15 ? type.substr(6, 9) : "";
@@ -117,18 +117,18 @@ class HwlocReader {
     const bool computes = has_backend(device);
     int part = -1;
     if (device.text_or("subtype", "") == "NVSwitch") {
-      part = add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + bus});
+      part = host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + bus});
     } else if (((nvidia || amd) && (kind.starts_with("03") || kind.starts_with("12"))) || computes) {
-      part = add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), above_or_cpu(above), gpus_,
-                  pci_rate(device)});
+      part = host_.add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), above_or_cpu(above), gpus_,
+                        pci_rate(device)});
       ++gpus_;
     } else if (kind == "0207" || (kind.starts_with("02") && has_verbs(device))) {
       const double up = pci_rate(device);
-      add({.kind = PartKind::Nic,
-           .name = "nic " + bus,
-           .parent = above_or_cpu(above),
-           .up_gbs = up,
-           .net_gbs = nic_gbs(id, up)});
+      host_.add({.kind = PartKind::Nic,
+                 .name = "nic " + bus,
+                 .parent = above_or_cpu(above),
+                 .up_gbs = up,
+                 .net_gbs = nic_gbs(id, up)});
       ++nics_;
     }
     if (part < 0) return;
@@ -154,6 +154,7 @@ class HwlocReader {
     return std::ranges::any_of(children, [&](const XmlElement& c) { return is_os_device(c, 3, 32); });
   }
 
+  // hwloc has no speed of ports: by the device, ConnectX-4 to 8 and EFA, and never more than PCI carries.
   double nic_gbs(const std::string& id, double up) const {
     static const std::map<std::string, double> gbits = {
         {"15b3:1013", 100}, {"15b3:1017", 100}, {"15b3:1019", 100}, {"15b3:101b", 200}, {"15b3:1021", 400},
@@ -169,12 +170,11 @@ class HwlocReader {
     if (name == "XGMIBandwidth") host_.cable_name = "xGMI";
     const int count = matrix.integer("nbobjs", 1, kMostObjects);
     std::vector<std::string> names, values;
-    std::string word;
     const std::string prefix = matrix.has("type") ? matrix.text("type") + ":" : "";
     for (const XmlElement& part : matrix.children("indexes"))
-      for (std::istringstream in(part.contents()); in >> word;) names.push_back(prefix + word);
+      for (const std::string& word : words_in(part.contents())) names.push_back(prefix + word);
     for (const XmlElement& part : matrix.children("u64values"))
-      for (std::istringstream in(part.contents()); in >> word;) values.push_back(word);
+      for (const std::string& word : words_in(part.contents())) values.push_back(word);
     const std::size_t n = static_cast<std::size_t>(count);
     if (names.size() != n || values.size() != n * n)
       matrix.fail(fmt::format("has {} objects and {} values for {}", names.size(), values.size(), count),
@@ -188,10 +188,8 @@ class HwlocReader {
     for (std::size_t a = 0; a < n; ++a)
       for (std::size_t b = 0; b < n; ++b) {
         const std::string& value = values[a * n + b];
-        double megabytes = 0;
-        const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), megabytes);
-        if (error != std::errc() || end != value.data() + value.size() ||
-            !(megabytes >= 0 && megabytes <= kMostMegabytes))
+        const double megabytes = number_in<double>(value).value_or(-1);
+        if (!(megabytes >= 0 && megabytes <= kMostMegabytes))
           matrix.fail(fmt::format("value '{}' is out of range", value.substr(0, 40)), "use MB/s, 0 or more");
         if (a == b || megabytes == 0) continue;
         if (parts[a] < 0 || parts[b] < 0)
@@ -232,8 +230,7 @@ class HwlocReader {
     };
     for (std::size_t i = 0; i < a.size(); ++i) {
       const double gbs = std::min(all_of(a[i]), all_of(b[i]));
-      host_.cables.push_back({a[i], b[i], gbs});
-      host_.cables.push_back({b[i], a[i], gbs});
+      host_.join(a[i], b[i], gbs);
     }
     host_.assumed.push_back(
         "the matrix has no links between the two groups of NVSwitches; they are taken to be joined in "

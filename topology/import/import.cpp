@@ -19,6 +19,7 @@
 #include "ir/words.h"
 #include "topology/import/fit.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 #include "topology/import/xml.h"
 
 namespace chorale {
@@ -34,6 +35,7 @@ constexpr std::array kForeignKeys = {"\"msccl_type\"",    "\"TopologyParams\"", 
 
 enum class Format { Nccl, NcclGraphs, Hwloc, NvidiaSmi, RocmSmi, Slurm, Msccl, Taccl, Teccl, Astra, Ns3 };
 
+// Keys that only one tool writes. Files of the same tools that are not machines get an error of their own.
 Format json_format(const JsonReader& json) {
   const auto is_not_one = [&](const char* what, const char* remedy) { json.fail(what, remedy); };
   if (!json.is_object()) is_not_one("is not a machine", "give an object");
@@ -87,11 +89,13 @@ Host read_host(const NamedText& file, Format format, const ImportOptions& choice
 
 // "dgx", of "files/dgx.xml".
 std::string name_of_file(const std::string& path) {
-  const std::string file = path.substr(path.rfind('/') + 1);
+  const std::string file = file_name(path);
   const std::string name = shown(file.substr(0, file.rfind('.'))).substr(0, 100);
   return name.empty() ? "imported" : name;
 }
 
+// Rates become integers of one unit, as close as `error` allows (topology/import/fit.h): schedules count
+// chunks, and fractions of them would have no meaning.
 Topology in_chunks(const Wiring& wiring, double error, Import& import) {
   Topology machine;
   machine.ranks =
@@ -201,6 +205,8 @@ bool is_foreign(std::string_view text) {
   return std::ranges::any_of(kForeignKeys, [&](const char* key) { return text.find(key) != text.npos; });
 }
 
+// One machine may come of several files: several nodes, or nodes and the switches between them (Slurm).
+// All else describes a whole machine and stands alone.
 Import imported(const std::vector<NamedText>& files, const ImportOptions& options) {
   if (options.nodes < 1 || !(options.error > 0 && options.error <= 0.5) || !(options.nic_gbits >= 0) ||
       !(options.nvlink_gbs >= 0))
@@ -262,10 +268,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
     hosts.resize(std::max(hosts.size(), nodes), hosts.front());
     import = from_wiring(wiring_of(hosts, options.network_within_nodes, tree ? &*tree : nullptr), options);
     const bool equal = std::ranges::all_of(hosts, [&](const Host& host) {
-      const auto gpus = [](const Host& of) {
-        return std::ranges::count(of.parts, HostPart::Kind::Gpu, &HostPart::kind);
-      };
-      return gpus(host) == gpus(hosts.front());
+      return host.count(HostPart::Kind::Gpu) == hosts.front().count(HostPart::Kind::Gpu);
     });
     import.nodes = equal ? static_cast<int>(hosts.size()) : 0;
   } else if (format == Format::Taccl) {

@@ -6,13 +6,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <span>
 #include <utility>
 
 #include "ir/error.h"
 #include "ir/words.h"
 #include "topology/import/nccl_rates.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -49,20 +49,11 @@ constexpr Instance kInstances[] = {
     {"aws-g5", "g5", 8, 1, "10de:2237", "A10G", 86, 0, Joint::None, 100},
 };
 
-std::string lowered(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text.substr(text.rfind('/') + 1);  // all of it if it has no slash
-}
-
 std::string names() {
   std::vector<std::string> all;
   for (const Instance& each : kInstances)
     if (all.empty() || all.back() != each.name) all.push_back(each.name);
   return joined(all);
-}
-
-int count_parts(const Host& host, PartKind kind) {
-  return static_cast<int>(std::ranges::count(host.parts, kind, &HostPart::kind));
 }
 
 const Instance& instance_named(const std::string& name) {
@@ -72,15 +63,17 @@ const Instance& instance_named(const std::string& name) {
 }
 
 // The type, and why it is thought to be that.
+// What the user says, then the file's name, then the
+// counts of GPUs and NICs if they leave one type.
 std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton, const std::string& named) {
   const Host& host = skeleton.host;
-  const std::string file = lowered(host.file);
+  const std::string file = lower_case(file_name(host.file));
   if (!named.empty()) return {&instance_named(named), "as specified"};
   for (const Instance& each : kInstances)
     if (file.find(each.in_file) != std::string::npos) return {&each, "by the file's name"};
   std::vector<const Instance*> fitting;
   for (const Instance& each : kInstances)
-    if (each.gpus == count_parts(host, PartKind::Gpu) && each.nics == count_parts(host, PartKind::Nic) &&
+    if (each.gpus == host.count(PartKind::Gpu) && each.nics == host.count(PartKind::Nic) &&
         (skeleton.gpu_id.empty() || skeleton.gpu_id == each.gpu_id) &&
         (fitting.empty() || std::string(fitting.back()->name) != each.name))
       fitting.push_back(&each);
@@ -93,14 +86,11 @@ void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpu
   const double gbs = specified_gbs > 0               ? specified_gbs
                      : instance.joint == Joint::Xgmi ? xgmi_gbs("gfx942")
                                                      : nvlink_gbs(instance.sm);
-  const auto cable = [&](int a, int b, int links) {
-    host.cables.push_back({a, b, gbs * links});
-    host.cables.push_back({b, a, gbs * links});
-  };
+  const auto cable = [&](int a, int b, int links) { host.join(a, b, gbs * links); };
   switch (instance.joint) {
     case Joint::NvSwitch: {
-      host.parts.push_back({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
-      for (int gpu : gpus) cable(gpu, static_cast<int>(host.parts.size()) - 1, instance.nvlinks);
+      const int hub = host.add({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
+      for (int gpu : gpus) cable(gpu, hub, instance.nvlinks);
       break;
     }
     case Joint::Dgx1:
@@ -120,7 +110,7 @@ void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpu
 }
 
 void require_gpus(const Host& host, const Instance& instance) {
-  const int gpus = count_parts(host, PartKind::Gpu);
+  const int gpus = host.count(PartKind::Gpu);
   if (gpus != instance.gpus)
     throw InputError(host.file,
                      fmt::format("has {}, and {} has {}", counted(gpus, "GPU"), instance.name, instance.gpus),
@@ -156,14 +146,11 @@ Host with_nics_of(Host host, const ImportOptions& options) {
   if (options.instance.empty()) return host;
   const Instance& instance = instance_named(options.instance);
   require_gpus(host, instance);
-  if (count_parts(host, PartKind::Nic) > 0) {
+  if (host.count(PartKind::Nic) > 0) {
     host.read.push_back(fmt::format("nothing of {} is added: the file has NICs", instance.name));
     return host;
   }
-  std::vector<int> gpus;
-  for (std::size_t p = 0; p < host.parts.size(); ++p)
-    if (host.parts[p].kind == PartKind::Gpu) gpus.push_back(static_cast<int>(p));
-  std::ranges::stable_sort(gpus, {}, [&](int p) { return host.parts[p].number; });
+  const std::vector<int> gpus = host.gpus();
   const int sharing = std::max(1, instance.gpus / instance.nics),
             each = std::max(1, instance.nics / instance.gpus);
   const double net_gbs = (options.nic_gbits > 0 ? options.nic_gbits : instance.nic_gbits) / 8;

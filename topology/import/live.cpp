@@ -1,3 +1,5 @@
+// The machine that runs this. hwloc is a part that is loaded (parts/part.h), so that a program without it
+// still starts; nvidia-smi is run, and its absence is an empty text.
 #include "topology/import/live.h"
 
 #include <array>

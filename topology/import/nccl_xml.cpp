@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <map>
 #include <set>
@@ -13,6 +12,7 @@
 #include "topology/import/instances.h"
 #include "topology/import/nccl_rates.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 #include "topology/import/xml.h"
 
 namespace chorale {
@@ -24,11 +24,6 @@ constexpr int kMostCount = 10'000;           // NVLinks between two
 constexpr double kMostMegabits = 1e8;        // 100 Tb/s
 constexpr double kAssumedGigatransfers = 8;  // of PCI whose file lacks it, as NCCL has it
 constexpr int kAssumedWidth = 16;
-
-std::string in_lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 class NcclReader {
   struct ListedLink {  // an NVLink, to be read when all GPUs are known
@@ -64,15 +59,10 @@ class NcclReader {
   }
 
  private:
-  int add(HostPart part) {
-    host_.parts.push_back(std::move(part));
-    return static_cast<int>(host_.parts.size()) - 1;
-  }
-
   void read_cpu(const XmlElement& cpu) {
     hosts_.insert(cpu.text_or("host_hash", ""));
     const std::string number = cpu.text("numaid");
-    const int at = add({.kind = PartKind::Cpu, .name = "cpu " + number});
+    const int at = host_.add({.kind = PartKind::Cpu, .name = "cpu " + number});
     const auto optional = [&](const char* key) { return cpu.has(key) ? cpu.integer(key, -1, 1 << 20) : 0; };
     host_.socket_gbs = socket_gbs(cpu.text_or("arch", ""), cpu.text_or("vendor", ""), optional("familyid"),
                                   optional("modelid"));
@@ -93,7 +83,8 @@ class NcclReader {
     }
   }
 
-  // GB/s to what holds it.
+  // GB/s to what holds it. "16 GT/s" or "16.0 GT/s PCIe". What is none of the known rates, such as "Unknown",
+  // is taken for 8 GT/s, and counted.
   double link_gbs(const XmlElement& pci) {
     const std::string speed = pci.text_or("link_speed", "");
     double gigatransfers = 0;
@@ -110,31 +101,35 @@ class NcclReader {
     return pci_gbs(known ? gigatransfers : kAssumedGigatransfers, width > 0 ? width : kAssumedWidth);
   }
 
+  // Dumps nest a switch, a bridge and a device as <pci> alike; what is inside tells them apart, and for
+  // files of cloud providers, which list no <gpu>, the PCI class: 0x03 display, 0x12 accelerators, 0x02
+  // network.
   void read_pci(const XmlElement& pci, int parent) {
-    const std::string kind = in_lower_case(pci.text("class")), bus = in_lower_case(pci.text("busid"));
+    const std::string kind = lower_case(pci.text("class")), bus = lower_case(pci.text("busid"));
     const double up = link_gbs(pci);
     const std::vector<XmlElement> gpus = pci.children("gpu"), nics = pci.children("nic");
     const bool holds_more = !pci.children("pci").empty();
     if (!gpus.empty()) {
-      const int above = gpus.size() == 1 ? parent : add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
+      const int above =
+          gpus.size() == 1 ? parent : host_.add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
       for (const XmlElement& gpu : gpus) read_gpu(gpu, bus, above, up);
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
     } else if (!nics.empty()) {
       for (const XmlElement& nic : nics) read_nic(nic, parent, up, bus);
     } else if (!holds_more && (kind.starts_with("0x03") || kind.starts_with("0x12"))) {
-      gpu_at_[bus] = add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), parent, gpus_, up});
+      gpu_at_[bus] = host_.add({PartKind::Gpu, fmt::format("gpu {} ({})", gpus_, bus), parent, gpus_, up});
       ++gpus_;
       if (pci.has("vendor") && pci.has("device"))
-        gpu_ids_.insert(in_lower_case(without_0x(pci.text("vendor")) + ":" + without_0x(pci.text("device"))));
+        gpu_ids_.insert(lower_case(without_0x(pci.text("vendor")) + ":" + without_0x(pci.text("device"))));
     } else if (!holds_more && kind.starts_with("0x02")) {
-      add({.kind = PartKind::Nic,
-           .name = "nic " + bus,
-           .parent = parent,
-           .up_gbs = up,
-           .net_gbs = default_nic_gbs(up)});
+      host_.add({.kind = PartKind::Nic,
+                 .name = "nic " + bus,
+                 .parent = parent,
+                 .up_gbs = up,
+                 .net_gbs = default_nic_gbs(up)});
       ++nics_without_speed_;
     } else if (holds_more) {
-      const int at = add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
+      const int at = host_.add({PartKind::PciSwitch, "pci " + bus, parent, 0, up});
       read_children(pci, at);
     }  // else something that neither computes nor sends
   }
@@ -149,7 +144,7 @@ class NcclReader {
     const int dev = gpu.integer("dev", 0, 1 << 20);
     const int rank = gpu.has("rank") ? gpu.integer("rank", -1, 1 << 30) : -1;
     const int at =
-        add({PartKind::Gpu, fmt::format("gpu {} ({})", dev, bus), parent, rank >= 0 ? rank : dev, up});
+        host_.add({PartKind::Gpu, fmt::format("gpu {} ({})", dev, bus), parent, rank >= 0 ? rank : dev, up});
     gpu_at_[bus] = at;
     ++gpus_;
     ++gpus_described_;
@@ -163,7 +158,7 @@ class NcclReader {
         links_.push_back({link, at, per_link});
       } else if (name == "c2c") {
         const double gbs = link.number("bw", 0, 1e9) * link.integer("count", 1, kMostCount) / 1000;
-        if (gbs > 0) join_both_ways(at, cpu_of(at), gbs);
+        if (gbs > 0) host_.join(at, cpu_of(at), gbs);
       } else {
         link.fail("is not known in <gpu>", "only <nvlink>, <xgmi> and <c2c> are");
       }
@@ -173,11 +168,6 @@ class NcclReader {
   int cpu_of(int part) const {
     while (host_.parts[part].parent >= 0) part = host_.parts[part].parent;
     return part;
-  }
-
-  void join_both_ways(int a, int b, double gbs) {
-    host_.cables.push_back({a, b, gbs});
-    host_.cables.push_back({b, a, gbs});
   }
 
   // All ports of a NIC together.
@@ -199,19 +189,22 @@ class NcclReader {
     }
     if (ports > 1) ++several_ports_;
     if (part.up_gbs <= 0) part.up_gbs = part.net_gbs;  // beside PCI: its own speed is all there is
-    add(std::move(part));
+    host_.add(std::move(part));
   }
 
+  // tclass is the PCI class of the other end: 0x068001 an NPU of POWER (the CPU), 0x0680 a bridge (an
+  // NVSwitch), else a GPU. A switch lists nothing itself, so its cables go both ways; GPUs list each their
+  // own.
   void read_link(const ListedLink& link) {
     const int gpu = link.gpu;
-    const std::string target = in_lower_case(link.element.text("target"));
-    const std::string to = in_lower_case(link.element.text_or("tclass", ""));
+    const std::string target = lower_case(link.element.text("target"));
+    const std::string to = lower_case(link.element.text_or("tclass", ""));
     const double gbs = link.element.integer("count", 1, kMostCount) * link.gbs;
-    if (to.starts_with("0x068001")) return join_both_ways(gpu, cpu_of(gpu), gbs);
+    if (to.starts_with("0x068001")) return host_.join(gpu, cpu_of(gpu), gbs);
     if (to.starts_with("0x0680")) {
       const auto [at, added] = switch_at_.try_emplace(target, -1);
-      if (added) at->second = add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + target});
-      return join_both_ways(gpu, at->second, gbs);
+      if (added) at->second = host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch " + target});
+      return host_.join(gpu, at->second, gbs);
     }
     const auto other = gpu_at_.find(target);
     if (other == gpu_at_.end())
@@ -222,6 +215,7 @@ class NcclReader {
       host_.cables.push_back({gpu, other->second, gbs});
   }
 
+  // Everything that was assumed or ignored is a sentence in the report: a wrong guess shall be seen.
   void say_what_was_left_out() {
     const auto& cable = host_.cable_name;
     if (to_itself_ > 0)

@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <iterator>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -23,6 +22,7 @@
 #include "topology/import/instances.h"
 #include "topology/import/nccl_rates.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -49,11 +49,6 @@ struct Device {
   std::string glued = {};  // the last cell, where something is glued to it
 };
 
-std::vector<std::string> words_of(const std::string& line) {
-  std::istringstream words(line);
-  return {std::istream_iterator<std::string>(words), {}};
-}
-
 // Without what makes a terminal underline.
 std::string without_escapes(std::string_view text) {
   std::string result;
@@ -72,15 +67,8 @@ class SmiReader {
   SmiReader(std::string_view text, const std::string& file, const ImportOptions& choices)
       : file_(file), choices_(choices) {
     host_.file = file;
-    std::string line;
-    for (char c : without_escapes(text) + "\n") {
-      if (c != '\n') {
-        line += c;
-        continue;
-      }
-      lines_.push_back(std::move(line));
-      line.clear();
-    }
+    std::istringstream lines(without_escapes(text) + "\n");
+    for (std::string line; std::getline(lines, line);) lines_.push_back(std::move(line));
   }
 
   Host read() {
@@ -101,10 +89,11 @@ class SmiReader {
     throw InputError(fmt::format("{}:{}", file_, line), problem, remedy);
   }
 
+  // The first line whose first column is GPU0; "CPU Affinity" and what follows are columns of their own.
   std::size_t read_header() {
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::string before = lines_[i].substr(0, lines_[i].find("CPU Affinity"));
-      std::vector<std::string> words = words_of(before);
+      std::vector<std::string> words = words_in(before);
       if (words.empty() || words.front() != "GPU0") continue;
       names_ = std::move(words);
       if (names_.size() > kMostDevices)
@@ -132,7 +121,7 @@ class SmiReader {
   }
 
   void read_row(std::size_t i) {
-    const std::vector<std::string> words = words_of(lines_[i]);
+    const std::vector<std::string> words = words_in(lines_[i]);
     if (words.empty()) return;
     if (words.front() != names_[devices_.size()])
       fail(i + 1,
@@ -218,7 +207,7 @@ class SmiReader {
   // "  NIC0: mlx5_0"
   void read_nic_legend(std::size_t header) {
     for (std::size_t i = header; i < lines_.size(); ++i) {
-      const std::vector<std::string> words = words_of(lines_[i]);
+      const std::vector<std::string> words = words_in(lines_[i]);
       if (words.size() == 2 && words[0].starts_with("NIC") && words[0].ends_with(":"))
         nic_names_[words[0].substr(0, words[0].size() - 1)] = words[1].substr(0, 100);
     }
@@ -237,6 +226,9 @@ class SmiReader {
     double gigatransfers;
     double nic_gbits;
   };
+  // nvidia-smi prints neither model nor rate. Links over all others together if there is no switch (a
+  // DGX-1's GPU has 6), and to a switch the same number to each other GPU (NV12 of an A100, NV18 of an
+  // H100).
   Generation generation() const {
     int most = 0, sum = 0;
     for (const Device& device : devices_) {
@@ -251,6 +243,8 @@ class SmiReader {
     return {"unknown", 70, 16, 100};
   }
 
+  // Transitive closure by level: devices that are PIX to each other share a switch, PXB an upper one, and
+  // so on; a part per class, each below the part of its class one level up.
   void build() {
     const Generation gpus = generation();
     const double up = pci_gbs(gpus.gigatransfers, 16);
@@ -273,22 +267,19 @@ class SmiReader {
       const auto [at, added] = part_of.try_emplace({level, group[level][device]}, -1);
       if (!added) return at->second;
       const int number = static_cast<int>(part_of.size()) - 1;
-      if (level == 3) {
-        host_.parts.push_back({.kind = PartKind::Cpu, .name = fmt::format("cpu of {}", names_[device])});
-      } else {
-        const int above = self(self, level + 1, device);
-        const char* const what = level == 2 ? "host bridge" : level == 1 ? "upper PCI switch" : "PCI switch";
-        host_.parts.push_back({PartKind::PciSwitch, fmt::format("{} {}", what, number), above, 0, up});
-      }
-      return part_of[{level, group[level][device]}] = static_cast<int>(host_.parts.size()) - 1;
+      int& made = part_of[{level, group[level][device]}];
+      if (level == 3)
+        return made = host_.add({.kind = PartKind::Cpu, .name = fmt::format("cpu of {}", names_[device])});
+      const int above = self(self, level + 1, device);
+      const char* const what = level == 2 ? "host bridge" : level == 1 ? "upper PCI switch" : "PCI switch";
+      return made = host_.add({PartKind::PciSwitch, fmt::format("{} {}", what, number), above, 0, up});
     };
     std::vector<int> gpu_parts;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
       const int above = part(part, 0, d);
       const Device& device = devices_[d];
       if (device.gpu) {
-        gpu_parts.push_back(static_cast<int>(host_.parts.size()));
-        host_.parts.push_back({PartKind::Gpu, device.name, above, static_cast<int>(d), up});
+        gpu_parts.push_back(host_.add({PartKind::Gpu, device.name, above, static_cast<int>(d), up}));
       } else {
         const auto named = nic_names_.find(device.name);
         host_.parts.push_back(
@@ -326,14 +317,12 @@ class SmiReader {
     const bool switched =
         std::ranges::any_of(gpus, [&](const Device* d) { return nvlinks_of(*d) > kMostNvlinks; });
     if (switched) {
-      host_.parts.push_back({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
-      const int hub = static_cast<int>(host_.parts.size()) - 1;
+      const int hub = host_.add({.kind = PartKind::NvSwitch, .name = "NVSwitch"});
       for (std::size_t g = 0; g < gpus.size(); ++g) {
         int links = 0;
         for (const Cell& cell : gpus[g]->cells) links = std::max(links, cell.nvlinks);
         if (links == 0) continue;
-        host_.cables.push_back({parts[g], hub, links * gbs});
-        host_.cables.push_back({hub, parts[g], links * gbs});
+        host_.join(parts[g], hub, links * gbs);
       }
       host_.assumed.push_back("more NVLinks than a GPU has lead to a switch, not to each other GPU");
       return;

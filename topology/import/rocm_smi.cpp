@@ -18,6 +18,7 @@
 #include "topology/import/instances.h"
 #include "topology/import/nccl_rates.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -51,22 +52,14 @@ class RocmText {
     throw InputError(fmt::format("{}:{}", file_, number_), problem, remedy());
   }
 
-  static std::vector<std::string> words_in(const std::string& line) {
-    std::istringstream stream(line);
-    std::vector<std::string> words;
-    for (std::string word; stream >> word;) words.push_back(word);
-    return words;
-  }
-
   // "GPU3" -> 3
   int gpu_in(const std::string& word) const {
-    int number = -1;
-    const auto [end, error] = std::from_chars(word.data() + 3, word.data() + word.size(), number);
-    if (error != std::errc() || end != word.data() + word.size() || number < 0 || number >= kMostRocmGpus)
-      fail("'" + word.substr(0, 40) + "' is not a GPU");
+    const int number = number_in<int>(std::string_view(word).substr(3)).value_or(-1);
+    if (number < 0 || number >= kMostRocmGpus) fail("'" + word.substr(0, 40) + "' is not a GPU");
     return number;
   }
 
+  // A title chooses the table, the line after it has the columns, and rows follow until the next title.
   void read_line(const std::string& line) {
     ++number_;
     if (line.starts_with("=")) {
@@ -102,10 +95,8 @@ class RocmText {
       read_.type[{row, column}] = word;
       return;
     }
-    int hops = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), hops);
-    if (error != std::errc() || end != word.data() + word.size() || hops < 0 || hops > 1000)
-      fail("'" + word.substr(0, 40) + "' is not a number of hops");
+    const int hops = number_in<int>(word).value_or(-1);
+    if (hops < 0 || hops > 1000) fail("'" + word.substr(0, 40) + "' is not a number of hops");
     read_.hops[{row, column}] = hops;
   }
 
@@ -150,16 +141,14 @@ RocmTopology read_rocm_json(std::string_view text, const std::string& file) {
       if (a == b) continue;
       read.type[{a, b}] = system[("(Topology) Link type " + pair).c_str()].text();
       const JsonReader hops = system[("(Topology) Hops " + pair).c_str()];
-      const std::string word = hops.text();
-      int number = -1;
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
-      if (error != std::errc() || end != word.data() + word.size() || number < 0)
-        hops.fail("is not a number", remedy());
+      const int number = number_in<int>(hops.text()).value_or(-1);
+      if (number < 0) hops.fail("is not a number", remedy());
       read.hops[{a, b}] = number;
     }
   return read;
 }
 
+// A matrix that is not symmetric, or has holes, was cut when it was copied.
 void require_whole(const RocmTopology& read, const std::string& file) {
   for (int a = 0; a < read.gpus; ++a)
     for (int b = 0; b < read.gpus; ++b) {
@@ -203,9 +192,8 @@ Host read_rocm_smi(std::string_view text, const std::string& file, const ImportO
   for (int a = 0; a < read.gpus; ++a) {
     const int numa = read.numa.contains(a) ? read.numa.at(a) : 0;
     const auto [cpu, added] = cpus.try_emplace(numa, static_cast<int>(host.parts.size()));
-    if (added) host.parts.push_back({.kind = HostPart::Kind::Cpu, .name = fmt::format("cpu {}", numa)});
-    gpus.push_back(static_cast<int>(host.parts.size()));
-    host.parts.push_back({HostPart::Kind::Gpu, fmt::format("GPU{}", a), cpu->second, a, up});
+    if (added) host.add({.kind = HostPart::Kind::Cpu, .name = fmt::format("cpu {}", numa)});
+    gpus.push_back(host.add({HostPart::Kind::Gpu, fmt::format("GPU{}", a), cpu->second, a, up}));
   }
   for (int a = 0; a < read.gpus; ++a)
     for (int b = 0; b < read.gpus; ++b)

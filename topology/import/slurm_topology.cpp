@@ -15,17 +15,13 @@
 #include "ir/words.h"
 #include "topology/import/host_list.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
 
 constexpr double kSlurmNicGbits = 200, kSlurmNicAlpha = 2;  // of hosts of which nothing else is known
 constexpr std::size_t kMostSlurmSwitches = 10'000;
-
-std::string lower_case(std::string text) {
-  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return text;
-}
 
 class SlurmReader {
  public:
@@ -47,6 +43,8 @@ class SlurmReader {
     if (!whole.empty()) read_line(whole);
   }
 
+  // Children may be named before their own line, so parents are linked when all lines are read; a circle
+  // would be walked for ever, so hops are counted.
   SwitchTree tree() {
     for (const auto& [child, parent] : parents_) {
       const auto at = switch_at_.find(child);
@@ -81,8 +79,7 @@ class SlurmReader {
 
   void read_line(const std::string& line) {
     std::map<std::string, std::string> values;
-    std::istringstream words(line);
-    for (std::string word; words >> word;) {
+    for (const std::string& word : words_in(line)) {
       const std::size_t equals = word.find('=');
       if (equals == std::string::npos)
         fail("'" + word.substr(0, 60) + "' is not key=value", "use SwitchName=, Nodes=, Switches=");
@@ -175,8 +172,7 @@ Wiring wiring_of(const SwitchTree& tree, const std::string& file, const ImportOp
     const int node = wiring.add(WiringNode::Kind::Gpu, tree.hosts[h]);
     ports.push_back({h, node, node, gbits / 8, kSlurmNicAlpha});
   }
-  wiring.read.push_back(fmt::format("{}: {}, {}", file.substr(file.rfind('/') + 1),
-                                    counted(std::ssize(tree.hosts), "host"),
+  wiring.read.push_back(fmt::format("{}: {}, {}", file_name(file), counted(std::ssize(tree.hosts), "host"),
                                     counted(std::ssize(tree.switches), "switch", "switches")));
   join_network(wiring, ports, tree);
   wiring.assumed.push_back(fmt::format(

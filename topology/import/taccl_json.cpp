@@ -10,6 +10,7 @@
 #include "ir/sizes.h"
 #include "ir/words.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -30,10 +31,7 @@ double bytes_in_name(const std::string& name) {
 class TacclReader {
  public:
   TacclReader(std::string_view text, const std::string& file, int nodes, bool within_nodes)
-      : json_(parse_json(text, file)),
-        file_(file.substr(file.rfind('/') + 1)),
-        nodes_(nodes),
-        within_nodes_(within_nodes) {}
+      : json_(parse_json(text, file)), file_(file_name(file)), nodes_(nodes), within_nodes_(within_nodes) {}
 
   Wiring read() {
     gpus_ = json_["gpus_per_node"].integer(1, kMostRanks);

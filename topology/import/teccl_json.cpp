@@ -8,6 +8,7 @@
 #include "ir/sizes.h"
 #include "ir/words.h"
 #include "topology/import/readers.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -17,7 +18,7 @@ using NodeKind = WiringNode::Kind;
 class TecclReader {
  public:
   TecclReader(std::string_view text, const std::string& file)
-      : json_(parse_json(text, file)["TopologyParams"]), file_(file.substr(file.rfind('/') + 1)) {}
+      : json_(parse_json(text, file)["TopologyParams"]), file_(file_name(file)) {}
 
   Wiring read() {
     const std::string name = json_["name"].text();

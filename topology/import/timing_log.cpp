@@ -5,12 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-#include <cmath>
 #include <sstream>
 
 #include "ir/error.h"
 #include "ir/shown.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -52,6 +51,8 @@ class LogReader {
     throw InputError(fmt::format("{}:{}", file_, line_), problem, remedy);
   }
 
+  // The titles decide what the columns are; a log of another test is refused, since its times would be
+  // read as a link's.
   void title(const std::string& line) {
     const auto has = [&](const char* words) { return line.find(words) != line.npos; };
     if (has("OSU") && has("Test")) {  // "# OSU MPI-CUDA Latency Test v7.2"
@@ -76,18 +77,15 @@ class LogReader {
   }
 
   double number(const std::string& word) const {
-    double value = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || end != word.data() + word.size() || !std::isfinite(value) || value < 0)
+    const double value = number_in<double>(word).value_or(-1);
+    if (value < 0)
       fail("'" + shown(word).substr(0, 40) + "' is not a number of the expected kind",
            "give the log as it was");
     return value;
   }
 
   void row(const std::string& line) {
-    std::istringstream split(line);
-    std::vector<std::string> words;
-    for (std::string word; split >> word;) words.push_back(word);
+    const std::vector<std::string> words = words_in(line);
     const std::size_t column = kind_ == LogKind::Nccl ? 5 : 1;
     if (words.size() <= column) fail("ends before its time", "give the log as it was");
     const double bytes = number(words[0]), value = number(words[column]);

@@ -24,6 +24,8 @@ class Simplifier {
  public:
   explicit Simplifier(Wiring wiring) : wiring_(std::move(wiring)), there_(wiring_.nodes.size(), true) {}
 
+  // Parallel lines first, so that a switch with two lines to a GPU is compared as one; then switches that
+  // are alike; the rest until nothing changes.
   Wiring result() {
     add_up();
     merge_nvswitches();
@@ -65,6 +67,7 @@ class Simplifier {
   // By GPU: the rates to and from the switch.
   using Shares = std::map<int, std::pair<double, double>>;
 
+  // Switches of different speeds may be joined if one is a multiple of the other for every GPU.
   static bool same_shares(const Shares& a, const Shares& b) {
     if (a.empty() || a.size() != b.size()) return false;
     const double times = b.begin()->second.first / a.begin()->second.first;
@@ -108,6 +111,8 @@ class Simplifier {
   }
 
   // Switches that nothing can come out of elsewhere than it went in.
+  // A NIC of a single node, a PCI switch with nothing below it, and what becomes a dead end when these are
+  // gone.
   bool drop_dead_ends() {
     const std::vector<Ends> all = ends();
     std::set<int> dead;
@@ -128,6 +133,7 @@ class Simplifier {
   }
 
   // Is the node between just two others, in one direction or in both?
+  // A switch with exactly two neighbours chooses nothing: it is a longer link.
   static bool is_between(const Ends& its) {
     if (its.from.size() == 1 && its.to.size() == 1) return its.from != its.to;
     return its.from.size() == 2 && its.from == its.to;

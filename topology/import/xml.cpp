@@ -6,11 +6,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <pugixml.hpp>
 
 #include "ir/error.h"
+#include "topology/import/words.h"
 
 namespace chorale {
 namespace {
@@ -18,12 +17,6 @@ namespace {
 constexpr int kDeepest = 100;
 constexpr int kMostElements = 1'000'000;
 constexpr std::size_t kLongestValue = 255;  // as NCCL has it
-
-template <typename Number>
-bool read_all(const std::string& text, Number& number) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size();
-}
 
 }  // namespace
 
@@ -95,20 +88,20 @@ std::string XmlElement::text_or(const char* attribute, const std::string& otherw
 
 int XmlElement::integer(const char* attribute, int least, int most) const {
   const std::string value = text(attribute);
-  int result = 0;
-  if (!read_all(value, result) || result < least || result > most)
+  const std::optional<int> result = number_in<int>(value);
+  if (!result || *result < least || *result > most)
     fail(fmt::format("{}=\"{}\" is out of range", attribute, value.substr(0, 40)),
          fmt::format("use {} to {}", least, most));
-  return result;
+  return *result;
 }
 
 double XmlElement::number(const char* attribute, double least, double most) const {
   const std::string value = text(attribute);
-  double result = 0;
-  if (!read_all(value, result) || !std::isfinite(result) || result < least || result > most)
+  const std::optional<double> result = number_in<double>(value);
+  if (!result || *result < least || *result > most)
     fail(fmt::format("{}=\"{}\" is out of range", attribute, value.substr(0, 40)),
          fmt::format("use {} to {}", least, most));
-  return result;
+  return *result;
 }
 
 XmlElement parse_xml(std::string_view text, const std::string& file) {
