@@ -211,10 +211,5 @@ std::string fresh(const std::string& name) {
 std::string member(const LoopParameter& parameter) {
   return "from_" + parameter.name;
 }
-std::string combination(ReduceOp op) {
-  return op == ReduceOp::Min   ? "chorale::Combination::Min"
-         : op == ReduceOp::Max ? "chorale::Combination::Max"
-                               : "chorale::Combination::Sum";
-}
 
 }  // namespace chorale

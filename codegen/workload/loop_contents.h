@@ -88,6 +88,5 @@ bool is_last(const LoopContents&, int dim);
 std::string index_along(int dim);            // of where a run begins
 std::string fresh(const std::string& name);  // of an operation's value
 std::string member(const LoopParameter&);    // of the struct
-std::string combination(ReduceOp);           // in the emitted program
 
 }  // namespace chorale

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/epilogue_source.h"
+#include "codegen/workload/names.h"
 
 namespace chorale {
 
@@ -15,7 +16,7 @@ std::string members_for_rows(const LoopContents& loop) {
   std::string results, begun, ended;
   for (std::size_t k = 0; k < loop.folds.size(); ++k) {
     const std::string &name = loop.folds[k]->name, type = c_type(loop.folds[k]->type.element),
-                      op = combination(loop.folds[k]->reduction);
+                      op = printed_combination(loop.folds[k]->reduction);
     results += fmt::format("  {}* rows_{} = nullptr;\n", type, name);
     begun += fmt::format(" total_{0} = totals + {1}, *total_{0} = chorale::identity<{2}>();", name, k, op);
     ended += fmt::format(" rows_{0}[row] = chorale::total_as<{1}, {2}>(*total_{0});", name, op, type);
@@ -82,7 +83,7 @@ std::string members_for_kernels(const LoopContents& loop) {
   }
   std::string folds, added, started, kept;
   for (std::size_t k = 0; k < loop.folds.size(); ++k) {
-    const std::string op = combination(loop.folds[k]->reduction);
+    const std::string op = printed_combination(loop.folds[k]->reduction);
     folds += fmt::format("      double fold_{};\n", loop.folds[k]->name);
     added += fmt::format("      totals[{0}] = chorale::combined<{1}>(totals[{0}], fold_{2});\n", k, op,
                          loop.folds[k]->name);

@@ -8,6 +8,7 @@
 
 #include "codegen/epilogue_source.h"
 #include "codegen/workload/loop_kernels.h"
+#include "codegen/workload/names.h"
 
 namespace chorale {
 namespace {
@@ -71,7 +72,8 @@ std::string run(const LoopContents& loop) {
       "{}{}      element({});\n{}    }}\n  }}\n",
       sum ? "  template <int operands>\n" : "", fmt::join(parameters, ", "),
       sum ? fmt::format("      const {} sum = operands == 2 ? chorale::combined<{}>(a[i], b[i]) : a[i];\n",
-                        loop.types.at(loop.options.sum->name), combination(loop.options.sum->reduction))
+                        loop.types.at(loop.options.sum->name),
+                        printed_combination(loop.options.sum->reduction))
           : "",
       results, fmt::join(arguments, ", "), stores);
 }
@@ -103,7 +105,7 @@ std::string traversal(const LoopContents& loop) {
   for (const Operation* fold : loop.folds) {
     kept += fmt::format("    double folds_{}[chorale::kFolded];\n", fold->name);
     totals += fmt::format("      *total_{} = chorale::folded<{}>(folds_{}, n, *total_{});\n", fold->name,
-                          combination(fold->reduction), fold->name, fold->name);
+                          printed_combination(fold->reduction), fold->name, fold->name);
   }
   const std::string all = fmt::format("{}", fmt::join(arguments, ", "));
   return fmt::format(
@@ -183,7 +185,7 @@ std::string total_members(const LoopContents& loop) {
   std::string text;
   for (const Operation* fold : loop.folds)
     text += fmt::format("  typename Device::template Total<{}> total_{}_{{device_}};\n",
-                        combination(fold->reduction), fold->name);
+                        printed_combination(fold->reduction), fold->name);
   return text;
 }
 
