@@ -114,13 +114,14 @@ void emit_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {
     const std::optional<Target> target = options->target;
+    const auto is = [&](TargetForm form) { return target && entry_of(*target).form == form; };
     only_for(sub, {"--in-place"}, target == Target::Mscclpp,
              "--target mscclpp; the others choose it themselves");
-    only_for(sub, {"--channels"}, target == Target::Json || target == Target::Dot, "--target json and dot");
+    only_for(sub, {"--channels"}, is(TargetForm::Blocks), "--target " + names_of(TargetForm::Blocks));
     only_for(sub, {"--epilogue"}, target.has_value(), "targets that are programs");
-    only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"},
-             target == Target::MscclXml || target == Target::Mscclpp, "--target msccl-xml and mscclpp");
-    only_for(sub, {"--bytes"}, target && entry_of(*target).replayed, "targets that a simulator replays");
+    only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"}, is(TargetForm::Plan),
+             "--target " + names_of(TargetForm::Plan));
+    only_for(sub, {"--bytes"}, is(TargetForm::Replayed), "targets that a simulator replays");
     parsed = *options;
   });
 }
