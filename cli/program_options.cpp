@@ -51,12 +51,9 @@ void run_options(CLI::App& app, Command& parsed) {
   sizes(sub, "--bytes", options->options.bytes,
         "Sizes of messages, as nccl-tests counts them: 64K, a list 1K,3000,1M, or a range from:to:factor "
         "(1K:1M:32)");
-  choice<Executor>(sub, "--transport", options->transport,
-                   {{"threads", Executor::Threads},
-                    {"mpi", Executor::Mpi},
-                    {"nccl", Executor::Nccl},
-                    {"kernel", Executor::Kernel},
-                    {"gpu", Executor::Gpu}},
+  std::vector<std::pair<Text, Executor>> executors;
+  for (const ExecutorEntry& each : known_executors()) executors.emplace_back(each.name, each.executor);
+  choice<Executor>(sub, "--transport", options->transport, executors,
                    "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
                    "thread blocks of the kernel for GPUs on threads, or on one GPU (threads)");
   types_and_ops(sub, options->options);
