@@ -29,14 +29,14 @@ void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names = 
                               {Type::Float32, Type::Float64, Type::Float16, Type::Bfloat16, Type::Int8,
                                Type::Uint8, Type::Int32, Type::Uint32, Type::Int64, Type::Uint64}}},
                             "Type of the elements (float)");
-  choice<std::vector<Op>>(sub, op_names, options.ops,
-                          {{"sum", {Op::Sum}},
-                           {"prod", {Op::Prod}},
-                           {"min", {Op::Min}},
-                           {"max", {Op::Max}},
-                           {"avg", {Op::Avg}},
-                           {"all", {Op::Sum, Op::Prod, Op::Min, Op::Max, Op::Avg}}},
-                          "How contributions are combined (sum)");
+  std::vector<std::pair<Text, std::vector<Op>>> ops;
+  std::vector<Op> all;
+  for (int i = 0; i < kReduceOps; ++i) {
+    all.push_back(static_cast<Op>(i));
+    ops.push_back({to_string(all.back()), {all.back()}});
+  }
+  ops.push_back({"all", all});
+  choice<std::vector<Op>>(sub, op_names, options.ops, ops, "How contributions are combined (sum)");
 }
 
 void run_options(CLI::App& app, Command& parsed) {
