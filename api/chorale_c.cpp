@@ -86,15 +86,6 @@ const Point& nth_point(const Result& result, int point) {
   return result.points[point];
 }
 
-Target target_of(const std::string& name) {
-  std::vector<std::string> known;
-  for (const TargetEntry& entry : known_targets()) {
-    if (entry.name == name) return entry.target;
-    known.push_back(entry.name);
-  }
-  throw unknown_name("target", name, known);
-}
-
 }  // namespace
 }  // namespace chorale
 
@@ -148,7 +139,8 @@ char* chorale_page(const char* result) {
 char* chorale_compile(const char* result, int point, const char* target, const char* directory) {
   return reported<char*>(nullptr, [&] {
     const Result read = sound(result);
-    Compiled compiled = compile(read.topology, nth_point(read, point), target_of(required(target, "target")));
+    Compiled compiled =
+        compile(read.topology, nth_point(read, point), target_named(required(target, "target")));
     const std::string where = required(directory, "directory");
     if (where.empty()) throw InputError("directory", "is empty", "name one: . is the current one");
     const std::vector<NamedText> files = in_folder(where, std::move(compiled.files));

@@ -50,14 +50,15 @@ std::optional<Fault> beyond(Target target, const Collective& collective,
   const auto limit = [](const std::string& words, const std::string& remedy) {
     return Fault{.kind = Fault::Kind::Limit, .words = words, .remedy = remedy};
   };
-  if (epilogue && (target == Target::MscclXml || target == Target::Mscclpp))
+  const TargetForm form = entry_of(target).form;
+  if (epilogue && form == TargetForm::Plan)
     return limit(fmt::format("{} has no operation that applies a function to a sum (an epilogue)",
                              target == Target::MscclXml ? "MSCCL" : "MSCCL++"),
                  "use target cuda, nccl, mpi or json");
-  if (epilogue && entry_of(target).replayed)
+  if (epilogue && form == TargetForm::Replayed)
     return limit("a simulator replays messages without data, to which no function (an epilogue) is applied",
                  "use target cuda, nccl, mpi or json");
-  if (epilogue && epilogue->expression.empty() && target != Target::Json && target != Target::Dot)
+  if (epilogue && epilogue->expression.empty() && form != TargetForm::Blocks)
     return limit(fmt::format("target {} prints the function that follows a sum", entry_of(target).name),
                  "give it an expression (docs/formats.md, 'An epilogue')");
   if (target == Target::Cuda) return without_cuda_programs(collective);
@@ -184,22 +185,40 @@ const std::vector<TargetEntry>& known_targets() {
   static const std::vector<TargetEntry> targets = {
       {Target::Cuda, "cuda", ".cuda",
        "a directory: one kernel over peer memory, with programs that run and check it"},
-      {Target::MscclXml, "msccl-xml", ".xml", "executors of MSCCL, ASTRA-sim"},
-      {Target::Mscclpp, "mscclpp", ".plan.json", "execution plans of MSCCL++"},
+      {Target::MscclXml, "msccl-xml", ".xml", "executors of MSCCL, ASTRA-sim", TargetForm::Plan},
+      {Target::Mscclpp, "mscclpp", ".plan.json", "execution plans of MSCCL++", TargetForm::Plan},
       {Target::Mpi, "mpi", ".cpp", "one C++ file that checks itself"},
       {Target::Nccl, "nccl", ".cu", "one CUDA file that checks itself"},
-      {Target::Json, "json", ".json", "docs/formats.md"},
-      {Target::Dot, "dot", ".dot", "Graphviz"},
+      {Target::Json, "json", ".json", "docs/formats.md", TargetForm::Blocks},
+      {Target::Dot, "dot", ".dot", "Graphviz", TargetForm::Blocks},
       {Target::Simgrid, "simgrid", ".simgrid",
-       "a directory: the machine as a platform of SimGrid, and traces that smpirun replays", true},
-      {Target::Goal, "goal", ".goal", "GOAL of LogGOPSim and ATLAHS", true},
-      {Target::Chakra, "chakra", ".chakra", "a directory: execution traces of Chakra, for ASTRA-sim", true},
+       "a directory: the machine as a platform of SimGrid, and traces that smpirun replays",
+       TargetForm::Replayed},
+      {Target::Goal, "goal", ".goal", "GOAL of LogGOPSim and ATLAHS", TargetForm::Replayed},
+      {Target::Chakra, "chakra", ".chakra", "a directory: execution traces of Chakra, for ASTRA-sim",
+       TargetForm::Replayed},
   };
   return targets;
 }
 
 const TargetEntry& entry_of(Target target) {
   return *std::ranges::find(known_targets(), target, &TargetEntry::target);
+}
+
+Target target_named(const std::string& name) {
+  std::vector<std::string> known;
+  for (const TargetEntry& entry : known_targets()) {
+    if (entry.name == name) return entry.target;
+    known.push_back(entry.name);
+  }
+  throw unknown_name("target", name, known);
+}
+
+std::string names_of(TargetForm form) {
+  std::string names;
+  for (const TargetEntry& entry : known_targets())
+    if (entry.form == form) names += (names.empty() ? "" : " and ") + entry.name;
+  return names;
 }
 
 std::string file_stem(const Topology& topology, const Collective& collective) {

@@ -19,16 +19,25 @@ namespace chorale {
 
 enum class Target { Cuda, Nccl, Mpi, MscclXml, Mscclpp, Json, Dot, Simgrid, Goal, Chakra };
 
+// What is written, on which its options depend.
+enum class TargetForm {
+  Program,   // checks itself, and has the function that follows sums
+  Plan,      // loaded by an executor, which has limits and no such function
+  Blocks,    // the program of thread blocks, with the function or a place for one
+  Replayed,  // messages of one size, for a simulator: no data, so no function
+};
+
 struct TargetEntry {
   Target target = Target::Mpi;
   std::string name = {};         // "msccl-xml"
   std::string ending = {};       // ".xml"
   std::string description = {};  // what is written
-  // Messages of one size that a simulator replays: no data, so no epilogue.
-  bool replayed = false;
+  TargetForm form = TargetForm::Program;
 };
 const std::vector<TargetEntry>& known_targets();
 const TargetEntry& entry_of(Target);
+Target target_named(const std::string&);  // throws InputError
+std::string names_of(TargetForm);         // "json and dot"
 
 struct CompileOptions {
   std::string name = {};  // of the file or directory, without its ending; "": machine_collective

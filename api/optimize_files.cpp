@@ -137,7 +137,8 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
     made.files.push_back({"README.md", readme_of(answer, programs, target)});
     return made;
   }
-  if (target == Target::Mpi || target == Target::Nccl || target == Target::Cuda) {
+  const TargetForm form = entry_of(*target).form;
+  if (form == TargetForm::Program) {
     ReadyPoints ready{.topology = &result.topology, .after = {{}}};
     for (const SizeRun& run : runs)
       ready.points.push_back(
@@ -149,7 +150,7 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
       const Point& point = result.points[run.point];
       CompileOptions options{
           .name = fmt::format("{}_{}", file_stem(result.topology, point.collective), run.point)};
-      if (target == Target::MscclXml || target == Target::Mscclpp) {
+      if (form == TargetForm::Plan) {
         options.name += fmt::format("_from_{}", run.from);
         options.min_bytes = run.from;
         options.max_bytes = run.to > 0 ? run.to - 1 : 0;

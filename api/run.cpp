@@ -73,19 +73,15 @@ void require_memory(const Program& program, const RunOptions& options, bool all_
 }
 
 void require_executor(const RunWhere& where, int ranks) {
-  if (is_many_processes(where.executor) && where.session == nullptr)
+  if (entry_of(where.executor).many_processes && where.session == nullptr)
     throw InputError("run", "this process has not joined the others",
                      "join_processes(), and give the session");
-  if (!is_many_processes(where.executor) && ranks > kMostRanksOfAProcess)
+  if (!entry_of(where.executor).many_processes && ranks > kMostRanksOfAProcess)
     throw InputError("run", fmt::format("{} ranks are too many for one process", ranks),
                      "use --transport mpi");
 }
 
 }  // namespace
-
-bool is_many_processes(Executor executor) {
-  return executor == Executor::Mpi || executor == Executor::Nccl;
-}
 
 const std::vector<std::string>& launcher_variables() {
   return mpi_launcher_variables();
@@ -157,7 +153,7 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
                                               : run_peers_on_gpu(program, options);
   }
   const Verified<Program> program = lower(schedule, how);
-  require_memory(*program, options, !is_many_processes(where.executor));
+  require_memory(*program, options, !entry_of(where.executor).many_processes);
   if (where.executor == Executor::Mpi)
     return run_on_processes(schedule, program, how, *where.session, options);
   if (where.executor == Executor::Nccl) return run_on_nccl(*where.session, program, options, where.in_place);
@@ -165,6 +161,21 @@ std::vector<RunRow> executed(const Topology& topology, const Point& point, const
 }
 
 }  // namespace
+
+std::span<const ExecutorEntry> known_executors() {
+  static constexpr ExecutorEntry kExecutors[] = {
+      {Executor::Threads, "threads", "threads"},
+      {Executor::Mpi, "mpi", "processes", true},
+      {Executor::Nccl, "nccl", "processes with a GPU each", true},
+      {Executor::Kernel, "kernel", "blocks of the kernel"},
+      {Executor::Gpu, "gpu", "blocks of the kernel on a GPU"},
+  };
+  return kExecutors;
+}
+
+const ExecutorEntry& entry_of(Executor executor) {
+  return *std::ranges::find(known_executors(), executor, &ExecutorEntry::executor);
+}
 
 RunOptions by_messages(RunOptions options, const Collective& collective) {
   options.bytes = blocks_of_sizes(collective, options.bytes);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cost/busbw.h"
@@ -25,7 +26,14 @@ enum class Executor {
   Gpu,      // on one GPU; in a library that is loaded when it is needed
 };
 
-bool is_many_processes(Executor);  // under mpirun, which starts them
+struct ExecutorEntry {
+  Executor executor = Executor::Threads;
+  std::string_view name = {};   // "mpi"
+  std::string_view ranks = {};  // what they are: "processes"
+  bool many_processes = false;  // one for each rank, started by mpirun
+};
+std::span<const ExecutorEntry> known_executors();
+const ExecutorEntry& entry_of(Executor);
 
 struct RunWhere {
   Executor executor = Executor::Threads;

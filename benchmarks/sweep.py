@@ -47,7 +47,7 @@ def sizes_and_types(key, collective, ranks, blocks_in_memory, transport):
     """What a result is run with: arguments of `chorale run`. But for ALL, types and operations rotate from
     result to result."""
     turn = sum(map(ord, key))
-    kind, other, op = TYPES[turn % 10], TYPES[(turn + 3) % 10], OPS[turn % 5]
+    kind, other, op = TYPES[turn % len(TYPES)], TYPES[(turn + 3) % len(TYPES)], OPS[turn % len(OPS)]
     largest = min((LARGEST if transport != "kernel" else 1 << 20) // BLOCKS.get(collective, ranks), int(MEMORY / blocks_in_memory))
     small = ["--bytes", "1,8,1021", "--type", kind, "--op", op]
     if options.sizes == "quick":

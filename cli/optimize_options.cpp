@@ -14,7 +14,7 @@ void destination(CLI::App* sub, OptimizeCommand& options) {
       "Write there the result, a page with the figure, and a program for all sizes, with a README");
   std::vector<std::pair<Text, std::optional<Target>>> targets;
   for (const TargetEntry& entry : known_targets())
-    if (entry.target != Target::Json && entry.target != Target::Dot && !entry.replayed)
+    if (entry.form == TargetForm::Program || entry.form == TargetForm::Plan)
       targets.emplace_back(entry.name, entry.target);
   targets.emplace_back("preload", std::nullopt);
   choice<std::optional<Target>>(sub, "--target", options.target, targets,

@@ -31,14 +31,14 @@ void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names = 
                               {Type::Float32, Type::Float64, Type::Float16, Type::Bfloat16, Type::Int8,
                                Type::Uint8, Type::Int32, Type::Uint32, Type::Int64, Type::Uint64}}},
                             "Type of the elements (float)");
-  choice<std::vector<Op>>(sub, op_names, options.ops,
-                          {{"sum", {Op::Sum}},
-                           {"prod", {Op::Prod}},
-                           {"min", {Op::Min}},
-                           {"max", {Op::Max}},
-                           {"avg", {Op::Avg}},
-                           {"all", {Op::Sum, Op::Prod, Op::Min, Op::Max, Op::Avg}}},
-                          "How contributions are combined (sum)");
+  std::vector<std::pair<Text, std::vector<Op>>> ops;
+  std::vector<Op> all;
+  for (int i = 0; i < kReduceOps; ++i) {
+    all.push_back(static_cast<Op>(i));
+    ops.push_back({to_string(all.back()), {all.back()}});
+  }
+  ops.push_back({"all", all});
+  choice<std::vector<Op>>(sub, op_names, options.ops, ops, "How contributions are combined (sum)");
 }
 
 void run_options(CLI::App& app, Command& parsed) {
@@ -53,12 +53,9 @@ void run_options(CLI::App& app, Command& parsed) {
   sizes(sub, "--bytes", options->options.bytes,
         "Sizes of messages, as nccl-tests counts them: 64K, a list 1K,3000,1M, or a range from:to:factor "
         "(1K:1M:32)");
-  choice<Executor>(sub, "--transport", options->transport,
-                   {{"threads", Executor::Threads},
-                    {"mpi", Executor::Mpi},
-                    {"nccl", Executor::Nccl},
-                    {"kernel", Executor::Kernel},
-                    {"gpu", Executor::Gpu}},
+  std::vector<std::pair<Text, Executor>> executors;
+  for (const ExecutorEntry& each : known_executors()) executors.emplace_back(each.name, each.executor);
+  choice<Executor>(sub, "--transport", options->transport, executors,
                    "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
                    "thread blocks of the kernel for GPUs on threads, or on one GPU (threads)");
   types_and_ops(sub, options->options);
@@ -119,13 +116,14 @@ void emit_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, "");
   sub->final_callback([sub, options, &parsed] {
     const std::optional<Target> target = options->target;
+    const auto is = [&](TargetForm form) { return target && entry_of(*target).form == form; };
     only_for(sub, {"--in-place"}, target == Target::Mscclpp,
              "--target mscclpp; the others choose it themselves");
-    only_for(sub, {"--channels"}, target == Target::Json || target == Target::Dot, "--target json and dot");
+    only_for(sub, {"--channels"}, is(TargetForm::Blocks), "--target " + names_of(TargetForm::Blocks));
     only_for(sub, {"--epilogue"}, target.has_value(), "targets that are programs");
-    only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"},
-             target == Target::MscclXml || target == Target::Mscclpp, "--target msccl-xml and mscclpp");
-    only_for(sub, {"--bytes"}, target && entry_of(*target).replayed, "targets that a simulator replays");
+    only_for(sub, {"--most-steps", "--min-bytes", "--max-bytes"}, is(TargetForm::Plan),
+             "--target " + names_of(TargetForm::Plan));
+    only_for(sub, {"--bytes"}, is(TargetForm::Replayed), "targets that a simulator replays");
     parsed = *options;
   });
 }

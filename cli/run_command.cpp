@@ -39,25 +39,9 @@ std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const R
   return sizes;
 }
 
-const char* who(Executor executor) {
-  switch (executor) {
-    case Executor::Nccl:
-      return "processes with a GPU each";
-    case Executor::Mpi:
-      return "processes";
-    case Executor::Kernel:
-      return "blocks of the kernel";
-    case Executor::Gpu:
-      return "blocks of the kernel on a GPU";
-    case Executor::Threads:
-      break;
-  }
-  return "threads";
-}
-
 std::string heading(const RunCommand& command, const Result& result) {
   return fmt::format("{}, {}: {} as {}{}{}\n", result.topology.name, name_of(result.collective),
-                     counted(result.topology.ranks, "rank"), who(command.transport),
+                     counted(result.topology.ranks, "rank"), entry_of(command.transport).ranks,
                      command.in_place ? ", in place" : "",
                      command.epilogue.empty() ? "" : ", sums followed by " + shown(command.epilogue));
 }
@@ -106,10 +90,10 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
 Outcome perform(const RunCommand& command, Supervisor& supervisor) {
   try {
     const Result result = read_sound_result(command.file);
-    if (!is_many_processes(command.transport)) return run_all(command, result, nullptr, supervisor);
+    const ExecutorEntry& executor = entry_of(command.transport);
+    if (!executor.many_processes) return run_all(command, result, nullptr, supervisor);
     if (!started_by_mpirun())
-      throw InputError(command.transport == Executor::Mpi ? "--transport mpi" : "--transport nccl",
-                       "this process was not started by mpirun",
+      throw InputError(fmt::format("--transport {}", executor.name), "this process was not started by mpirun",
                        fmt::format("use mpirun -n {} chorale run ...", result.topology.ranks));
     return run_all(command, result, join_processes().get(), supervisor);
   } catch (const Hang& hang) {

@@ -314,24 +314,19 @@ std::vector<SimulatedRow> simulated(const Result& result, const std::vector<std:
 
 py::object compiled(const Result& result, int number, const std::string& target, const py::kwargs& asked) {
   const CompileOptions options = compile_options(asked);
-  std::string known;
-  for (const TargetEntry& entry : known_targets()) {
-    known += (known.empty() ? "" : ", ") + entry.name;
-    if (entry.name != target) continue;
-    const Point& point = point_of(result, number);
-    Compiled text;
-    {
-      const py::gil_scoped_release others;
-      text = compile(result.topology, point, entry.target, options);
-    }
-    py::dict files;
-    for (const NamedText& file : text.files) {
-      const bool binary = file.path.ends_with(".et");  // protobuf
-      files[py::str(file.path)] = binary ? py::object(py::bytes(file.text)) : py::object(py::str(file.text));
-    }
-    return py::make_tuple(text.path, files);
+  const Target to = target_named(target);
+  const Point& point = point_of(result, number);
+  Compiled text;
+  {
+    const py::gil_scoped_release others;
+    text = compile(result.topology, point, to, options);
   }
-  throw InputError("target", "'" + target + "' is not known", "use one of " + known);
+  py::dict files;
+  for (const NamedText& file : text.files) {
+    const bool binary = file.path.ends_with(".et");  // protobuf
+    files[py::str(file.path)] = binary ? py::object(py::bytes(file.text)) : py::object(py::str(file.text));
+  }
+  return py::make_tuple(text.path, files);
 }
 
 std::vector<NamedText> named(const std::vector<std::pair<std::string, std::string>>& texts) {

@@ -294,7 +294,7 @@ TEST(Classic, IsToldBeforeItsBounds) {
 TEST(Compile, EveryTargetGivesFilesUnderTheNameThatIsAskedFor) {
   const Result ring = classic(machine("ring:4"), {.name = "ring_allreduce"});
   const Point& point = ring.points.front();
-  for (const auto& [target, name, ending, description, replayed] : known_targets()) {
+  for (const auto& [target, name, ending, description, form] : known_targets()) {
     const Compiled compiled = compile(ring.topology, point, target);
     EXPECT_EQ(compiled.path, "ring_4_allreduce" + ending);
     ASSERT_FALSE(compiled.files.empty());
@@ -327,13 +327,19 @@ TEST(Compile, AnEpilogueSaysHowManyCompleteASum) {
                InputError);
 }
 
+TEST(Compile, TargetsAreKnownByTheirNames) {
+  for (const TargetEntry& each : known_targets()) EXPECT_EQ(target_named(each.name), each.target);
+  EXPECT_THROW(target_named("jsom"), InputError);
+  EXPECT_EQ(names_of(TargetForm::Blocks), "json and dot");
+}
+
 // What prints code needs the function; MSCCL and MSCCL++ have no operation for it.
 TEST(Compile, TargetsWithoutAPlaceForAnEpilogueRefuseIt) {
   const Result ring = classic(machine("ring:4"), {.name = "ring_allreduce"});
   const Epilogue half{.expression = parse_expression("x * 0.5", {}, "test")};
   for (const TargetEntry& each : known_targets()) {
-    const bool blocks = each.target == Target::Json || each.target == Target::Dot;
-    const bool refuses = each.target == Target::MscclXml || each.target == Target::Mscclpp || each.replayed;
+    const bool blocks = each.form == TargetForm::Blocks;
+    const bool refuses = each.form == TargetForm::Plan || each.form == TargetForm::Replayed;
     const auto with = [&](const Epilogue& epilogue) {
       return compile(ring.topology, ring.points.front(), each.target, {.epilogue = epilogue});
     };

@@ -1,5 +1,6 @@
 // Prints the schemas of fields and options by their rows, for described.py: of a noun, by key in files, [schema,
-// whether files have it always]; null where its form is more than its row says. As JSON.
+// whether files have it always]; null where its form is more than its row says. Then the collectives by their
+// names, all, and those that can be asked for. As JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -68,6 +69,14 @@ std::string noun(const char* name) {
   return fmt::format("\"{}\":{{{}}}", name, fmt::join(rows, ","));
 }
 
+std::string names_of_collectives() {
+  std::vector<std::string> all;
+  for (int kind = 0; kind < static_cast<int>(CollectiveKind::Custom); ++kind)
+    all.push_back(name_of(static_cast<CollectiveKind>(kind)));
+  return fmt::format(R"("collectives":["{}"],"offered":["{}"])", fmt::join(all, R"(",")"),
+                     fmt::join(collective_names(), R"(",")"));
+}
+
 // Keys of a library's specification.
 std::string keys() {
   std::vector<std::string> rows;
@@ -104,5 +113,6 @@ int main() {
         noun<RankedMatrix>("RankedMatrix"), noun<RankedSizes>("RankedSizes"), noun<Ranking>("Ranking"),
         noun<Block>("Block"), noun<BlockRank>("BlockRank"), noun<ChunkSpec>("ChunkSpec"),
         noun<FaultPlace>("FaultPlace"), noun<Fault>("Fault"), noun<CheckedRefutations>("CheckedRefutations"),
-        noun<CheckReport>("CheckReport"), noun<RankingReport>("RankingReport"), keys());
+        noun<CheckReport>("CheckReport"), noun<RankingReport>("RankingReport"), keys(),
+        names_of_collectives());
 }

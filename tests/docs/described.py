@@ -28,6 +28,9 @@ PLACES = {"Link": ["machine#$defs/link"], "SharedLimit": ["machine#$defs/limit"]
           "FaultPlace": ["check#properties/faults/items/properties/place"], "CheckReport": ["check#"],
           "RankingReport": ["check#"], "CheckedRefutations": ["check#properties/refutations"],
           "Specification": ["library-spec#"]}
+# Where the names of collectives are.
+ENUMERATIONS = {"collectives": ["collective#$defs/named/properties/collective", "collective#$defs/custom/properties/collective/not"],
+                "offered": ["library-spec#properties/collectives/items"]}
 OPTIONS = {"_SynthesisOptions": "synthesize", "_FrontierOptions": "frontier", "_PlaceOptions": "place", "_RunOptions": "measure",
            "_CompileOptions": "compile", "_ImportOptions": "import_topology"}
 
@@ -57,15 +60,24 @@ def with_rows(schema, rows):
 
 def schemas():
     said = json.loads(subprocess.run([sys.argv[1]], capture_output=True, text=True, check=True).stdout)
+    names = {key: said.pop(key) for key in ENUMERATIONS}
     assert set(said) == set(PLACES), set(said) ^ set(PLACES)
     read = {}
+
+    def at(place):
+        name, _, path = place.partition("#")
+        file = source / f"docs/schemas/{name}.schema.json"
+        schema = read.setdefault(file, json.loads(file.read_text()))
+        for key in path.split("/") if path else []:
+            schema = schema[key]
+        return schema
+
     for noun, places in PLACES.items():
-        for name, _, path in (place.partition("#") for place in places):
-            file = source / f"docs/schemas/{name}.schema.json"
-            schema = read.setdefault(file, json.loads(file.read_text()))
-            for key in path.split("/") if path else []:
-                schema = schema[key]
-            with_rows(schema, said[noun])
+        for place in places:
+            with_rows(at(place), said[noun])
+    for key, places in ENUMERATIONS.items():
+        for place in places:
+            at(place)["enum"] = names[key]
     return {file: laid_out(schema) + "\n" for file, schema in read.items()}
 
 

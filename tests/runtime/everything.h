@@ -16,8 +16,11 @@ inline const std::vector<ElementType> all_types = {
     ElementType::Float32, ElementType::Float64, ElementType::Int32,  ElementType::Int64,
     ElementType::Int8,    ElementType::Uint8,   ElementType::Uint32, ElementType::Uint64,
     ElementType::Float16, ElementType::Bfloat16};
-inline const std::vector<ReduceOp> all_ops = {ReduceOp::Sum, ReduceOp::Max, ReduceOp::Min, ReduceOp::Prod,
-                                              ReduceOp::Avg};
+inline const std::vector<ReduceOp> all_ops = [] {
+  std::vector<ReduceOp> ops;
+  for (int i = 0; i < kReduceOps; ++i) ops.push_back(static_cast<ReduceOp>(i));
+  return ops;
+}();
 
 inline std::int64_t wrong(const std::vector<RunRow>& rows) {
   std::int64_t sum = 0;
