@@ -42,13 +42,15 @@ std::vector<Spot> row_of(int nodes) {
   return spots;
 }
 
-// Nodes of one factor by position.
+// Nodes of one factor by position. Four that are all joined are a square with room for both diagonals; more
+// of them stand on a wider circle than a ring, since the lines between all of them cross inside.
 std::vector<Spot> spots_of(FactorKind kind, int size) {
   if (kind == FactorKind::Path) return row_of(size);
   if (kind == FactorKind::Complete && size == 4) return circle_of(4, kQuad);
   return circle_of(size, kind == FactorKind::Complete ? kAllPairs : 1.25);
 }
 
+// The whole graph is a path, a cycle or a complete graph: "line of 8", "ring of 8", "all 8 joined".
 Arrangement one(const GraphFactor& f) {
   Arrangement picture;
   const std::string n = number(f.size);
@@ -59,7 +61,8 @@ Arrangement one(const GraphFactor& f) {
   return picture;
 }
 
-// Positions 0 and size - 1 of cycles of three and more are joined round the outside.
+// Positions 0 and size - 1 of a cycle are joined round the outside. `along` leads from position 0 to the next
+// one, so the stub leaves position 0 against it.
 void add_wraps(const Graph& g, const GraphFactor& f, const Spot& along, Arrangement& picture) {
   if (f.kind != FactorKind::Cycle) return;
   for (int a = 0; a < static_cast<int>(g.size()); ++a)
@@ -68,6 +71,8 @@ void add_wraps(const Graph& g, const GraphFactor& f, const Spot& along, Arrangem
         picture.wraps.push_back({.a = a, .b = b, .out = {.x = -along.x, .y = -along.y}});
 }
 
+// "torus 4 x 8" of cycles alone, "grid 4 x 8" of paths alone, "product 4 x 8" where a factor is complete; the
+// outermost factor first.
 std::string grid_name(const std::vector<GraphFactor>& factors) {
   const auto count = [&](FactorKind kind) {
     return static_cast<std::size_t>(
@@ -79,7 +84,9 @@ std::string grid_name(const std::vector<GraphFactor>& factors) {
   return "grid " + sizes(factors) + " that wraps round";
 }
 
-// Columns by the first factor, rows by the second, planes behind each other by a third.
+// Columns by the first factor, rows by the second, planes behind each other by a third. A plane lies 0.8
+// further right and 0.56 higher than the one before it; the step within a plane exceeds the depth of all
+// planes, so no node covers another.
 Arrangement grid(const Graph& g, const std::vector<GraphFactor>& factors) {
   Arrangement picture{.shape = grid_name(factors)};
   const bool deep = factors.size() > 2;
@@ -115,6 +122,8 @@ Arrangement copies(const GraphFactor& inner, const GraphFactor& outer) {
   return picture;
 }
 
+// Do all edges join numbers that differ in one bit? A hypercube of more than three dimensions is drawn as one
+// only then: with other numbers its dimensions in pairs are squares, and the picture is that of a torus.
 bool numbered_by_bits(const Graph& g) {
   for (int a = 0; a < static_cast<int>(g.size()); ++a)
     for (int b : g[a])
@@ -122,7 +131,8 @@ bool numbered_by_bits(const Graph& g) {
   return true;
 }
 
-// Each dimension shifts a copy of the ones before: right, down, behind, and so on with cubes.
+// Each dimension shifts a copy of the ones before: right, down, behind, and so on with cubes. The shifts of
+// later dimensions grow with each pair of them, so that copies do not overlap.
 Arrangement hypercube(const std::vector<GraphFactor>& factors) {
   Arrangement picture{.shape =
                           "hypercube of " + number(static_cast<long long>(factors.size())) + " dimensions"};
@@ -151,7 +161,9 @@ Arrangement star(int centre, int nodes) {
   return picture;
 }
 
-// The root in the middle of the longest path; leaves in a row, parents above the middle of their children.
+// The root in the middle of the longest path; leaves in a row, parents above the middle of their children. A
+// longest path of a tree begins at the node farthest from any node and ends at the node farthest from that
+// one.
 class Tree {
  public:
   explicit Tree(const Graph& g) : g_(g), spots_(g.size()) {
@@ -207,6 +219,7 @@ bool all_of_kind(const std::vector<GraphFactor>& factors, std::initializer_list<
 Arrangement arrange_unscaled(const Graph& g) {
   const int nodes = static_cast<int>(g.size());
   if (nodes == 1) return {.shape = "", .spots = {{}}};
+  // Without squares first: joined in pairs, the edges of a hypercube would not be seen as its dimensions.
   std::vector<GraphFactor> factors = factors_of(g, false);
   const bool edges = factors.size() > 2 && std::all_of(factors.begin(), factors.end(),
                                                        [](const GraphFactor& f) { return f.size == 2; });
@@ -218,6 +231,8 @@ Arrangement arrange_unscaled(const Graph& g) {
     return grid(g, factors);
   if (factors.size() == 2 &&
       all_of_kind(factors, {FactorKind::Path, FactorKind::Cycle, FactorKind::Complete})) {
+    // The complete factor is copied at every node of the other one; two complete factors are rows and
+    // columns.
     const int quads = factors[0].kind == FactorKind::Complete ? 0 : 1;
     const bool both = factors[1 - quads].kind == FactorKind::Complete;
     return both ? grid(g, factors) : copies(factors[quads], factors[1 - quads]);
@@ -225,6 +240,7 @@ Arrangement arrange_unscaled(const Graph& g) {
   const std::vector<int> hops = hops_in(g, 0);
   std::size_t ends = 0;
   for (const std::vector<int>& next : g) ends += next.size();
+  // Connected, with n - 1 edges: a tree.
   if (std::find(hops.begin(), hops.end(), -1) == hops.end() && ends == 2 * (g.size() - 1)) {
     const int centre = centre_of_star(g);
     return centre >= 0 ? star(centre, nodes) : Tree(g).picture();

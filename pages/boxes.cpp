@@ -19,7 +19,8 @@ using Kind = PictureNode::Kind;
 constexpr double kNicsApart = 0.42;  // a NIC is 0.34 wide
 constexpr double kWidestBand = 18;   // of boxes: with more of it ranks go in two rows
 
-// One box: its ranks and its own switches, about (0, 0). `down`: ranks below the switches.
+// One box: its ranks and its own switches, about (0, 0), the switches above the ranks. Ranks with direct
+// links are arranged as the graph of these links; others stand in `rows` rows.
 class BoxInside {
  public:
   BoxInside(const Parts& parts, const std::vector<Rank>& ranks, const std::vector<int>& switches, int rows)
@@ -39,6 +40,7 @@ class BoxInside {
     const double mean = (left_ + right_) / 2, middle = (top_ + bottom_) / 2;
     for (Spot& s : spots_) s = {.x = s.x - mean, .y = s.y - middle};
     bounds();
+    // y grows downwards (spot.h): less is above.
     const double ceiling = top_ - 1.35;
     const std::vector<double> x = evenly(left_, right_, switches.size(), 1.8);
     for (std::size_t i = 0; i < switches.size(); ++i) spots_.push_back({.x = x[i], .y = ceiling});
@@ -68,6 +70,8 @@ class BoxInside {
   }
 
  private:
+  // The rectangle round the centres of what has its spot so far; with a single switch, at least as wide as
+  // that.
   void bounds() {
     left_ = top_ = 1e300;
     right_ = bottom_ = -1e300;
@@ -126,7 +130,8 @@ class Boxes {
     return result;
   }
 
-  // Half of the boxes above, half of them upside down below, what joins them in the middle.
+  // Half of the boxes above, half of them upside down below, what joins them in the middle: switches in the
+  // order of the means of their ranks, spread over the whole width, so that few lines cross.
   void place_facing(Placed& p) {
     const int count = static_cast<int>(parts_.boxes.size()), upper = (count + 1) / 2;
     std::vector<BoxInside> inside;
@@ -152,6 +157,8 @@ class Boxes {
     for (int s : between_) {
       double sum = 0;
       for (int n : parts_.near[s]) sum += p.nodes[n].at.x;
+      // Rounded to hundredths: means that differ by rounding errors are equal, and the number of the switch
+      // decides.
       by_mean.emplace_back(std::round(100 * sum / static_cast<double>(parts_.near[s].size())), s);
     }
     std::sort(by_mean.begin(), by_mean.end());
@@ -176,7 +183,8 @@ class Boxes {
     }
   }
 
-  // As the graph that the boxes are: a ring of servers, a grid of them.
+  // As the graph that the boxes are: a ring of servers, a grid of them. Boxes are not rotated; neighbours are
+  // as far apart as the longest diagonal, so no two of them overlap.
   void place_like_graph(Placed& p) {
     Graph g(parts_.boxes.size());
     for (const Link& l : parts_.t.links)
@@ -202,6 +210,7 @@ class Boxes {
       if (leaves(p, r)) add_nic(p, r, at_border(p, r));
   }
 
+  // Is the rank joined to a node outside of its box? Its lines then leave the box at a NIC.
   bool leaves(const Placed& p, Rank r) const {
     return std::any_of(parts_.near[r].begin(), parts_.near[r].end(),
                        [&](int n) { return p.box_of[n] != p.box_of[r]; });
@@ -219,6 +228,8 @@ class Boxes {
       }
     const Spot& from = p.nodes[r].at;
     const double dx = to.x / count - from.x, dy = to.y / count - from.y;
+    // How far along the line the left or right side of the box is, and its top or bottom: the nearer one is
+    // met.
     const double tx = dx == 0 ? 1e300 : ((dx > 0 ? box.right : box.left) - from.x) / dx;
     const double ty = dy == 0 ? 1e300 : ((dy > 0 ? box.bottom : box.top) - from.y) / dy;
     const double along = std::min({tx, ty, 1e6});
@@ -232,6 +243,7 @@ class Boxes {
     return at;
   }
 
+  // A NIC exists in the picture only: a node after the switches, in the box of its rank.
   static void add_nic(Placed& p, Rank r, const Spot& at) {
     p.nic_of[r] = static_cast<int>(p.nodes.size());
     p.nodes.push_back(

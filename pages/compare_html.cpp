@@ -1,5 +1,5 @@
-// The page is a template with a script (pages/compare.js); here its data are made. Texts are escaped by the
-// JSON writer, and again for HTML in filled_page().
+// The page is a template with a script (pages/compare.js); here its data are made. Sentences and tables
+// become text there; figures become elements, and their names were escaped when they were drawn (as_markup).
 #include "pages/compare_html.h"
 
 #include <nlohmann/json.hpp>

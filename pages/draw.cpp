@@ -19,6 +19,8 @@ using Kind = PictureNode::Kind;
 constexpr double kMargin = 0.6;  // round everything
 constexpr int kMostRound = 32;   // ranks round a switch: the numbers of more are too small
 
+// The links are the graph. Only here lines wrap: a torus in boxes or under switches has its wraps as long
+// lines.
 Placed as_graph(const Parts& parts) {
   Placed p = unplaced(parts);
   Arrangement arranged = arrange(graph_among(parts, numbers_below(parts.t.ranks)));
@@ -31,6 +33,8 @@ Placed as_graph(const Parts& parts) {
 // A wide switch, half of the ranks above it and half below, each in two rows in a stagger, so that lines pass
 // between; in fours, as the trays of a rack have them.
 Placed as_banks(const Parts& parts) {
+  // In units: between successive ranks, which alternate between two rows; more after four; from the switch to
+  // the first row; from the first row to the second.
   constexpr double kApart = 0.62, kTray = 0.35, kFirst = 1.6, kRow = 1.1;
   Placed p = unplaced(parts);
   const int upper = (parts.t.ranks + 1) / 2;
@@ -68,6 +72,8 @@ Placed spread(const Parts& parts) {
   return p;
 }
 
+// Switches that are joined to switches (trunks) decide first, since layers and graphs of routers alone can
+// show them; then boxes; then the number of switches.
 Placed place(const Parts& parts) {
   const int ranks = parts.t.ranks;
   bool trunks = false;
@@ -76,6 +82,7 @@ Placed place(const Parts& parts) {
   if (trunks) return has_ranks_on_all_switches(parts) ? place_on_switches(parts) : place_in_layers(parts);
   if (!parts.boxes.empty()) return place_in_boxes(parts);
   if (parts.switches() == 0) return as_graph(parts);
+  // Links beside the switch would run through it if it stood in the middle.
   const bool direct = std::any_of(parts.fabric.through.begin(), parts.fabric.through.end(),
                                   [](const std::vector<Node>& way) { return way.empty(); });
   const bool one = parts.switches() == 1 && parts.near[ranks].size() == static_cast<std::size_t>(ranks);

@@ -26,6 +26,8 @@ std::vector<Rank> sorted_set(std::vector<Rank> ranks) {
   return ranks;
 }
 
+// A port has one rank on one side; a trunk leads from all of one set to all of another, disjoint one. A limit
+// over a single pair of ranks is the rate of a link and no cable.
 PossibleCable cable_of(const Topology& t, const SharedLimit& limit) {
   PossibleCable cable;
   std::set<std::pair<Rank, Rank>> pairs;
@@ -45,6 +47,8 @@ PossibleCable cable_of(const Topology& t, const SharedLimit& limit) {
   return cable;
 }
 
+// Union-find with path halving over the ends of cables: 2 i is the tail of cable i, at its sources, and 2 i +
+// 1 its head, at its destinations.
 class Ends {
  public:
   explicit Ends(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
@@ -125,6 +129,7 @@ void number_equal_names(std::vector<std::string>& names) {
 // The switches at the ends of the cables; nothing if the cables of some link are not a path from its source
 // to its destination.
 std::optional<Fabric> fabric_by_cables(const Topology& t) {
+  // [link] -> where its cable from a node leads.
   std::vector<std::map<Node, Node>> next(t.links.size());
   for (const SharedLimit& limit : t.limits)
     if (limit.cables.size() == 1)
@@ -158,6 +163,8 @@ Fabric fabric_of(const Topology& t) {
     if (cables[i].is_one)
       for (LinkId l : t.limits[i].links) on_link[l].push_back(static_cast<int>(i));
 
+  // Along a route the sources behind a cable become more and the destinations ahead become fewer: port out,
+  // trunks, port in. The difference orders the cables of a link.
   const auto spread = [&](int cable) {
     return static_cast<int>(cables[cable].from.size()) - static_cast<int>(cables[cable].to.size());
   };
@@ -174,12 +181,14 @@ Fabric fabric_of(const Topology& t) {
     std::vector<int>& way = through[l];
     for (std::size_t i = 0; i < on_link[l].size(); ++i) {
       const int cable = on_link[l][i];
+      // A side with a single rank is that rank, not a switch.
       if (cables[cable].from.size() > 1) way.push_back(ends.find(tail(cable)));
       if (cables[cable].to.size() > 1) way.push_back(ends.find(head(cable)));
     }
     way.erase(std::unique(way.begin(), way.end()), way.end());
   }
 
+  // Before the test: twins are tested as the one switch that they are.
   join_one_way_twins(t, through);
   for (bool again = true; again;) {  // a switch less leaves others with other sides
     std::set<int> none;

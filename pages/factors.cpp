@@ -29,14 +29,16 @@ std::vector<Edge> edges_of(const Graph& g) {
   return edges;
 }
 
-// tau, for the edges (x, y) and (x, z).
+// tau, for the edges (x, y) and (x, z). Edges of two factors at one node span a square, whose fourth corner
+// is a second common neighbour of y and z; where that is missing both are edges of one factor.
 bool must_turn(const Graph& g, int x, int y, int z) {
   if (adjacent(g, y, z)) return false;
   return std::none_of(g[y].begin(), g[y].end(),
                       [&](int other) { return other != x && adjacent(g, other, z); });
 }
 
-// The class of each edge, 0 .. number of classes - 1.
+// The class of each edge, 0 .. number of classes - 1. Every pair of edges is tested, which kMostEdges bounds;
+// recognition in linear time (Imrich, Peterin 2007) is not needed for machines of that size.
 std::vector<int> classes_of(const Graph& g, const std::vector<Edge>& edges) {
   std::vector<std::vector<int>> d;
   for (int n = 0; n < static_cast<int>(g.size()); ++n) d.push_back(hops_in(g, n));
@@ -86,7 +88,8 @@ std::vector<int> components_without(const std::vector<Edge>& edges, const std::v
   return result;
 }
 
-// Kind of a connected graph that is one factor, and its nodes in order.
+// Kind of a connected graph that is one factor, and its nodes in order, by degrees: n - 1 at all nodes of a
+// complete graph, 2 at all of a cycle, 1 or 2 on a path. Paths are walked from an end, cycles from node 0.
 std::pair<GraphFactor::Kind, std::vector<int>> in_order(const Graph& g) {
   const int n = static_cast<int>(g.size());
   std::vector<int> order(n);
@@ -111,6 +114,7 @@ std::pair<GraphFactor::Kind, std::vector<int>> in_order(const Graph& g) {
   return {cycle ? GraphFactor::Kind::Cycle : GraphFactor::Kind::Path, order};
 }
 
+// The factor is the quotient by the components: a node for each, an edge where some edge joins two of them.
 GraphFactor factor_of(const Graph& g, const std::vector<int>& component) {
   const int size = 1 + *std::max_element(component.begin(), component.end());
   Graph quotient(size);
@@ -129,6 +133,7 @@ GraphFactor factor_of(const Graph& g, const std::vector<int>& component) {
   return factor;
 }
 
+// (0, 0), (1, 0), (1, 1), (0, 1) are positions 0 to 3 of the cycle.
 GraphFactor square(const GraphFactor& a, const GraphFactor& b) {
   GraphFactor cycle{.kind = GraphFactor::Kind::Cycle, .size = 4, .at = {}};
   for (std::size_t n = 0; n < a.at.size(); ++n) cycle.at.push_back(b.at[n] == 0 ? a.at[n] : 3 - a.at[n]);

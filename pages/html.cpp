@@ -77,7 +77,9 @@ json progress_of(const Topology& t, const Point& point) {
   return all;
 }
 
-// A chunk's colour is the rank that it belongs to: the source of a copy, the destination of a sum.
+// A send is [chunk, link, 1 if it adds, round]. The round is absent where switches compute, and where no
+// timetable was found: the script then draws the step as a stream. `wanted` is what `progress` counts up to,
+// by rank.
 json point_of(const Topology& t, const Point& point) {
   json steps = json::array(), first = json::array();
   for (const Step& step : point.schedule.steps) {
@@ -113,8 +115,8 @@ bool leaves_a_gap(const Point& point) {
   return !point.proven && point.on_frontier && point.bound.rounds > 0 && less(point.bound, rate);
 }
 
-// What was searched and what is known of it.
-// One sentence about what was searched, one about what is known, and why the search ended.
+// What the switches can do, what a block is cut into, what is known, and why the search ended: "A block is 1
+// to 6 chunks. Every point is proven."
 std::string summary_of(const Result& result) {
   const int least = result.space.min_chunks, most = result.space.max_chunks;
   const auto counts = [least](int to) {

@@ -11,6 +11,8 @@ namespace {
 
 constexpr double kWidestTree = 22;  // 16 ranks in four groups: more of them go in further rows
 
+// The first row of ranks is at y = 0 and further rows are below it; each level of switches is 1.9 above the
+// one before.
 class Layers {
  public:
   explicit Layers(const Parts& parts) : parts_(parts), nodes_(static_cast<int>(parts.near.size())) {
@@ -62,10 +64,13 @@ class Layers {
       std::set<std::pair<int, int>> sets;
       for (int n = parts_.t.ranks; n < nodes_; ++n)
         if (below_[n].contains(r)) sets.insert({-static_cast<int>(below_[n].size()), *below_[n].begin()});
+      // The largest sets come first in the key, so ranks are grouped by the top of the tree before its lower
+      // levels divide them.
       std::vector<int> key;
       for (const auto& [size, first] : sets) key.push_back(first);
       groups[key].push_back(r);
     }
+    // As few rows as keep the tree within its width, four at most.
     int rows = 0;
     for (double width = 1e9; width > kWidestTree && rows < 4;) {
       ++rows;

@@ -17,6 +17,8 @@ constexpr double kClear = 0.1;  // between a line and a node that is not its end
 // Lines times nodes; with more, the node that a line passes is not visible.
 constexpr std::size_t kMostTests = 256'000;
 
+// A line joins nodes a < b, whatever the directions of its links; `there` and `back` keep which of the two
+// occur. A NIC is inserted where the route leaves or enters the box of its rank.
 void find_ways(const Parts& parts, const Placed& p, Picture& picture) {
   std::map<std::pair<int, int>, int> number;
   std::map<std::pair<int, int>, int> direct;  // bandwidth of direct links, one direction
@@ -55,6 +57,7 @@ Spot meets(const PictureNode& node, const Spot& to) {
   return {.x = std::clamp(to.x, node.at.x - reach, node.at.x + reach), .y = node.at.y};
 }
 
+// Where both nodes are wide each end depends on the other: the start is found again from the end.
 void find_ends(Picture& picture) {
   for (Line& line : picture.lines) {
     const PictureNode &a = picture.nodes[line.a], &b = picture.nodes[line.b];
@@ -64,6 +67,8 @@ void find_ends(Picture& picture) {
   }
 }
 
+// The least distance from the line to a node that is not its end, by five samples per unit: to the circle of
+// a rank, negative inside of it, and to the rectangle of anything else.
 double clearance(const Picture& picture, const Line& line, double bend) {
   const Spot &a = line.start, &b = line.end;
   const int points = std::max(8, static_cast<int>(5 * apart(a, b)));
@@ -108,6 +113,7 @@ void bend_round_nodes(Picture& picture) {
 }
 }  // namespace
 
+// A quadratic Bezier curve: the offset 4 bend t (1 - t) is `bend` in the middle and 0 at both ends.
 Spot on_line(const Spot& a, const Spot& b, double bend, double along) {
   const double length = std::max(apart(a, b), 1e-9), beside = 4 * bend * along * (1 - along);
   return {.x = a.x + along * (b.x - a.x) + beside * (b.y - a.y) / length,

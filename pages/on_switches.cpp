@@ -1,6 +1,6 @@
 // Routers that have ranks, as in a dragonfly or a torus of routers: the graph among them decides where they
-// are, and ranks are beside theirs. A dragonfly is found by its groups: equal cliques of three routers or more,
-// which are drawn on a circle, as its authors do (Kim et al., ISCA 2008).
+// are, and ranks are beside theirs. A dragonfly is found by its groups: equal cliques of three routers or
+// more, which are drawn on a circle, as its authors do (Kim et al., ISCA 2008).
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -24,6 +24,8 @@ std::size_t in_common(const std::vector<int>& a, const std::vector<int>& b) {
 }
 
 // The node with as many of its neighbours as are joined to each other; those that share most come first.
+// Greedy, and enough for a dragonfly: routers of one group share the rest of the group, routers of two groups
+// little.
 std::vector<int> clique_of(const Graph& g, int node, const std::vector<bool>& taken) {
   std::vector<int> next = g[node];
   std::ranges::stable_sort(next,
@@ -59,6 +61,7 @@ Direction from_to(const Spot& from, const Spot& to) {
   return {.x = (to.x - from.x) / length, .y = (to.y - from.y) / length};
 }
 
+// Routers are numbered from 0 here; as nodes of the picture they follow the ranks.
 class OnSwitches {
  public:
   explicit OnSwitches(const Parts& parts) : parts_(parts), graph_(graph_among(parts, routers(parts))) {}
@@ -85,7 +88,7 @@ class OnSwitches {
       if (n < parts_.t.ranks) ranks.push_back(n);
     return ranks;
   }
-  // Its ranks side by side, in the direction from it.
+  // Its ranks side by side, in the direction from it: on a line across that direction, centred on it.
   void put(Placed& p, int router, const Spot& at, const Direction& away) const {
     PictureNode& node = p.nodes[parts_.t.ranks + router];
     node.at = at;
@@ -106,6 +109,8 @@ class OnSwitches {
               (among.shape.empty() ? "" : ", " + among.shape);
   }
 
+  // Each group is a circle of routers with its ranks outside; the circle of groups has room for two such
+  // radii between neighbours.
   void place_groups(Placed& p, const Groups& groups) const {
     std::size_t most = 1;
     for (int router = 0; router < static_cast<int>(graph_.size()); ++router)
@@ -128,6 +133,7 @@ class OnSwitches {
 
 }  // namespace
 
+// A rank with several switches, or with a direct link, has no router that it could stand beside.
 bool has_ranks_on_all_switches(const Parts& parts) {
   const int ranks = parts.t.ranks;
   const auto is_rank = [&](int n) { return n < ranks; };

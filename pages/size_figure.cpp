@@ -19,7 +19,7 @@ constexpr double kBottom = kTop + kPanelHeight;
 constexpr double kWidth = kLeft + 2 * kPanelWidth + kBetween + kRight;
 constexpr double kLegendLine = 20;
 
-// Colours of a page where the figure is in one; else those after the comma.
+// Of texts, of what is less important, of the grid.
 constexpr const char* kInk = "var(--ink,#1c2330)";
 constexpr const char* kSoft = "var(--soft,#566173)";
 constexpr const char* kLine = "var(--line,#d5dbe4)";
@@ -28,6 +28,8 @@ struct Stroke {
   std::string colour = {}, dashes = {};
 };
 
+// `baseline`: how many baselines came before it; from the third on strokes repeat, and the legend and
+// tooltips have the names.
 Stroke stroke_of(const SizeCurve& curve, int baseline) {
   switch (curve.kind) {
     case SizeCurve::Kind::Found:
@@ -63,6 +65,7 @@ struct Axis {
   std::vector<std::pair<double, std::string>> ticks = {};
 };
 
+// From the power of ten at or below the least time to the one at or above the most, at least one decade.
 Axis axis_of_times(const SizeFigure& figure) {
   double least = HUGE_VAL, most = 0;
   for (const SizeCurve& curve : figure.curves)
@@ -76,7 +79,8 @@ Axis axis_of_times(const SizeFigure& figure) {
   return axis;
 }
 
-// GB/s (1e9) of bytes per microsecond, times the factor of nccl-tests; a comparison has one factor per side.
+// Bytes per microsecond are MB/s, so GB/s are a thousandth of them, times the factor of nccl-tests. A
+// comparison has one factor per side.
 double busbw(const SizeFigure& figure, const SizeCurve& curve, std::size_t size, double us) {
   const double factor = curve.bus_factor > 0 ? curve.bus_factor : figure.bus_factor;
   return static_cast<double>(figure.message_bytes[size]) / us / 1e3 * factor;
@@ -90,6 +94,7 @@ double tick_of(double span) {
   return 10 * power;
 }
 
+// From 0 to the first tick at or above the highest rate.
 Axis axis_of_rates(const SizeFigure& figure) {
   double most = 0;
   for (const SizeCurve& curve : figure.curves)
@@ -103,6 +108,7 @@ Axis axis_of_rates(const SizeFigure& figure) {
   return axis;
 }
 
+// x is the logarithm of the size; y grows downwards in SVG, so values are subtracted from the bottom.
 class Panel {
  public:
   Panel(const SizeFigure& figure, double left, Axis axis, bool rates)

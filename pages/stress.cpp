@@ -37,8 +37,8 @@ void lessen_stress(std::vector<Spot>& spots, const Graph& g) {
     }
 }
 
-// Pairs that overlap are moved apart symmetrically, again and again; nodes that had room move only when they
-// are pushed.
+// Pairs that overlap are moved apart symmetrically, until none does or after kPushes passes; nodes that had
+// room move only when they are pushed.
 void push_apart(std::vector<Spot>& spots, double least) {
   bool near = true;
   for (int push = 0; push < kPushes && near; ++push) {

@@ -19,6 +19,8 @@ namespace {
 
 constexpr long long kWorkASend = 3'000;  // sends examined before a step is given up: 10 ms for 100 sends
 
+// Resources are the links, then the limits; their capacity is in sends per round. Between two sends that are
+// placed no resource is over its capacity in any round.
 class Colouring {
  public:
   Colouring(const Topology& t, const Step& step) : rounds_(step.rounds), resources_of_(step.sends.size()) {
@@ -85,6 +87,8 @@ class Colouring {
     return std::all_of(of.begin(), of.end(), [&](int r) { return used_[r][round] < capacity_[r]; });
   }
 
+  // First fit, then an exchange between each two rounds, in both orders. False: none fits, or the work is
+  // spent.
   bool place(int send) {
     for (int round = 0; round < rounds_; ++round)
       if (fits(send, round)) {
@@ -142,6 +146,7 @@ class Colouring {
       std::vector<int> out;
       long long sum = 0;
       for (int r : resources_of_[send]) {
+        // A send that leaves another resource may leave this one, too.
         int leaving = 0;
         for (int other : out) leaving += is_user(other, r) ? 1 : 0;
         if (used_[r][round] - leaving < capacity_[r]) continue;
