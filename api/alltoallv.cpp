@@ -18,6 +18,7 @@ namespace chorale {
 namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 48;  // of a block; of 512 ranks' together below 2^63
+// Ranks: a table has a number for each pair of them.
 constexpr int kMostCounted = 512;
 
 // Commas and whitespace separate, in any mixture: "1,2", "1 2" and "1, 2" are the same row. Empty lines have
@@ -49,8 +50,8 @@ double thread_ms() {
 
 }  // namespace
 
-// The first row determines the number of ranks; a row that differs is refused with its own line, not the last
-// one.
+// The first row determines the number of ranks. A row of another length is refused by its own line, and so is
+// the first row beyond the last rank; what is missing is found at the end of the file.
 ByteCounts read_byte_counts(std::string_view text, const std::string& file) {
   ByteCounts counts;
   int line_number = 0, rows = 0;
@@ -76,6 +77,7 @@ ByteCounts read_byte_counts(std::string_view text, const std::string& file) {
   return counts;
 }
 
+// Rank r is on node r / (ranks / nodes): launchers that fill one node after the other number ranks like this.
 TwoTiers equal_nodes(int ranks, int nodes, std::string_view rates) {
   if (nodes < 1 || ranks % nodes != 0)
     throw InputError("--nodes", fmt::format("{} ranks are not {} equal nodes", ranks, nodes),
@@ -92,6 +94,8 @@ PlannedAlltoallv plan_by_counts(const TwoTiers& tiers, const ByteCounts& counts)
   return planned;
 }
 
+// A piece is [src, dst, offset, bytes, out, in, step] (ir/alltoallv.h): one row per piece, since a plan of
+// 512 ranks has hundreds of thousands.
 std::string to_json(const TwoTiers& tiers, const PlannedAlltoallv& planned) {
   const AlltoallvPlan& plan = planned.plan;
   std::string pieces;

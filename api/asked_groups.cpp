@@ -31,6 +31,8 @@ using Rows = std::vector<std::vector<int>>;
 constexpr int kMostCount = 1'000'000;
 constexpr std::size_t kMostCounts = 1'000'000;
 
+// Spaces have no meaning: "0, 1; 2, 3" is "0,1;2,3". Two separators in succession leave an empty part, which
+// callers refuse as a lacking number.
 std::vector<std::string> parts_of(std::string text, char separator) {
   std::erase(text, ' ');
   return split(text, separator);
@@ -84,6 +86,7 @@ class NamedGroups {
     if (grid)
       if (const std::vector<int> sides = spec_sizes("topology " + spec, spec.substr(colon + 1));
           sides.size() == 2) {
+        // Rank = row x columns + column, so the ranks of a row differ in the last digit alone.
         const Nesting nested{.names = {"column", "row"}, .fan_outs = sides};
         known_["row"] = groups_at(nested, {1});
         known_["column"] = groups_at(nested, {0});
@@ -107,6 +110,9 @@ class NamedGroups {
   }
 
  private:
+  // A level never replaces a name that is there. "boxes" are the groups of the innermost level and "rails"
+  // the ranks at one position of each box, where no hosts are known. Levels of a grid give neither: its rows
+  // are no closer than its columns.
   void add_levels(const Nesting& nested, bool boxes) {
     const int levels = static_cast<int>(nested.names.size());
     for (int j = 0; j < levels; ++j) known_.emplace(nested.names[j], groups_at(nested, {j}));
@@ -144,6 +150,7 @@ Groups without(const Groups& groups, const std::vector<std::string>& gone) {
   for (const std::vector<Rank>& group : groups) {
     std::vector<Rank> members;
     for (const Rank n : group) {
+      // Each removed rank below n moves it down by one.
       const auto before = std::ranges::lower_bound(missing, n);
       if (before == missing.end() || *before != n)
         members.push_back(n - static_cast<Rank>(before - missing.begin()));
@@ -167,6 +174,7 @@ Groups groups_named(const std::string& name, const Topology& topology, const Col
     const NamedGroups named(spec);
     if (const Groups* groups = named.find(usual(name))) {
       Groups left = without(*groups, options.changes.without_ranks);
+      // A machine that was changed in another manner has other ranks than the name stands for: it is refused.
       if (members(left) == topology.ranks) return left;
     } else {
       known = named.names();
@@ -179,6 +187,7 @@ Groups groups_named(const std::string& name, const Topology& topology, const Col
                                  : "use one of " + joined(known) + ", or ranks, such as '0,1;2,3'"));
 }
 
+// Lists of ranks have no letters.
 bool is_name(const std::string& text) {
   return std::ranges::any_of(text, [](unsigned char c) { return std::isalpha(c) != 0; });
 }
@@ -220,6 +229,7 @@ Rows rows_in(const std::string& text) {
   return rows;
 }
 
+// [1, 2, 3] is one row, [[1, 2], [3, 4]] is two.
 Rows rows_of_file(const std::string& file) {
   const JsonReader json = parse_json(read_file(file), file);
   const auto counts = [](const JsonReader& row) {
@@ -240,7 +250,8 @@ Rows rows_of_file(const std::string& file) {
   return rows;
 }
 
-// By group, the rows of a matrix one after the other. A value that is given once is for all groups.
+// By group, the rows of a matrix one after the other. A value that is given once is for all groups. An
+// alltoallv has a row for each source (`pairs`), every other kind one row for each group.
 Rows counts_of(CollectiveKind kind, const Groups& groups, const std::string& text) {
   const Rows given = names_a_file(text) ? rows_of_file(text) : rows_in(text);
   const bool pairs = row_of(kind).before == Participants::Each && row_of(kind).after == Participants::Each;
@@ -269,6 +280,7 @@ Rows counts_of(CollectiveKind kind, const Groups& groups, const std::string& tex
   return counts;
 }
 
+// "allgatherv" requires counts, and counts require such a name: neither is guessed from the other.
 CollectiveKind kind_asked(const std::string& name, const std::string& counts) {
   if (const std::optional<CollectiveKind> kind = kind_with_counts(name)) {
     if (counts.empty())
@@ -284,7 +296,7 @@ CollectiveKind kind_asked(const std::string& name, const std::string& counts) {
   return kind;
 }
 
-// Its number in each group.
+// Its number in each group, so it has to exist in the smallest one.
 int root_of(const GroupQuestion& asked, const std::string& name, const CollectiveOptions& options) {
   if (!options.root) return 0;
   if (!is_rooted(asked.kind)) throw InputError("--root", name + " has no root", "leave it out");

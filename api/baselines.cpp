@@ -14,8 +14,8 @@
 namespace chorale {
 namespace {
 
-// Sends of a baseline beyond which more chunks are not tried; and beyond which machines have none: where links
-// differ each send is simulated, some two microseconds for each size.
+// Sends of a baseline beyond which more chunks are not tried; and beyond which machines have none: where
+// links differ each send is simulated, some two microseconds for each size.
 constexpr long long kMostBaselineSends = 20'000, kMostSimulated = 300'000, kMostSends = 5'000'000;
 
 // A baseline by its chunk counts.
@@ -54,7 +54,6 @@ std::vector<BaselineChunks> algorithms_of(const Topology& topology, const Collec
   return set == BaselineSet::Mpi || (set == BaselineSet::Auto && nccl.empty()) ? all : nccl;
 }
 
-// Leaves the points that are the fastest at some size.
 // Points that are the fastest nowhere are dropped, and the others renumbered in the order in which sizes meet
 // them.
 TimedBaseline timed(BaselineChunks algorithm, const Topology& topology,

@@ -1,5 +1,6 @@
-// The dual prices of a certificate are positive only on parts that bind: with more of any other part the bound
-// would be the same. Parts are called by the ends of their links, or, if shared limits were declared, by these.
+// The dual prices of a certificate are positive only on parts that bind: with more of any other part the
+// bound would be the same. Parts are called by the ends of their links, or, if shared limits were declared,
+// by these.
 #include "api/binding.h"
 
 #include <fmt/format.h>
@@ -80,12 +81,14 @@ double gbs(const Link& link) {
   return link.bandwidth / link.beta_us_per_byte / 1e3;
 }
 
+// A limit counts chunks, so its rate is in units of a link: the first one's.
 double gbs(const Topology& topology, const SharedLimit& limit) {
   return limit.links.empty() ? 0
                              : limit.bandwidth / topology.links[limit.links.front()].beta_us_per_byte / 1e3;
 }
 
-// Of the claims about the rate those with one set of prices: others say nothing about the parts of a machine.
+// Of the claims about the rate those with one set of prices: a certificate with a set per step holds for a
+// number of steps only, and one without prices names no parts.
 const Claim* strongest(const Result& result) {
   const Claim* best = nullptr;
   for (const Claim& claim : result.claims) {
@@ -97,8 +100,8 @@ const Claim* strongest(const Result& result) {
   return best;
 }
 
-// Parts with a price, by name and rate, weighted by what the bound counts of them.
-// A price times a rate is what the bound counts of a part in bytes per time; shares of all parts add up to 1.
+// Parts with a price, by name and rate. A price times a rate is what the bound counts of a part, in bytes per
+// time; shares are of all parts, and add up to 1 before those below kLeastShare are left out.
 std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& prices,
                                       const PartNames& names) {
   std::map<std::pair<std::string, double>, MachinePart> alike;
@@ -125,8 +128,8 @@ std::vector<MachinePart> priced_parts(const Topology& topology, const Prices& pr
   return parts;
 }
 
-// In the order in which a depth-first search along the arcs leaves them, those that are not in `group` yet; with
-// a number there.
+// In the order in which a depth-first search along the arcs leaves them, those that are not in `group` yet;
+// with a number there.
 void leave(const std::vector<std::vector<Node>>& arcs, Node first, int number, std::vector<int>& group,
            std::vector<Node>& left) {
   std::vector<std::pair<Node, std::size_t>> path = {{first, 0}};
@@ -159,6 +162,8 @@ std::vector<std::vector<Rank>> joined_ranks(const Topology& topology, const Pric
     forth[topology.links[l].src].push_back(topology.links[l].dst);
     back[topology.links[l].dst].push_back(topology.links[l].src);
   }
+  // Along the links first; then against them, from the nodes that the first search left last. What the second
+  // search reaches from a node is a component.
   std::vector<int> seen(nodes, -1), component(nodes, -1);
   std::vector<Node> order, unused;
   for (Node n = 0; n < nodes; ++n)
@@ -193,6 +198,7 @@ int fewest_steps(const Result& result) {
   return fewest;
 }
 
+// "{0-7}" of consecutive ranks, "{0, 2, 4}" of others; of more than eight of these the first eight and "...".
 std::string ranks_in_words(const std::vector<Rank>& group) {
   constexpr std::size_t kMostListed = 8;
   const auto size = static_cast<int>(group.size());
@@ -202,6 +208,8 @@ std::string ranks_in_words(const std::vector<Rank>& group) {
   return fmt::format("{{{}{}}}", fmt::join(group.begin(), end, ", "), end == group.end() ? "" : ", ...");
 }
 
+// ", between {0-3} and {4-7}"; of many groups their number and sizes; ", around each rank"; "" if nothing is
+// separated.
 std::string groups_in_words(const std::vector<std::vector<Rank>>& groups) {
   if (groups.size() < 2) return "";
   const auto size = [](const std::vector<Rank>& group) { return group.size(); };
@@ -258,6 +266,7 @@ std::optional<Binding> binding(const Result& result, const std::vector<std::stri
                 .steps = fewest_steps(result)};
   const TimeBound bound(result.topology, result.collective,
                         static_cast<double>(claim->rounds) / static_cast<double>(claim->chunks));
+  // The slope in us per byte of a block, between two sizes at which latency no longer counts.
   constexpr double kLarge = 1e15;
   found.latency_us = bound.us(0);
   const double us_per_byte = (bound.us(2 * kLarge) - bound.us(kLarge)) / kLarge;
@@ -301,6 +310,7 @@ std::optional<MachinePart> busiest_part(const Topology& topology, const Point& p
   const auto consider = [&](const std::string& what, double rate, long long load) {
     if (rate == 0 || load == 0) return;
     ++alike[{what, rate}];
+    // Bytes over the part, divided by what it carries in `us`: 1 GB/s is 1e3 bytes per microsecond.
     const double share = static_cast<double>(load) * chunk / (rate * 1e3) / us;
     // Of a path in which all parts are as busy the NIC is named.
     const bool as_busy = share > busiest.share * (1 - 1e-9);

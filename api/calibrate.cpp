@@ -38,8 +38,8 @@ namespace {
 
 constexpr std::int64_t kShort = 8;  // bytes: what is left is latency
 
-// us for each byte of unit, by crowd.
-// The messages of a crowd are in units; they are scaled to the two sizes, and the slope is the time per byte.
+// By crowd, microseconds per byte of unit. A message of a crowd is stated for one byte of unit (a link's
+// bandwidth, or 1) and scaled to both sizes; the slope between these leaves the latency out.
 std::vector<double> measured(const std::vector<Crowd>& crowds, Transport& transport,
                              const CalibrateOptions& options, const std::function<void()>& one_more) {
   std::vector<double> result;
@@ -56,6 +56,7 @@ std::vector<double> measured(const std::vector<Crowd>& crowds, Transport& transp
   return result;
 }
 
+// The rate is the difference of two sizes, both above the one that gives the latency.
 void require(const Topology& machine, const CalibrateOptions& options, int processes) {
   if (processes != machine.ranks)
     throw InputError(machine.name,
@@ -96,7 +97,8 @@ Calibration calibrate(const Topology& machine, MpiSession& session, const Calibr
   return result;
 }
 
-// A log has one number per size, so least, median and most are equal.
+// A log has one number per size, so least, median and most are equal. Where many messages were under way at
+// once (osu_bw) no latency follows: such a time is not of a message by itself.
 Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs) {
   std::vector<MessageTime> times;
   for (const LinkLog& each : logs) {

@@ -1,4 +1,4 @@
-// The C API over the C++ one: texts in, texts out. Every entry point runs inside reported(), which is the
+// The C API over the C++ one: texts in, texts out. Every function that can fail runs inside reported(), the
 // only place where errors become return values. The last error is per thread, so that threads do not see each
 // other's.
 #include "api/chorale_c.h"
@@ -30,7 +30,8 @@ char* text_of(const std::string& text) {
   return copy;
 }
 
-// Errors of the caller, and a lack of memory, are reported; a bug of ours ends the program, as everywhere.
+// Errors of the caller, and a lack of memory, are reported; a bug of Chorale's ends the program, as
+// everywhere.
 template <typename Value, typename Call>
 Value reported(Value failed, const Call& call) {
   try {
@@ -53,11 +54,13 @@ std::string optional(const char* given) {
   return given == nullptr ? "" : given;
 }
 
-// A field of 0 is left out. Each by its row, under the name that the field has.
+// A field of 0 is left out. Each number is checked and set by the row of its option, so its range is that of
+// the command line, under the name that the field has.
 FrontierOptions options_of(const chorale_question& question) {
   FrontierOptions options;
   const auto set = [&](const auto& rows, const char* option, auto number, const char* field) {
     const OptionRow<FrontierOptions>& row = row_of(rows, option);
+    // NaN alone differs from itself.
     if (number != number || number < 0)
       throw InputError(field, number < 0 ? "is negative" : "is not a number", "use 0 for the default");
     if (number == 0) return;
@@ -100,6 +103,8 @@ char* chorale_frontier(const char* machine_name, const char* collective, const c
     const chorale_question asked = question == nullptr ? chorale_question() : *question;
     const FrontierOptions options = options_of(asked);
     const Topology here = machine(required(machine_name, "machine"));
+    // Root 0 is the default of every kind that has one, and a kind without a root accepts the 0 of an empty
+    // question.
     const std::optional<Rank> root = asked.root == 0 ? std::nullopt : std::optional<Rank>(asked.root);
     return text_of(to_json(frontier(here,
                                     communication(required(collective, "collective"), here,
@@ -124,6 +129,7 @@ char* chorale_check(const char* result) {
 
 int chorale_best(const char* result, double message_bytes) {
   return reported(-1, [&] {
+    // NaN fails both comparisons.
     if (!(message_bytes >= 1 && message_bytes <= 1e15))
       throw InputError("message_bytes", "is out of range", "use 1 to 10^15");
     const std::vector<SizeRow> rows = best_by_size(sound(result), {static_cast<std::int64_t>(message_bytes)});

@@ -30,7 +30,7 @@ constexpr double kHugeBytes = 1e15;  // a message in which latency is nothing
 const std::vector<std::string> kUsualCollectives = {"allreduce", "allgather", "reducescatter", "alltoall",
                                                     "broadcast"};
 
-// Results and machines are both JSON: the key is near the beginning of what we write.
+// Results and machines are both JSON; a result that Chorale writes has its key near the beginning.
 bool is_result_text(const std::string& text) {
   return text.substr(0, 200).find("\"chorale_result\"") != std::string::npos;
 }
@@ -43,7 +43,8 @@ std::string levels_in_words(const Levels& levels) {
   return joined(parts, " x ");
 }
 
-// The slowest rank's. Limits over links out of one rank hold, one for each link: the narrowest first.
+// The slowest rank's. Limits over links out of one rank hold, one for each link: the narrowest first. A limit
+// that ranks share is not of one rank alone, and is left out.
 double least_out_gbs(const Topology& described) {
   const auto gbs_of = [&](LinkId l, int bandwidth) {
     return bandwidth * 1e-3 / described.links[l].beta_us_per_byte;
@@ -72,18 +73,19 @@ double least_out_gbs(const Topology& described) {
   return gbs.empty() ? 0 : *std::ranges::min_element(gbs);
 }
 
-// The bound on the rate as a time at kHugeBytes, divided by the size: the factor of nccl-tests makes it
-// busbw.
-// A collective in which nothing has to move has neither latency nor bandwidth, and 0 stands for that.
+// Bus bandwidth is kHugeBytes by the bound's time for that size, times the factor of nccl-tests. A collective
+// in which nothing has to move has neither latency nor bandwidth, and 0 stands for that.
 CollectiveLimits limits_on(const Topology& flat, const std::string& name) {
   const Collective collective = communication(name, flat);
   CollectiveLimits limits{.collective = name_of(collective)};
   LowerBounds bounds(flat, collective);
   limits.steps = bounds.fewest_steps().steps;
   if (limits.steps == 0) return limits;
+  // For any number of chunks: the bound on one chunk is a whole number of rounds, which more chunks may beat.
   const Rate rate = rate_shown(flat, collective, bounds.fewest_rounds().certificate);
   const TimeBound least(flat, collective,
                         static_cast<double>(rate.rounds) / static_cast<double>(rate.chunks));
+  // Without bytes only the alphas of the longest path are left.
   limits.latency_us = least.us(0);
   const MessageShape message = message_shape(collective);
   const auto block = static_cast<double>(block_of_size(message, static_cast<std::int64_t>(kHugeBytes)));
@@ -116,6 +118,7 @@ ComparedSide machine_side(const std::string& spec, const Topology& described, co
 }
 
 ComparedSide result_side(const Result& result, const std::string& name) {
+  // A result has direct links; the machine below them is the one that was named.
   const Topology whole = with_switches(result.topology);
   ComparedSide side{.name = name,
                     .machine = result.topology.name,
@@ -203,6 +206,7 @@ Comparison compare_machines(const std::string& first, const std::string& second,
       const Collective collective = communication(name, flat[side]);
       compared.collective = name_of(collective);
       compared.bus_factors[side] = message_shape(collective).bus_factor;
+      // Rows of sizes that were not timed are missing, so each finds its place by its size.
       for (const OptimizedRow& row : optimize(flat[side], collective, asked).rows)
         std::ranges::find(compared.rows, row.message_bytes, &ComparedSize::message_bytes)->sides[side] =
             side_of(row);
@@ -251,6 +255,7 @@ Comparison compare(const std::string& first, const std::string& second, const Co
   if (question.changes.any() || question.changes.import != ImportOptions())
     throw InputError("compare", "changes are for machines", "results have a machine");
   std::vector<std::int64_t> sizes = question.message_bytes;
+  // Points cost nothing to time, so results are compared at 1 KiB to 1 GiB where no sizes are given.
   for (std::int64_t bytes = 1 << 10; question.message_bytes.empty() && bytes <= 1 << 30; bytes *= 4)
     sizes.push_back(bytes);
   return compare_results(read_sound_result(first), read_sound_result(second), {first, second}, sizes,

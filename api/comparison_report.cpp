@@ -1,4 +1,5 @@
-// A comparison as tables, sentences, JSON, a page and a figure.
+// A comparison as tables, sentences, JSON, a page and a figure. Text, page and Python show the same tables,
+// so a cell is a string here. A time or rate of 0 is not known, and is "-" in a table.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -92,7 +93,7 @@ ComparisonTable sizes_table(const ComparedSizes& sizes) {
 }
 
 SizeFigure figure_of(const Comparison& comparison, const ComparedSizes& sizes) {
-  // One factor for the axis; that of the other side is in its times' ratio only where ranks are as many.
+  // Each curve has the factor of its side: the sides may differ in their number of ranks.
   SizeFigure figure{.title = fmt::format("{}: {} and {}", sizes.collective, comparison.sides[0].name,
                                          comparison.sides[1].name),
                     .bus_factor = sizes.bus_factors[0]};
@@ -129,7 +130,8 @@ std::vector<ComparisonTable> tables(const Comparison& comparison) {
   return all;
 }
 
-// "from 1.20x to 3.40x": over all sizes of the table; a spread of half a percent is printed as one number.
+// "allreduce: B is 1.20x to 3.40x as fast as A, from 1 KiB to 1 GiB": the range over all sizes of the table;
+// one number where least and most differ by half a percent or less.
 std::vector<std::string> conclusions(const Comparison& comparison) {
   std::vector<std::string> all;
   for (const ComparedSizes& sizes : comparison.sizes) {
@@ -147,6 +149,7 @@ std::vector<std::string> conclusions(const Comparison& comparison) {
   return all;
 }
 
+// "limits" is a list for each side, in their order, of a row for each collective.
 std::string to_json(const Comparison& comparison) {
   const auto strings = [](const std::vector<std::string>& all) {
     std::vector<std::string> texts;
@@ -186,6 +189,7 @@ std::string to_page(const Comparison& comparison) {
   return to_html(page);
 }
 
+// A file has one figure: that of the first collective that can be drawn.
 std::string to_svg(const Comparison& comparison) {
   for (const ComparedSizes& sizes : comparison.sizes)
     if (can_be_drawn(sizes)) return size_figure_svg(figure_of(comparison, sizes));

@@ -30,21 +30,23 @@
 namespace chorale {
 namespace {
 
-// A file name out of a name from outside.
+// A file name out of a name from outside: "dgx-a100:2" is "dgx-a100_2". Nothing is left that paths or shells
+// obey, and the length is bounded.
 std::string plain(const std::string& name) {
   std::string result;
   for (char c : name) result += std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' ? c : '_';
   return result.substr(0, 80);
 }
 
-// What the program calls itself in what is written.
+// What the program calls itself in what is written: "allgather on dgx1: 2 steps, 2 rounds, 1 chunk".
 std::string title(const Topology& topology, const Point& point) {
   return fmt::format("{} on {}: {}, {}, {}", name_of(point.collective), topology.name,
                      counted(point.cost.steps, "step"), counted(point.cost.rounds, "round"),
                      counted(point.cost.chunks, "chunk"));
 }
 
-// What no program for the target can have.
+// What no program for the target can have. An epilogue is decided by form: plans and traces have no place for
+// a function, programs print it and need its expression, blocks alone may leave it open.
 std::optional<Fault> beyond(Target target, const Collective& collective,
                             const std::optional<Epilogue>& epilogue) {
   const auto limit = [](const std::string& words, const std::string& remedy) {
@@ -75,7 +77,7 @@ int most_completers(const Form& program) {
 }
 
 // Over MPI, of one schedule for blocks of up to `up_to` bytes: as it is, and, for long pieces, ports
-// serialized.
+// serialized. One form where no size reaches the threshold, or where serializing changes nothing.
 std::vector<SizedProgram> forms_of(const Topology& topology, const Verified<Schedule>& schedule,
                                    const Verified<Program>& program, LoweringOptions how, double up_to) {
   const double above = serialized_above(topology) * program->chunks_per_block;
@@ -92,7 +94,8 @@ Rank lost_rank(const std::string& failure) {
   return failure.starts_with(kRank) ? std::atoi(failure.c_str() + kRank.size()) : -1;
 }
 
-// Messages of one size for a simulator.
+// Messages of one size for a simulator: a file of GOAL; a directory with the platform and traces of SimGrid,
+// or with the traces of Chakra.
 std::variant<Compiled, InputError> replayed(const Verified<Schedule>& schedule, const Topology& topology,
                                             const Point& point, Target target,
                                             const CompileOptions& options) {
@@ -139,7 +142,8 @@ std::variant<Compiled, InputError> one_directory(const Topology& topology,
 
 }  // namespace
 
-// The executors behind all targets send values one by one; only CUDA's kernel can have a switch add and copy.
+// The executors behind all targets send values one by one; CUDA's kernel alone can ask a switch to add and
+// copy. The schedule's rounds are counted again on the machine without these abilities, step by step.
 std::string unused_switches(const Topology& topology, const Point& point, const std::string& target) {
   const std::string able = in_words(abilities_of(topology));
   if (able.empty()) return "";
@@ -180,7 +184,7 @@ std::span<const OptionRow<CompileOptions>> compile_rows() {
   return kRows;
 }
 
-// The last flag: the target replays messages of one size, which --bytes gives.
+// In the order in which help lists them. A row without a form is a program that checks itself.
 const std::vector<TargetEntry>& known_targets() {
   static const std::vector<TargetEntry> targets = {
       {Target::Cuda, "cuda", ".cuda",
@@ -253,6 +257,8 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
       return from(try_lower(schedule, how), [&](const Verified<Program>& program) {
         return one(program, to_nccl_source(std::vector{SizedProgram{.program = program}}, how.name));
       });
+    // Thread blocks of a plan that do not wait for each other run concurrently, so no two chunks share
+    // scratch.
     case Target::Mscclpp: {
       const MscclppOptions limits{.most_operations = options.most_steps,
                                   .min_bytes = options.min_bytes,
@@ -264,6 +270,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
         return one(program, to_mscclpp_plan(program, limits));
       });
     }
+    // Two programs: the caller's buffers decide at run time whether input and output share memory.
     case Target::Cuda:
       return from(try_lower<PeerProgram>(schedule, how), [&](const Verified<PeerProgram>& apart) {
         how.in_place = true;  // shared memory requires another program
@@ -271,6 +278,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
           // A switch that adds applies nothing.
           std::vector<Rank> owners;
           if (!how.epilogue) owners = all_pairs_owners(schedule);
+          // With owners the kernel asks the switch, so its abilities are in use and there is nothing to note.
           const bool in_switch = !owners.empty();
           return Compiled{
               .path = path,
@@ -298,6 +306,7 @@ std::variant<Compiled, InputError> try_compile(const Topology& topology, const P
     case Target::Dot:
       break;
   }
+  // Json and Dot have no executor that limits them.
   how.blocks.channels = options.channels;
   return from(try_lower<BlockProgram>(schedule, how), [&](const Verified<BlockProgram>& program) {
     return one(program, target == Target::Json ? to_json(point.collective, *program) : to_dot(*program));
@@ -320,6 +329,7 @@ std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints> read
   for (const auto& [topology, points, after] : ready) {
     const std::size_t first = programs.size();
     algorithms += points.size();
+    // Ranks that rise keep their order, and need no list.
     for (const auto& [failure, ranks] : after)
       failures.push_back({.failure = failure,
                           .first = static_cast<int>(first),
@@ -338,7 +348,10 @@ std::variant<Compiled, InputError> try_compile(std::span<const ReadyPoints> read
       std::vector<SizedProgram> forms = {{.program = program, .up_to = up_to}};
       if (target == Target::Mpi) forms = forms_of(*topology, schedule, program, how, up_to);
       for (SizedProgram& form : forms) {
+        // A size belongs to the first form that reaches it.
         if (form.up_to <= from) continue;
+        // The program is in the numbers of the ranks that are left; `asked` is what these ranks call, in
+        // their own numbers.
         if (!after.empty() && !after.front().ranks.empty())
           form.asked = renamed(program.collective(), after.front().ranks);
         programs.push_back(std::move(form));

@@ -27,9 +27,9 @@ PointKey key_of(const Cost& cost) {
 
 }  // namespace
 
-// "allgather node, reducescatter gpu" is text, and has spaces or "="; a name that ends in ".json" and has
-// neither is a file. A stage that names a result is read here, since its points are checked against its own
-// machine.
+// "reducescatter gpu, allreduce node, allgather gpu" is text, and has spaces or "="; a name that ends in
+// ".json" and has neither is a file. The points of a stage that names a result are verified here, by the
+// machine that the result has.
 Outline read_outline(const std::string& text, const std::string& spec_or_file,
                      const MachineChanges& changes) {
   if (text.ends_with(".json") && text.find_first_of(" =") == std::string::npos)
@@ -53,6 +53,7 @@ Composition compose(const Topology& given, const Collective& one_chunk, const Co
                  .collective = one_chunk,
                  .space = {.min_chunks = options.min_chunks, .max_chunks = options.max_chunks}}};
   std::map<PointKey, std::string> outlines;
+  // Divisions follow from the machine alone, and are found once for all chunk counts.
   const std::vector<Nesting> divisions =
       options.outline.empty() ? nestings(topology) : std::vector<Nesting>();
   for (int chunks = options.min_chunks; chunks <= options.max_chunks; ++chunks) {
@@ -78,6 +79,7 @@ Composition compose(const Topology& given, const Collective& one_chunk, const Co
       question.found = [&](const std::vector<ComposedPoint>& points) { options.found(with(points)); };
     whole = with(options.outline.empty() ? compose_on(question, divisions)
                                          : compose(question, options.outline, "--outline"));
+    // Bounds last: they may take longer than the composition, which `found` has reported by then.
     const std::vector<Claim> claims =
         with_rate(topology, collective, {bounds.fewest_steps().claim, bounds.fewest_rounds()});
     whole.result.claims.insert(whole.result.claims.end(), claims.begin(), claims.end());

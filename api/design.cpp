@@ -1,9 +1,10 @@
-// Branch and bound over graphs. All Cayley graphs of all groups of the order are enumerated (wiring/family.h)
-// and put into a queue by a bound that costs nothing: for an Alltoall the sum of distances, since each
-// message occupies a link per hop. Only the graph at the head has its flows bounded exactly, and goes back
-// with the better bound; so most graphs are excluded by their distances. The best few, up to isomorphism, are
-// then searched for schedules, in the order of their bounds, until schedules on one are no slower than the
-// bound of the next.
+// Best-first branch and bound over graphs. The Cayley graphs of all groups of the order are enumerated
+// (wiring/family.h; groups with too many are sampled, and then not all are compared) and put into a queue by
+// a bound that costs nothing: for an Alltoall the sum of distances over the degree, since each message
+// occupies a link per hop. The graph at the head has its flows bounded exactly and goes back with that bound,
+// so most graphs are excluded by their distances alone. The best few, up to isomorphism, are then searched
+// for schedules in the order of their bounds, until schedules on one are no slower than the bound of the
+// next.
 #include "api/design.h"
 
 #include <fmt/format.h>
@@ -158,8 +159,8 @@ class Ranked {
     return wiring;
   }
 
-  // What the job takes on any machine of so many ranks and links, a Cayley graph or not: at distance k a rank has
-  // at most d (d-1)^(k-1) others (Moore), and all rates but that of Alltoall are those of the degree.
+  // What the job takes on any machine of so many ranks and links, a Cayley graph or not: at distance k a rank
+  // has at most d (d-1)^(k-1) others (Moore), and all rates but that of Alltoall are those of the degree.
   double bound_of_any() const {
     CayleyGraph graph;
     long long left = question_.ranks - 1, at = question_.degree;
@@ -206,6 +207,7 @@ class Ranked {
     long long distances = 0;
     for (const int hops : far) distances += hops;
     for (const CayleyGraph& graph : graphs_) {
+      // Distances first: a canonical form costs far more.
       if (graph.distances != distances || canonical_links(machine_of(graph)) != form) continue;
       DesignedGraph known = wiring(graph, alltoall_bound(graph));
       known.name = machine.name;
@@ -249,6 +251,7 @@ class WiringSearch {
   }
 
  private:
+  // Of equal times the fewest steps; null if there is no point.
   std::pair<double, const Point*> fastest(const Result& result, std::size_t c) const {
     std::pair<double, const Point*> best = {0, nullptr};
     for (const Point& point : result.points) {
@@ -340,10 +343,14 @@ Design design(const DesignQuestion& question) {
     const auto tried = std::ranges::find(design.best, candidates[w].name, &DesignedGraph::name);
     const Topology machine = ranked.machine(*tried);
     std::vector<Result> results = WiringSearch(question, time).results(machine, *tried);
+    // No faster than what was found: the wiring keeps its place in the order of bounds.
     if (results.empty() || (so_far > 0 && so_far <= tried->found_us * kSame)) continue;
+    // To the front; the others keep the order of their bounds.
     std::rotate(design.best.begin(), tried, tried + 1);
     design.results = std::move(results);
     design.machine = machine;
+    // No other graph of the family is faster, or, where not all were compared, no machine of this degree at
+    // all.
     design.proven = design.best.front().found_us <= design.bound_us * kSame;
     publish();
   }

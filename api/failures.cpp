@@ -37,6 +37,7 @@ BestRate rate_of(const Result& result) {
   return rate;
 }
 
+// 0 where the whole is not known.
 double share(double of, double by) {
   return by > 0 ? of / by : 0;
 }
@@ -52,7 +53,9 @@ std::vector<FailureRow> failure_rows(AnswerFile& file, const std::string& name) 
     std::optional<BestRate> rate;
     std::map<std::pair<std::string, std::string>, FailureRow> rows;
     for (const AnswerPlace& place : stored.places) {
+      // The table is of whole machines: their groups are machines of their own in a library.
       if (place.group != "all") continue;
+      // An answer is verified as it is taken: once, and only if it has a row.
       if (!rate) rate = rate_of(taken(stored, name).result);
       const NamedChanges named = split_failure(place.machine);
       const std::pair at{named.machine, place.collective};

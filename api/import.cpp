@@ -41,8 +41,8 @@ DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,
   const auto lacks = [&](const std::string& why) {
     found.lacked += (found.lacked.empty() ? "" : "; ") + why;
   };
-  // A source that is absent, unreadable or without a GPU is a reason for the next, and is listed if none is
-  // left.
+  // A source that is absent, unreadable or without a GPU is followed by the next, and its reason is kept:
+  // beside the machine that is found, or in the error if none is.
   for (const auto& [name, text_of] : sources) {
     const OrError<std::string> text = read_or_error(text_of);
     if (text && (*text).empty()) {

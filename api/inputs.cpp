@@ -45,6 +45,7 @@ Collective asked_with_chunks(const Result& result, int chunks, const std::string
   return with_chunks(result.collective, chunks);
 }
 
+// "fixed" stands for a tree that suits this machine, so on another machine it is another order of additions.
 Collective in_order(const Topology& topology, Collective collective, const std::string& order) {
   if (order.empty()) return collective;
   if (!adds(collective))
@@ -65,6 +66,8 @@ Topology machine(const Topology& described, const MachineChanges& changes) {
   return flatten(changed(described, changes));
 }
 
+// Of a name the options choose groups, root and counts. A file states all of these itself, so such options
+// beside one are refused, not ignored. The order of sums applies to both.
 Collective communication(const std::string& name_or_file, const Topology& topology,
                          const CollectiveOptions& options) {
   if (!names_a_file(name_or_file))
@@ -91,6 +94,7 @@ const std::vector<CatalogueEntry>& known_machines() {
   return machine_catalogue();
 }
 
+// A family of machines has levels if its example has; the examples are loaded once.
 const std::vector<CatalogueEntry>& known_hierarchies() {
   static const std::vector<CatalogueEntry> known = [] {
     std::vector<CatalogueEntry> with_levels;
@@ -114,6 +118,8 @@ Result read_sound_result(const std::string& file) {
   return sound_result(read_file(file), file);
 }
 
+// Routes first: points are verified over links, and a link stands for its route. One fault is enough to
+// refuse a result, so the search for faults ends at the first.
 Result sound_result(const std::string& text, const std::string& name) {
   Result result = result_of(text, name);
   if (const std::vector<Fault> wrong = route_faults(result.topology, 1); !wrong.empty())

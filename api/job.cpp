@@ -40,7 +40,8 @@ struct JobLevel {
   RankGroup group = {};
 };
 
-// By the members if they are known, else by the number of ranks.
+// By the members if they are known, else by the number of ranks: then the first level with a group of that
+// size, "all" before all others. Members that are not a group of the machine have no level.
 std::optional<JobLevel> level_of(const JobCalls& calls,
                                  const std::vector<std::pair<std::string, std::vector<RankGroup>>>& levels) {
   const RankGroup* of_size = nullptr;
@@ -64,6 +65,8 @@ struct AskedOfJob {
   std::vector<JobGainRow*> rows = {};
 };
 
+// Of all answers at the level the fastest point at each size. A missing answer is an error: a total without
+// it would not be that of the job.
 void time_by_library(const JobQuestion& question, const std::string& level, const std::string& collective,
                      const AskedOfJob& asked) {
   std::vector<Result> results;
@@ -116,6 +119,7 @@ JobGain job_gain(const TracedJob& job, const JobQuestion& question) {
   std::map<std::pair<std::string, std::string>, AskedOfJob> all;  // by level and collective
   for (JobGainRow& row : gain.rows) {
     const std::optional<JobLevel> level = level_of(row.calls, levels);
+    // The row stays in the table, without times.
     if (!level) continue;
     row.level = level->name;
     AskedOfJob& asked = all[{level->name, row.calls.collective}];
@@ -141,6 +145,8 @@ JobGain job_gain(const TracedJob& job, const JobQuestion& question) {
   return gain;
 }
 
+// With measured times the gain is the measured share of the job times the share of it that is predicted to be
+// saved; without a duration only the latter is known.
 std::string in_words(const JobGain& gain, const std::string& machine) {
   if (gain.baseline_us == 0)
     return fmt::format("nothing to compare: no collective of the job has both a level of {} and a baseline",
@@ -179,7 +185,7 @@ std::string library_spec(const JobGain& gain, const std::string& machine) {
       quoted(machine), fmt::join(collectives, ", "), fmt::join(levels, ", "), fmt::join(sizes, ", "));
 }
 
-// Without a machine there is no gain, and the file ends after the calls.
+// Without a machine there is no gain, and the file ends after the operations that were skipped.
 std::string to_json(const TracedJob& job, const JobGain* gain, const std::string& machine) {
   std::vector<std::string> calls, skipped, rows;
   for (const JobCalls& each : job.calls) calls.push_back(write_fields(each));

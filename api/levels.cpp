@@ -18,6 +18,7 @@ std::optional<Nesting> nesting_if_any(const std::string& spec_or_file, const Mac
   Nesting named;
   if (const Levels levels = load_levels(spec_or_file, changes); levels.hierarchy)
     for (const Level& level : levels.hierarchy->levels)
+      // A level of one child divides nothing.
       if (level.fan_out > 1) {
         named.names.push_back(level.name);
         named.fan_outs.push_back(level.fan_out);
@@ -39,6 +40,7 @@ Nesting nesting(const std::string& spec_or_file, const MachineChanges& changes) 
 std::vector<int> hosts_of(const std::string& spec) {
   if (const NamedChanges named = split_failure(spec); !named.failure.empty()) {
     std::vector<int> hosts = hosts_of(named.machine);
+    // A name has one failure (topology/failures.h), so no earlier one has shifted this index.
     for (const std::string& rank : named.changes.without_ranks)
       if (!hosts.empty()) hosts.erase(hosts.begin() + std::stoi(rank));
     return hosts;
@@ -59,6 +61,7 @@ std::vector<int> hosts_of(const std::string& spec) {
     }
   }
   if (inside >= outside) return {};
+  // Devices are numbered node by node.
   std::vector<int> hosts(devices(*levels.hierarchy));
   for (std::size_t n = 0; n < hosts.size(); ++n) hosts[n] = static_cast<int>(n) / of_a_node;
   return hosts;

@@ -1,5 +1,5 @@
-// The rooms that a library does not know, given to it: readers of machines, the checker of results, printers,
-// the search.
+// The rooms that a library does not include, given to it as tables of functions: readers of machines, the
+// checker of results, printers, the search. Each table is made once.
 #include "api/library.h"
 
 #include <algorithm>
@@ -20,7 +20,8 @@
 namespace chorale {
 namespace {
 
-// Both directions count: links are directed, and a rank that can send but not receive takes part in nothing.
+// If rank 0 reaches all ranks, and all reach it, each reaches each. Both directions count: links are
+// directed.
 bool joins_all_ranks(const Topology& t) {
   const auto none_is_away = [](const std::vector<int>& hops) {
     return std::ranges::find(hops, -1) == hops.end();

@@ -13,7 +13,7 @@
 namespace chorale {
 namespace {
 
-// From 1 KiB to 1 GiB.
+// From 1 KiB to 1 GiB, of messages: for answers without predicted times.
 const std::vector<std::int64_t> kSizes = {1 << 10, 1 << 13, 1 << 16, 1 << 19,
                                           1 << 22, 1 << 25, 1 << 28, 1 << 30};
 
@@ -26,7 +26,8 @@ std::string points_of(const Result& result) {
   return fmt::format("[{}]", fmt::join(points, ","));
 }
 
-// Predicted anew, for the sizes that have stored times if there are any.
+// Predicted again, at the sizes for which times are stored, else at kSizes. Stored sizes are of blocks, and
+// those of the page of messages.
 std::string rows_of(const StoredAnswer& stored, const Result& result) {
   const MessageShape message = message_shape(result.collective);
   std::vector<std::int64_t> sizes;
@@ -59,6 +60,7 @@ std::string to_page(AnswerFile& file, const std::string& name) {
   file.each([&](const StoredAnswer& stored) {
     ++answers;
     const Result result = taken(stored, name).result;
+    // The places of an answer differ in names and numbers alone, so the rest of their text is made once.
     const std::string shared =
         fmt::format(R"("rooted":{},"complete":{},"stopped":{},"points":{},"rows":{},"measured":{})",
                     is_rooted(result.collective.kind), result.complete, quoted(name_of(result.stopped)),
@@ -70,6 +72,7 @@ std::string to_page(AnswerFile& file, const std::string& name) {
                       quoted(place.machine), quoted(place.group), quoted(place.members),
                       quoted(place.collective), place.ranks, place.root, shared));
   });
+  // Machine by machine, larger groups first.
   std::ranges::stable_sort(places, {}, [](const auto& each) {
     const AnswerPlace& place = each.first;
     return std::tuple(place.machine, -place.ranks, place.group, place.members, place.collective, place.root);

@@ -54,7 +54,8 @@ Verified<Program> on_processes(const Topology& topology, const Point& point, Mea
                {.serialize_ports = over == MeasuredOver::Mpi && chunk_bytes > serialized_above(topology)});
 }
 
-// The points of this collective with the least predicted time, as programs.
+// The points of this collective with the least predicted time, as programs. Not by a first measurement: ranks
+// that measure different times would choose different points, and wait for each other for ever.
 std::vector<std::pair<int, Verified<Program>>> contestants(const Result& result, MeasuredOver over,
                                                            double bytes, int most) {
   std::vector<std::pair<double, int>> points;
@@ -118,6 +119,8 @@ struct Taken {
   bool failed = false;
 };
 
+// One run of one contestant. Every rank takes part in the barrier and in the sums, also one without a
+// session: so the slowest group counts, and a failure on one rank ends the contestant on all.
 void take(Taken& taken, MpiSession* session, Transport& all, MeasuredOver over, const Collective& own,
           const Contestant& contestant, const RunOptions& options, const std::string& name) {
   if (taken.failed) return;
@@ -169,18 +172,21 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
     Part& part = parts[{place.group, place.members}];
     if (!part.session) {
       const int number = groups_of(place, ranks)[session.rank()];
+      // All ranks call part(); those outside of the groups are together in one that stays idle.
       part = {.takes_part = number >= 0, .session = session.part(number >= 0 ? number : ranks)};
     }
     const Result result = taken_at(answers[i], place, "the library").result;
     const MessageShape message = message_shape(result.collective);
     const auto element = static_cast<std::int64_t>(size_of(RunOptions().types.front()));
     for (const std::int64_t asked : options.bytes) {
+      // Whole elements, rounded up; `size` is the message that such a block makes.
       const std::int64_t bytes = (block_of_size(message, asked) + element - 1) / element * element;
       const std::int64_t size = size_of_block(message, bytes);
       if (options.progress && session.rank() == 0)
         options.progress(fmt::format("{} of {} answers, {} bytes", i + 1, answers.size(), size));
       const auto programs = contestants(result, options.over, static_cast<double>(bytes), options.points);
       if (programs.empty()) break;
+      // The library's own collective knows no chunks.
       const Collective own = with_chunks(result.collective, 1);
       std::vector<Contestant> contestants;
       if (options.over == MeasuredOver::Mpi || nccl_library_has(own.kind)) contestants.push_back({});
@@ -190,6 +196,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
         contestants.push_back({.forced = each.number});
       for (const auto& [point, program] : programs) contestants.push_back({.program = &program});
       std::vector<Taken> taken(contestants.size());
+      // Round-robin: a drift of the machine reaches all contestants. Data are checked in the first round.
       for (int round = 0; round < options.rounds; ++round)
         for (std::size_t c = 0; c < contestants.size(); ++c)
           take(taken[c], part.takes_part ? part.session.get() : nullptr, *all, options.over, own,
@@ -201,6 +208,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
                 .check = round == 0},
                fmt::format("{} of {}", place.collective, machine));
       MeasuredRow row{.place = place, .message_bytes = size, .bus_factor = message.bus_factor};
+      // Contestants are in order: the library as it chooses, its algorithms one by one, programs.
       std::size_t next_forced = 0, next_program = 0;
       for (std::size_t c = 0; c < contestants.size(); ++c) {
         const bool is_program = contestants[c].program != nullptr, is_forced = contestants[c].forced != 0;

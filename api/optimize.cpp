@@ -1,7 +1,7 @@
 // Baselines are timed first and are then what the search begins with. While it goes on, a thread asks what
 // was found so far and times it for each size; it waits four times as long as that took, so the search keeps
-// four fifths of the processor. What was the fastest at a size stays, although others dominate it in steps and
-// rounds later.
+// four fifths of the processor. What was the fastest at a size stays, although others dominate it in steps
+// and rounds later.
 #include "api/optimize.h"
 
 #include <algorithm>
@@ -71,6 +71,7 @@ class Table {
     return points;
   }
 
+  // Short points are timed after a stop as well: without any time a size would have no row.
   double us(const Point& point, double block_bytes, const std::atomic<bool>* stop) {
     const bool is_short = total_sends(point.schedule) <= kMostSendsOnceStopped;
     return times_.us(point, block_bytes, is_short ? nullptr : stop)
@@ -97,6 +98,7 @@ class Table {
     }
     const std::size_t before = result.points.size();
     for (const auto& each : chosen) put(each->point, result);
+    // What was put back is marked with the others: it is dominated, or it is on the frontier.
     if (result.points.size() > before) finish_result(result);
     for (std::size_t i = 0; i < chosen.size(); ++i) {
       const auto point = std::ranges::find_if(result.points, [&](const Point& each) {
@@ -116,8 +118,8 @@ class Table {
     double us = 0;
     Point point = {};
   };
-  // Of what was the fastest before, of a baseline, and of the row's point, which is the first of equals; null:
-  // there is none.
+  // Of what was the fastest before, of a baseline, and of the row's point, which is the first of equals;
+  // null: there is none.
   std::shared_ptr<const Fastest> fastest_at(std::size_t size, const SizeRow& row, const Result& result) {
     const std::lock_guard lock(mutex_);
     std::shared_ptr<const Fastest>& fastest = fastest_[size];
@@ -167,6 +169,7 @@ class Table {
   std::vector<MachinePart> busiest_ = {};  // [size] -> of the fastest baseline
 };
 
+// A row more, or at some size a time or a bound that is better by more than 1e-4; less is not reported.
 bool is_better(const Optimized& now, const Optimized& before) {
   if (now.rows.size() != before.rows.size()) return now.rows.size() > before.rows.size();
   for (std::size_t i = 0; i < now.rows.size(); ++i)
@@ -195,6 +198,8 @@ void report(const Found& found, const std::function<void(const Optimized&)>& imp
     changed.wait_for(lock, done, pause, [] { return false; });
     if (done.stop_requested()) return;
     const auto before = steady_clock::now();
+    // What is known without a simulation first, so that a caller sees something at once; then what timing
+    // adds.
     for (const std::atomic<bool>* const stop :
          std::initializer_list<const std::atomic<bool>*>{&in_haste, &over}) {
       Optimized now = found(stop);
@@ -241,11 +246,15 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
   const std::atomic<bool>* const stop = search.synthesis.limits.stop;
   const bool is_limited = search.time_limit.count() >= 0;
   const std::chrono::milliseconds limit = search.time_limit;
+  // Three ends, one within the other: of the search after 4/5 of the limit, of the timing of dominated points
+  // after 9/10, of everything at the limit. Each TimedStop replaces the flag of `search` and obeys the one
+  // before.
   if (is_limited) search.time_limit = limit * 9 / 10;
   const TimedStop end_of_timing(search);
   search.timing_stop = search.synthesis.limits.stop;
   if (is_limited) search.time_limit = limit * 4 / 5;
   const TimedStop end_of_search(search);
+  // A search without a limit ends when its constructions are done; the flag still ends it after 4/5.
   if (!question.uses_all_time) search.time_limit = std::chrono::milliseconds(-1);
   search.sizes = {table.blocks().begin(), table.blocks().end()};
   table.begin_with(timed_baselines(topology, collective, question.baselines, table.blocks()));
@@ -268,6 +277,7 @@ Optimized optimize(const Topology& machine, const Collective& collective, const 
       });
   };
   Result result = frontier(topology, collective, search);
+  // Joined before the last table is made: no report comes after the answer.
   reporter = {};
   end_of_search.tell_why(result);
   end.tell_why(result);

@@ -53,7 +53,7 @@ std::string commands_for(Target target, const std::string& path, int ranks) {
   }
 }
 
-// What a search that did not come to its end leaves unsaid.
+// A warning if a limit of time or memory, or the caller, has ended the search; else "".
 std::string unproven(const Result& result) {
   const bool cut = result.stopped == Stopped::Interrupted || result.stopped == Stopped::TimeLimit ||
                    result.stopped == Stopped::MemoryLimit;
@@ -129,6 +129,7 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
     const Compiled& program = std::get<Compiled>(compiled);
     programs.emplace_back(run, program.path);
     if (!program.note.empty()) made.notes.push_back(program.note);
+    // Two runs of one point share a file where the format states no sizes.
     if (written.insert(program.path).second)
       made.files.insert(made.files.end(), program.files.begin(), program.files.end());
   };
@@ -141,6 +142,7 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
   if (form == TargetForm::Program) {
     ReadyPoints ready{.topology = &result.topology, .after = {{}}};
     for (const SizeRun& run : runs)
+      // `to` belongs to the next run, so this one ends a byte of a block before.
       ready.points.push_back(
           {.point = &result.points[run.point],
            .up_to = run.to > 0 ? static_cast<double>(block_of_size(answer.shape, run.to)) - 1 : HUGE_VAL});

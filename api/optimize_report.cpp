@@ -33,6 +33,7 @@ struct CompactFields {
   static std::string_view colon() { return ":"; }
 };
 
+// Of the bound: 100 % is optimal.
 std::string percent_of(const OptimizedRow& row) {
   return fmt::format("{:.1f} %", 100 * row.bound_us / row.us);
 }
@@ -47,6 +48,8 @@ SizeFigure figure_of(const Optimized& answer) {
     bound.us.push_back(row.bound_us);
   }
   figure.curves = {found};
+  // Baselines have a time at every size, rows only where something was timed: with one missing, curves would
+  // be shifted against each other.
   if (answer.rows.size() == answer.sizes.size())
     for (const Baseline& baseline : answer.baselines)
       figure.curves.push_back(
@@ -84,6 +87,8 @@ std::string to_svg(const Optimized& answer) {
   return size_figure_svg(figure_of(answer));
 }
 
+// Speedups are a range over all sizes. The distance from the bound is that at the largest size, where
+// bandwidth decides, and also the worst one, unless that is at the largest size or less than 0.05 %.
 std::string conclusion(const Optimized& answer) {
   if (answer.rows.empty()) return "no schedule was found";
   const auto gain = [](const OptimizedRow& row) { return row.baseline_us / row.us; };
@@ -110,7 +115,7 @@ namespace {
 
 constexpr double kAsExpected = 0.9;  // of the baseline: what is measured beyond that is as it should be
 
-// The measured row with the most bandwidth: a log's plateau.
+// The measured row with the most bandwidth, of equal ones the largest: a log's plateau.
 const OptimizedRow* plateau_of(const Optimized& answer) {
   const OptimizedRow* best = nullptr;
   const auto rate = [](const OptimizedRow& row) {
@@ -134,7 +139,9 @@ const OptimizedRow* first_gain(const Optimized& answer) {
   return first;
 }
 
-// Which part binds what runs today.
+// What runs today is the baseline if it reaches kAsExpected of the baseline's predicted speed; the part that
+// the baseline keeps busiest is then what binds it. Slower than that, the algorithm alone does not explain
+// it.
 std::string diagnosis(const OptimizedRow& row) {
   if (row.baseline.empty()) return "";
   const std::string part = row.baseline_part.empty()

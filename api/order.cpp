@@ -25,6 +25,7 @@ Allocation allocation(const std::string& topology_file, const std::string& hosts
   Allocation found{.cluster = read_slurm_topology(text, topology_file)};
   std::map<std::string, int> at;
   for (int h = 0; h < static_cast<int>(found.cluster.hosts.size()); ++h) at[found.cluster.hosts[h]] = h;
+  // All hosts of the file, by name.
   if (hosts.empty())
     for (const auto& [name, host] : at) found.hosts.push_back(host);
   std::set<std::string> seen;

@@ -21,6 +21,8 @@ Hierarchy hierarchy(const std::string& spec_or_file, const MachineChanges& chang
 
 namespace {
 
+// If the synthesis hierarchy permits no strategy for any placement, the option is at fault: an empty ranking
+// would look like a machine without placements.
 Ranking with_a_strategy(Ranking ranking) {
   if (ranking.best.empty() && ranking.matrices > 0 && ranking.without_strategy == ranking.matrices)
     throw InputError(
@@ -94,6 +96,7 @@ std::vector<NamedText> emit_placement(const Ranking& ranking) {
                 .matrix = to_text(best.matrix),
                 .axes = ranking.job.axes,
                 .devices = devices_of_mesh(best.matrix)};
+  // Levels from the node's inwards.
   for (std::size_t j = ranking.hierarchy.node_level; j < ranking.hierarchy.levels.size(); ++j)
     job.node_devices *= ranking.hierarchy.levels[j].fan_out;
   for (const ReductionRanking& each : best.reductions) {

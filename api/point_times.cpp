@@ -8,9 +8,9 @@
 namespace chorale {
 namespace {
 
-// FNV-1a, of words.
-// Rounds are complemented, so that a step cannot be mistaken for a send. Two schedules of equal cost and hash
-// would share a time; a 64-bit hash makes that as unlikely as a memory error.
+// FNV-1a, of words. Rounds are complemented, so that a step cannot be mistaken for a send, whose highest bit
+// is 0. Two schedules of equal cost and equal hash would share a time; among a million schedules, random
+// hashes of 64 bits coincide with probability 3e-8.
 std::uint64_t hash_of(const Schedule& schedule) {
   std::uint64_t hash = 0xcbf29ce484222325;
   const auto add = [&](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };

@@ -25,7 +25,7 @@ bool is_xml(std::string_view text) {
   return first != std::string_view::npos && text[first] == '<';
 }
 
-// Our own JSON states whether input and output may be one buffer; two are possible in any case.
+// Chorale's JSON states whether input and output may be one buffer; two are possible in any case.
 MscclFile read_blocks(std::string_view text, const std::string& file) {
   if (is_xml(text)) return msccl_from_xml(text, file);
   BlockProgramFile read = block_program_from_json(text, file);
@@ -59,14 +59,15 @@ class QueuedProgram : public LoweredProgram {
 
   const ProgramShape& shape() const override { return shape_; }
 
-  // Of a program with queues: correct with as little room as a depth of 1 means correct with more, so the
-  // search goes down from the depth that executors give, 8, and the last that is accepted is reported.
+  // A program that is correct with queues of some depth is correct with deeper ones. So the search goes down
+  // from 8, the depth that executors give, and the last depth that is accepted is reported.
   ProgramVerdict verdict(bool in_place) const override {
     ProgramVerdict verdict;
     for (const int depth : {8, 4, 2, 1}) {
       Verification<BlockProgram> with_depth =
           verify(file_.collective, file_.program, {.depth = depth, .in_place = in_place});
       if (with_depth.fault) {
+        // At less depth a fault is a lack of room; at 8 it is reported as the program's.
         if (verdict.depth == 0) verdict.fault = with_depth.fault->words;
         break;
       }
@@ -109,8 +110,8 @@ class SharedMemoryProgram : public LoweredProgram {
 
   const ProgramShape& shape() const override { return shape_; }
 
-  // A plan whose only fault is the order of its reads and writes is told apart: it is right where a GPU keeps
-  // the orders that the memory model leaves open, and so is judged a second time with these.
+  // A plan whose only fault is the order of its reads and writes is reported as such: it is correct on GPUs
+  // that keep the orders which the memory model leaves open. It is verified a second time with these.
   ProgramVerdict verdict(bool) const override {
     PeerVerifierOptions options{.packets = file_.packets};
     Verification<PeerProgram> verification = verify(file_.collective, file_.program, options);
@@ -140,6 +141,7 @@ class SharedMemoryProgram : public LoweredProgram {
 
 }  // namespace
 
+// Plans and block programs are both JSON; the fields of a plan distinguish it.
 std::unique_ptr<LoweredProgram> lowered_program(std::string_view text, const std::string& file) {
   if (!is_xml(text) && is_mscclpp_plan(text, file))
     return std::make_unique<SharedMemoryProgram>(mscclpp_from_json(text, file));

@@ -16,6 +16,7 @@ namespace chorale {
 namespace {
 
 // PyTorch names internal forms, too: "_allgather_base", "allgather_into_tensor_coalesced", "all_to_allv".
+// Endings are removed in the order of the list, each once, so of two the outer one comes first.
 std::optional<CollectiveKind> kind_in_trace(std::string name) {
   while (name.starts_with('_')) name.erase(0, 1);
   for (const std::string_view form : {"_coalesced", "_base", "_into_tensor", "_tensor", "_async"})
@@ -63,6 +64,8 @@ void TraceTally::add(const std::string& rank, TracedCall call) {
 
 namespace {
 
+// Ranks of one group make the same calls, so they are not added up: the ranks with the most calls count, as
+// traces may begin late, and of these the least time, since the others contain the wait for the last rank.
 TracedJob job_of(const TraceTally& tally) {
   TracedJob job{.duration_us = tally.duration_us, .skipped = tally.skipped};
   for (const auto& [key, by_rank] : tally.sums) {
@@ -76,6 +79,7 @@ TracedJob job_of(const TraceTally& tally) {
       if (sum.calls == row.calls && sum.us > 0) row.us = row.us == 0 ? sum.us : std::min(row.us, sum.us);
     job.calls.push_back(std::move(row));
   }
+  // By time; without times by the bytes of all calls.
   std::ranges::stable_sort(job.calls, [](const JobCalls& a, const JobCalls& b) {
     return std::pair(a.us, static_cast<double>(a.message_bytes) * static_cast<double>(a.calls)) >
            std::pair(b.us, static_cast<double>(b.message_bytes) * static_cast<double>(b.calls));

@@ -76,7 +76,8 @@ Repair repair(const Result& old, const std::string& spec_or_file, const MachineC
     if (!point.on_frontier) continue;
     if (first || compare_rate(point.cost, repair.before) < 0) repair.before = point.cost;
     first = false;
-    // Of the phases, the one with the fewest rounds each; their joint cost.
+    // Of the phases, the one with the fewest rounds each, which is the last (Patched::schedules); their joint
+    // cost. A composed AllReduce has a phase's chunks for every rank's part of the block.
     std::optional<Cost> together = Cost{.chunks = 0};
     for (const Phase& part : parts_of(point)) {
       const Collective wanted = on_ranks_left(part.collective, asked);

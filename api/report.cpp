@@ -68,7 +68,8 @@ std::optional<RangesByPoint> by_all_sizes(const Result& result, const std::atomi
   return stopped ? std::nullopt : std::optional(ranges);
 }
 
-// Evaluated twice, and a line is laid through the results.
+// Evaluated twice, and a line is laid through the results: right where the order of events does not depend on
+// the size, and an approximation elsewhere.
 std::optional<RangesByPoint> by_two_sizes(const Result& result, const std::atomic<bool>* stop) {
   std::vector<std::pair<double, double>> lines;  // at no bytes, and more per byte
   for (const Point& point : result.points) {
@@ -81,6 +82,8 @@ std::optional<RangesByPoint> by_two_sizes(const Result& result, const std::atomi
                        [&](std::size_t i, double bytes) { return lines[i].first + lines[i].second * bytes; });
 }
 
+// By the number of sends: all sizes, else two. If a stop ends that, again without the flag where so few are
+// simulated that it takes no more than a fifth of a second; else nothing.
 std::optional<RangesByPoint> by_simulation(const Result& result, const std::atomic<bool>* stop) {
   long long sends = 0;
   for (const Point& point : result.points) sends += total_sends(point.schedule);
@@ -91,6 +94,8 @@ std::optional<RangesByPoint> by_simulation(const Result& result, const std::atom
   return ranges;
 }
 
+// The numbers of the caller, a missing one by the machine; nullopt: neither is given, and each link has its
+// own.
 std::optional<AlphaBeta> asked_for(const SizeModel& model, const Topology& topology) {
   if (!model.alpha_us && !model.beta_us_per_byte) return {};
   const AlphaBeta machine = alpha_beta(topology);
@@ -106,6 +111,7 @@ BestSizes best_sizes(const Result& result, const SizeModel& model, const std::at
                                               : links_alike(result.topology)
                                                   ? by_lines(result, alpha_beta(result.topology))
                                                   : by_simulation(result, stop);
+  // Ranges are of blocks, and shown as messages.
   const double blocks = static_cast<double>(message_shape(result.collective).blocks);
   BestSizes sizes{.words = std::vector<std::string>(result.points.size()), .timed = ranges.has_value()};
   for (std::size_t i = 0; i < sizes.words.size(); ++i) {
@@ -147,7 +153,7 @@ std::vector<StepRate> rates_of_steps(const Result& result) {
 // Once stopped: sends that are simulated for all sizes together, a fifth of a second.
 constexpr long long kMostSendsOfSizesStopped = 10'000;
 
-// Those that the formula has for the fastest come first.
+// Those that the formula has for the fastest come first: if a stop leaves some untimed, it is the others.
 std::vector<std::size_t> most_likely(const Result& result, double bytes) {
   std::vector<std::size_t> order(result.points.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -180,6 +186,8 @@ std::vector<SizeRow> rows_by_size(const Result& result, const std::vector<std::i
       if (numbers) {
         us = time_us(point.cost, *numbers, size);
       } else if (!us) {
+        // After a stop a point is timed nevertheless while its sends fit this size's share of
+        // kMostSendsOfSizesStopped.
         const long long more = simulated ? sends + total_sends(point.schedule) : 0;
         const bool quick = more * std::ssize(message_bytes) <= kMostSendsOfSizesStopped;
         if (quick) sends = more;

@@ -51,6 +51,8 @@ class LinkBytes {
     }
     return most;
   }
+  // link_seconds: bytes times what the slowest of a link and its limits takes, of links between hosts where
+  // hosts are known.
   ReshardMethod method(const std::string& name) const {
     std::vector<double> slowest(bytes_.size(), 0);  // of a link and the limits over it
     for (std::size_t l = 0; l < bytes_.size(); ++l) slowest[l] = us_per_byte(l);
@@ -104,13 +106,15 @@ std::vector<LinkId> shortest_paths(const Topology& topology, const RankSet& sour
   return last;
 }
 
+// From the rank back to the source; empty at a source.
 std::vector<LinkId> path_to(const Topology& topology, const std::vector<LinkId>& last, Rank rank) {
   std::vector<LinkId> path;
   for (; last[rank] >= 0; rank = topology.links[last[rank]].src) path.push_back(last[rank]);
   return path;
 }
 
-// Each rank gets each piece that it lacks from the nearest rank that holds it.
+// Each rank gets each piece that it lacks from the nearest rank that holds it. A rank that holds a piece is a
+// source, and its path is empty.
 ReshardMethod direct_sends(const Topology& topology, const ReshardDemand& demand,
                            const std::vector<int>& host) {
   LinkBytes loads(topology, host);
@@ -123,7 +127,8 @@ ReshardMethod direct_sends(const Topology& topology, const ReshardDemand& demand
 }
 
 // All tensors are gathered at the first rank that holds some, which sends them whole to every rank that wants
-// some, along a tree of shortest paths.
+// some, along a tree of shortest paths. A link of the tree carries all bytes once, whatever the number of
+// ranks behind it.
 ReshardMethod gather_and_broadcast(const Topology& topology, const ReshardQuestion& question,
                                    const ReshardDemand& demand, const std::vector<int>& host) {
   const Rank root = holders_of(question).front();
@@ -147,9 +152,9 @@ ReshardMethod gather_and_broadcast(const Topology& topology, const ReshardQuesti
   return method;
 }
 
-// As the hierarchical algorithm of nccl-extensions' M2N: a piece goes to one rank of the first node that wants it;
-// there and on each further node that rank passes it to the rest of its node, and to one rank of the next node.
-// Of the ranks of a node, and of the holders, pieces take the next one each.
+// As the hierarchical algorithm of nccl-extensions' M2N: a piece goes to one rank of the first node that
+// wants it; there and on each further node that rank passes it to the rest of its node, and to one rank of
+// the next node. Of the ranks of a node, and of the holders, pieces take the next one each.
 ReshardMethod ring_of_nodes(const Topology& topology, const ReshardDemand& demand,
                             const std::vector<int>& host) {
   LinkBytes loads(topology, host);
@@ -175,9 +180,8 @@ ReshardMethod ring_of_nodes(const Topology& topology, const ReshardDemand& deman
   return loads.method("ring of nodes");
 }
 
-// The strongest bound, in bytes.
-// The floor counts whole chunks of each part only, so what bounds it bounds the parts. A round takes the time
-// of its chunk at the least beta of all links.
+// The strongest bound on rounds, in microseconds. The floor counts whole chunks of each part only, so what
+// bounds it bounds the parts. A round takes the time of its chunk at the least beta of all links.
 double bound_us(const Topology& topology, const ReshardDemand& demand, const std::atomic<bool>* stop) {
   double beta = std::numeric_limits<double>::infinity();
   for (const Link& link : topology.links) beta = std::min(beta, link.beta_us_per_byte);
@@ -192,6 +196,7 @@ double bound_us(const Topology& topology, const ReshardDemand& demand, const std
 // Step by step, each as long as its fullest link or limit.
 ReshardMethod plan_of(const Topology& topology, const ReshardDemand& demand, const Point& point,
                       const std::vector<int>& host, std::vector<double>& link_bytes) {
+  // [chunk of the demand]: the engine cuts chunk c into c k .. c k + k - 1, with k = cost.chunks.
   std::vector<double> chunk_bytes;
   for (const ReshardPart& bundle : demand.bundles)
     chunk_bytes.insert(chunk_bytes.end(), bundle.chunks, bundle.bytes / bundle.chunks / point.cost.chunks);
@@ -261,6 +266,7 @@ Resharding reshard(const Topology& topology, const ReshardQuestion& question, co
   answer.of_nodes = !host.empty();
   FrontierOptions limited = options;
   if (limited.max_chunks == kAnyChunks)
+    // Pieces are the chunks of the demand times the chunks that the engine cuts each of them into.
     limited.max_chunks =
         std::clamp(kMostPieces / static_cast<int>(std::ssize(answer.demand.collective.chunks)),
                    limited.min_chunks, kMostChunks);

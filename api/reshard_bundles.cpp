@@ -16,28 +16,33 @@
 namespace chorale {
 namespace {
 
-// Chunks before the engine cuts them further: with 1,024 of 20 parts its schedules are 1.12 of the bound, since
-// fewer copies of a packing follow each other; with 168 they are 1.001. Of each part so many, since those of
-// stages of 16 and of 15 layers need 16 and 15; of some thousand parts fewer.
+// Chunks before the engine cuts them further: with 1,024 of 20 parts its schedules are 1.12 of the bound,
+// since fewer copies of a packing follow each other; with 168 they are 1.001. Of each part so many, since
+// those of stages of 16 and of 15 layers need 16 and 15; of some thousand parts fewer.
 constexpr std::int64_t kEnoughChunks = 256, kChunksOfPart = 16, kManyChunks = 8192;
 constexpr int kMostSizesTried = 64, kMostCutsTried = 32;
 constexpr double kLittleWaste = 0.002;    // of all bytes: fewer chunks are worth it
 constexpr double kFloorChunks = 1 << 17;  // of all bytes, about
 
+// The ranks that want the part and do not hold it.
 RankSet lacking(const ReshardPart& part) {
   std::vector<Rank> ranks;
   std::ranges::set_difference(part.wanted, part.holders, std::back_inserter(ranks));
   return ranks;
 }
 
+// A chunk of it would be padding for more than half.
 bool is_little(double bytes, double chunk_bytes) {
   return bytes < chunk_bytes / 2;
 }
+// Rounded up, but not by a rounding error of a part that is a multiple.
 double chunks_of(double bytes, double chunk_bytes) {
   return std::ceil(bytes / chunk_bytes * (1 - 1e-9));
 }
 
-// A whole fraction of some part, that leaves little unused: bytes of padding, and of what travels with others.
+// A whole fraction of some part, that leaves little unused: bytes of padding, and of what travels with
+// others. The largest parts are cut into 1 to kMostCutsTried; a size below the best so far must save
+// kLittleWaste of all bytes, since more chunks make schedules worse.
 double chunk_size(const std::vector<ReshardPart>& moved) {
   std::set<double, std::greater<>> sizes;
   for (const ReshardPart& part : moved) sizes.insert(part.bytes);
@@ -74,6 +79,8 @@ Box piece_of(Box box, int j, int n) {
   return box;
 }
 
+// Large parts are bundles, each in chunks of about `chunk_bytes`; then little parts are put on those that go
+// to the ranks which lack them.
 class Bundling {
  public:
   Bundling(const ReshardQuestion& question, double chunk_bytes)
@@ -92,7 +99,8 @@ class Bundling {
   }
 
  private:
-  // Among the bundles that go to most of the ranks that lack it, until none does; what is left goes by itself.
+  // Among the bundles that go to most of the ranks that lack it, until none does; what is left goes by
+  // itself.
   void share_out(ReshardPart part) {
     const RankSet missing = lacking(part);
     std::vector<Rank> left(missing.begin(), missing.end());
@@ -123,6 +131,7 @@ class Bundling {
     bundles_.push_back(std::move(part));
   }
 
+  // Each region is cut evenly over the carriers. Their numbers of chunks stay, so their chunks become longer.
   void put_on(const std::vector<int>& carriers, const ReshardPart& part) {
     const int n = static_cast<int>(carriers.size());
     for (const ReshardPart::Region& region : part.regions)
@@ -140,7 +149,8 @@ class Bundling {
   std::map<RankSet, std::vector<int>> by_wanted_ = {};  // that lack it
 };
 
-// Chunks of each, one after the other.
+// Chunks of each, one after the other. A chunk is at one position in the inputs of all its holders, the first
+// that is free in each of them, and likewise in the outputs.
 Collective collective_of(std::vector<ReshardPart>& bundles, int ranks) {
   Collective collective{.kind = CollectiveKind::Custom, .custom_name = "reshard", .ranks = ranks};
   std::vector<int> inputs(ranks, 0), outputs(ranks, 0);
@@ -181,6 +191,7 @@ ReshardDemand reshard_demand(const ReshardQuestion& question, int ranks) {
   }
   if (moved.empty())
     throw InputError("reshard", "nothing has to move: every rank holds what it needs", "give other layouts");
+  // Where the greatest common divisor makes few chunks of all parts, nothing is padded.
   const bool whole = all <= static_cast<double>(unit) * kEnoughChunks;
   demand.bundles = Bundling(question, whole ? static_cast<double>(unit) : chunk_size(moved)).run(moved);
   for (const ReshardPart& bundle : demand.bundles)
@@ -190,6 +201,7 @@ ReshardDemand reshard_demand(const ReshardQuestion& question, int ranks) {
   return demand;
 }
 
+// Rounded down: the floor demands no more than the parts do, and with some 2^17 chunks little less.
 ReshardFloor reshard_floor(const ReshardDemand& demand) {
   ReshardFloor floor;
   std::vector<ReshardPart> parts = demand.parts;

@@ -84,7 +84,7 @@ ReshardTensor tensor_from(const JsonReader& json, const RankMesh& from, const Ra
   return tensor;
 }
 
-// An empty box, [a, a), lies in any that reaches over a.
+// A cell is never empty, so a rank whose box is empty contains none.
 bool contains(const Box& outer, const Box& inner) {
   for (std::size_t d = 0; d < inner.size(); ++d)
     if (inner[d].first < outer[d].first || inner[d].second > outer[d].second) return false;
@@ -154,6 +154,7 @@ std::vector<Box> boxes_of(const ReshardLayout& layout, const std::vector<std::in
   for (int i = 0; i < static_cast<int>(mesh.ranks.size()); ++i) {
     Box box;
     for (const std::int64_t size : shape) box.emplace_back(0, size);
+    // Row-major: position i of the mesh is at i / stride % size along an axis.
     int stride = static_cast<int>(mesh.ranks.size());
     for (std::size_t a = 0; a < mesh.sizes.size(); ++a) {
       stride /= mesh.sizes[a];
@@ -176,6 +177,7 @@ double bytes_of(const ReshardQuestion& question, const ReshardPart::Region& regi
   return all;
 }
 
+// In the order of holders and receivers, so the same question gives the same plan.
 std::vector<ReshardPart> reshard_parts(const ReshardQuestion& question) {
   std::map<std::pair<RankSet, RankSet>, ReshardPart> parts;
   for (int t = 0; t < static_cast<int>(question.tensors.size()); ++t) {

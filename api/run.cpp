@@ -1,6 +1,6 @@
 // What each executor requires of the recipe (codegen/passes/lower.h), and the executor's call. Buffers are
-// compared with the machine's memory before anything is allocated: the kernel grants more than there is, and
-// ends the process when it is used.
+// compared with the machine's memory before anything is allocated: Linux grants more than there is, and ends
+// the process when it is used.
 #include "api/run.h"
 
 #include <fmt/format.h>
@@ -62,6 +62,7 @@ void require_memory(const Form& program, const RunOptions& options, bool all_ran
       tensor_bytes(program, options, largest) * (all_ranks ? static_cast<double>(program.ranks.size()) : 1);
   const double memory =
       static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  // A tenth is left to everything else on the machine.
   if (needed > 0.9 * memory)
     throw InputError("--bytes",
                      fmt::format("buffers of {} would be needed, the machine has {}", format_bytes(needed),
@@ -121,6 +122,7 @@ std::vector<RunRow> run_on_processes(const Verified<Schedule>& schedule, const V
     RunOptions one = options;
     one.bytes = {bytes};
     const double chunk_bytes = static_cast<double>(bytes) / schedule.collective().chunks_per_block;
+    // Once, and only if a size requires it.
     if (chunk_bytes > above && !serialized) serialized = lower(schedule, how);
     of_size.push_back(run_on_mpi(session, chunk_bytes > above ? *serialized : at_once, one));
   }

@@ -79,6 +79,7 @@ Result frontier(const Topology& machine, const Collective& collective, const Fro
   const auto topology = std::make_shared<const Topology>(flatten(machine));
   FrontierOptions options = given;
   const TimedStop stop(options);
+  // Steps and rounds alone would drop points that are the fastest at some size where links differ.
   if (!options.us && !links_alike(*topology))
     options.us = [topology](const Point& point, double bytes) { return point_us(*topology, point, bytes); };
   Result result = search_frontier(*topology, collective, options);
@@ -86,8 +87,6 @@ Result frontier(const Topology& machine, const Collective& collective, const Fro
   return result;
 }
 
-// TimedStop turns the limit of time into the flag that all engines poll, and tells afterwards which of the
-// two it was.
 SynthesisResult synthesize(const Topology& topology, const Collective& collective,
                            const SynthesisQuestion& question, const FrontierOptions& given) {
   require_question(topology, collective);
@@ -145,6 +144,7 @@ Bounds bounds(const Topology& machine, const Collective& one_chunk, const Bounds
   known.rate = rate_shown(topology, collective, known.rounds.certificate);
   known.within = question.steps.value_or(known.steps);
   tell(known);
+  // Fewer steps than the fewest: what refutes these answers this question, too.
   known.rounds_within =
       known.within < known.steps ? known.fewest_steps : bounds.fewest_rounds_in(known.within);
   return known;

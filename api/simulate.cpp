@@ -45,7 +45,7 @@ Topology without_abilities(Topology topology) {
 }
 
 // Microseconds; none where it was stopped.
-// smpirun prints the simulated time on standard error, among lines of its own.
+// smpirun prints the simulated time in seconds, among lines of its own.
 std::optional<double> replayed_us(const WorkFolder& folder, const std::atomic<bool>* stop) {
   const bool good = folder.run("sh replay.sh", stop);
   if (stop != nullptr && *stop) return std::nullopt;

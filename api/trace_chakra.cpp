@@ -108,11 +108,13 @@ TracedCall call_of(const TracedNode& node, const ProcessGroups& groups, int trac
       .us = node.us};
   const auto group = groups.find(call.group);
   if (group != groups.end()) call.members = group->second;
+  // PyTorch calls its default group "0".
   const bool has_all = call.members.empty() && (call.group.empty() || call.group == "0");
   call.ranks = has_all ? (traces > 1 ? traces : 0) : static_cast<int>(call.members.size());
   if (has_all) call.group = call.ranks > 0 ? fmt::format("{} ranks", call.ranks) : "all";
   const std::int64_t bytes = std::clamp<std::int64_t>(number_of(node.values, "comm_size"), 0, 1LL << 50);
   const auto kind = kind_spelled(call.operation);
+  // comm_size is of a rank's input; the message of these is all inputs together.
   const bool grows = kind && (*kind == CollectiveKind::Allgather || *kind == CollectiveKind::Gather);
   call.message_bytes = grows ? bytes * call.ranks : bytes;
   return call;
@@ -132,6 +134,7 @@ std::optional<TracedCall> call_of_schedule(const ChakraValues& metadata) {
 
 }  // namespace
 
+// The first record is the metadata: a message with a version and attributes, and nothing else.
 bool is_chakra(std::string_view text) {
   const auto first = take_sized(text);
   const auto fields = first ? proto_fields(*first) : std::nullopt;

@@ -1,4 +1,6 @@
-// Formats that are JSON, and which format a text has.
+// Formats that are JSON, and which format a text has. Traces differ between versions of PyTorch and NCCL, so
+// a field that is absent or of another type counts as not known; a text that is not a trace at all is
+// refused.
 #include "api/trace_readers.h"
 
 #include <algorithm>
@@ -94,6 +96,7 @@ double elements_in(const JsonReader& dims) {
 // With "Collective name" and counts of elements: a kernel of NCCL, or record_param_comms, which only launches
 // it.
 TracedCall call_of_args(const JsonReader& args, double us) {
+  // The larger buffer of the rank, as nccl-tests counts messages.
   const double elements = std::max(number_at(args, "In msg nelems"), number_at(args, "Out msg nelems"));
   return {.operation = text_at(args, "Collective name"),
           .group = text_at(args, "Process Group Name"),
@@ -112,6 +115,8 @@ TracedCall call_of_shapes(const std::string& name, const JsonReader& args, int r
     if (const int known = bytes_of_type(args["Input type"].at(0).text(kLongestName)); known > 0)
       bytes = known;
   call.message_bytes = static_cast<std::int64_t>(elements_in(args["Input Dims"]) * bytes);
+  // Dims are of the rank's own tensor. With an unknown number of ranks there is no size, and the call is
+  // skipped.
   if (call.operation.find("gather") != std::string::npos) call.message_bytes *= ranks;
   return call;
 }
@@ -126,6 +131,9 @@ struct Span {
   }
 };
 
+// Complete events ("ph": "X") alone have a duration. A collective may be there as a kernel, as what launches
+// it, and as a backend's event: the first of these kinds that the trace has counts, so that none counts
+// twice.
 void read_profile(const JsonReader& events, int ranks, const std::string& file, TraceTally& tally) {
   std::vector<TracedCall> kernels, launches, shapes;
   Span span;
@@ -161,6 +169,8 @@ double bytes_in(const JsonReader& entry, const char* sizes, const char* types) {
   return bytes;
 }
 
+// {"entries": [{"profiling_name": "nccl:all_reduce", "process_group": ["0", ..], "input_sizes": [[..]], ..}],
+// "pg_config": {"0": {"ranks": "[0, 1]"}}}.
 void read_flight_recorder(const JsonReader& json, const std::string& file, TraceTally& tally) {
   const JsonReader entries = json["entries"];
   Span span;
@@ -183,6 +193,8 @@ void read_flight_recorder(const JsonReader& json, const std::string& file, Trace
   tally.duration_us = std::max(tally.duration_us, span.to - span.from);
 }
 
+// {"header": {"id", "rank", "n_ranks", ..}, "coll_perf": {"coll", "coll_msg_size_bytes",
+// "coll_exec_time_us"}}: a rank is known by its number within its communicator.
 void read_inspected(const JsonReader& json, TraceTally& tally) {
   if (!json.has("header") || !json.has("coll_perf")) return;  // a message between two ranks
   const JsonReader header = json["header"], perf = json["coll_perf"];
@@ -195,7 +207,7 @@ void read_inspected(const JsonReader& json, TraceTally& tally) {
              .us = number_at(perf, "coll_exec_time_us")});
 }
 
-// The end of the JSON object that begins here; npos: it does not end.
+// The end of the JSON object that begins here; npos: it does not end. Braces in strings do not count.
 std::size_t end_of_object(std::string_view text, std::size_t at) {
   int depth = 0;
   bool in_text = false;
@@ -235,6 +247,8 @@ bool is_json(std::string_view text) {
 
 }  // namespace
 
+// Binary formats are recognized by their first bytes: Chakra's metadata, gzip, a pickle, the archive that
+// torch.save writes. The inspector comes before the parser, since its file is a sequence of objects.
 void read_trace(const TraceText& trace, int traces, TraceTally& tally) {
   if (is_chakra(trace.text)) return read_chakra(trace, traces, tally);
   if (trace.text.starts_with("\x1f\x8b"))

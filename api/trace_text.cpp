@@ -40,7 +40,8 @@ std::int64_t required(std::string_view text, const std::string& what, const Trac
   throw InputError(at_line(trace, line), "'" + std::string(text.substr(0, 40)) + "' is not " + what);
 }
 
-// ncclDataType_t, by number.
+// Bytes of ncclDataType_t, by number: signed and unsigned of 8, 32 and 64 bits, half, float, double,
+// bfloat16, and two of 8 bits.
 constexpr std::array<int, 12> kNcclTypes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
 // The message of a block of this size; of an operation that is not known the block: it is skipped.
@@ -49,6 +50,7 @@ std::int64_t message_of(const std::string& operation, int ranks, std::int64_t bl
   return kind ? block * blocks_of(*kind, ranks) : block;
 }
 
+// Quotes are removed and mean nothing: a cell with a comma in it is two.
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells;
   std::istringstream text(line + ",");  // so that an empty last cell is one
@@ -90,6 +92,7 @@ void read_nccl_log(const TraceText& trace, TraceTally& tally) {
   }
 }
 
+// "collective,ranks,bytes,calls,us" in any order; other columns, and lines that begin with '#', are ignored.
 void read_table(const TraceText& trace, TraceTally& tally) {
   std::istringstream lines(trace.text);
   std::vector<std::string> header;

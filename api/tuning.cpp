@@ -63,6 +63,7 @@ std::span<const OptionRow<TuneQuestion>> tune_rows() {
 }
 
 TuneResult tune(const Workload& workload, const WorkloadMachine& machine, const TuneQuestion& question) {
+  // A transport that is not installed is refused here, before anything is priced.
   std::optional<ScheduleRuns> runs;
   if (question.measured > 0) runs.emplace(machine, question.transport, question.runs, question.folder);
   bool measuring = false;

@@ -68,6 +68,7 @@ bool WorkFolder::run(const std::string& command, const std::atomic<bool>* stop) 
     const pid_t done = waitpid(process, &status, WNOHANG);
     if (done == process) break;
     if (done < 0 && errno != EINTR) return false;
+    // The process group, once; the loop goes on until the shell is reaped.
     if (!ended && stop != nullptr && *stop) ended = kill(-process, SIGKILL) == 0;
     std::this_thread::sleep_for(pause);
   }
@@ -88,6 +89,7 @@ std::string WorkFolder::complaint() const {
     reason = line;
     if (line.find("error") != std::string::npos) break;
   }
+  // The text goes to a terminal, which must not obey any of it.
   for (char& c : reason)
     if (c < ' ' || c > '~') c = ' ';
   return reason.substr(0, 200);

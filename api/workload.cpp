@@ -34,6 +34,7 @@ double block_bytes(const Workload& workload, const NeededCollective& needed) {
   const double bytes = static_cast<double>(elements(moved)) * static_cast<double>(size_of(moved.element));
   const int blocks = std::max(input_blocks(needed.collective.kind, needed.collective.ranks),
                               output_blocks(needed.collective.kind, needed.collective.ranks));
+  // Across groups each rank of a group moves its own slice, in a collective of its own.
   const bool slice = op.over == Scope::Across && moved.layout.kind == LayoutKind::Sliced;
   return bytes / blocks / (slice ? workload.ranks : 1);
 }
@@ -49,6 +50,7 @@ Topology part_for(const Topology& machine, const Workload& workload, Scope scope
   return part_at(machine, ranks);
 }
 
+// Does node 0 reach all others, along the directions of links?
 bool is_connected(const Topology& machine) {
   std::vector<bool> reached(static_cast<std::size_t>(machine.ranks + machine.switches));
   std::vector<Node> next = {0};
@@ -101,6 +103,7 @@ std::vector<NeededCollective> asked(const Topology& machine, const Workload& wor
   const auto sums_world = [](const NeededCollective& each) {
     return each.scope == Scope::World && each.collective.kind == CollectiveKind::AllReduce;
   };
+  // An AllReduce over two levels runs within groups and across them, so both parts have to be connected.
   const bool levels = workload.groups > 1 && machine.ranks == workload.ranks * workload.groups &&
                       is_connected(part_for(machine, workload, Scope::Group)) &&
                       is_connected(part_for(machine, workload, Scope::Across));
@@ -134,6 +137,7 @@ class PointTimes {
       if (!result.points[p].on_frontier) continue;
       numbers_.push_back(p);
       costs_.push_back(result.points[p].cost);
+      // Verified once, for all prices and programs.
       schedules_.push_back(accepted(result.topology, result.points[p].collective, result.points[p].schedule));
     }
   }
@@ -190,6 +194,7 @@ WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload
     const Topology part = part_for(machine, workload, needed.scope);
     require_ranks(part, workload, needed);
     if (needed.collective.combining) {
+      // The order on the whole machine is decided once; a part has ranks of its own, and a tree over these.
       if (!sums) sums = sum_order(order, machine, known);
       needed.collective.order = part == machine ? *sums : sum_order(order, part, known);
     }
@@ -198,7 +203,9 @@ WorkloadMachine algorithms_for(const Topology& machine, const Workload& workload
              (needed.collective.order.kind != SumOrder::Kind::Fixed ||
               each.collective.order == needed.collective.order);
     };
+    // Operations that ask the same question share a frontier.
     if (std::ranges::any_of(result.algorithms, there)) continue;
+    // A given result moves over once; the next operation that it answers finds it among the algorithms.
     if (const auto given = std::ranges::find_if(known, there); given != known.end())
       result.algorithms.push_back(std::move(*given)), known.erase(given);
     else
@@ -223,6 +230,7 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
   for (const Scope scope : {Scope::World, Scope::Group, Scope::Across}) {
     const int ranks = ranks_in(workload, scope);
     const Topology part = part_for(machine.topology, workload, scope);
+    // A machine of one group has nothing across groups.
     if (scope == Scope::Across && machine.topology.ranks != ranks_in(workload, Scope::World)) continue;
     for (std::size_t i = 0; i < machine.algorithms.size(); ++i) {
       const Collective& collective = machine.algorithms[i].collective;
