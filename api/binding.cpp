@@ -1,6 +1,6 @@
-// The dual prices of a certificate are positive only on parts that bind: with more of any other part the
-// bound would be the same. Parts are called by the ends of their links, or, if shared limits were declared,
-// by these.
+// The dual prices of a certificate are positive only on parts that bind (complementary slackness): with more
+// of any other part the bound would be the same. Parts are called by the ends of their links, or, if shared
+// limits were declared, by these.
 #include "api/binding.h"
 
 #include <fmt/format.h>
@@ -297,6 +297,7 @@ std::string in_words(const Binding& binding) {
   return text;
 }
 
+// The share of `us` in which a part is in use: at 1 no schedule that loads it as much is faster.
 std::optional<MachinePart> busiest_part(const Topology& topology, const Point& point, double block_bytes,
                                         double us, const std::vector<std::string>& names) {
   if (abilities_of(topology).any() || !(us > 0)) return std::nullopt;

@@ -149,6 +149,7 @@ char* chorale_compile(const char* result, int point, const char* target, const c
         compile(read.topology, nth_point(read, point), target_named(required(target, "target")));
     const std::string where = required(directory, "directory");
     if (where.empty()) throw InputError("directory", "is empty", "name one: . is the current one");
+    // All texts exist before the first file is written: a refusal leaves no part of a directory.
     const std::vector<NamedText> files = in_folder(where, std::move(compiled.files));
     write_files(files);
     std::string written;

@@ -255,7 +255,7 @@ Comparison compare(const std::string& first, const std::string& second, const Co
   if (question.changes.any() || question.changes.import != ImportOptions())
     throw InputError("compare", "changes are for machines", "results have a machine");
   std::vector<std::int64_t> sizes = question.message_bytes;
-  // Points cost nothing to time, so results are compared at 1 KiB to 1 GiB where no sizes are given.
+  // Timing needs no search, so results are compared at 1 KiB to 1 GiB where no sizes are given.
   for (std::int64_t bytes = 1 << 10; question.message_bytes.empty() && bytes <= 1 << 30; bytes *= 4)
     sizes.push_back(bytes);
   return compare_results(read_sound_result(first), read_sound_result(second), {first, second}, sizes,

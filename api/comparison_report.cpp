@@ -92,6 +92,8 @@ ComparisonTable sizes_table(const ComparedSizes& sizes) {
   return table;
 }
 
+// Two curves for each side: the best that was found, and the bound. What is between a curve and its bound is
+// open; what is between the bounds is the difference of the machines.
 SizeFigure figure_of(const Comparison& comparison, const ComparedSizes& sizes) {
   // Each curve has the factor of its side: the sides may differ in their number of ranks.
   SizeFigure figure{.title = fmt::format("{}: {} and {}", sizes.collective, comparison.sides[0].name,
@@ -123,6 +125,7 @@ bool can_be_drawn(const ComparedSizes& sizes) {
 
 }  // namespace
 
+// Machines have a table of bounds, results have none: their points are timed by size.
 std::vector<ComparisonTable> tables(const Comparison& comparison) {
   std::vector<ComparisonTable> all = {sides_table(comparison)};
   if (!comparison.sides[0].limits.empty()) all.push_back(limits_table(comparison));
@@ -178,6 +181,8 @@ std::string to_json(const Comparison& comparison) {
       lines(sizes, ""), strings(conclusions(comparison)), strings(comparison.notes));
 }
 
+// Figures of all collectives that can be drawn, then all tables; the conclusions are the sentences at the
+// top.
 std::string to_page(const Comparison& comparison) {
   ComparePage page{.title = fmt::format("{} and {}", comparison.sides[0].name, comparison.sides[1].name),
                    .sentences = conclusions(comparison)};

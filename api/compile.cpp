@@ -1,4 +1,6 @@
-// What each target requires of the recipe (codegen/passes/lower.h), and the printer of its format.
+// What each target requires of the recipe (codegen/passes/lower.h), and the printer of its format. Schedules
+// are verified as they come in, programs as they are lowered: a printer sees only what was accepted. Whatever
+// a target cannot express is a value, since callers go on with other points or targets.
 #include "api/compile.h"
 
 #include <fmt/format.h>

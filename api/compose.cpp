@@ -79,7 +79,7 @@ Composition compose(const Topology& given, const Collective& one_chunk, const Co
       question.found = [&](const std::vector<ComposedPoint>& points) { options.found(with(points)); };
     whole = with(options.outline.empty() ? compose_on(question, divisions)
                                          : compose(question, options.outline, "--outline"));
-    // Bounds last: they may take longer than the composition, which `found` has reported by then.
+    // The bound on rounds last: it may take longer than the composition, which `found` has reported by then.
     const std::vector<Claim> claims =
         with_rate(topology, collective, {bounds.fewest_steps().claim, bounds.fewest_rounds()});
     whole.result.claims.insert(whole.result.claims.end(), claims.begin(), claims.end());

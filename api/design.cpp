@@ -130,6 +130,7 @@ class Ranked {
     }
   }
 
+  // By name, since `best` keeps no graphs: a name is of a group and its generators, and of one graph.
   Topology machine(const DesignedGraph& wiring) const {
     const auto at = std::ranges::find(graphs_, wiring.name, [](const CayleyGraph& g) { return name_of(g); });
     return machine_of(*at);
@@ -140,6 +141,7 @@ class Ranked {
     std::tuple<double, int, long long, std::size_t> key = {};  // time, diameter, distances, graph
     Rate alltoall = {};
     bool bounded = false;  // by the optimum of its flows, if an Alltoall is asked for
+    // Reversed: a priority_queue has its largest element at the head.
     bool operator<(const Entry& other) const { return other.key < key; }
   };
 
@@ -357,6 +359,8 @@ Design design(const DesignQuestion& question) {
   return design;
 }
 
+// "alltoall=2,allreduce": a name may lack its weight, which is then 1; the whole rest of a part is the
+// number.
 std::vector<DesignDemand> design_job(const std::string& text) {
   std::vector<DesignDemand> job;
   for (const std::string& part : split(text, ',')) {

@@ -55,7 +55,7 @@ std::vector<FailureRow> failure_rows(AnswerFile& file, const std::string& name) 
     for (const AnswerPlace& place : stored.places) {
       // The table is of whole machines: their groups are machines of their own in a library.
       if (place.group != "all") continue;
-      // An answer is verified as it is taken: once, and only if it has a row.
+      // An answer is verified as it is taken: once, and only where it has such a place.
       if (!rate) rate = rate_of(taken(stored, name).result);
       const NamedChanges named = split_failure(place.machine);
       const std::pair at{named.machine, place.collective};

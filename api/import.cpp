@@ -35,6 +35,7 @@ DiscoveredMachine discover_machine(const std::vector<std::string>& nccl_files,
                                    const ImportOptions& question) {
   std::vector<std::pair<std::string, std::function<std::string()>>> sources;
   for (const std::string& path : nccl_files) sources.emplace_back(path, [path] { return read_file(path); });
+  // Programs are started only if they are reached: a source is a function, not its text.
   sources.emplace_back("nvidia-smi", live_nvidia_smi);
   sources.emplace_back("hwloc", live_hwloc_xml);
   DiscoveredMachine found;

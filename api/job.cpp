@@ -35,6 +35,7 @@ std::vector<std::pair<std::string, std::vector<RankGroup>>> levels_of(const std:
   return levels;
 }
 
+// A level of the machine, and one of its groups: all groups of a level are taken for equal.
 struct JobLevel {
   std::string name = {};
   RankGroup group = {};

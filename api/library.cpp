@@ -1,5 +1,6 @@
-// The rooms that a library does not include, given to it as tables of functions: readers of machines, the
-// checker of results, printers, the search. Each table is made once.
+// What library/ does not include, given to it as tables of functions: readers of machines, the checker of
+// results, printers, the search. Libraries are also read in programs of others, which have no readers of
+// machines (library/machines.h). Each table is made once.
 #include "api/library.h"
 
 #include <algorithm>
@@ -39,6 +40,7 @@ std::vector<std::string> failed_machines(const std::string& spec) {
   return failed;
 }
 
+// Every name of a library goes through here: so a machine after a failure, and a file, are read as any other.
 const Machines& machines() {
   static const Machines all{.machine = [](const std::string& spec) { return machine(spec); },
                             .levels = [](const std::string& spec) { return nesting(spec); },
@@ -64,6 +66,7 @@ std::vector<PredictedTime> predicted(const Result& result, const std::vector<std
   return times;
 }
 
+// `check` alone refutes again, which may take as long as a search; the others trust the claims.
 const Verifiers& verifiers() {
   static const Verifiers all{
       .check = [](const Result& result,
@@ -90,6 +93,7 @@ Printed printed_or_why(std::variant<Compiled, InputError> made) {
   return {.files = std::move(compiled.files), .note = std::move(compiled.note)};
 }
 
+// Plans of one point: the forms for which a file holds one algorithm for a range of sizes.
 Printed printed(const Topology& topology, const Point& point, ExportForm form, const PrintOptions& options) {
   return printed_or_why(try_compile(topology, point,
                                     form == ExportForm::MscclXml ? Target::MscclXml : Target::Mscclpp,
@@ -99,6 +103,7 @@ Printed printed(const Topology& topology, const Point& point, ExportForm form, c
                                      .max_bytes = options.max_bytes}));
 }
 
+// Programs of several points, and of machines after failures, which choose at run time.
 Printed printed_program(const std::vector<ReadyPoints>& ready, ExportForm form, const std::string& name) {
   return printed_or_why(
       try_compile(ready, form == ExportForm::Nccl ? Target::Nccl : Target::Mpi, {.name = name}));

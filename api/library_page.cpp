@@ -1,4 +1,5 @@
-// The HTML report of a library: its contents as JSON text (pages/library_html.h).
+// The HTML report of a library: its contents as JSON text (pages/library_html.h), without links and
+// schedules, since a library has thousands of places. Answers are verified as they are taken.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

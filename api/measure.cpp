@@ -146,6 +146,7 @@ std::string name_of(MeasuredOver over) {
 
 std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, MpiSession& session,
                                  const MeasureOptions& options) {
+  // Read as a whole first, since the file is written to while they are measured.
   std::vector<StoredAnswer> answers;
   file.each([&](const StoredAnswer& stored) {
     std::set<std::string> groups;  // of the answer: equivalent roots are measured once
@@ -169,6 +170,7 @@ std::vector<MeasuredRow> measure(AnswerFile& file, const std::string& machine, M
   std::vector<MeasuredRow> rows;
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const AnswerPlace& place = answers[i].places.front();
+    // A session for each group, made once: making one is a call of all ranks, in the order of the answers.
     Part& part = parts[{place.group, place.members}];
     if (!part.session) {
       const int number = groups_of(place, ranks)[session.rank()];

@@ -30,7 +30,7 @@
 namespace chorale {
 namespace {
 
-// Of a result, where the search may have dropped what it did not time.
+// Puts a point back that the search has dropped since: others dominate it in steps and rounds.
 void put(const Point& kept, Result& result) {
   const auto same = [&](const Point& point) {
     return point.cost == kept.cost && point.construction == kept.construction;
@@ -114,6 +114,7 @@ class Table {
   }
 
  private:
+  // Shared and never changed: a thread may still use what another one has replaced.
   struct Fastest {
     double us = 0;
     Point point = {};

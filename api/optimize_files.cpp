@@ -39,6 +39,7 @@ std::string range_of(const SizeRun& run) {
 }
 
 // How a program is built and run, where the README can say so.
+// "" for targets that other tools load.
 std::string commands_for(Target target, const std::string& path, int ranks) {
   switch (target) {
     case Target::Mpi:
@@ -65,6 +66,7 @@ std::string unproven(const Result& result) {
                    name_of(result.stopped));
 }
 
+// The README is made last, when it is known which programs there are; without a target there are none.
 std::string readme_of(const Optimized& answer, const std::vector<std::pair<SizeRun, std::string>>& programs,
                       std::optional<Target> target) {
   const Result& result = answer.result;
@@ -139,6 +141,7 @@ OptimizedFiles files_of(const Optimized& answer, std::optional<Target> target) {
     return made;
   }
   const TargetForm form = entry_of(*target).form;
+  // One entry, for the whole machine: nothing has failed.
   if (form == TargetForm::Program) {
     ReadyPoints ready{.topology = &result.topology, .after = {{}}};
     for (const SizeRun& run : runs)

@@ -79,6 +79,7 @@ std::string to_json(const Optimized& answer) {
       lines(rows, ""), lines(baselines, ""));
 }
 
+// The figure has the times of the table, not those of a second simulation.
 std::string to_page(const Optimized& answer) {
   return to_page(answer.result, best_sizes(answer.result), figure_of(answer));
 }
@@ -162,6 +163,7 @@ std::string measured_in_words(const Optimized& answer) {
   const auto busbw = [&](double us) {
     return algbw_gbs(static_cast<double>(plateau->message_bytes), us) * answer.shape.bus_factor;
   };
+  // A time below the measured one is a rate above it: the measured bandwidth in per cent of that rate.
   const auto percent = [&](double us) { return fmt::format("{:.1f} %", 100 * us / plateau->measured_us); };
   std::string text =
       fmt::format("measured: a plateau of {:.4g} GB/s of bus bandwidth, at {}", busbw(plateau->measured_us),

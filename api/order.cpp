@@ -44,7 +44,8 @@ NodeOrder order(const Allocation& allocation, const OrderQuestion& question) {
   return best_order(allocation, question);
 }
 
-// Rank = node x ranks per node + slot, in all of the files.
+// Rank = node x ranks per node + slot, in all of the files: nodes in the order that was found, the ranks of a
+// node one after the other. The last axis of the mesh is the fastest, as in PyTorch.
 std::vector<NamedText> emit_order(const NodeOrder& order) {
   std::string rankfile, hostfile, hosts;
   std::vector<std::string> axes, sizes, names, ranks;

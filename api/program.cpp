@@ -1,4 +1,6 @@
-// One class per form of program: with queues, and in shared memory.
+// One class per form of program: blocks with queues (MSCCL's XML, Chorale's JSON), and one-sided operations
+// in shared memory (plans of MSCCL++). Both are read from files of any origin, so nothing is run before its
+// verifier has accepted it; the accepted program is kept.
 #include "api/program.h"
 
 #include <algorithm>
@@ -128,6 +130,7 @@ class SharedMemoryProgram : public LoweredProgram {
   }
 
   std::vector<RunRow> run(const RunOptions& options, bool, int) const override {
+    // A plan states itself whether it is in place, so the mode and the depth of queues mean nothing here.
     if (!accepted_) verdict(false);
     return with_busbw(run_peers_on_threads(accepted_.value(), options, {.segment_bytes = 0}),
                       file_.collective);

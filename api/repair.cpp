@@ -111,6 +111,7 @@ Repair repair(const Result& old, const std::string& spec_or_file, const MachineC
   return repair;
 }
 
+// Chunks by rounds, in units of what a round carries over a link of bandwidth 1.
 double rate_gbs(const Topology& topology, const Cost& cost) {
   return 1e-3 * cost.chunks / (cost.rounds * round_beta_us_per_byte(topology));
 }

@@ -105,6 +105,8 @@ std::optional<AlphaBeta> asked_for(const SizeModel& model, const Topology& topol
 
 }  // namespace
 
+// By lines where one alpha and one beta hold for all links, or are given: the formula is exact there. By
+// simulation elsewhere.
 BestSizes best_sizes(const Result& result, const SizeModel& model, const std::atomic<bool>* stop) {
   const std::optional<AlphaBeta> numbers = asked_for(model, result.topology);
   const std::optional<RangesByPoint> ranges = numbers ? by_lines(result, *numbers)
@@ -237,6 +239,7 @@ SizeFigure figure_of(const Result& result) {
 
 }  // namespace
 
+// Without a gap only the number of steps is open.
 std::string proven_by(const Result& result, const Point& point) {
   if (point.proven) return explain(result, point);
   if (point.bound.rounds == 0) return "not proven: nothing is known";

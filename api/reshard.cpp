@@ -39,7 +39,8 @@ class LinkBytes {
   void add(LinkId link, double bytes) { bytes_[link] += bytes; }
   const std::vector<double>& all() const { return bytes_; }
 
-  // By the busiest link or limit.
+  // By the busiest link or limit: bytes flow all at once, without steps. A limit of bandwidth k carries what
+  // k links of bandwidth 1 do.
   double us() const {
     double most = 0;
     for (std::size_t l = 0; l < bytes_.size(); ++l) most = std::max(most, bytes_[l] * us_per_byte(l));
@@ -87,6 +88,7 @@ std::vector<LinkId> shortest_paths(const Topology& topology, const RankSet& sour
   std::vector<std::vector<LinkId>> out(topology.ranks);
   for (LinkId l = 0; l < static_cast<LinkId>(topology.links.size()); ++l)
     out[topology.links[l].src].push_back(l);
+  // Entries are not removed when a shorter path is found; outdated ones are skipped as they are taken.
   using Reached = std::pair<double, Rank>;
   std::priority_queue<Reached, std::vector<Reached>, std::greater<>> next;
   for (const Rank r : sources) next.emplace(length[r] = 0, r);
@@ -233,6 +235,7 @@ Result packed(const Topology& topology, const Collective& one, const FrontierOpt
                        .bound = bound,
                        .stop = stop});
   double best = std::numeric_limits<double>::infinity();
+  // Without a bound (0 rounds) nothing is near, and all is tried.
   const auto near = [&] { return best * bound.chunks <= bound.rounds * kNearEnough; };
   const auto take = [&](Point point) {
     best = std::min(best, static_cast<double>(point.cost.rounds) / point.cost.chunks);

@@ -77,8 +77,8 @@ std::string ScheduleRuns::difference(const Fingerprints& found) const {
   return "";
 }
 
-// A schedule that cannot be emitted has no time; one that does not compile, fails or differs has a failure,
-// which the tuner reports as a fault of Chorale's.
+// A schedule that cannot be emitted has no time, and is no fault; one that does not compile, fails or differs
+// has a failure, which the tuner reports. The first schedule that runs is the reference, so it cannot differ.
 Timing ScheduleRuns::time(const Workload& workload, const Execution& execution) {
   const WorkFolder folder("--measure", where_);
   OrError<CompiledWorkload> compiled = try_compile(workload, machine_, execution, carrier_);

@@ -58,6 +58,8 @@ Result classic_result(const Topology& topology, const Point& point,
 
 }  // namespace
 
+// One fault is enough to refuse a machine. Chunks are an option, so that a question is the same for all chunk
+// counts.
 void require_question(const Topology& topology, const Collective& collective) {
   if (const std::vector<Fault> wrong = route_faults(topology, 1); !wrong.empty())
     throw InputError("topology " + topology.name, wrong.front().words,
@@ -121,6 +123,7 @@ Result classic(const Topology& machine, const ClassicQuestion& question) {
   return classic_result(topology, point, question.found);
 }
 
+// A machine that does not suit the algorithm is an answer here, not an error: exports try several.
 std::optional<Result> classic_if_possible(const Topology& machine, Method method, int chunks) {
   const Topology topology = flatten(machine);
   const std::optional<Point> point = classic_if_possible(method, topology, {.chunks = chunks});

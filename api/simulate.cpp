@@ -39,6 +39,7 @@ std::string temporary_folder() {
   return path.string();
 }
 
+// The messages of a schedule one by one: what a switch would add or copy at once is several.
 Topology without_abilities(Topology topology) {
   for (SharedLimit& limit : topology.limits) limit.abilities = {};
   return topology;
@@ -114,6 +115,7 @@ Simulated simulate(const Result& result, const SimulateQuestion& asked) {
     const Point& point = result.points[i];
     if (const std::string note = unused_switches(result.topology, point, "simgrid"); !note.empty())
       answer.notes.push_back(fmt::format("point {}: {}", i, note));
+    // A folder for each point: platform and traces of one point fit no other.
     PointReplay replay(result.topology, plain, point, where);
     for (const std::int64_t bytes : asked.message_bytes) {
       const std::optional<SimulatedRow> row = replay.row(i, bytes, asked.stop);

@@ -98,7 +98,8 @@ void add_groups(const TracedNode& node, const std::string& place, ProcessGroups&
   }
 }
 
-// A group that is not listed has all ranks: as many as there are traces, if there are several.
+// A group that is not listed has all ranks: as many as there are traces, if there are several. A single trace
+// does not contain the number: it is then 0, not known.
 TracedCall call_of(const TracedNode& node, const ProcessGroups& groups, int traces) {
   const std::int64_t type = number_of(node.values, "comm_type");
   const bool is_known = type >= 0 && type < std::ssize(kChakraCollectives);

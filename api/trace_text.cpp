@@ -81,6 +81,7 @@ void read_nccl_log(const TraceText& trace, TraceTally& tally) {
     const auto type = required(after(line, " datatype "), "the number of a type", trace, number);
     const auto ranks =
         static_cast<int>(required(after(line, "[nranks="), "a number of ranks", trace, number));
+    // A type of a later NCCL: without its size the bytes are not known.
     if (type >= std::ssize(kNcclTypes))
       throw InputError(at_line(trace, number), "datatype " + std::to_string(type) + " is not known");
     // A communicator has an address in each process: by its ranks they are alike.

@@ -62,6 +62,7 @@ std::span<const OptionRow<TuneQuestion>> tune_rows() {
   return kRows;
 }
 
+// Prices come first, for all candidates; `measure` is called for the best of them, and for settings of these.
 TuneResult tune(const Workload& workload, const WorkloadMachine& machine, const TuneQuestion& question) {
   // A transport that is not installed is refused here, before anything is priced.
   std::optional<ScheduleRuns> runs;
