@@ -38,6 +38,7 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   const Topology topology = machine(command.question.topology, command.question.changes);
   const Collective collective = communication(command.question, topology);
+  // Without an outline all known ones are tried, so the first point may come long before the last.
   ComposeOptions options{
       .min_chunks = command.min_chunks,
       .max_chunks = command.max_chunks,

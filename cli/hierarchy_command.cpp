@@ -31,6 +31,7 @@ std::string in_words(const Hierarchy& hierarchy) {
                     fmt::format("{:.6g}", link.bandwidth_gbs), fmt::format("{:.6g}", link.latency_us),
                     link.stream_gbs > 0 ? fmt::format("{}", link.stream_gbs) : "-", in_words(link.exit),
                     in_words(link.detour)});
+    // The path over the host: the links up to its memory, and those between its sockets.
     if (link.host)
       hosts +=
           fmt::format("{} host: {} up to memory and down, {} between sockets\n", level.name,

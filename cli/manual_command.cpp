@@ -25,6 +25,7 @@ std::vector<std::string> machine_names() {
   return names;
 }
 
+// A page per command, those with commands below them included, in one directory as man expects.
 void add_pages(const CommandText& command, const std::string& directory, std::vector<NamedText>& pages) {
   pages.push_back({directory + "/" + manual_page_name(command), manual_page(command, kVersion)});
   for (const CommandText& below : command.commands) add_pages(below, directory, pages);

@@ -36,6 +36,8 @@ std::string chunk_counts(const Space& space) {
              : fmt::format("{} to {} chunks", space.min_chunks, space.max_chunks);
 }
 
+// "dgx1, allgather: 8 ranks, 32 links; 1 to 6 chunks per block". Chunk counts and steps are stated of a
+// frontier alone: a single question has them in its answer.
 std::string heading(const Result& result) {
   const Topology& topology = result.topology;
   std::string text = fmt::format("{}, {}: {}, {}", topology.name, name_of(result.collective),
@@ -78,8 +80,8 @@ std::string points_table(const Result& result, std::vector<int> chosen, const Be
   return table(rows, "rrrrllrll");
 }
 
-// Compared by cross-multiplication: a percentage is printed only where the integers differ.
-// Rates are fractions; their difference is exact in integers.
+// Rates are fractions, compared by cross-multiplication: exact in integers, so "no more" and a percentage
+// never contradict a proof by rounding.
 std::string bound_line(const Result& result) {
   const Rate bound = rate_bound(result);
   if (bound.rounds == 0) return "";
@@ -158,6 +160,7 @@ std::string schedule_text(const Topology& topology, const Point& point) {
     for (const Send& send : step.sends)
       by_source[topology.links[send.link].src][{send.link, send.reduce}].push_back(send.chunk);
     for (auto& [source, links] : by_source) {
+      // Each cell ends with ";", which the last one of a line loses.
       std::string line = " ";
       for (auto& [link, chunks] : links) {
         std::sort(chunks.begin(), chunks.end());
