@@ -90,6 +90,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
                      .plain = {.conflicts = command.plain_conflicts},
                      .progress = progress});
   supervisor.take_floor();
+  // A limit that comes after the last refutation has cut nothing.
   return outcome_of(command, report, listed, under,
                     report.undecided > 0 ? supervisor.stopped() : Stopped::No);
 }

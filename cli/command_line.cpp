@@ -156,6 +156,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     throw refusal(app, error);
   }
+  // After the command has been parsed whole, since two options together are wrong.
   require_one_document(innermost(app));
   if (parsed.quiet) silence(parsed.command);
   return parsed;

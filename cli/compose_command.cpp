@@ -25,6 +25,7 @@ Outcome outcome_of(const ComposeCommand& command, const Composition& composition
     if (result.points[i].on_frontier) listed.push_back(i);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, best_sizes(result, {}, supervisor.stop()));
+  // By the numbers of the table, which those of the file are.
   for (int i : listed) text += fmt::format("{}: {}\n", i, composition.outlines[i]);
   Outcome outcome{.exit_code = stopped == Stopped::No ? kFound : exit_code_of(stopped),
                   .text = text + bound_line(result)};

@@ -122,6 +122,7 @@ Outcome perform(const DesignCommand& command, Supervisor& supervisor) {
   };
   const Design found = design(question);
   supervisor.take_floor();
+  // A limit that came when the proof was complete has cut nothing.
   return outcome_of(command, found, found.proven ? Stopped::No : supervisor.stopped());
 }
 

@@ -1,5 +1,8 @@
 // A row per level, outermost first, as the machine's description has them. An exit or a detour is a shared
 // path: "25 for 4" is 25 GB/s for four children together.
+//
+// "each" is the rate of one port or ring link in one direction, and "one stream" the most that one flow gets,
+// where that is less than all ports. In a ring a detour is the path between children that are not neighbours.
 #include <fmt/format.h>
 
 #include "api/inputs.h"

@@ -59,6 +59,7 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
   for (const auto& [operation, times] : job.skipped)
     outcome.notes.push_back(shown(fmt::format("{} of {} left out: no collective of one size for all ranks",
                                               counted(times, "call"), operation)));
+  // Without a machine the list is all, and its JSON has no comparison.
   if (command.machine.empty()) {
     if (!command.json.empty()) deliver(command.json, to_json(job), outcome);
     return outcome;

@@ -86,6 +86,7 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const Worker
         words.push_back(std::to_string(row.member.get(asked)) +
                         (row.words.kind == OptionKind::Duration ? "ms" : ""));
     }
+  // Only questions with cubes get further processors.
   if (asked.synthesis.cubes > 0) add("--jobs", std::to_string(cube_jobs));
   add("--memory-limit", std::to_string(memory));
   return words;

@@ -143,6 +143,7 @@ Outcome show(const LibraryCommand& command) {
                       result.complete ? "proven" : name_of(result.stopped)});
     }
   });
+  // By their texts: machine, group, collective, root. Rows of one answer need not be adjacent.
   std::sort(rows.begin() + 1, rows.end());
   Outcome outcome{.text = table(rows, "lllrrrrrl") +
                           fmt::format("{} in {}\n", counted(answers, "answer"),

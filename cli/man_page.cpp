@@ -64,7 +64,8 @@ Below below_options(const std::string& text) {
   return below;
 }
 
-// Where ", " is followed by a digit another code begins.
+// "0 done, 2 bad input, or no smpirun" becomes two paragraphs: where ", " is followed by a digit another code
+// begins.
 std::string exit_codes(const std::string& codes) {
   std::string out;
   for (std::size_t at = 0; at < codes.size();) {

@@ -37,6 +37,7 @@ Outcome perform(const CompletionCommand& command, Supervisor&) {
   const auto script = command.shell == Shell::Bash   ? bash_completion
                       : command.shell == Shell::Fish ? fish_completion
                                                      : zsh_completion;
+  // Lines of a script may not be broken at the width of the terminal.
   return {.text = script(command.program, machine_names()), .verbatim = true};
 }
 

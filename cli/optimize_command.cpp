@@ -47,6 +47,8 @@ std::string short_name(const std::string& baseline, const Collective& collective
   return baseline.ends_with(ending) ? baseline.substr(0, baseline.size() - ending.size()) : baseline;
 }
 
+// A row per size. "of bound" is the bound over the time: 100 % is proven to be the fastest. "<=": not all
+// points were timed, so one of them may be faster.
 std::string table_of(const Optimized& answer) {
   // Where something was measured it is what counts, and the name of the baseline makes room for it.
   const bool measured =
@@ -184,7 +186,7 @@ class Work {
     const std::chrono::milliseconds all = supervisor_.time_left();
     const std::chrono::milliseconds most =
         command_.search_time.count() < 0 ? kLongestOptimize : command_.search_time;
-    // A tenth is left for timing the points and for files.
+    // A tenth is left for the report and its files; the rest includes the timing of points.
     return all.count() < 0 ? most : std::min(most, all * 9 / 10 / left);
   }
 

@@ -34,7 +34,7 @@ void file_to_write(CLI::App* app, const Text& name, Text& target, const Text& he
            if (speaks()) require_writable_file(where, t);
            target = t;
          },
-         help + "; - is standard output")
+         help + "; - is standard output")  // the type marks it for require_one_document()
       ->type_name("FILE")
       ->option_text("FILE");
 }
@@ -173,6 +173,7 @@ void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
   memory_limit(app, limits);
 }
 
+// By itself for searches, whose time limit is an option of the search (search_rows).
 void memory_limit(CLI::App* app, Limits& limits) {
   app->add_option_function<Text>(
          "--memory-limit",
@@ -260,6 +261,7 @@ void machine_and_collective(CLI::App* app, QuestionSettings& question, bool coll
   machine_changes(app, question.changes);
 }
 
+// Two numbers for all links, in place of those that each link has.
 void size_model(CLI::App* app, SizeModel& model) {
   positive(app, "--alpha", model.alpha_us, "US",
            "Microseconds that a step costs (those of the machine's worst link)");

@@ -152,6 +152,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   };
   const Ranking ranking = open ? place(machine, *open, options) : place(machine, job, options);
   supervisor.take_floor();
+  // A ranking that is whole is not cut short, even if the limit came while its last matrix was priced.
   const bool whole =
       ranking.priced == ranking.matrices && ranking.size_choices.priced == ranking.size_choices.fit;
   return outcome_of(command, ranking, whole ? Stopped::No : supervisor.stopped());

@@ -86,6 +86,7 @@ void publish(Supervisor& supervisor, const std::string& text) {
 Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   const std::unique_ptr<LoweredProgram> program = lowered_program(read_file(command.file), command.file);
   const ProgramShape& shape = program->shape();
+  // A program in shared memory has counters and no queues, so neither a depth nor a least one.
   const bool queues = !shape.shared_memory;
   if (queues || !command.options.bytes.empty()) require_sums_of_halves(command.options, shape.collective);
   const RunOptions options = by_messages(command.options, shape.collective);

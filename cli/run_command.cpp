@@ -79,6 +79,7 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
                   .text = text + "not all was run (" + name_of(stopped) + ")\n"};
         });
   }
+  // All ranks have the rows of all, so all end with one exit code; one prints.
   Outcome outcome{.exit_code = tally.is_good(result.collective) ? kFound : kWrongData};
   if (session == nullptr || rank_of(*session) == 0)
     outcome.text = heading(command, result) + table(table_rows, kAlignment) +

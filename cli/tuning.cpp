@@ -16,6 +16,7 @@
 namespace chorale {
 namespace {
 
+// Two phases: schedules are found and expanded; then the best are measured, and their settings varied.
 std::string doing(const TuneProgress& progress) {
   if (progress.to_measure == 0)
     return fmt::format("{}, {} to examine", counted(progress.candidates, "schedule"), progress.open);
