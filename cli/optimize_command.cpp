@@ -118,7 +118,8 @@ std::string log_line(const Optimized& answer, double seconds) {
   return text;
 }
 
-// Of the algorithms in the table. Once interrupted, programs are written for up to so many: a minute is the most.
+// Sends of the algorithms in the table. After Ctrl-C programs are written for at most this many: the last
+// report may take a minute.
 constexpr long long kMostSendsInHaste = 300'000;
 
 long long sends_of(const Optimized& answer) {

@@ -106,7 +106,8 @@ std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const Collect
   return {};
 }
 
-// The rank of the group that each rank of the answer is to be; empty: as they are numbered; nullopt: other hosts.
+// The rank of the group that each rank of the answer is to be. Empty: as they are numbered; nullopt: other
+// hosts.
 std::optional<std::vector<Rank>> Algorithms::mapping_of(const Loaded& loaded,
                                                         const std::vector<RankLocation>& group,
                                                         const std::string& failure) const {
