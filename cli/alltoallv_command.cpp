@@ -25,6 +25,7 @@ Outcome perform(const AlltoallvCommand& command, Supervisor&) {
   };
   const auto bytes = [](const NicLoad& load) { return format_bytes(static_cast<double>(load.most_bytes)); };
   const auto mean = [](const NicLoad& load) { return fmt::format("{:.4f}", load.most_over_mean); };
+  // The bound has no NICs of its own: it is a time that no plan is below.
   Outcome outcome{.text =
                       table({{"", "time", "x bound", "busiest NIC", "x mean of its node"},
                              {"plan", format_us(plan.us), over(plan.us), bytes(plan.nics), mean(plan.nics)},

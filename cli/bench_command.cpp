@@ -122,6 +122,7 @@ std::string type_name(ElementType type) {
   }
 }
 
+// A row of the table: one algorithm, size, type and operation, in both modes.
 struct BenchLine {
   std::string algorithm = {};
   std::int64_t bytes = 0, count = 0;
@@ -137,6 +138,7 @@ std::string significant(double us) {  // the digits of nccl-tests
                      : fmt::format("{:.2f}", us);
 }
 
+// The four columns of a half: time, algbw, busbw, wrong elements (N/A where nothing was checked).
 void append(std::vector<std::string>& cells, const RunRow& half, bool checked) {
   cells.push_back(significant(half.median_us));
   cells.push_back(fmt::format("{:.3f}", half.algbw));
@@ -170,6 +172,7 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
   Tally tally;
   std::map<std::string, std::pair<double, int>> busbw;  // by algorithm: sum and number
   for (const BenchLine& line : lines) {
+    // A collective without a root has root -1 there.
     cells.push_back({line.algorithm, std::to_string(line.bytes), std::to_string(line.count),
                      type_name(line.type), line.redop,
                      std::to_string(is_rooted(collective.kind) ? collective.root : -1)});
@@ -231,6 +234,8 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
   const std::vector<bool> halves = command.in_place ? std::vector{false, true} : std::vector{false};
   std::vector<BenchLine> lines;
   Tally tally;  // agreement of ranks under MPI's or NCCL's own collectives is not checked
+  // Types, operations, sizes, then algorithms, so that those of one size are measured right after each other,
+  // and stand below each other in the table.
   for (ElementType type : command.options.types)
     for (ReduceOp op : command.options.ops)
       for (std::int64_t size : sizes(command))
@@ -268,8 +273,7 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
 
 }  // namespace
 
-// Sizes are computed before MPI starts, so that a range that is wrong is one line and not one of each
-// process.
+// Sizes are computed before MPI starts, so that a range that is wrong is an error of the command line.
 Outcome perform(const BenchCommand& command, Supervisor& supervisor) {
   try {
     if (!started_by_mpirun())

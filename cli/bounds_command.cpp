@@ -1,7 +1,7 @@
 // Bounds in words. A certificate is a combination of constraints with non-negative prices (LP duality): the
 // text names the links and shared limits with a price, and the structure that the prices are of: a cut, a
-// partition into groups, trees, or weights by step. The numbers are in the file; the text shows where a
-// machine is tight.
+// partition into groups, trees, or weights by step. Distance and growth have no prices. What is priced shows
+// where a machine is tight; results have the certificates themselves.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -15,6 +15,7 @@
 namespace chorale {
 namespace {
 
+// Of links and limits in a line of prices; a machine of thousands may have a price on each.
 constexpr std::size_t kMostListed = 40;
 constexpr const char* kAnySchedule = "any schedule:      ";
 
@@ -101,7 +102,6 @@ std::string few_steps(const Bounds& known) {
   return fmt::format("{:<19}", "at most " + counted(known.within, "step") + ":");
 }
 
-// What is known so far.
 // In the order in which bounds become known: the fewest steps, the fewest rounds of any schedule, the rate
 // that holds for any chunk count, the fewest rounds within the asked number of steps. A field of 0 is not
 // known yet.
@@ -119,7 +119,7 @@ std::string in_words(const Topology& topology, const Bounds& known) {
          line(few_steps(known), at_least(known.rounds_within), topology, known.rounds_within.certificate);
 }
 
-// What is not known yet.
+// The bound that is computed next, which a limit reports as not known.
 std::string next_line(const Bounds& known) {
   return known.within == 0 ? kAnySchedule : few_steps(known);
 }

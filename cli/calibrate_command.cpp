@@ -16,6 +16,7 @@
 namespace chorale {
 namespace {
 
+// "24 links like 0 -> 1": the class by the first of its links.
 std::string alike(const Topology& machine, const LinkClass& links) {
   const auto end = [&](Node n) {
     return n < machine.ranks ? fmt::format("{}", n) : fmt::format("switch {}", n - machine.ranks);
@@ -29,6 +30,9 @@ double gbs(const Link& link, double beta_us_per_byte) {
   return 1e-3 * link.bandwidth / beta_us_per_byte;
 }
 
+// Columns: latency measured, its spread, described; rate measured, its spread, in use, described. The least
+// beta is the largest rate, so the ends of the spread are exchanged. "In use" is the rate that a link keeps
+// while all of them are busy.
 std::string in_words(const Calibration& calibration) {
   TableRows rows = {{"links", "alpha (us)", "of links", "was", "GB/s", "of links", "in use", "was"}};
   for (const CalibratedClass& each : calibration.classes) {

@@ -40,6 +40,7 @@ Outcome outcome_of(const CheckCommand& command, const CheckReport& report, std::
   if (report.undecided > 0)
     text += fmt::format(", {} undecided within the limits", counted(report.undecided, "refutation"));
   if (stopped != Stopped::No) text += "; not all was checked (" + name_of(stopped) + ")";
+  // Bounds of machines whose switches multicast or reduce hold for such machines alone.
   text += under + "\n";
   Outcome outcome{.exit_code = !report.faults.empty()   ? kBadInput
                                : stopped != Stopped::No ? exit_code_of(stopped)
@@ -52,7 +53,7 @@ Outcome outcome_of(const CheckCommand& command, const CheckReport& report, std::
 
 }  // namespace
 
-// What the file is, is seen when it is read.
+// A file is a result or a ranking; its contents decide, so that one command takes both.
 Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   if (is_ranking(read_file(command.file))) return check_ranking_file(command, supervisor);
   if (std::error_code error; !command.proofs.empty() && !std::filesystem::is_directory(command.proofs, error))
@@ -66,8 +67,8 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
   const auto listed = std::count_if(result.points.begin(), result.points.end(),
                                     [](const Point& point) { return point.on_frontier; });
   const std::string under = under_abilities(result.topology);
-  // The report so far is what a limit prints; it begins empty, since reading alone can take longer than a
-  // limit.
+  // The report so far is what a limit prints; it begins empty, since the first schedule or refutation alone
+  // can take longer than a limit.
   const auto publish = [&](const CheckReport& report) {
     supervisor.publish([&command, report, listed, under](Stopped stopped) {
       return outcome_of(command, report, listed, under, stopped);
@@ -89,6 +90,7 @@ Outcome perform(const CheckCommand& command, Supervisor& supervisor) {
                      .plain = {.conflicts = command.plain_conflicts},
                      .progress = progress});
   supervisor.take_floor();
+  // A limit that comes after the last refutation has cut nothing.
   return outcome_of(command, report, listed, under,
                     report.undecided > 0 ? supervisor.stopped() : Stopped::No);
 }

@@ -19,6 +19,7 @@ std::string known_algorithms() {
   return table(rows, "lll");
 }
 
+// The schedule is printed step by step unless a file has it. `code`: the exit code, which a limit decides.
 Outcome outcome_of(const ClassicCommand& command, const Result& result, const Supervisor& supervisor,
                    int code) {
   Outcome outcome{.exit_code = code,
@@ -37,6 +38,7 @@ Outcome outcome_of(const ClassicCommand& command, const Result& result, const Su
 Outcome perform(const ClassicCommand& command, Supervisor& supervisor) {
   if (command.name == "list") return {.text = known_algorithms()};
   const Topology topology = machine(command.topology, command.changes);
+  // Called once, when the schedule is made, with a result that has no claims.
   const auto found = [&](const Result& unbounded) {
     supervisor.publish([&, unbounded](Stopped stopped) {
       return outcome_of(command, unbounded, supervisor, exit_code_of(stopped));

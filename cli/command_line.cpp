@@ -1,6 +1,6 @@
 // The commands and their options are registered with CLI11, each command filling a struct of its own; the
-// last callback of the command that was typed moves its struct into the variant. What CLI11 reports badly is
-// refused here, before or after it parses: unknown commands, unknown options, an argument too many.
+// final callback of the command that was typed copies its struct into the variant. What CLI11 reports badly
+// is refused here, before or after it parses: unknown commands, unknown options, an argument too many.
 #include "cli/command_line.h"
 
 #include <algorithm>
@@ -87,6 +87,7 @@ InputError refusal(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<Text> extras = app.remaining(true);
   if (extras.empty() && !commands_of(command).empty())
     return {path_of(command), "a command is missing", help};
+  // An option without its value, or one that is given twice: CLI11's text has how many values it received.
   if (extras.empty() && error.get_name() == "ArgumentMismatch") {
     const Text said = error.what();
     const bool twice = said.find("received") != Text::npos && said.find("received 0") == Text::npos;
@@ -94,6 +95,7 @@ InputError refusal(const CLI::App& app, const CLI::ParseError& error) {
             help};
   }
   if (extras.empty()) return {where, error.what(), help};
+  // Only the name is cited, without "=VALUE", and at most 60 characters of it.
   const Text first = extras.front().substr(0, extras.front().find('=')).substr(0, 60);
   if (!first.starts_with('-')) return {where, "'" + first + "' is one argument too many", help};
   std::vector<Text> known;
@@ -138,6 +140,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   placement_options(app, parsed.command);
   workload_options(app, parsed.command);
   manual_options(app, parsed.command);
+  // Only commands of the first level without others below them have -q.
   for (CLI::App* command : app.get_subcommands([](CLI::App* each) { return commands_of(*each).empty(); }))
     command->add_flag("-q,--quiet", parsed.quiet, "Print nothing but errors");
   in_groups(app);
@@ -153,6 +156,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     throw refusal(app, error);
   }
+  // After the command has been parsed whole, since two options together are wrong.
   require_one_document(innermost(app));
   if (parsed.quiet) silence(parsed.command);
   return parsed;

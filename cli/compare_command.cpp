@@ -44,6 +44,7 @@ Outcome perform(const CompareCommand& command, Supervisor& supervisor) {
   CompareQuestion question = command.question;
   question.stop = supervisor.stop();
   question.doing = supervisor.doing();
+  // The same function reports what is known where a limit ends the comparison.
   question.publish = [&](const Comparison& known) {
     supervisor.publish([&command, known](Stopped stopped) { return outcome_of(command, known, stopped); });
   };

@@ -44,6 +44,7 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.target.progress);
   Workload workload = read_workload(command.workload);
   const std::string directory = command.directory.empty() ? workload.name : command.directory;
+  // Before the search, which may take hours.
   require_makeable_directory("-o", directory);
   const WorkloadMachine machine =
       machine_for(workload, command.target,
@@ -56,6 +57,7 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
     const Candidate& best = result.candidates[result.ranking.front()];
     text = best.script.empty() ? "the program as it is\n" : shown(best.script) + "\n";
     if (const std::string words = to_string(best.execution); !words.empty()) text += words + "\n";
+    // The program that is compiled is the best one, with the settings of its execution.
     workload = best.workload;
     execution = best.execution;
     // A block of elements is not a block of threads.

@@ -1,5 +1,10 @@
 // Scripts that shells read. bash and zsh call a function, which finds its position among the words and
 // searches tables; fish has a line for each option and finds the position itself.
+//
+// A table maps a position to what fits there: "topology show " to its options, "topology show --html" to the
+// values of that option, "topology show 1" to those of the first argument. The functions walk over the words
+// before the cursor with three variables: the path of commands so far, the position among the arguments, and
+// the option that still awaits its value.
 #include <fmt/format.h>
 
 #include "cli/manual.h"
@@ -14,6 +19,8 @@ std::string place_of(const CommandText& command) {
   return blank == std::string::npos ? "" : command.path.substr(blank + 1) + " ";
 }
 
+// readline divides words at "=" and ":" (COMP_WORDBREAKS), so "--json=FILE" and "ring:8" arrive in parts and
+// are joined first. Behind a colon nothing is offered: readline would put the whole word after it.
 constexpr const char* kBashFunction = R"BASH(
 _chorale() {
   local path= place=1 awaits= offers= cur= word key i
@@ -70,7 +77,8 @@ _chorale() {
 complete -F _chorale chorale
 )BASH";
 
-// Our words have no whitespace and no quotes.
+// "bash fish zsh", "<files>": words have no whitespace and no quotes, so one text holds a list; the marks in
+// angle brackets ask the shell for names of files or directories.
 std::string offered(const Offers& offers) {
   std::vector<std::string> words = offers.words;
   if (offers.files) words.push_back("<files>");
@@ -78,11 +86,12 @@ std::string offered(const Offers& offers) {
   return joined(words, " ");
 }
 
+// The contents of two associative arrays, a line per key.
 struct BashTables {
   std::string options = {}, values = {};
 };
 
-// Keys are "topology show --json", or "topology show 1" for the first positional argument; "+" is for all
+// Keys are "topology show --html", or "topology show 1" for the first positional argument; "+" is for all
 // further ones of an argument that may be repeated.
 void tabulate(const CommandText& command, const std::vector<std::string>& machines, BashTables& tables) {
   const std::string at = place_of(command);
@@ -105,6 +114,7 @@ void tabulate(const CommandText& command, const std::vector<std::string>& machin
   for (const CommandText& below : command.commands) tabulate(below, machines, tables);
 }
 
+// For fish: in single quotes a backslash escapes the quote and itself.
 std::string quoted(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) {
@@ -180,6 +190,8 @@ struct ZshTables {
   std::string options = {}, values = {}, commands = {};
 };
 
+// Keys as for bash. Options and commands are lines "NAME:DESCRIPTION", as _describe reads them; of a help
+// text the first line only.
 void tabulate(const CommandText& command, const std::vector<std::string>& machines, ZshTables& tables) {
   const std::string at = place_of(command);
   const auto row = [](const std::string& key, const std::string& value) {
@@ -205,6 +217,8 @@ void tabulate(const CommandText& command, const std::vector<std::string>& machin
   for (const CommandText& below : command.commands) tabulate(below, machines, tables);
 }
 
+// fish evaluates a condition per line instead of a function for all: __chorale_in "topology show" holds
+// within that command, __chorale_at "topology" where a command is to follow.
 constexpr const char* kFishFunctions = R"FISH(
 # The words before the cursor that are not options.
 function __chorale_words
@@ -224,7 +238,8 @@ function __chorale_at
 end
 )FISH";
 
-// An option is offered where its command begins the line, a command only where the line ends before it.
+// An option is offered where its command begins the line, a command only where the line ends before it. -s
+// and -l are the short and the long name, -r requires a value, -F offers files, -f none, -a words.
 void fish_lines(const CommandText& command, const std::vector<std::string>& machines, std::string& lines) {
   const std::string at = place_of(command);
   for (const OptionText& option : command.options) {

@@ -25,6 +25,7 @@ Outcome outcome_of(const ComposeCommand& command, const Composition& composition
     if (result.points[i].on_frontier) listed.push_back(i);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, best_sizes(result, {}, supervisor.stop()));
+  // By the numbers of the table, which those of the file are.
   for (int i : listed) text += fmt::format("{}: {}\n", i, composition.outlines[i]);
   Outcome outcome{.exit_code = stopped == Stopped::No ? kFound : exit_code_of(stopped),
                   .text = text + bound_line(result)};
@@ -38,6 +39,7 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   const Topology topology = machine(command.question.topology, command.question.changes);
   const Collective collective = communication(command.question, topology);
+  // Without an outline all known ones are tried, so the first point may come long before the last.
   ComposeOptions options{
       .min_chunks = command.min_chunks,
       .max_chunks = command.max_chunks,

@@ -34,6 +34,8 @@ std::vector<std::string> row_of(const std::string& number, const DesignedGraph& 
   return row;
 }
 
+// A column per collective of the job with its rate; hops is the diameter, mean the mean distance, "also" the
+// named machine that the graph is. The last two are left out first where the terminal is narrow (R, L).
 std::string ranking_table(const Design& design) {
   std::vector<std::string> head = {"#", "wiring", design.message_bytes > 0 ? "us" : "us/MiB"};
   std::string kinds = "rlr";
@@ -86,6 +88,7 @@ std::string in_words(const Design& design) {
   }
   text += proof(design);
   for (const DesignedGraph& named : design.named)
+    // Its bound against what was found: so it is slower by at least that factor, whatever its schedule.
     if (named.bound_us > first.bound_us * (1 + 1e-9) && first.found_us > 0)
       text += fmt::format("{} takes at least {:.2f}x as long\n", named.name, named.bound_us / first.found_us);
   return text + "what no schedule is below: time, rounds per chunk\n" + ranking_table(design);
@@ -119,6 +122,7 @@ Outcome perform(const DesignCommand& command, Supervisor& supervisor) {
   };
   const Design found = design(question);
   supervisor.take_floor();
+  // A limit that came when the proof was complete has cut nothing.
   return outcome_of(command, found, found.proven ? Stopped::No : supervisor.stopped());
 }
 

@@ -17,6 +17,8 @@ constexpr const char* kVirtualTopology =
 // Files that NCCL reads or writes here.
 std::vector<std::string> nccl_files() {
   std::vector<std::string> paths;
+  // In this order: what NCCL has written of this machine, what it is given to read, and what a daemon puts
+  // into virtual machines of clouds.
   for (const char* variable : {"NCCL_TOPO_DUMP_FILE", "NCCL_TOPO_FILE"})
     if (const char* const path = std::getenv(variable); path != nullptr && *path != '\0')
       paths.emplace_back(path);
@@ -30,6 +32,7 @@ std::vector<std::string> nccl_files() {
 }  // namespace
 
 Outcome perform(const DiscoverCommand& command, Supervisor&) {
+  // `lacked` has the sources before the one that was taken, and why each was not.
   const DiscoveredMachine found = discover_machine(nccl_files(), command.question);
   Outcome outcome{.text = found.machine.report};
   if (!found.lacked.empty()) outcome.text += "tried before: " + found.lacked + "\n";

@@ -48,8 +48,10 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   CompileOptions options = command.options;
   if (!command.epilogue.empty())
     options.epilogue = epilogue_from_json(read_file(command.epilogue), command.epilogue);
+  // Schedules are verified when the file is read, so no program is made of a wrong one.
   const Result result = read_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
+  // No target is the page: it is made of results and not of programs.
   if (!command.target) return page(command, result, supervisor);
   std::vector<NamedText> files;
   if (chosen.empty())

@@ -114,9 +114,9 @@ Outcome outcome_of(const FrontierCommand& command, Result result, const Supervis
   return outcome;
 }
 
-// A read if the library has it; else it has it afterwards.
-// The place of the answer (machine, group, root) is stored only for a machine without changes, since its name
-// would otherwise stand for another machine.
+// The answer of the library if it has one; else the search's, which it has afterwards. The place of the
+// answer (machine, group, root) is stored only for a machine without changes, since its name would otherwise
+// stand for another machine.
 Outcome by_library(const FrontierCommand& command, LibraryQuestion question, Supervisor& supervisor) {
   const std::unique_ptr<AnswerFile> file = open_answers(command.library, true);
   if (std::optional<TakenAnswer> known = find_answer(*file, question, command.library)) {

@@ -19,6 +19,7 @@ std::string description(const std::string& text, std::size_t column) {
 
 }  // namespace
 
+// The name of a positional argument is what stands for its value: TOPOLOGY, not topology.
 std::string HelpFormatter::make_option_name(const CLI::Option* option, bool is_positional) const {
   return is_positional ? option->get_option_text() : Formatter::make_option_name(option, false);
 }

@@ -1,5 +1,8 @@
 // A row per level, outermost first, as the machine's description has them. An exit or a detour is a shared
 // path: "25 for 4" is 25 GB/s for four children together.
+//
+// "each" is the rate of one port or ring link in one direction, and "one stream" the most that one flow gets,
+// where that is less than all ports. In a ring a detour is the path between children that are not neighbours.
 #include <fmt/format.h>
 
 #include "api/inputs.h"
@@ -31,6 +34,7 @@ std::string in_words(const Hierarchy& hierarchy) {
                     fmt::format("{:.6g}", link.bandwidth_gbs), fmt::format("{:.6g}", link.latency_us),
                     link.stream_gbs > 0 ? fmt::format("{}", link.stream_gbs) : "-", in_words(link.exit),
                     in_words(link.detour)});
+    // The path over the host: the links up to its memory, and those between its sockets.
     if (link.host)
       hosts +=
           fmt::format("{} host: {} up to memory and down, {} between sockets\n", level.name,

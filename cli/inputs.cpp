@@ -19,6 +19,7 @@ namespace fs = std::filesystem;
 
 }  // namespace
 
+// Without a number and without `all` the points of the frontier, in their order in the file.
 std::vector<int> chosen_points(const std::string& file, const Result& result, std::optional<int> point,
                                bool all) {
   const int count = static_cast<int>(result.points.size());
@@ -40,6 +41,7 @@ Collective communication(const QuestionSettings& question, const Topology& topol
   return communication(question.collective, topology, options);
 }
 
+// Errors in a script cite where it is from: the option, or its file.
 Workload read_workload(const WorkloadInput& input) {
   const Workload workload = read_workload(input.file, input.settings);
   if (input.script_file.empty()) return transformed(workload, input.script, "--apply");
@@ -67,6 +69,7 @@ void require_writable_directory(const std::string& option, const std::string& pa
   std::error_code error;
   if (!fs::is_directory(path, error))
     throw InputError(option, "there is no directory " + path, "make it first, or choose another");
+  // A file is made in a directory that can be written and searched.
   if (access(path.c_str(), W_OK | X_OK) != 0)
     throw InputError(option, "the directory " + path + " cannot be written to", "choose another");
 }

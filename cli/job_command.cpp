@@ -21,7 +21,7 @@ std::string each_us(const JobCalls& calls) {
   return calls.us > 0 ? format_us(calls.us / static_cast<double>(calls.calls)) : "-";
 }
 
-// A group whose number of ranks no trace tells has none.
+// A dash stands for a number of ranks that no trace contains, and for times of traces without times.
 std::string list(const TracedJob& job) {
   TableRows rows = {{"collective", "group", "ranks", "message", "calls", "time of one", "of all"}};
   for (const JobCalls& calls : job.calls)
@@ -55,9 +55,11 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
   for (const std::string& file : command.traces) traces.push_back({.file = file, .text = read_file(file)});
   const TracedJob job = read_job(traces);
   Outcome outcome{.text = list(job)};
+  // Names come from traces, so they are made safe to be shown.
   for (const auto& [operation, times] : job.skipped)
     outcome.notes.push_back(shown(fmt::format("{} of {} left out: no collective of one size for all ranks",
                                               counted(times, "call"), operation)));
+  // Without a machine the list is all, and its JSON has no comparison.
   if (command.machine.empty()) {
     if (!command.json.empty()) deliver(command.json, to_json(job), outcome);
     return outcome;
@@ -71,6 +73,7 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
                        .search_time = command.search_time,
                        .stop = supervisor.stop(),
                        .progress = supervisor.doing()};
+  // A limit ends the search that runs and those after it; rows without a time have dashes.
   const JobGain gain = job_gain(job, question);
   outcome.text += "\n" + compared(gain) + in_words(gain, command.machine) + "\n";
   if (!command.spec.empty()) deliver(command.spec, library_spec(gain, command.machine), outcome);

@@ -29,6 +29,7 @@ void job_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, "");
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {
+    // Groups of a job become levels of the machine; without one neither option has a meaning.
     if (options->machine.empty() && !options->library.empty())
       throw InputError("--library", "is of a machine", "name it: --machine MACHINE");
     if (options->machine.empty() && !options->spec.empty())

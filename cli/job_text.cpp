@@ -26,6 +26,7 @@ std::vector<int> axes_named(const std::string& option, const std::vector<Axis>& 
                             const std::string& names) {
   std::vector<int> result;
   for (const std::string& name : split(names, ',')) result.push_back(axis_named(option, axes, name));
+  // The order of names has no meaning: reductions and conditions are over sets of axes.
   std::sort(result.begin(), result.end());
   if (std::adjacent_find(result.begin(), result.end()) != result.end())
     throw InputError(option, "names an axis twice", "name each once");
@@ -59,6 +60,7 @@ std::vector<Axis> parse_axes(const std::string& text, bool open) {
 
 // One communication is a job with one reduction, named as its axes.
 Job job_of(const JobText& text) {
+  // Values that are the defaults do not show whether the option was given, and do no harm.
   const bool by_options = !text.axes.empty() || !text.reduce.empty() || text.bytes > 0 || text.element != 4 ||
                           text.goal != Goal::AllReduce;
   if (!text.job.empty()) {

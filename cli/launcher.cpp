@@ -18,11 +18,14 @@ bool started_by_mpirun() {
 
 // Before MPI is initialized only the environment determines it.
 bool speaks() {
+  // Open MPI; MPICH, Intel MPI and Slurm (PMI); launchers by PMIx.
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"})
     if (const char* const rank = std::getenv(variable)) return std::string(rank) == "0";
   return true;
 }
 
+// All processes read the same line and fail alike; the one that prints has to do so before mpirun sees the
+// first exit code and ends the job.
 Outcome silent_refusal() {
   std::this_thread::sleep_for(std::chrono::milliseconds(300));
   return {.exit_code = kBadInput};

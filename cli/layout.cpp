@@ -18,6 +18,7 @@ constexpr std::size_t kGap = 2;            // between columns
 constexpr std::size_t kFolded = 4;         // before what is folded under a row
 constexpr std::size_t kLeastWrapped = 40;  // less is a tall column of few words
 
+// Characters of UTF-8: bytes 10xxxxxx continue one. Each counts as one column.
 std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -27,6 +28,7 @@ std::string blanks(std::size_t count) {
   return std::string(count, ' ');
 }
 
+// Cells are filled up to the width of their column, which no line needs at its end.
 std::string trimmed(std::string line) {
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
@@ -152,6 +154,7 @@ std::string table(TableRows rows, std::string kinds, std::size_t width) {
     for (std::string& cell : row) cell = shown(cell);  // as wide as it will be
   std::vector<std::size_t> widths = widths_of(rows);
   kinds.resize(widths.size(), 'l');
+  // Columns are left out first; then one form holds for all rows.
   while (together(widths, widths.size()) > width && leave_one_out(rows, kinds)) widths = widths_of(rows);
   const std::size_t columns = widths.size();
   const bool fits = together(widths, columns) <= width;

@@ -1,6 +1,6 @@
 // One process per question, this program's own 'frontier', so that a search that runs out of memory takes one
 // question with it. Question and answer go through files in memory (memfd), which need no directory and
-// vanish with their process; the machine is written without names of links, since only numbers count. Memory
+// vanish with their process; the machine is written without the names that are not part of a question. Memory
 // is divided evenly among the workers that run side by side.
 #include "cli/library_build.h"
 
@@ -57,6 +57,7 @@ struct Worker {
   NamelessFile machine = {}, result = {};
 };
 
+// Nine tenths of the machine's memory if no limit is given.
 std::int64_t memory_of_a_worker(const LibraryCommand& command) {
   const std::int64_t all = command.limits.memory >= 0
                                ? command.limits.memory
@@ -64,9 +65,8 @@ std::int64_t memory_of_a_worker(const LibraryCommand& command) {
   return std::max<std::int64_t>(all / command.jobs, 1 << 20);
 }
 
-// The arguments of the command that answers it.
-// Options by their rows, those that differ from the default: a new option of the question is passed on by
-// itself.
+// The arguments of the command that answers it. Options are written by their rows, those that differ from the
+// default: a new option of the question is passed on by itself.
 std::vector<std::string> words_for(const LibraryQuestion& question, const Worker& worker, std::int64_t memory,
                                    int cube_jobs) {
   const FrontierOptions& asked = question.options;
@@ -86,6 +86,7 @@ std::vector<std::string> words_for(const LibraryQuestion& question, const Worker
         words.push_back(std::to_string(row.member.get(asked)) +
                         (row.words.kind == OptionKind::Duration ? "ms" : ""));
     }
+  // Only questions with cubes get further processors.
   if (asked.synthesis.cubes > 0) add("--jobs", std::to_string(cube_jobs));
   add("--memory-limit", std::to_string(memory));
   return words;
@@ -102,6 +103,8 @@ pid_t started(std::vector<std::string> words, const Worker& worker) {
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
+  // The signal comes when the thread that forked ends. Between fork and prctl it may have ended already, so
+  // the parent is compared. Signals are unblocked, since a mask survives exec.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent || fcntl(worker.machine.descriptor(), F_SETFD, 0) != 0 ||
       dup2(worker.result.descriptor(), STDOUT_FILENO) < 0)
@@ -110,9 +113,8 @@ pid_t started(std::vector<std::string> words, const Worker& worker) {
   _exit(kBadInput);
 }
 
-// The result that the worker wrote, or the reason for none.
-// Exit codes 0, 3 and 20 are answers: found, cut short, impossible. Others, and signals, are reasons for
-// none.
+// The result that the worker wrote, or the reason for none. Exit codes 0, 3 and 20 are answers: found, cut
+// short, impossible. Others, and signals, are reasons.
 Searched searched_by(const Worker& worker, int status) {
   if (WIFSIGNALED(status))
     return {.why = fmt::format("its process was ended by signal {}", WTERMSIG(status))};

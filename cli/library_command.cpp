@@ -56,6 +56,8 @@ Outcome build(const LibraryCommand& command, Supervisor& supervisor) {
           .errors = report.failures};
 }
 
+// Pairs differ in their links, so an entry of pairs is named with its two ranks; other groups are one kind
+// mostly.
 std::string group_of(const AnswerPlace& place) {
   return place.group == "pairs" ? "pairs " + place.members : place.group;
 }
@@ -70,6 +72,7 @@ std::vector<std::string> microseconds(const MeasuredTime* time) {
 void add_measured(const StoredAnswer& stored, const AnswerPlace& place, const Collective& collective,
                   TableRows& rows) {
   const MessageShape message = message_shape(collective);
+  // By what carried the messages and by size: the fastest of Chorale's points, and the carrier's own.
   std::map<std::pair<std::string, std::int64_t>, std::pair<const MeasuredTime*, const MeasuredTime*>> sizes;
   for (const MeasuredTime& time : stored.measured) {
     auto& [best, own] = sizes[{time.over, size_of_block(message, time.bytes)}];
@@ -126,6 +129,7 @@ Outcome show(const LibraryCommand& command) {
     ++answers;
     const auto of_frontier = [](const Point& point) { return point.on_frontier; };
     const auto points = std::ranges::count_if(result.points, of_frontier);
+    // Points are sorted by steps, and those of the frontier come first.
     const Cost few = points > 0 ? result.points.front().cost : Cost{};
     const Cost fast = points > 0 ? result.points[points - 1].cost : Cost{};
     for (const AnswerPlace& place : stored.places) {
@@ -139,6 +143,7 @@ Outcome show(const LibraryCommand& command) {
                       result.complete ? "proven" : name_of(result.stopped)});
     }
   });
+  // By their texts: machine, group, collective, root. Rows of one answer need not be adjacent.
   std::sort(rows.begin() + 1, rows.end());
   Outcome outcome{.text = table(rows, "lllrrrrrl") +
                           fmt::format("{} in {}\n", counted(answers, "answer"),
@@ -181,6 +186,7 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
   supervisor.want_progress(command.progress);
   Outcome outcome;
   LibraryReport all{.answers = 0};
+  // The callback cannot end the iteration, so after a stop it returns at once.
   bool cut = false;
   open_answers(command.file, false)->each([&](const StoredAnswer& stored) {
     cut = cut || *supervisor.stop();
@@ -216,9 +222,8 @@ Outcome verify(const LibraryCommand& command, Supervisor& supervisor) {
   return outcome;
 }
 
-// Leaves of each those over one library.
-// Times over MPI and over NCCL of one algorithm are not comparable, so one of them has to be chosen where
-// both are there.
+// Leaves of each those over one library. Times over MPI and over NCCL of one algorithm are not comparable, so
+// one of them has to be chosen where both are there.
 void keep_times_over(std::optional<MeasuredOver> over, std::vector<std::vector<MeasuredTime>>& measured) {
   std::set<std::string> known;
   for (const auto& times : measured)
@@ -257,6 +262,7 @@ Outcome choose(const LibraryCommand& command) {
   TableRows rows = {{"message", "time", "", "GB/s", "busbw", "steps", "rounds/chunk", "construction"}};
   const Collective& asked = results.front().collective;
   const MessageShape message = message_shape(asked);
+  // The file has the result that is taken at the first size.
   std::optional<Choice> first;
   for (const std::int64_t bytes : command.bytes) {
     const auto block = static_cast<double>(block_of_size(message, bytes));
@@ -284,6 +290,7 @@ Outcome merge(const LibraryCommand& command) {
     if (std::filesystem::equivalent(file, command.output, error))
       throw InputError("-o", "is one of the libraries that are merged", "name another file");
   }
+  // In the same directory, since rename() does not cross file systems; SQLite adds a -journal beside it.
   const std::string beside = fmt::format("{}.{}.part", command.output, getpid());
   MergeReport report;
   try {

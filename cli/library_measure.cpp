@@ -19,6 +19,8 @@ std::string spread(const MeasuredTime& time) {
   return fmt::format("{:.0f} %", 100 * (time.most_us - time.least_us) / time.median_us);
 }
 
+// "MPI's own" and "Chorale" have a time and its spread each; "taken" is the faster one, and "point" the
+// number of Chorale's in the answer.
 std::string in_words(const std::vector<MeasuredRow>& rows, MeasuredOver over) {
   const std::string theirs = over == MeasuredOver::Mpi ? "MPI's" : "NCCL's";
   TableRows cells = {{"group", "collective", "message", theirs + " own", "spread", "Chorale", "spread",
@@ -71,6 +73,7 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
                            .all_own = command.all_own,
                            .timeout = command.patience};
     supervisor.want_progress(command.progress);
+    // Measurements are collective, but one process reports.
     if (rank_of(*session) == 0) options.progress = supervisor.doing();
     const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
     if (rank_of(*session) != 0) return {};

@@ -1,5 +1,5 @@
-// Libraries: built, listed, verified, chosen from.
-// All actions share one struct, since they share most options.
+// Libraries: built, listed, verified, chosen from. All actions share one struct, since they share most
+// options; a member that an action does not read keeps its default.
 #include <algorithm>
 
 #include "cli/option_kinds.h"
@@ -17,8 +17,7 @@ std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Command& parsed, Action a
   return options;
 }
 
-// Which ranks of the machine, and which root.
-// Ranks are kept as files have them, with blanks between.
+// Which ranks of the machine, and which root. Ranks are kept as files have them: "0,8" becomes "0 8".
 void place_options(CLI::App* sub, AnswerPlace& place) {
   text(sub, "--group", place.group, "GROUP",
        "Of which ranks: a level of the machine, pairs, or all; of export also several, as node,all (all)");
@@ -36,6 +35,7 @@ void place_options(CLI::App* sub, AnswerPlace& place) {
   integer(sub, "--root", place.root, 0, kMostRank, "N", "Of a collective that has one (0)");
 }
 
+// Specifications refuse "free" (library/spec.cpp), so it is no choice here.
 void order_option(CLI::App* sub, std::optional<SumOrder::Kind>& order) {
   choice<std::optional<SumOrder::Kind>>(
       sub, "--order", order, {{"agreed", SumOrder::Kind::Agreed}, {"fixed", SumOrder::Kind::Fixed}},
@@ -58,6 +58,7 @@ void build_options(CLI::App* app, Command& parsed) {
   limits(sub, options->limits, " and keep what was answered");
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {
+    // -o is required, but CLI11's own error would not state a remedy.
     if (options->file.empty()) throw InputError("-o", "is missing", "name the library's file");
     parsed = *options;
   });
@@ -184,6 +185,7 @@ void library_options(CLI::App& app, Command& parsed) {
           kPlainExitCodes +
           "example:\n  mpirun --oversubscribe -n 4 chorale library measure four.db ring:4 --bytes 1K,64K");
   auto measured = file_of(measure, parsed, Action::Measure);
+  // From where latency decides to where the rate does; each size costs rounds on all processes.
   measured->bytes = {64, 1 << 10, 16 << 10, 256 << 10, 1 << 20};
   argument(measure, "machine", measured->place.machine, "MACHINE",
            "As it was named when the library was built");

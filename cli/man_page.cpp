@@ -10,9 +10,8 @@
 namespace chorale {
 namespace {
 
-// The text verbatim, with roff's special characters escaped.
-// '-' would become a hyphen, which nobody can paste, and the quotes would be curled; a dot at the start of a
-// line is a macro.
+// The text verbatim, with roff's special characters escaped. '-' would become a hyphen, with which a pasted
+// command fails, and the quotes would be curled; a dot at the start of a line is a macro.
 std::string roff(const std::string& text) {
   std::string out;
   for (const char c : text) {
@@ -65,7 +64,8 @@ Below below_options(const std::string& text) {
   return below;
 }
 
-// Where ", " is followed by a digit another code begins.
+// "0 done, 2 bad input, or no smpirun" becomes two paragraphs: where ", " is followed by a digit another code
+// begins.
 std::string exit_codes(const std::string& codes) {
   std::string out;
   for (std::size_t at = 0; at < codes.size();) {
@@ -92,7 +92,7 @@ std::string synopsis(const CommandText& command) {
   return line + ".RI [ OPTION ...]\n";
 }
 
-// ".BR \-o , \-\-output " and what follows.
+// Names in bold and the value in italics, below them the help: "-o, --output FILE".
 std::string option_paragraph(const OptionText& option) {
   std::vector<std::string> names;
   for (const std::string& name : option.names) names.push_back("\\fB" + roff(name) + "\\fR");
@@ -101,6 +101,7 @@ std::string option_paragraph(const OptionText& option) {
          roff(option.help) + "\n";
 }
 
+// "chorale topology show" as the name of a page: "chorale-topology-show".
 std::string dashed(const std::string& path) {
   std::string name = path;
   for (char& c : name)
@@ -125,6 +126,9 @@ std::string manual_page_name(const CommandText& command) {
   return dashed(command.path) + ".1";
 }
 
+// In the order of man-pages(7): NAME, SYNOPSIS, DESCRIPTION, commands and options, EXIT STATUS, EXAMPLES, SEE
+// ALSO. The date is left empty, so that a page depends on the program alone. The page of a command leads to
+// that of the command above it.
 std::string manual_page(const CommandText& command, const std::string& version) {
   const Below below = below_options(command.more);
   std::string page =
@@ -133,6 +137,7 @@ std::string manual_page(const CommandText& command, const std::string& version) 
   page += synopsis(command);
   if (!below.words.empty()) page += ".SH DESCRIPTION\n" + paragraphs(below.words);
   if (!command.commands.empty()) page += ".SH COMMANDS\n";
+  // The overview has its commands in groups; each begins with a heading of its own.
   std::string group;
   for (const CommandText& each : command.commands) {
     if (each.group != group) page += ".SS " + roff(each.group) + "\n";

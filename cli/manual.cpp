@@ -14,6 +14,7 @@ OptionText described(const CLI::Option& option) {
   OptionText text{.help = option.get_description(), .required = option.get_required()};
   for (const std::string& name : option.get_snames()) text.names.push_back("-" + name);
   for (const std::string& name : option.get_lnames()) text.names.push_back("--" + name);
+  // A flag, which takes no value.
   if (!option.get_positional() && option.get_type_size_max() == 0) return text;
   text.value = option.get_option_text();
   // choice() (cli/option_kinds.h) leaves its names in the type, which no help text shows.
@@ -22,6 +23,7 @@ OptionText described(const CLI::Option& option) {
   return text;
 }
 
+// Values such as "MACHINE|RESULT" or "[FILE]" contain the word.
 bool any(const std::string& value, std::initializer_list<const char*> words) {
   return std::any_of(words.begin(), words.end(),
                      [&](const char* word) { return value.find(word) != std::string::npos; });
@@ -49,6 +51,7 @@ Offers offers_for(const OptionText& option, const std::vector<std::string>& mach
   Offers offers{.words = option.choices};
   if (any(value, {"TOPOLOGY", "HIERARCHY", "MACHINE", "NAME|FILE"})) offers.words = machines;
   if (any(value, {"COLLECTIVE"}) && offers.words.empty()) offers.words = collective_names();
+  // Machines, collectives and algorithms are names or files: both are offered.
   offers.files = any(value, {"FILE", "TOPOLOGY", "HIERARCHY", "MACHINE", "COLLECTIVE", "RESULT", "SPEC",
                              "OLD", "ALGORITHM"});
   offers.directories = any(value, {"DIR"});

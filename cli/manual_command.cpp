@@ -25,6 +25,7 @@ std::vector<std::string> machine_names() {
   return names;
 }
 
+// A page per command, those with commands below them included, in one directory as man expects.
 void add_pages(const CommandText& command, const std::string& directory, std::vector<NamedText>& pages) {
   pages.push_back({directory + "/" + manual_page_name(command), manual_page(command, kVersion)});
   for (const CommandText& below : command.commands) add_pages(below, directory, pages);
@@ -36,6 +37,7 @@ Outcome perform(const CompletionCommand& command, Supervisor&) {
   const auto script = command.shell == Shell::Bash   ? bash_completion
                       : command.shell == Shell::Fish ? fish_completion
                                                      : zsh_completion;
+  // Lines of a script may not be broken at the width of the terminal.
   return {.text = script(command.program, machine_names()), .verbatim = true};
 }
 

@@ -16,6 +16,7 @@ void manual_options(CLI::App& app, Command& parsed) {
                 {{"bash", Shell::Bash}, {"fish", Shell::Fish}, {"zsh", Shell::Zsh}},
                 "The shell that reads it");
   completion->get_option("shell")->required();
+  // Described when the command is parsed: by then all commands are registered.
   completion->final_callback([completed, &app, &parsed] {
     completed->program = described(app);
     parsed = *completed;

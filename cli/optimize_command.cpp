@@ -1,7 +1,7 @@
 // One collective after the other, each with an even share of the time that is left, so that a collective that
 // ends early leaves more to the next. The class holds what the answers share: the machine, the sizes, what
-// was measured. What is reported when a limit strikes is the same as at the end, but programs, which take
-// long to write, are written then only if they are small.
+// was measured. What is reported where a limit cuts the work is the same as at the end, but for the
+// directory: it is written after Ctrl-C alone, with programs only if they are small.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -47,6 +47,8 @@ std::string short_name(const std::string& baseline, const Collective& collective
   return baseline.ends_with(ending) ? baseline.substr(0, baseline.size() - ending.size()) : baseline;
 }
 
+// A row per size. "of bound" is the bound over the time: 100 % is proven to be the fastest. "<=": not all
+// points were timed, so one of them may be faster.
 std::string table_of(const Optimized& answer) {
   // Where something was measured it is what counts, and the name of the baseline makes room for it.
   const bool measured =
@@ -86,6 +88,7 @@ std::string chosen(const Optimized& answer) {
   return table(rows, "rrlrl");
 }
 
+// Three endings: complete, which is a proof; the end of the chunk counts that are tried by default; a limit.
 std::string search_in_words(const Result& result, double seconds) {
   if (result.complete) return fmt::format("search: complete, nothing better exists; {:.1f} s\n", seconds);
   if (result.stopped == Stopped::ChunkCounts)
@@ -115,7 +118,8 @@ std::string log_line(const Optimized& answer, double seconds) {
   return text;
 }
 
-// Of the algorithms in the table. Once interrupted, programs are written for up to so many: a minute is the most.
+// Sends of the algorithms in the table. After Ctrl-C programs are written for at most this many: the last
+// report may take a minute.
 constexpr long long kMostSendsInHaste = 300'000;
 
 long long sends_of(const Optimized& answer) {
@@ -144,6 +148,7 @@ class Work {
                                                : std::vector<std::string>{command_.question.collective};
     publish();
     for (std::size_t i = 0; i < names.size(); ++i) {
+      // The first collective is always begun: it may have a result within the grace.
       if (i > 0 && supervisor_.stopped() != Stopped::No) break;
       answers_.push_back(answer(names[i], static_cast<int>(names.size() - i)));
       publish();
@@ -182,6 +187,7 @@ class Work {
     const std::chrono::milliseconds all = supervisor_.time_left();
     const std::chrono::milliseconds most =
         command_.search_time.count() < 0 ? kLongestOptimize : command_.search_time;
+    // A tenth is left for the report and its files; the rest includes the timing of points.
     return all.count() < 0 ? most : std::min(most, all * 9 / 10 / left);
   }
 
@@ -202,6 +208,7 @@ class Work {
     for (Optimized& answer : answers) {
       if (stopped != Stopped::No && !answer.result.complete) answer.result.stopped = stopped;  // and unproven
       outcome.text += (outcome.text.empty() ? "" : "\n") + text_of(answer, answer.result.seconds);
+      // Without a schedule: impossible only if the search was complete.
       if (answer.rows.empty()) outcome.exit_code = answer.result.complete ? kImpossible : kUndecided;
     }
     if (stopped != Stopped::No) outcome.exit_code = exit_code_of(stopped);
@@ -218,6 +225,7 @@ class Work {
     return outcome;
   }
 
+  // One answer is an object, several are an array of such objects.
   static std::string document(const std::vector<Optimized>& answers) {
     if (answers.size() == 1) return to_json(answers.front());
     std::vector<std::string> each;
@@ -245,6 +253,8 @@ class Work {
       collectives.push_back(answer.result.collective);
       outcome.text += "wrote " + shown(folder) + "/: README.md has the commands to build and run it\n";
     }
+    // A program is run with one script for all collectives, by the preload library; it is tried at once,
+    // unless a limit has come.
     const std::string script = command_.directory + "/run.sh";
     const bool preload = !command_.target && !results.empty();
     if (preload) all.push_back({script, preload_script(machine_.ranks, results, preload_folder())});

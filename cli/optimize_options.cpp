@@ -51,6 +51,7 @@ void optimize_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, &parsed] {
+    // A log and a figure are of one collective; without a name five are searched.
     if (options->question.collective.empty() && !(options->log.empty() && options->svg.empty()))
       throw InputError(options->log.empty() ? "--svg" : "--log", "is of one collective", "name it");
     parsed = *options;

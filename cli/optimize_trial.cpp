@@ -22,6 +22,7 @@ std::filesystem::path program() {
   return std::filesystem::read_symlink("/proc/self/exe", error);
 }
 
+// A single quote ends the quoted text, is written by itself, and begins another.
 std::string quoted_for_shell(const std::string& text) {
   std::string quoted = "'";
   for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -76,8 +77,8 @@ std::string preload_folder() {
   return "";
 }
 
-// One iteration of each of five sizes, killed after a minute: it shows that the library is taken, and not how
-// fast it is.
+// One iteration of each of three sizes (1K, 8K, 64K), killed after a minute: it shows that the library is
+// taken and that its results are right, and not how fast it is.
 std::string tried(const std::string& script, int ranks, const std::vector<Collective>& collectives) {
   if (const std::string reason = why_not(ranks, collectives); !reason.empty()) return "not tried: " + reason;
   long long calls = 0;
@@ -88,6 +89,7 @@ std::string tried(const std::string& script, int ranks, const std::vector<Collec
         "64K -f 8 -n 1 -w 0",
         quoted_for_shell(script), quoted_for_shell(program().string()), name_of(collective), root));
     std::smatch found;
+    // The preload library reports its calls at the end, with CHORALE_LOG=1.
     if (!good || !std::regex_search(text, found, std::regex(R"((\d+) collectives by Chorale)")))
       return fmt::format("not tried: {} did not run under mpirun here: sh {} shows why", name_of(collective),
                          script);

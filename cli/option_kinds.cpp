@@ -1,6 +1,6 @@
-// CLI11 would parse numbers with strtol and accept "010" as 8 and "1e3" as 1: here it only passes texts, and
-// cli/parse.h reads them. A value is set when its option is parsed; conditions between options wait for the
-// command's final callback, since options come in any order.
+// CLI11 would parse numbers with strtoll of base 0, which reads "010" as 8 and "0x10" as 16: here it only
+// passes texts, and cli/parse.h reads them. A value is set when its option is parsed; conditions between
+// options wait for the command's final callback, since options come in any order.
 #include "cli/option_kinds.h"
 
 #include <algorithm>
@@ -34,11 +34,12 @@ void file_to_write(CLI::App* app, const Text& name, Text& target, const Text& he
            if (speaks()) require_writable_file(where, t);
            target = t;
          },
-         help + "; - is standard output")
+         help + "; - is standard output")  // the type marks it for require_one_document()
       ->type_name("FILE")
       ->option_text("FILE");
 }
 
+// The directory need not exist: the nearest one above it has to be writable.
 void directory_to_write(CLI::App* app, const Text& name, Text& target, const Text& help) {
   app->add_option_function<Text>(
          name,
@@ -89,6 +90,7 @@ void sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, c
       ->option_text("SIZES");
 }
 
+// For tables by size, and for ranges between sizes: each once, in order.
 void rising_sizes(CLI::App* app, const Text& name, std::vector<std::int64_t>& target, const Text& help) {
   app->add_option_function<Text>(
          name,
@@ -159,6 +161,7 @@ void conflicts(CLI::App* app, std::int64_t& target) {
   by_row(app, row.words, help_of(row), {.set = [&target](std::int64_t value) { target = value; }});
 }
 
+// CLI11 counts options that were given, so a value that is the default is refused as well.
 void only_for(const CLI::App* app, const std::vector<Text>& names, bool meant, const Text& what) {
   for (const Text& name : names)
     if (!meant && app->count(name) > 0)
@@ -170,6 +173,7 @@ void limits(CLI::App* app, Limits& limits, const Text& what_is_kept) {
   memory_limit(app, limits);
 }
 
+// By itself for searches, whose time limit is an option of the search (search_rows).
 void memory_limit(CLI::App* app, Limits& limits) {
   app->add_option_function<Text>(
          "--memory-limit",
@@ -187,8 +191,8 @@ void root(CLI::App* app, const Text& name, std::optional<int>& target) {
   integer(app, name, target, 0, kMostRank, "N", "Rank that broadcasts, scatters, gathers or reduces (0)");
 }
 
-// Each may be given several times, once per link or rank; take_all keeps them, where CLI11 would keep the
-// last.
+// Each may be given several times, once per link or rank: expected(1) takes one value at a time, and take_all
+// collects them, where CLI11 would refuse the second.
 void machine_changes(CLI::App* app, MachineChanges& changes) {
   const auto repeated = [&](const Text& name, std::vector<Text>& target, const Text& what, const Text& help) {
     app->add_option_function<std::vector<Text>>(
@@ -225,6 +229,7 @@ void machine_and_collective(CLI::App* app, QuestionSettings& question, bool coll
       ->option_text("COLLECTIVE")
       ->type_name(joined(collective_names(), "|") + "|" + joined(counted_names(), "|"));  // for completion
   chorale::root(app, "--root", options.root);
+  // An empty list means that the option was not given, so it cannot be given empty.
   const auto list = [&](const Text& name, Text& target, const Text& what, const Text& help) {
     app->add_option_function<Text>(
            name,
@@ -256,6 +261,7 @@ void machine_and_collective(CLI::App* app, QuestionSettings& question, bool coll
   machine_changes(app, question.changes);
 }
 
+// Two numbers for all links, in place of those that each link has.
 void size_model(CLI::App* app, SizeModel& model) {
   positive(app, "--alpha", model.alpha_us, "US",
            "Microseconds that a step costs (those of the machine's worst link)");

@@ -16,6 +16,7 @@
 namespace chorale {
 namespace {
 
+// "2,4": of leaf switches, then of the tier above; the last holds for all further ones.
 std::vector<double> tapers_of(const std::string& text) {
   std::vector<double> tapers;
   for (const std::string& part : split(text, ',')) {
@@ -56,6 +57,7 @@ std::string in_words(const NodeOrder& order) {
   const auto row = [&](const std::string& name, const OrderTime& time) {
     orders.push_back({name, format_us(time.us), share_of(time.us, order.time.us), format_bytes(time.bytes)});
   };
+  // Ratios of all orders are to this one, which is 1.00x.
   row("this one", order.time);
   for (const auto& [name, time] : order.others) row(name, time);
   const std::string proof =

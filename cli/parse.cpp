@@ -28,6 +28,7 @@ struct Unit {
   std::int64_t factor;
 };
 
+// "ms" and "m" share a letter; a suffix has to be one of these as a whole.
 constexpr Unit kTimes[] = {{"", 1000},    {"ms", 1},       {"s", 1000},
                            {"m", 60'000}, {"min", 60'000}, {"h", 3'600'000}};
 constexpr Unit kSizes[] = {
@@ -67,6 +68,8 @@ std::vector<std::int64_t> geometric(const std::string& option, const std::string
 
 }  // namespace
 
+// from_chars reads a minus sign and decimal digits alone: no whitespace, no plus sign, no base by prefix, no
+// locale.
 std::int64_t parse_integer(const std::string& option, const std::string& text, std::int64_t least,
                            std::int64_t most) {
   std::int64_t number = 0;
@@ -79,6 +82,7 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
   return number;
 }
 
+// NaN and infinity are numbers to from_chars; the limit of 1e9 excludes the latter.
 double parse_positive(const std::string& option, const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

@@ -50,7 +50,9 @@ JobTemplate with_axes(JobTemplate job, const std::string& text) {
   return job;
 }
 
-// "tensor=node", "tensor<data" and "node:tensor,pipeline:20G:512G".
+// "tensor=node": the axis stays inside one node. "tensor<data": tensor lies nowhere outside of data.
+// "node:tensor,pipeline:20G:512G": a node has room for 512 GiB of its different shards over these axes, of 20
+// GiB each.
 Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy,
                          const std::vector<Axis>& axes) {
   Conditions conditions;
@@ -83,8 +85,8 @@ Conditions conditions_of(const PlaceCommand& command, const Hierarchy& hierarchy
   return conditions;
 }
 
-// None: the job has its sizes.
-// Sizes on the command line close axes of the template: "--axes tensor=8,data" leaves data open.
+// None: the job has its sizes. Sizes on the command line close axes of the template: "--axes tensor=8,data"
+// leaves data open.
 std::optional<JobTemplate> template_of(const PlaceCommand& command) {
   if (command.job.empty()) return std::nullopt;
   const std::string text = read_file(command.job);
@@ -125,6 +127,7 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
   const Hierarchy machine = machine_of(command);
   const std::optional<JobTemplate> open = template_of(command);
   Job job;
+  // Of a template only the names of axes are known, which is all that conditions need.
   if (!open) job = job_of(command);
   if (open)
     for (const OpenAxis& axis : open->axes) job.axes.push_back({.name = axis.name});
@@ -142,12 +145,14 @@ Outcome perform(const PlaceCommand& command, Supervisor& supervisor) {
         open ? counted(of, "choice of sizes", "choices of sizes") : counted(of, "matrix", "matrices")));
     return !*stop;
   };
+  // What is ranked so far is what a limit prints.
   options.ranked = [&](const Ranking& ranking) {
     supervisor.publish(
         [&command, ranking](Stopped stopped) { return outcome_of(command, ranking, stopped); });
   };
   const Ranking ranking = open ? place(machine, *open, options) : place(machine, job, options);
   supervisor.take_floor();
+  // A ranking that is whole is not cut short, even if the limit came while its last matrix was priced.
   const bool whole =
       ranking.priced == ranking.matrices && ranking.size_choices.priced == ranking.size_choices.fit;
   return outcome_of(command, ranking, whole ? Stopped::No : supervisor.stopped());

@@ -4,7 +4,7 @@
 namespace chorale {
 namespace {
 
-// The values of `list` and of `show` are the same struct; a name tells them apart.
+// `list` and `show` share a struct: without a name the machines are listed.
 void hierarchy_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "hierarchy", "List the machines that have levels, or show one",
                                 kPlainExitCodes +
@@ -22,9 +22,8 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
   show->final_callback([options, &parsed] { parsed = *options; });
 }
 
-// JobText but its axes and its file.
-// The options of `place` and `order` that describe one communication. Sizes of data are binary, as elsewhere
-// on the command line, and bandwidths decimal.
+// The options of `place` and `order` that describe one communication: JobText but its axes and its file.
+// Sizes of data are binary, as elsewhere on the command line, and bandwidths decimal.
 void one_communication(CLI::App* sub, JobText& job) {
   text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
   sub->add_option_function<Text>(
@@ -74,6 +73,7 @@ void place_options(CLI::App& app, Command& parsed) {
   sub->add_option_function<Text>(
          "--present",
          [options](const Text& t) {
+           // An empty text is what the command takes for "not given".
            if (t.empty())
              throw InputError("--present", "is empty", "give the order of the axes: data,tensor");
            options->present = t;
@@ -93,6 +93,7 @@ void place_options(CLI::App& app, Command& parsed) {
       "order, a rank file");
 }
 
+// Ranks of a host are the fastest axes, so only the hosts are ordered.
 void order_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "order", "The order of a job's nodes for the hosts and switches that it was given",
@@ -125,6 +126,7 @@ void order_options(CLI::App& app, Command& parsed) {
                      "Write a rank file, a SLURM_HOSTFILE, the list of hosts, and the mesh there");
 }
 
+// The schedules are a result like that of a search, so emit, run, simulate, show and check take them.
 void reshard_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "reshard", "Tensors from one layout to another, M ranks to N: bound, schedule, times",

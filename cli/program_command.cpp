@@ -48,7 +48,8 @@ std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool c
   return {table(rows, "rllrrrr"), tally};
 }
 
-// The predicted time of the program on the requested machine.
+// The predicted time of the program on the requested machine; without sizes, of one message of 1 MiB. The
+// busiest link or port shows what binds; the rest of the time is latency and waiting.
 std::string estimate(const ProgramCommand& command, const LoweredProgram& program) {
   const Topology topology = machine(command.topology, command.changes);
   TableRows rows = {{"message bytes", "estimate (us)", "GB/s", "busbw", "busiest", "in use (us)"}};
@@ -85,6 +86,7 @@ void publish(Supervisor& supervisor, const std::string& text) {
 Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   const std::unique_ptr<LoweredProgram> program = lowered_program(read_file(command.file), command.file);
   const ProgramShape& shape = program->shape();
+  // A program in shared memory has counters and no queues, so neither a depth nor a least one.
   const bool queues = !shape.shared_memory;
   if (queues || !command.options.bytes.empty()) require_sums_of_halves(command.options, shape.collective);
   const RunOptions options = by_messages(command.options, shape.collective);
@@ -93,7 +95,10 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
   for (bool in_place : {false, true}) {
     if (in_place ? !shape.in_place : !shape.out_of_place) continue;
     const char* mode = in_place ? "in place" : "out of place";
+    // In this order: wrong or undecided programs are never run, then the estimate, or the run.
     const ProgramVerdict verdict = program->verdict(in_place);
+    // A program of MSCCL++ that is right only if relaxed signals order data is neither wrong nor right: an
+    // exit code of its own.
     if (verdict.if_relaxed_orders)
       return {.exit_code = kIfRelaxedOrders,
               .text = text +

@@ -77,8 +77,9 @@ void run_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, " and print what was measured");
 }
 
-// Targets are rows of api/compile.h, and so is which of them replay messages; what an option means for a
-// target is said once, below. "html" is no program, and so no target.
+// Targets are rows of api/compile.h, which have their form: a program that checks itself, a plan, thread
+// blocks, messages that a simulator replays. An option that only some forms have is refused for the others,
+// below. "html" is the page and no program, and so no target.
 void emit_options(CLI::App& app, Command& parsed) {
   std::vector<std::pair<Text, std::optional<Target>>> targets;
   Text descriptions;
@@ -159,7 +160,7 @@ void alltoallv_options(CLI::App& app, Command& parsed) {
   file_to_write(sub, "--json", options->json, "Write the plan there");
 }
 
-// Commands and files are called by what they do; this one is `program`.
+// `program` verifies any lowered program, so it asks for no point and no collective.
 void judge_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "program", "Verify a lowered program, Chorale's or another's, and run it",
@@ -214,6 +215,7 @@ void bench_options(CLI::App& app, Command& parsed) {
   size(sub, "-b,--minbytes", options->from, "Smallest size (1K)");
   size(sub, "-e,--maxbytes", options->to, "Largest size (1M)");
   integer(sub, "-f,--stepfactor", options->factor, 2, 1024, "N", "Each size is N times the one before (2)");
+  // Copies of the rows under the names of nccl-tests: ranges, defaults and help stay.
   for (OptionRow<RunOptions> row : run_rows()) {
     if (row.words.name == "iterations") row.words.option = "-n,--iters";  // as nccl-tests has them
     if (row.words.name == "warm_up") row.words.option = "-w,--warmup_iters";
@@ -230,6 +232,7 @@ void bench_options(CLI::App& app, Command& parsed) {
   sub->add_flag("--all-points", options->all_points,
                 "Every point of a result file's frontier is measured, not only the one that should be the "
                 "fastest");
+  // "!" makes the flag set its member to false.
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
   limits(sub, options->limits, "");
   file_to_write(sub, "--json", options->json, "Write the rows there");

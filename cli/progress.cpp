@@ -16,6 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
+// To the first column, and erase to the end of the line (ANSI).
 constexpr const char* kWipe = "\r\x1b[K";
 constexpr milliseconds kBetween{50};
 
@@ -33,6 +34,7 @@ void ProgressLine::show(std::string what) {
   if (!shown_ || now - last_ >= kBetween) paint(now);
 }
 
+// The line goes above the one that is rewritten, which is painted again below it.
 void ProgressLine::log(const std::string& line) {
   if (!wanted_) return;
   const std::string text = shown(line);

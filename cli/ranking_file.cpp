@@ -53,6 +53,8 @@ Outcome outcome_of(const CheckCommand& command, const Ranking& ranking, const Ra
 
 }  // namespace
 
+// The first fault is the error, unless all are listed or a file has them: a file that is wrong once may be
+// wrong in every row.
 std::string listed_faults(const CheckCommand& command, const std::vector<Fault>& faults) {
   std::string text;
   for (const Fault& fault : faults) text += fmt::format("{}: {}\n", command.file, fault.words);
@@ -85,6 +87,7 @@ Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) 
   return outcome_of(command, ranking, report, whole ? Stopped::No : supervisor.stopped());
 }
 
+// The text is that of `place --explain`: the file has what binds each step.
 Outcome show_ranking_file(const ShowCommand& command, Supervisor& supervisor) {
   require_unset(!command.point, "--point", command.file);
   require_unset(command.bytes.empty(), "--bytes", command.file);

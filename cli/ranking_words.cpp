@@ -14,6 +14,7 @@
 namespace chorale {
 namespace {
 
+// Of 512 devices the groups of a step would fill a page; their pattern shows in the first two.
 constexpr int kMostShownGroups = 2, kMostShownMembers = 6;
 
 // "{0, 16} {1, 17} ... (16 groups of 2)"
@@ -51,6 +52,7 @@ std::string groups_in_words(const RankedStrategy& strategy) {
   return text;
 }
 
+// The verb before the names of axes: "2 GiB per device, summed over data and pipeline".
 const char* in_words(Goal goal) {
   switch (goal) {
     case Goal::AllReduce:
@@ -67,6 +69,7 @@ const char* in_words(Goal goal) {
   return "";
 }
 
+// How many times as fast; a dash where the job takes no time.
 std::string gain(double slow, double fast) {
   return fast > 0 ? fmt::format("{:.2f}x", slow / fast) : "-";
 }
@@ -191,6 +194,7 @@ std::string in_words(const Ranking& ranking, bool explain) {
   text += table(rows, overlaps(job) ? "rlrrrrr" : "rlrrrr");
   for (std::size_t m = 0; m < ranking.best.size(); ++m)
     for (const ReductionRanking& reduction : ranking.best[m].reductions) {
+      // An all-to-all or a shift is one step, without strategies to choose from.
       if (reduction.exchange)
         text += fmt::format("{}  {}: {}, of it latency {}, bound by {}\n", m + 1,
                             job.reductions[reduction.reduction].name, format_us(reduction.exchange->us),
@@ -211,6 +215,8 @@ std::string in_words(const Ranking& ranking, bool explain) {
         text += fmt::format("     {} of at most {} instructions, {} faster than one AllReduce\n",
                             counted(reduction.programs, "strategy", "strategies"), kMostCounted,
                             reduction.faster);
+      // The counts over each synthesis hierarchy, which show what the choice of one leaves out: by default
+      // only with --explain.
       if (reduction.programs > 0 && (explain || ranking.synthesis != name_of(SynthesisKind::Collapsed)))
         text += fmt::format("     over the hierarchies: {}\n", programs_in_words(reduction));
     }

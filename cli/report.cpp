@@ -36,6 +36,8 @@ std::string chunk_counts(const Space& space) {
              : fmt::format("{} to {} chunks", space.min_chunks, space.max_chunks);
 }
 
+// "dgx1, allgather: 8 ranks, 32 links; 1 to 6 chunks per block". Chunk counts and steps are stated of a
+// frontier alone: a single question has them in its answer.
 std::string heading(const Result& result) {
   const Topology& topology = result.topology;
   std::string text = fmt::format("{}, {}: {}, {}", topology.name, name_of(result.collective),
@@ -78,8 +80,8 @@ std::string points_table(const Result& result, std::vector<int> chosen, const Be
   return table(rows, "rrrrllrll");
 }
 
-// Compared by cross-multiplication: a percentage is printed only where the integers differ.
-// Rates are fractions; their difference is exact in integers.
+// Rates are fractions, compared by cross-multiplication: exact in integers, so "no more" and a percentage
+// never contradict a proof by rounding.
 std::string bound_line(const Result& result) {
   const Rate bound = rate_bound(result);
   if (bound.rounds == 0) return "";
@@ -120,7 +122,8 @@ std::string sizes_json(const Result& result, const std::vector<SizeRow>& timed) 
                      quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
 }
 
-// A bound of 0 rounds gives no gap in percent.
+// "open from 3 steps on: found 7/6 = 1.167, bound 1, gap 16.7 %": with so many steps the fewest rounds per
+// chunk that were found, and the fewest that are not excluded. A bound of 0 rounds gives no gap in percent.
 std::string openings_in_words(const Result& result) {
   std::string text;
   for (const Opening& open : result.openings) {
@@ -158,6 +161,7 @@ std::string schedule_text(const Topology& topology, const Point& point) {
     for (const Send& send : step.sends)
       by_source[topology.links[send.link].src][{send.link, send.reduce}].push_back(send.chunk);
     for (auto& [source, links] : by_source) {
+      // Each cell ends with ";", which the last one of a line loses.
       std::string line = " ";
       for (auto& [link, chunks] : links) {
         std::sort(chunks.begin(), chunks.end());

@@ -44,8 +44,10 @@ Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.machine, command.changes);
   FrontierOptions options{.time_limit = command.search_time};
   options.synthesis.limits.stop = supervisor.stop();
+  // Hosts decide which links are NICs; a machine without hosts has link seconds instead.
   const Resharding answer = reshard(topology, question, hosts_of(command.machine), options);
   supervisor.take_floor();
+  // Without a schedule there are still the bound and the times of the other methods.
   Outcome outcome{.exit_code = answer.result.points.empty() ? kUndecided : kFound, .text = in_words(answer)};
   if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
   if (!command.result.empty()) deliver(command.result, to_json(answer.result), outcome);

@@ -1,4 +1,5 @@
-// Executes points of a result; under mpirun every process comes through here and one of them prints.
+// Executes points of a result; under mpirun every process comes through here and one of them prints. All have
+// the same points and sizes in the same order, since each measurement is a collective call.
 #include <fmt/format.h>
 
 #include <map>
@@ -19,11 +20,11 @@
 namespace chorale {
 namespace {
 
+// The least and the most (R) are left out first where the terminal is narrow.
 constexpr const char* kAlignment = "rrllrRRrrr";
 
-// Which point runs which sizes, of blocks.
-// Without --point a size goes to the point that is predicted to be the fastest, so that points which win
-// nowhere are not run.
+// Which point runs which sizes, of blocks. Without --point a size goes to the point that is predicted to be
+// the fastest, so that points which win nowhere are not run.
 std::map<int, std::vector<std::int64_t>> work(const RunCommand& command, const Result& result) {
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   if (chosen.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
@@ -78,6 +79,7 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
                   .text = text + "not all was run (" + name_of(stopped) + ")\n"};
         });
   }
+  // All ranks have the rows of all, so all end with one exit code; one prints.
   Outcome outcome{.exit_code = tally.is_good(result.collective) ? kFound : kWrongData};
   if (session == nullptr || rank_of(*session) == 0)
     outcome.text = heading(command, result) + table(table_rows, kAlignment) +
@@ -91,6 +93,7 @@ Outcome perform(const RunCommand& command, Supervisor& supervisor) {
   try {
     const Result result = read_sound_result(command.file);
     const ExecutorEntry& executor = entry_of(command.transport);
+    // Threads and single GPUs have all ranks in this process, and need no session.
     if (!executor.many_processes) return run_all(command, result, nullptr, supervisor);
     if (!started_by_mpirun())
       throw InputError(fmt::format("--transport {}", executor.name), "this process was not started by mpirun",

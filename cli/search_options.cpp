@@ -16,14 +16,14 @@ void search_settings(CLI::App* app, SearchSettings& search) {
   progress(app, search.progress);
 }
 
-// How a row is called in an error of this room: by its option, where Python says its keyword.
+// The name of an option in an error: "--max-chunks" here, the keyword max_chunks in Python.
 Text flag_of(const OptionWords& words) {
   return Text(words.option);
 }
 
-// When all options are read.
-// Conditions between options of a search are said in ir/search_options.h, for the command line, Python and
-// library specifications alike. The time limit of the search is that of the command.
+// When all options are read. Conditions between options of a search are stated in ir/search_options.h, for
+// the command line, Python and library specifications alike. The time limit of the search is that of the
+// command.
 void settle(SearchSettings& search) {
   require_consistent(search.options, flag_of);
   search.limits.time = search.options.time_limit;
@@ -47,6 +47,7 @@ void synthesize_options(CLI::App& app, Command& parsed) {
   sub->final_callback([options, &parsed] {
     settle(options->search);
     const SynthesisOptions& how = options->search.options.synthesis;
+    // Cubes are decisions of the SAT encoding, which the other engines do not take.
     if (how.cubes > 0 && how.engine != Engine::Sat)
       throw InputError("--cubes", "cuts questions of --engine sat only", "drop it, or --engine");
     parsed = *options;
@@ -80,6 +81,7 @@ void frontier_options(CLI::App& app, Command& parsed) {
   sub->add_flag("--all", options->all, "List, after the frontier, the points that others dominate, too");
   sub->final_callback([options, sub, &parsed] {
     settle(options->search);
+    // A repair begins from another result, and its question would have to contain that.
     if (!options->library.empty() && !options->repair.empty())
       throw InputError("--library", "has no repaired answers", "drop it, or --repair");
     parsed = *options;
@@ -100,6 +102,7 @@ void compose_options(CLI::App& app, Command& parsed) {
   text(sub, "--outline", options->outline, "STAGES",
        "Stages COLLECTIVE LEVEL[+LEVEL][=FILE], with commas between, or a ranking that 'place --json' wrote "
        "(all known outlines)");
+  // The rows of a frontier, set in another struct: a composition has its own default, one chunk count.
   OptionWords most = row_of(frontier_rows(), "max_chunks").words;
   most.by_default = "1, or --min-chunks";
   const OptionRow<FrontierOptions>& least = row_of(frontier_rows(), "min_chunks");
@@ -111,12 +114,15 @@ void compose_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, " and keep what was found");
   progress(sub, options->progress);
   sub->final_callback([options, sub, &parsed] {
+    // Not given, the most is the least: one chunk count, by default one chunk.
     if (sub->count("--max-chunks") == 0) options->max_chunks = std::max(1, options->min_chunks);
     require_consistent({.min_chunks = options->min_chunks, .max_chunks = options->max_chunks}, flag_of);
     parsed = *options;
   });
 }
 
+// For results and for rankings: options that are of results only are refused when the file is read
+// (cli/ranking_file.cpp).
 void check_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "check", "Verify a result file or a ranking again, trusting nothing in it",
@@ -171,6 +177,7 @@ void show_options(CLI::App& app, Command& parsed) {
   });
 }
 
+// The topology is optional for CLI11, since `classic list` has none; the callback requires it otherwise.
 void classic_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "classic", "A baseline (ring, tree, ...) as a result, for comparison",

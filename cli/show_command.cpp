@@ -33,12 +33,14 @@ Shown shown(const ShowCommand& command, const Result& result, const Supervisor& 
       .outcome = {.text = heading(result) + points_table(result, chosen, sizes, rows) + bound_line(result)}};
   std::string& text = made.outcome.text;
   if (!command.bytes.empty()) {
+    // Without points no size can be timed, and none is missing.
     const std::size_t asked = result.points.empty() ? 0 : command.bytes.size();
     whole = whole && rows.size() == asked;
     text += sizes_table(result, rows, asked);
     made.json = sizes_json(result, rows);
   }
   if (!command.html.empty() && with_page) made.html = to_page(result, sizes);
+  // Schedules in full only where neither times by size nor a page were asked for: they are long.
   for (int i : command.bytes.empty() && command.html.empty() ? chosen : std::vector<int>()) {
     const Point& point = result.points[i];
     text += fmt::format("\npoint {}: {}\n", i, origin(point)) + schedule_text(result.topology, point);

@@ -15,7 +15,7 @@
 namespace chorale {
 namespace {
 
-// By point and size, as in its columns.
+// A row per point and size; the algorithm is left out first where the terminal is narrow.
 std::string times_table(const Simulated& answer) {
   TableRows rows = {{"#", "algorithm", "message", "predicted us", "simulated us", "ratio", "busbw GB/s"}};
   for (const SimulatedRow& row : answer.rows)
@@ -51,8 +51,10 @@ Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
                          .message_bytes = command.sizes,
                          .stop = supervisor.stop()};
   if (asked.points.empty()) throw InputError(command.file, "has no schedules", "make a result that has some");
+  // A row per point and size, for the count that the progress line shows.
   const std::size_t all = asked.points.size() * asked.message_bytes.size();
   std::size_t done = 0;
+  // A copy for each report, since the watcher may print one while the next row is added.
   Simulated rows;  // until now
   const auto publish = [&] {
     supervisor.publish(

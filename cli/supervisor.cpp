@@ -45,7 +45,9 @@ using std::chrono::steady_clock;
 // For work to come to its own end, which is better than what it published. With the last report it stays
 // under a second.
 constexpr milliseconds kGrace{500};
+// Between two paintings of the clock.
 constexpr milliseconds kTick{200};
+// A failed allocation waits so long before it throws, while the watcher begins its report.
 constexpr milliseconds kUntilUnwound{200};
 constexpr unsigned kMostSecondsOfLastWord = 60;  // of a huge result; if it hangs, SIGALRM ends it
 // Enough for the text of any result that fits a screen; large ones are reported without our limit. Never
@@ -173,6 +175,7 @@ Stopped Supervisor::stopped() const {
   return deadline_ && steady_clock::now() >= *deadline_ ? Stopped::TimeLimit : Stopped::No;
 }
 
+// At least a millisecond: solvers take less than 0 for no limit, and 0 leaves no time for an answer.
 milliseconds Supervisor::time_left() const {
   const std::lock_guard lock(mutex_);
   if (!deadline_) return milliseconds(-1);
@@ -194,6 +197,7 @@ void Supervisor::publish(LastWord word) {
   last_word_.swap(fresh);
 }
 
+// A command takes the floor before it writes, and run() again at its end.
 void Supervisor::take_floor() {
   {
     const std::lock_guard lock(mutex_);
@@ -343,6 +347,7 @@ void Supervisor::end() {
   reserve_.reset();
   if (memory_before_) setrlimit(RLIMIT_DATA, &*memory_before_);
   int code = exit_code_of(stopped());
+  // Under mpirun one process reports; the others leave it the time to.
   if (!speaks()) {
     silent_refusal();
     _exit(code);
@@ -355,6 +360,7 @@ void Supervisor::end() {
     word = last_word_;
   }
   try {
+    // A report states the limit that ended it by itself; a lack of memory is an error line as well.
     if (!word || starved_) complain(complaint());
     if (word) {
       const Outcome outcome = (*word)(stopped());

@@ -13,6 +13,7 @@
 namespace chorale {
 namespace {
 
+// "3 steps and 7 rounds", of those that were given.
 std::string asked(const SynthesizeCommand& command) {
   std::string text;
   if (command.asked.steps) text = counted(*command.asked.steps, "step");
@@ -27,6 +28,7 @@ int exit_code(const SynthesisResult& answer) {
   return answer.result.stopped == Stopped::Interrupted ? kInterrupted : kUndecided;
 }
 
+// The schedule is printed step by step unless a file has it.
 std::string report(const SynthesizeCommand& command, const SynthesisResult& answer,
                    const Supervisor& supervisor) {
   const Result& result = answer.result;
@@ -72,6 +74,7 @@ Outcome perform(const SynthesizeCommand& command, Supervisor& supervisor) {
   options.publish = [&](const std::function<Result()>& found) {
     supervisor.publish([&, found](Stopped stopped) {
       SynthesisResult answer{.result = found()};
+      // What the search published is complete if the question is decided, by a schedule or by none.
       if (answer.result.complete)
         answer.verdict = answer.result.points.empty() ? Verdict::Unsat : Verdict::Sat;
       return outcome_of(command, std::move(answer), supervisor, stopped);

@@ -24,6 +24,7 @@ long columns() {
 
 }  // namespace
 
+// Asked once: a window that is resized during a command does not change the form of its tables.
 std::size_t text_width() {
   static const auto width = static_cast<std::size_t>(std::clamp(columns(), kLeast, kMost));
   return width;

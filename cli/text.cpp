@@ -3,6 +3,7 @@
 
 namespace chorale {
 
+// "0-3, 5, 6, 9" of 0 1 2 3 5 6 9.
 std::string ranges(std::vector<int> numbers) {
   std::string text;
   for (std::size_t i = 0; i < numbers.size();) {

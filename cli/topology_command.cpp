@@ -24,7 +24,8 @@ std::string known_topologies() {
   return table(rows, "lll");
 }
 
-// Which of a machine's routes the search uses where there are too many for all (topology/switches.h).
+// Which of a machine's routes the search uses where there are too many for all (topology/switches.h). Fewer
+// routes may cost schedules, and never make a bound wrong: bounds are over all of them.
 std::string ways_in_words(const Topology& topology) {
   if (topology.switches == 0) return "";
   const ChosenRoutes taken = routes_of(topology);
@@ -53,7 +54,8 @@ std::string ways_in_words(const Topology& topology) {
 
 }  // namespace
 
-// Shown as described, with its switches; a picture shows the routes between ranks, as all other output does.
+// Text, DOT and JSON have the machine as described, with its switches; the page has the routes between ranks
+// (to_page flattens), as all other output does.
 Outcome perform(const TopologyCommand& command, Supervisor&) {
   if (command.name.empty()) return {.text = known_topologies()};
   const Topology topology = load_topology(command.name, command.changes);

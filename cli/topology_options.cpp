@@ -1,4 +1,5 @@
-// Machines: listed, shown, read from files of others, and measured.
+// Machines: listed, shown, read from files of other tools, measured, and designed. `design` and `calibrate`
+// are commands of their own, not below `topology`: they search and measure, where those read.
 #include <memory>
 
 #include "cli/option_kinds.h"
@@ -31,13 +32,14 @@ void show_machine_options(CLI::App* sub, Command& parsed) {
   file_to_write(show, "--html", options->html, "Write one self-contained page with a picture of it");
   limits(show, options->limits, "");
   show->final_callback([options, &parsed] {
+    // --dot and --json print on standard output without naming it, so require_one_document does not see them.
     if (options->html == "-" && options->form != Form::Text)
       throw InputError("--html", "standard output cannot hold two files", "give the page a name");
     parsed = *options;
   });
 }
 
-// What becomes of it.
+// The files that an import and a discovery write, and the options that both have (ir/import_options.h).
 template <typename Options>
 void imported_options(CLI::App* app, Options& options) {
   file_to_write(app, "-o,--output", options.output, "Write the machine there");
@@ -71,7 +73,7 @@ void import_options(CLI::App* sub, Command& parsed) {
   limits(of_files, options->limits, "");
 }
 
-// "0-1=osu.txt"
+// "0-1=osu.txt": the first "-" and "=" divide it, so a path may contain both.
 LinkLog link_log(const Text& value) {
   const std::size_t dash = value.find('-'), equals = value.find('=');
   if (equals == Text::npos || dash > equals || equals + 1 == value.size())
@@ -160,6 +162,7 @@ void calibrate_options(CLI::App& app, Command& parsed) {
   progress(sub, options->progress);
   limits(sub, options->limits, "");
   sub->final_callback([options, sub, &parsed] {
+    // Logs have their sizes and repetitions already.
     only_for(sub, {"--from", "--to", "--pairs", "--times", "--alone", "--wait"}, options->logs.empty(),
              "measuring, without --log");
     parsed = *options;

@@ -9,6 +9,7 @@ namespace chorale {
 Outcome perform(const TransformCommand& command, Supervisor& supervisor) {
   const std::string text = to_text(read_workload(command.workload));
   supervisor.take_floor();
+  // Lines of a program may not be broken at the width of the terminal.
   Outcome outcome{.verbatim = true};
   if (command.output.empty())
     outcome.text = text;

@@ -21,6 +21,7 @@ Outcome perform(const TuneCommand& command, Supervisor& supervisor) {
                                                                      : kUndecided,
                   .text = to_text(result, command.top),
                   .errors = failures(result)};
+  // After the limits: a schedule that computes something else is worse than a search that was cut.
   if (!outcome.errors.empty()) outcome.exit_code = kWrongData;
   if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
   if (!command.html.empty()) deliver(command.html, to_page(workload, result), outcome);

@@ -16,6 +16,7 @@
 namespace chorale {
 namespace {
 
+// Two phases: schedules are found and expanded; then the best are measured, and their settings varied.
 std::string doing(const TuneProgress& progress) {
   if (progress.to_measure == 0)
     return fmt::format("{}, {} to examine", counted(progress.candidates, "schedule"), progress.open);
@@ -42,6 +43,7 @@ WorkloadMachine machine_for(const Workload& workload, const WorkloadTarget& targ
   return algorithms_for(topology, workload, search, std::move(known), options, target.order);
 }
 
+// A schedule is named by the transformations that make it.
 std::vector<std::string> failures(const TuneResult& result) {
   std::vector<std::string> lines;
   for (const Candidate& each : result.candidates)
@@ -55,6 +57,7 @@ std::vector<std::string> failures(const TuneResult& result) {
 TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const TuneQuestion& asked,
                  Supervisor& supervisor) {
   TuneQuestion question = asked;
+  // Programs are compiled and run there; nothing is measured without a folder.
   if (asked.measured > 0) question.folder = std::filesystem::temp_directory_path().string();
   question.stop = supervisor.stop();
   ProgressLine& line = supervisor.progress();

@@ -46,6 +46,7 @@ void transform_options(CLI::App& app, Command& parsed) {
   limits(sub, options->limits, "");
 }
 
+// Where the program runs and by which algorithms, for compile and tune alike.
 void target(CLI::App* app, WorkloadTarget& target) {
   app->add_option("--machine", target.machine,
                   "Where the ranks of a group are ('chorale topology list'), or a JSON file")
@@ -89,6 +90,7 @@ void compile_options(CLI::App& app, Command& parsed) {
   text(sub, "-o,--output", options->directory, "DIR", "Write it there (a directory of the workload's name)");
   limits(sub, options->limits, " of the search and take what was found");
   sub->final_callback([options, sub, &parsed] {
+    // An option of the tuner without --tune would be ignored, so it is refused.
     for (const OptionRow<TuneQuestion>& row : tune_rows())
       only_for(sub, {Text(row.words.option)}, options->tunes, "--tune");
     // What is written for one of them is measured there, unless specified otherwise.

@@ -1,8 +1,8 @@
 // A schedule is lowered when it is first chosen, since most never are. Reading is load_algorithms.cpp's.
 //
-// Two questions are kept apart. has() depends on the files alone and needs no memory, so ranks that loaded
-// the same files agree on it without communication. choose() searches symmetries, and may fail, or take the
-// next best point, if lowering does: ranks that use it in a call compare its answers.
+// Two questions are kept apart. has() depends on the files alone and keeps nothing, so ranks that loaded the
+// same files agree on it without communication. choose() searches symmetries, and may fail, or take the next
+// best point, if lowering does: ranks that use it in a call compare its answers.
 #include "library/algorithms.h"
 
 #include <fmt/format.h>
@@ -23,9 +23,12 @@
 namespace chorale {
 namespace {
 
+// Choices that are kept, by call. A program that changes its sizes with each call would fill the memory with
+// them; what was lowered stays in Loaded, so a choice that was dropped costs only its search.
 constexpr std::size_t kMostRemembered = 4096;
 
-// Results of files and of libraries are verified: does the point do what was requested?
+// Results of files and of libraries are verified: does the point do what was requested? The size comes before
+// with_chunks() makes that many chunks: a short file can state any number of them.
 Verification<Schedule> verified(const Result& result, const Point& point) {
   if (std::vector<Fault> faults = route_faults(result.topology, 1); !faults.empty())
     return {.fault = std::move(faults.front())};
@@ -39,6 +42,8 @@ Verification<Schedule> verified(const Result& result, const Point& point) {
 Verification<Program> program_of(const Result& result, const Point& point, const std::vector<Rank>& ranks,
                                  bool serialize_ports, const Lowering& lowered) {
   Verification<Schedule> schedule = verified(result, point);
+  // renamed() keeps the order of links and chunks, so the schedule stays as it is, and is verified again on
+  // the machine and for the collective of the other names.
   if (schedule.accepted && !ranks.empty())
     schedule = verify(renamed(schedule.accepted->topology(), ranks),
                       renamed(schedule.accepted->collective(), ranks), **schedule.accepted);
@@ -58,6 +63,7 @@ bool keeps_tree(const Collective& collective, const std::vector<Rank>& ranks) {
   return order.kind != SumOrder::Kind::Fixed || renumbered(order.tree, ranks) == order.tree;
 }
 
+// The root is not compared: a symmetry may carry it to that of the call (Algorithms::names).
 bool has_point_for(const Result& result, const std::vector<int>& counts, const CollectiveCall& call) {
   const Collective& asked = result.collective;
   return counts == call.counts && asked.kind == call.collective && asked.custom_name == call.custom_name &&
@@ -85,6 +91,8 @@ std::string places_in_words(const std::vector<RankLocation>& group) {
 std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const CollectiveCall& call,
                                                    std::vector<Rank> mapping) const {
   const Result& result = loaded.result;
+  // Rank n of the result is symmetry[n] of its machine, and that rank is mapping[symmetry[n]] of the group:
+  // the symmetry comes first.
   const auto called = [&](Rank n) { return mapping.empty() ? n : mapping[n]; };
   const Rank root = result.collective.root;
   if (!is_rooted(call.collective) || called(root) == call.root) return mapping;
@@ -98,7 +106,8 @@ std::optional<std::vector<Rank>> Algorithms::names(Loaded& loaded, const Collect
   return {};
 }
 
-// The rank of the group that each rank of the answer is to be; empty: as they are numbered; nullopt: other hosts.
+// The rank of the group that each rank of the answer is to be. Empty: as they are numbered; nullopt: other
+// hosts.
 std::optional<std::vector<Rank>> Algorithms::mapping_of(const Loaded& loaded,
                                                         const std::vector<RankLocation>& group,
                                                         const std::string& failure) const {
@@ -141,6 +150,7 @@ std::vector<Algorithms::Candidate> Algorithms::candidates(const CollectiveCall& 
       other_hosts = true;
       continue;
     }
+    // A tree over other ranks adds up in another order: other bits.
     if (!mapping->empty() && !keeps_tree(each->result.collective, *mapping)) continue;
     auto ranks = names(*each, call, *std::move(mapping));
     other_root = other_root || !ranks;
@@ -165,6 +175,7 @@ bool Algorithms::has(const CollectiveCall& call, std::string& why) const {
   return false;
 }
 
+// A few names show how failures are spelled here, such as "link 0-1".
 std::string Algorithms::not_ready_for(const std::string& failure) const {
   std::set<std::string> ready;
   for (const std::unique_ptr<Loaded>& each : loaded_)
@@ -188,6 +199,7 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
   // Each iteration returns, or leaves one more point that is not usable.
   while (true) {
     std::optional<Choice> best;
+    // Of the library's own collective, the least of all candidates' measurements.
     std::optional<double> own;
     for (int i = 0; i < std::ssize(all); ++i) {
       const Loaded& loaded = *all[i].loaded;
@@ -200,6 +212,7 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
         own = std::min(*took, own.value_or(*took));
       const auto choice = select({&loaded.result, 1}, call_of(loaded.result.collective, call.block_bytes),
                                  usable, {&loaded.measured, 1});
+      // A measured time precedes any predicted one; of equals the first file stays.
       if (!choice ||
           (best && std::pair(!best->measured, best->us) <= std::pair(!choice->measured, choice->us)))
         continue;
@@ -210,15 +223,18 @@ const LoadedAlgorithm* Algorithms::choose(const CollectiveCall& call, const std:
     Loaded& loaded = *all[best->result].loaded;
     const std::string name = fmt::format("{}, point {}{}", loaded.name, best->point,
                                          failure.empty() ? "" : ", after the failure of " + shown(failure));
+    // Where the order of sums is fixed, the library's own collective is no alternative: it adds up otherwise.
     if (best->measured && own && *own < best->us && !fixed_order_) {
       why = fmt::format("its own was measured to be faster: {} against {} of {}", format_us(*own),
                         format_us(best->us), name);
       return nullptr;
     }
     const std::vector<Rank>& ranks = all[best->result].ranks;
+    // Bytes of a chunk decide, since a message carries at least one.
     const bool serialize_ports =
         call.block_bytes / loaded.result.points[best->point].collective.chunks_per_block >
         serialized_above(loaded.result.topology);
+    // Calls of several sizes may share a program; its address stays, since callers hold it.
     std::unique_ptr<LoadedAlgorithm>& algorithm = loaded.lowered[{best->point, serialize_ports, ranks}];
     if (!algorithm) {
       const Verification<Program> program =

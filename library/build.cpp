@@ -13,7 +13,9 @@
 
 namespace chorale {
 
-// Puts what the answer does not have yet: places, and times of sizes.
+// Puts what the answer does not have yet: places, and times of sizes. Places are stored with hosts by ranks
+// of the answer (seen_by), so they are compared in that form. Times need a result whose schedules are
+// verified, which is read only if a size is missing.
 void Keeper::complete(const LibraryQuestion& question, const StoredAnswer& stored) {
   std::vector<AnswerPlace> places;
   for (const AnswerPlace& place : question.places)
@@ -41,6 +43,7 @@ bool Keeper::has(const LibraryQuestion& question) {
 // the question.
 bool Keeper::keep(const LibraryQuestion& question, Result result) {
   if (result.stopped == Stopped::Interrupted || result.stopped == Stopped::MemoryLimit) return false;
+  // As the question has it: the answer is for every machine that is equal but for its names.
   result.topology = without_names(result.topology);
   result.limits.memory_bytes = {};  // of the process, which had enough
   StoredAnswer stored{
@@ -60,12 +63,16 @@ std::string in_words(const LibraryQuestion& question, const std::string& what) {
   return fmt::format("{}, {}, {}: {}", place.machine, place.group, place.collective, what);
 }
 
+// A pool of threads over one queue: open_ has the positions of the questions without an answer, next_ is the
+// first that no thread has taken. A search that finds nothing is a line of the report; an exception ends the
+// build.
 class Build {
  public:
   Build(Keeper& keeper, const std::vector<LibraryQuestion>& questions, const Search& search,
         const LibraryBuildOptions& options)
       : keeper_(keeper), questions_(questions), search_(search), options_(options) {
     for (std::size_t i = 0; i < questions.size(); ++i) {
+      // Before any thread starts. A question that has an answer gets its new places and sizes here.
       if (keeper.has(questions[i]))
         ++report_.there;
       else
@@ -102,6 +109,7 @@ class Build {
         Searched searched = search_(question, options_.jobs / side_by_side, [this] { return stopped(); });
         lock.lock();
         --running_;
+        // A search returns early when it is stopped, so what it returns then is not an answer.
         if (!stopped()) take(question, std::move(searched));
       }
     } catch (...) {

@@ -1,3 +1,7 @@
+// Files for other programs, made of the answers for one machine and group. Plans (MSCCL++, MSCCL) have a file
+// per range of sizes, programs (MPI, NCCL) and results one per collective; settings of a program's own
+// algorithms (tuners, rules) are one file for all collectives, so their rows are collected first.
+//
 // Each size covers the range up to the next one: the first choice also holds below, the last one also above.
 #include "library/export.h"
 
@@ -27,9 +31,9 @@ struct SizedChoice {
   std::int64_t from = 0, to = 0;  // bytes of the larger buffer; 0: however large
 };
 
-// Adjacent ranges with the same choice are merged.
-// Between two sizes with different choices the border is the larger size: what was not compared stays with
-// the smaller.
+// Adjacent ranges with the same choice are merged. Between two sizes with different choices the border is the
+// larger size: what was not compared stays with the smaller. Of 1K, 4K and 16K with choices A, A and B: A up
+// to 16K - 1, B from 16K on. Nothing where a size has no choice, which holds for all sizes then.
 std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::vector<std::int64_t>& bytes,
                                  const std::function<bool(const Choice&)>& usable) {
   const Collective& collective = results.front().collective;
@@ -49,7 +53,7 @@ std::vector<SizedChoice> choices(const std::vector<Result>& results, const std::
   return ranges;
 }
 
-// MSCCL++ wants a plan in place and one that is not, and finds each by itself.
+// MSCCL++ needs a plan in place and one that is not, and finds each by itself.
 struct Variant {
   bool in_place = false;
   const char* ending = "";
@@ -71,6 +75,8 @@ void add_plans(const std::vector<Result>& results, const ExportQuestion& questio
          .min_bytes = from,
          .max_bytes = to});
   };
+  // The trial lowers and prints the whole point; its sizes (0 to 0) do not matter, since its files are
+  // dropped.
   const auto usable = [&](const Choice& choice) {
     const auto [at, fresh] = why_not.try_emplace({choice.result, choice.point});
     if (fresh) {
@@ -123,6 +129,7 @@ std::optional<Tool> tool_of(ExportForm form) {
   }
 }
 
+// Of a form that tool_of() has a tool for.
 std::vector<NamedText> files_of(ExportForm form, const std::vector<ToolRules>& rules) {
   switch (form) {
     case ExportForm::OmpiRules:
@@ -136,8 +143,8 @@ std::vector<NamedText> files_of(ExportForm form, const std::vector<ToolRules>& r
   }
 }
 
-// Of answers for one collective and group the first that was measured, or else the first: they differ in
-// their search, and not in what the program does by itself.
+// Of answers for one collective and group the first with times of MPI's own algorithms, or else the first:
+// they differ in their search, and not in what the program does by itself.
 void add_rules(const std::vector<TakenAnswer>& answers, const std::string& group,
                const ExportQuestion& question, const Printers& printers, std::vector<ToolRules>& all,
                Exported& exported) {
@@ -148,6 +155,8 @@ void add_rules(const std::vector<TakenAnswer>& answers, const std::string& group
   const auto is_same = [&](const ToolRules& each) {
     return each.kind == collective.kind && each.ranks == collective.ranks;
   };
+  // A rule file finds rules by collective and number of ranks alone, so a second group of that size has no
+  // place in it.
   if (const auto known = std::ranges::find_if(all, is_same); known != all.end()) {
     exported.notes.push_back(fmt::format(
         "{} of {}: no rules; those of {} are for as many ranks, and the program sees only their number",
@@ -168,7 +177,9 @@ struct AnswerAfter {
   std::vector<ReadyPoints::After> failures = {};
 };
 
-// Where several answers are for one failure, the first is taken.
+// Entries of "torus:2x4 without link 0-1" for asked.machine "torus:2x4", by the names that specifications
+// give them (library/spec.cpp); only the group "all" has any. Where several answers are for one failure, the
+// first is taken.
 std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name, const AnswerPlace& asked,
                                        const Taker& taker, Exported& exported) {
   std::vector<AnswerAfter> answers;
@@ -188,6 +199,7 @@ std::vector<AnswerAfter> answers_after(AnswerFile& file, const std::string& name
     for (const AnswerPlace* const place : places)
       answer.failures.push_back({.failure = place->machine.substr(before.size()),
                                  .ranks = ranks_at(stored, *place, answer.result.topology, name)});
+    // One program holds the plans for all failures, under the name of the whole machine.
     answer.result.topology.name = asked.machine;
     answers.push_back(std::move(answer));
   });
@@ -240,6 +252,7 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
     throw InputError(name, "the group '" + question.place.group + "' is not a part of the name of a file",
                      "name a level without '/'");
   Exported all;
+  // Rows of the forms that are one file.
   std::vector<NcclChoices> of_nccl;
   std::vector<ToolRules> of_tool;
   for (const std::string& group : split(question.place.group, ','))
@@ -249,6 +262,7 @@ Exported exported(AnswerFile& file, const std::string& name, const ExportQuestio
       AnswerPlace& place = asked.place;
       place.collective = collective;
       if (!is_rooted(known_kind(collective))) place.root = 0;  // which is meant for others
+      // Copies have no order of sums; asking for one would leave out their answers.
       std::vector<TakenAnswer> answers = taker.all_at(
           file, name, place, is_combining(known_kind(collective)) ? question.order : std::nullopt);
       std::vector<Result> results;

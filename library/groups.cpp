@@ -49,6 +49,7 @@ std::vector<RankGroup> groups_named(const std::string& name, const std::string& 
   return groups_at(nested, {static_cast<int>(level - nested.names.begin())});
 }
 
+// Pairs and "all" are decided without a list of all groups: n ranks have up to n (n - 1) / 2 pairs.
 bool is_group_named(const std::string& name, const std::string& spec, const Topology& whole,
                     const Machines& machines, const RankGroup& group) {
   if (name == "pairs") return group.size() == 2 && is_pair(whole, group[0], group[1]);
@@ -60,6 +61,7 @@ bool is_group_named(const std::string& name, const std::string& spec, const Topo
   return std::ranges::find(groups, group) != groups.end();
 }
 
+// Links to ranks outside of the group are left out (part_at), so its collectives use no other rank.
 Topology group_of(const Topology& whole, const std::string& name, const RankGroup& group) {
   return name == "all" ? whole : part_at(whole, group);
 }

@@ -1,6 +1,6 @@
-// Files are read whole and once. What ranks compare is a hash of the contents of the files that were loaded,
-// in the order of reading, so it does not depend on where a rank finds them; a file that is left out in one
-// rank alone makes it differ.
+// Files are read whole and once. What ranks compare is a hash of what was loaded, in the order of reading: of
+// result files their texts, of libraries their answers, failures, hosts and times. So it does not depend on
+// where a rank finds them; a file that is left out in one rank alone makes it differ.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -37,6 +37,7 @@ std::uintmax_t readable_bytes(const std::string& file) {
   return error ? 0 : bytes;
 }
 
+// Mixes a text into the fingerprint of all before it, so the order of texts counts.
 void hash(std::string_view text, std::uint64_t& fingerprint) {
   for (const char c : text)  // FNV-1a
     fingerprint = (fingerprint ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
@@ -52,7 +53,7 @@ bool is_library(const std::string& file) {
   return begins == kBegins;
 }
 
-// "link 0-1", of an entry for "ring:4 without link 0-1".
+// "link 0-1", of an entry for "ring:4 without link 0-1"; "" of one for a whole machine.
 std::string failure_of(const std::string& machine) {
   constexpr std::string_view kWithout = " without ";
   const std::size_t at = machine.find(kWithout);
@@ -70,6 +71,8 @@ Algorithms::Algorithms(const std::string& path, std::string over, const std::str
     return;
   }
   try {
+    // read() keeps what is wrong with a file; what comes out of read_all() is a lack of memory while paths
+    // are listed, and then nothing is loaded.
     read_all(path);
   } catch (const std::exception&) {
     loaded_.clear();
@@ -78,6 +81,8 @@ Algorithms::Algorithms(const std::string& path, std::string over, const std::str
   }
 }
 
+// "results:mine.db:extra.json". Of a directory only files that end in .json are read: a library has to be
+// named itself.
 void Algorithms::read_all(const std::string& path) {
   std::istringstream parts(path);
   for (std::string part; std::getline(parts, part, ':');) {
@@ -95,6 +100,7 @@ void Algorithms::read_all(const std::string& path) {
   }
 }
 
+// A file that is wrong, or too large for the memory left, is a complaint, and the next one is read.
 void Algorithms::read(const std::string& file) {
   try {
     if (const auto error = error_of([&] { read_file_or_library(file); }))
@@ -127,7 +133,8 @@ void Algorithms::read_file_or_library(const std::string& file) {
   hash(text, fingerprint_);
 }
 
-// The fingerprint that ranks compare covers all that decides a choice: answers, hosts and times.
+// An answer becomes one Loaded, whatever number of entries it has: each adds the hosts for which it is known,
+// and the failures after which it holds. The fingerprint is set at the end, when all answers are kept.
 void Algorithms::read_library(const std::string& file) {
   std::vector<std::unique_ptr<Loaded>> all;
   std::uint64_t fingerprint = fingerprint_;
@@ -142,6 +149,8 @@ void Algorithms::read_library(const std::string& file) {
     const AnswerPlace place = stored.places.empty() ? AnswerPlace{} : stored.places.front();
     loaded->name = shown(fmt::format("{}, {} of {}, {}", file, place.collective, place.machine, place.group));
     hash(stored.answer, fingerprint);
+    // An answer without an entry is stored for a machine that was changed by options
+    // (cli/frontier_command.cpp): it is taken as a machine of its own, with nothing failed.
     loaded->of_whole = stored.places.empty();
     for (const AnswerPlace& each : stored.places) {
       const std::string failure = failure_of(each.machine);
@@ -169,7 +178,9 @@ void Algorithms::read_library(const std::string& file) {
   bytes_ += bytes;
 }
 
-// Why sums are not in the requested order; "": they are.
+// Why sums are not in the requested order; "": they are. For each number of ranks the first fixed tree
+// decides, in the order of reading, and later results have to have it: the choice of a point by size may not
+// change the bits.
 std::string Algorithms::other_order(const Collective& collective) {
   const SumOrder& order = collective.order;
   if (!adds(collective)) return "";
@@ -180,7 +191,9 @@ std::string Algorithms::other_order(const Collective& collective) {
   return at->second == order ? "" : "its sums have another order than those before it";
 }
 
-// All or nothing, except for results that add up in another order.
+// All or nothing, except for results that add up in another order: reserve() is the last that may throw.
+// Points of all results have numbers in one sequence, in the order of reading; ranks compare the number of
+// the point that they chose. Claims are dropped, since a program runs schedules only.
 void Algorithms::keep(std::vector<std::unique_ptr<Loaded>> more) {
   std::erase_if(more, [&](const std::unique_ptr<Loaded>& each) {
     const std::string why = other_order(each->result.collective);

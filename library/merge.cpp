@@ -29,6 +29,8 @@ auto proven(const Result& result) {
   return std::ranges::count_if(result.points, [](const Point& point) { return point.proven; });
 }
 
+// In this order: what is complete; what has schedules that the other does not beat; what more points are
+// proven of. Strictly better only, so that of equals the earlier file stays.
 bool is_better(const Result& one, const Result& other) {
   if (one.complete != other.complete) return one.complete;
   const bool above = covers(one, other), below = covers(other, one);
@@ -36,6 +38,7 @@ bool is_better(const Result& one, const Result& other) {
   return proven(one) > proven(other);
 }
 
+// Two runs of one search differ in their seconds alone.
 Result without_times(Result result) {
   result.seconds = 0;
   for (Point& point : result.points) point.seconds = 0;
@@ -43,6 +46,7 @@ Result without_times(Result result) {
   return result;
 }
 
+// An answer to a question in one of the files.
 struct Found {
   std::size_t file = 0;
   StoredAnswer stored = {};
@@ -111,6 +115,7 @@ std::optional<Result> joined(const std::vector<Found>& found, const Found& best,
 // Times refer to points by their numbers: they follow their schedules to the new numbers. Measurements of
 // MPI's own collective stay.
 void put_times(AnswerFile& into, const Found& from, const Result& as_here, const Result& all) {
+  // Of a point that the merged result does not have.
   constexpr int kGone = MeasuredTime::kOwn - 1;
   std::vector<int> now;
   for (const Point& point : as_here.points) {
@@ -125,7 +130,8 @@ void put_times(AnswerFile& into, const Found& from, const Result& as_here, const
   }
 }
 
-// The places by the numbers that they have in their groups.
+// A place with hosts by ranks of its group, as it was before it was stored: seen_by() with the two numberings
+// exchanged leads back.
 AnswerPlace of_group(const StoredAnswer& stored, const AnswerPlace& place) {
   StoredAnswer group{.numbering = place.numbering};
   AnswerPlace answer = place;
@@ -151,6 +157,8 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
     report.unchecked += taker.taken(stored, files[file]).unchecked;
     return Found{.file = file, .stored = stored, .result = stored_result(stored, files[file])};
   };
+  // A question is merged when the first file that has it is read; the files after it are asked for theirs
+  // then.
   for (std::size_t first = 0; first < files.size(); ++first)
     open[first]->each([&](const StoredAnswer& stored) {
       for (std::size_t before = 0; before < first; ++before)
@@ -169,6 +177,8 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
       const std::optional<Result> all = joined(found, *best, files, verifiers);
       StoredAnswer kept = best->stored;
       if (all) kept.answer = to_json(*all);
+      // One transaction per question. Of several measurements of one point and size the last one put stays,
+      // so those of the best answer come last.
       into.together([&] {
         into.put(kept);
         std::vector<std::int64_t> sizes;
@@ -192,7 +202,7 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
           for (const PredictedTime& time : verifiers.predicted(*all, sizes))
             into.put_predicted(stored.question, time);
         }
-        // They are compared with those of others.
+        // Again, over those of the others: times of one answer were measured together.
         if (all) put_times(into, *best, best->result, *all);
         for (const MeasuredTime& time : best->stored.measured)
           if (!all) into.put_measured(stored.question, time);

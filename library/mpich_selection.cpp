@@ -1,8 +1,8 @@
 // MPICH's selection file replaces its whole decision tree, so that it has to have a branch for each
-// collective and every call of it: a call that no branch takes ends the program. So blocking collectives
-// without rules get what MPICH 4.0 takes by itself, at its sizes; nonblocking ones get one algorithm for all
-// sizes. Calls that an algorithm is not for (in place, operators of users, fewer elements than ranks) are
-// guarded.
+// collective and every call of it: a call that no branch takes ends the program. The eight blocking
+// collectives that rules can be for (kRuled) have MPICH 4.0's own decision, at its sizes, where there are no
+// rules; all others (kPlain) have one algorithm for all sizes. Calls that an algorithm is not for (in place,
+// operators of users, fewer elements than ranks) are guarded.
 //
 // A key of the tree is a condition, tried in order; below the first that holds, one has to hold again.
 #include <fmt/format.h>
@@ -20,6 +20,7 @@ std::string leaf(const std::string& algorithm) {
   return R"({"algorithm=MPIR_)" + algorithm + R"(":{}})";
 }
 
+// The tree is put below the condition: {"CONDITION":TREE}.
 struct Branch {
   std::string condition = {}, tree = {};
 };
@@ -30,6 +31,8 @@ std::string tree(const std::vector<Branch>& branches) {
   return "{" + text + "}";
 }
 
+// Rabenseifner's algorithms divide the vector among the largest power of two of ranks, so they need as many
+// elements, and operators that apply to parts of it: those built in.
 std::string for_built_in(const std::string& general, const std::string& algorithm) {
   return tree({{"is_op_built_in=yes", tree({{"count<pow2", leaf(general)}, {"count=any", leaf(algorithm)}})},
                {"is_op_built_in=no", leaf(general)}});
@@ -53,6 +56,7 @@ constexpr std::array<Ruled, 8> kRuled = {{
      "Allgather_inter_local_gather_remote_bcast"},
     {CollectiveKind::ReduceScatter, "reduce_scatter_block", "Reduce_scatter_block", "total_msg_size",
      "Reduce_scatter_block_inter_remote_reduce_local_scatter"},
+    // One algorithm at all sizes.
     {CollectiveKind::Gather, "gather", "Gather", "", "Gather_inter_linear"},
     {CollectiveKind::Scatter, "scatter", "Scatter", "", "Scatter_inter_linear"},
 }};
@@ -84,6 +88,11 @@ std::string by_size(const Ruled& ruled, std::int64_t up_to, std::string_view sma
                {fmt::format("{}=any", ruled.size), guarded(ruled, large)}});
 }
 
+// The sizes are the defaults of MPICH's variables: MPIR_CVAR_BCAST_SHORT_MSG_SIZE 12288, ALLREDUCE_ and
+// REDUCE_SHORT_MSG_SIZE 2048, ALLTOALL_SHORT_MSG_SIZE 256 and MEDIUM 32768, ALLGATHER_SHORT_MSG_SIZE 81920
+// and LONG 524288, REDUCE_SCATTER_COMMUTATIVE_LONG_MSG_SIZE 524288. MPICH takes Bruck's Alltoall and
+// Broadcasts that scatter from 8 ranks on. Left out is the scatter with recursive doubling, of Broadcasts of
+// medium size: the ring is taken for them, too.
 std::string chosen_by_mpich(const Ruled& ruled) {
   switch (ruled.kind) {
     case CollectiveKind::Broadcast:
@@ -153,7 +162,7 @@ constexpr std::array<Plain, 36> kPlain = {{
      "Ineighbor_alltoallv_allcomm_sched_linear"},
     {"ineighbor_alltoallw", "Ineighbor_alltoallw_allcomm_sched_linear",
      "Ineighbor_alltoallw_allcomm_sched_linear"},
-    // In place they have another algorithm.
+    // intra_of() adds a condition to these: in place, or an operator that does not commute.
     {"alltoallv", "Alltoallv_intra_scattered", "Alltoallv_inter_pairwise_exchange"},
     {"alltoallw", "Alltoallw_intra_scattered", "Alltoallw_inter_pairwise_exchange"},
     {"ialltoall", "Ialltoall_intra_sched_permuted_sendrecv", "Ialltoall_inter_sched_pairwise_exchange"},
@@ -163,6 +172,7 @@ constexpr std::array<Plain, 36> kPlain = {{
      "Reduce_scatter_inter_remote_reduce_local_scatter"},
 }};
 
+// In place another algorithm; a ReduceScatter by counts goes by the operator, and then by size.
 std::string intra_of(const Plain& plain) {
   const std::string_view name = plain.name, intra = plain.intra;
   if (name == "alltoallv" || name == "alltoallw")
@@ -184,6 +194,8 @@ std::string intra_of(const Plain& plain) {
 // Sizes in the file are read as int.
 constexpr std::int64_t kMostSize = INT32_MAX;
 
+// A rule holds up to the byte before the next one ("<=" includes its bound). The last rule that starts within
+// kMostSize holds for the rest: MPICH itself cannot read larger bounds.
 std::string of_rules(const Ruled& ruled, const ToolRules& set) {
   const auto bytes = [&](std::size_t r) {
     return tool_bytes(Tool::Mpich, set.kind, set.ranks, set.rules[r].block_bytes);
@@ -200,6 +212,8 @@ std::string of_rules(const Ruled& ruled, const ToolRules& set) {
   return tree(branches);
 }
 
+// Rules are for exactly as many ranks as were compared. Of sets for 4 and 8 ranks: comm_size<=3 MPICH's
+// choice, <=4 the first set, <=7 MPICH's choice, <=8 the second set, any MPICH's choice.
 std::string intra_of(const Ruled& ruled, const std::vector<ToolRules>& all) {
   std::vector<const ToolRules*> sets;
   for (const ToolRules& each : all)
@@ -230,6 +244,7 @@ std::string mpich_selection(const std::vector<ToolRules>& all) {
   for (const Ruled& each : kRuled) add(each.name, intra_of(each, all), each.inter);
   for (const Plain& each : kPlain) add(each.name, intra_of(each), each.inter);
   std::string text = tree(branches);
+  // A line per collective, so that files can be compared.
   for (std::size_t at = 0; (at = text.find(",\"collective=", at)) != std::string::npos; at += 2)
     text.insert(at + 1, "\n");
   return text + "\n";

@@ -20,8 +20,7 @@ std::string nccl_tuner_plugin_source();  // library/nccl_tuner_plugin.c, compile
 
 namespace {
 
-// The fastest of NCCL's two shapes, in pieces that suit the size; nullopt: the machine lacks the links for
-// one of them.
+// The time of the fastest schedule of one shape; with a block of 0 bytes its latency. Nullopt: there is none.
 std::optional<double> shape_us(const Topology& topology, std::span<const Result> of_shape, double block) {
   std::optional<double> best;
   for (const Result& result : of_shape)
@@ -36,6 +35,7 @@ std::optional<double> shape_us(const Topology& topology, std::span<const Result>
 // are left out.
 std::vector<Result> of_shapes(const Topology& topology, std::initializer_list<const char*> names,
                               bool pipelines, const ClassicSchedule& classic) {
+  // A tree AllReduce has about two sends per chunk and rank.
   constexpr int kMostSends = 200'000;
   std::vector<Result> results;
   for (const char* const name : names) {
@@ -58,6 +58,7 @@ int nodes_of(const std::vector<int>& hosts) {
 constexpr const char* kOrigin =
     "What 'chorale library export' predicts of NCCL's own algorithms; nothing was measured.";
 
+// The lines of comment of all sizes, each after the mark of a comment.
 std::string origins(const std::vector<NcclChoices>& all, const std::string& before) {
   std::string text;
   for (const NcclChoices& each : all)
@@ -75,7 +76,9 @@ const char* shape_of(const NcclRow& row) {
 
 }  // namespace
 
-// Adjacent sizes with one choice become one row; a size without a row ends the row before it.
+// Adjacent sizes with one choice become one row. A row reaches up to the size before the next known choice,
+// and the last one is without end: a size whose latency decides adds no row, and does not end the row before
+// it.
 std::optional<NcclChoices> nccl_choices(const std::vector<Result>& results, const std::vector<int>& hosts,
                                         const std::vector<std::int64_t>& message_bytes,
                                         const ClassicSchedule& classic, std::vector<std::string>& notes) {
@@ -116,6 +119,8 @@ std::optional<NcclChoices> nccl_choices(const std::vector<Result>& results, cons
   return all;
 }
 
+// -1 in a column leaves it to NCCL, or holds for any: channels, nodes, pipelined operations, registered
+// buffers.
 std::vector<NamedText> nccl_tuner_csv(const std::vector<NcclChoices>& all) {
   std::string text = fmt::format(
       "# {}\n# For NCCL's example of a tuner plugin.\n"

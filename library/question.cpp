@@ -44,7 +44,8 @@ std::string further_options(const FrontierOptions& asked) {
   return text;
 }
 
-// Numbering is the identity unless the machine or collective has numbers of its own.
+// A machine and a collective that canonical numbers are not known of keep theirs: the numbering is the
+// identity then.
 bool is_numbered(const Result& result, const Renumbering& numbering) {
   return fits(numbering, result.topology) && (has_numbers_of_its_own(result.topology, result.collective) ||
                                               numbering == no_renumbering(result.topology));
@@ -166,8 +167,9 @@ AnswerPlace seen_by(const StoredAnswer& stored, AnswerPlace place) {
   return place;
 }
 
-// The root has a colour of its own, so that a symmetry that moves it makes another question, and one that
-// keeps it the same.
+// The root has a colour of its own. A canonical numbering is unique only up to symmetries of the machine:
+// without the colour the root's number would depend on the one that was found. With it roots that a symmetry
+// carries to each other are one question (0 and 3 of torus:2x3), and others are not.
 LibraryQuestion library_question(const Topology& topology, const Collective& collective,
                                  const FrontierOptions& options) {
   LibraryQuestion question{.topology = topology, .collective = collective, .options = options};

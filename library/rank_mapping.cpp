@@ -1,7 +1,7 @@
 // Ranks of an answer are matched with ranks of a communicator by hosts: a host of the machine takes a host of
 // the communicator with as many ranks, and in it ranks follow their location (an MPI local rank or a GPU's
-// bus number). Which of several such hosts it takes does not matter, since the machine's description has them
-// equal.
+// bus number). Of several such hosts the first is taken: a communicator shows which ranks are on one host,
+// and nothing of how hosts are linked.
 #include "library/rank_mapping.h"
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 namespace chorale {
 namespace {
 
-// Symmetries of a machine with more links are not searched: a program waits.
+// The search for symmetries runs while a program waits for its first call, so it is left out on larger
+// machines.
 constexpr std::size_t kMostLinks = 50'000;
 
 // Hosts by their first ranks, each with its ranks in order.
@@ -59,7 +60,7 @@ void locate_ranks(std::span<const Whereabouts> told, std::span<RankLocation> loc
   }
 }
 
-// Greedy: hosts with equally many ranks are interchangeable, so the first that fits is as good as any.
+// Greedy, which finds a mapping if there is one: only the numbers of ranks have to match.
 std::optional<std::vector<Rank>> rank_mapping(const std::vector<int>& hosts,
                                               const std::vector<RankLocation>& group) {
   if (hosts.size() != group.size()) return {};

@@ -56,6 +56,7 @@ std::optional<Choice> select(std::span<const Result> results, const CollectiveCa
       std::optional<double> took;
       if (!measured.empty()) took = measured_us(measured[r], p, call.block_bytes);
       choice.measured = took.has_value();
+      // Before the prediction, which may be a simulation.
       if (best && best->measured && !choice.measured) continue;
       choice.us = took ? *took : point_us(results[r].topology, point, call.block_bytes);
       if (best && best->measured == choice.measured && best->us <= choice.us) continue;

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t kMostNamesOfASpec = 1000;
 constexpr long long kMostBytesOfASpec = 1LL << 40;
 
+// A list of names, such as "machines": ["dgx1", "ring:8"].
 std::vector<std::string> texts(const JsonReader& json) {
   std::vector<std::string> result;
   for (std::size_t i = 0; i < json.size(kMostNamesOfASpec); ++i) result.push_back(json.at(i).text());
@@ -33,6 +34,7 @@ void read_option(const JsonReader& json, const OptionRow<FrontierOptions>& row, 
     case OptionKind::Size:
       row.member.set(options, json.long_integer(words.least, words.most));
       break;
+    // Seconds in files, milliseconds in options.
     case OptionKind::Duration: {
       const double most = static_cast<double>(words.most) / 1000;
       row.member.set(options, milliseconds_in(words, json.number(0.001, most), words.name));
@@ -63,6 +65,7 @@ FrontierOptions options_in(const JsonReader& json) {
   return options;
 }
 
+// Sizes of messages, each once and rising; each collective has its own block of that size.
 std::vector<std::int64_t> sizes_in(const JsonReader& json) {
   std::vector<std::int64_t> result;
   for (std::size_t i = 0; i < json.size(kMostNamesOfASpec); ++i)
@@ -88,6 +91,7 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
   json.require_object(spec_keys());
   const FrontierOptions options = options_in(json);
   const std::string order = json.has("order") ? json["order"].text() : "";
+  // Answers serve preloaded programs, whose ranks have to end with the same bits.
   if (order == "free") json["order"].fail("lets ranks end with different bits", "use 'agreed' or 'fixed'");
   const std::vector<std::int64_t> bytes =
       json.has("bytes") ? sizes_in(json["bytes"]) : std::vector<std::int64_t>{};
@@ -101,6 +105,7 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
   for (const std::string& spec : texts(json["machines"])) {
     specs.emplace_back(spec, all_groups);
     if (!failures) continue;
+    // Levels are asked of the whole machine only.
     for (const std::string& failed : machines.failures(spec))
       specs.emplace_back(failed, std::vector<std::string>{"all"});
   }
@@ -130,6 +135,7 @@ std::vector<LibraryQuestion> questions_in(std::string_view text, const std::stri
                                       is_rooted(known_kind(name)) ? std::optional(root) : std::nullopt,
                                       is_combining(known_kind(name)) ? order : ""),
                   options);
+              // Times are predicted for blocks: a message of 1 MiB is another block of each collective.
               alike->second.bytes = blocks_of_sizes(alike->second.collective, bytes);
             }
             const auto [at, is_new] = known.emplace(alike->second.text, questions.size());

@@ -1,11 +1,11 @@
 // An answer is verified when it is taken from a library. In the order of the checks: that the answer is one
 // to the question it is stored for (library/question.h); by the checker of results every schedule, every
-// certificate, and what these imply for points and space. Refutations cost what the search has cost, so these
-// alone are left to 'library verify': nothing that is taken rests on them. To trust them, and to print
-// "proven", is what a forged file once exploited.
+// certificate, and what these imply for points and space. Refutations cost what the search has cost, so they
+// are left to 'library verify': nothing that is taken rests on them, since a forged file could call anything
+// "proven" otherwise. Measured times are taken as they are.
 //
-// A place is a question by the names of a machine. It is made anew: the machine by its name, the group in it,
-// the collective; in the numbers of the place that has to be what the question is about.
+// A place is a question by the names of a machine. It is made again: the machine by its name, the group in
+// it, the collective; in the numbers of the place that has to be what the question is about.
 #include "library/taken.h"
 
 #include <fmt/format.h>
@@ -29,6 +29,7 @@ void refuse(const std::vector<Fault>& faults, const std::string& file) {
   if (!faults.empty()) throw InputError(file, "an answer is wrong: " + faults.front().words, kSeeVerify);
 }
 
+// Sums of doubles may differ in their last bits between builds.
 bool same(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
@@ -39,7 +40,8 @@ SumOrder order_at(const SumOrder& order, const Renumbering& answer, const Renumb
   return {.kind = order.kind, .tree = renumbered(order.tree, compose(answer, inverse(place)).ranks)};
 }
 
-// Is it about these ranks, whatever the order of its sums?
+// Is it about these ranks, whatever the order of its sums? Only a text with an order needs the answer to be
+// read: its tree is over ranks, and has to be compared in the numbers of the caller.
 bool is_about_ranks(const StoredAnswer& stored, const LibraryQuestion& asked, const std::string& file) {
   Collective collective = asked.collective;
   if (collective.combining && stored.question.find("\"order\"") != std::string::npos) {
@@ -74,7 +76,9 @@ int Taker::leave_out_refutations(Result& result, const std::string& file) const 
   return static_cast<int>(refutations);
 }
 
-// By the numbers of the question. Nothing to do if they are those of the search.
+// By the numbers of the question. `by` leads from the answer to the question's text, `asked` from the
+// caller's machine to it, so by and then the inverse of `asked` leads from the answer to the caller. Nothing
+// to do if they are equal, and links and limits are in one order as well.
 Result Taker::with_numbers_of(Result result, const Renumbering& by, const Renumbering& asked,
                               const Topology* topology, const std::string& file) const {
   if (!fits(asked, result.topology)) throw InputError(file, "has an answer of another machine", kSeeVerify);
@@ -96,7 +100,8 @@ TakenAnswer Taker::taken_as(const StoredAnswer& stored, const Renumbering& asked
   return answer;
 }
 
-// Of any ranks of the machine.
+// Of any ranks of the machine, in the order in which they are given. Options are the default ones: the
+// answers are found by their subject (is_about), whatever was allowed.
 LibraryQuestion Taker::question_of_ranks(const AnswerPlace& asked) const {
   const Topology whole = machines_.machine(asked.machine);
   std::vector<Rank> members;
@@ -150,6 +155,8 @@ std::string Taker::place_fault(const StoredAnswer& stored, const Result& result,
   return fault ? *fault : fault.error().what();
 }
 
+// From the cheapest check to the most expensive: names, the group, the machine in the numbers of the place,
+// its hosts.
 std::string Taker::misfit(const StoredAnswer& stored, const Result& result, const AnswerPlace& place) const {
   const Collective& asked = result.collective;
   if (place.collective != name_of(asked) || place.ranks != asked.ranks)
@@ -266,6 +273,8 @@ std::vector<TakenAnswer> Taker::all_at(AnswerFile& file, const std::string& name
       if (place.members == members.front()) answers.push_back(taken_at(stored, place, name));
     }
   });
+  // An entry stands for all groups that are numbered as its own. A level with two entries has groups of two
+  // kinds, such as nodes that are wired differently, and answers for one are wrong for the other.
   if (members.size() > 1) {
     std::ranges::sort(members);
     for (std::string& each : members) std::ranges::replace(each, ' ', ',');
@@ -278,6 +287,7 @@ std::vector<TakenAnswer> Taker::all_at(AnswerFile& file, const std::string& name
     return each.result.collective.order;
   };
   if (order) std::erase_if(answers, [&](const TakenAnswer& each) { return order_of(each).kind != *order; });
+  // One tree for all sizes, that of the first answer: points of several trees would give several results.
   if (order == SumOrder::Kind::Fixed && !answers.empty()) {
     const SumOrder tree = order_of(answers.front());
     std::erase_if(answers, [&](const TakenAnswer& each) { return order_of(each) != tree; });

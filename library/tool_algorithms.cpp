@@ -1,6 +1,10 @@
 // Names and numbers are those of the programs' own settings, by their documentation: of Open MPI ompi_info
 // --param coll tuned --level 9, of MPICH mpivars, of UCC ucc_info -A. UCC's k-nomial algorithms have a radix,
 // which the exported file sets to two, as baselines have it.
+//
+// A baseline has the shape of its algorithm, the same messages between the same ranks, since it predicts the
+// time. Pipelines, chains, segmented rings and Bruck's algorithm have none: they can be chosen where their
+// times were measured.
 #include "library/tool_algorithms.h"
 
 #include <algorithm>

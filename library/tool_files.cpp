@@ -17,6 +17,7 @@
 namespace chorale {
 namespace {
 
+// Numbers are those of COLLTYPE_T in coll_base_functions.h, where collectives are in alphabetical order.
 struct OmpiNames {
   CollectiveKind kind = CollectiveKind::Custom;
   int id = 0;             // of the classic file
@@ -40,6 +41,7 @@ std::vector<const ToolRules*> of_kind(const std::vector<ToolRules>& all, Collect
   return found;
 }
 
+// Where the rules come from, with every size that was compared, after the mark of a comment.
 std::string origin_in_words(const std::vector<ToolRules>& all, const std::string& before) {
   std::string text;
   for (const ToolRules& each : all) {
@@ -57,10 +59,12 @@ std::string origin_in_words(const std::vector<ToolRules>& all, const std::string
 // coll_tuned_init_tree_fanout): it was measured so. Segments it has none.
 constexpr int kFanOut = 4;
 
+// 0 makes Open MPI choose by itself, at the sizes of this rule alone.
 std::string number_of(const ToolRule& rule) {
   return std::to_string(rule.algorithm == nullptr ? 0 : rule.algorithm->number);
 }
 
+// "4096 3 4 0": from 4096 bytes on algorithm 3, with fan-out 4 and without segments.
 std::string classic_rules(const ToolRules& set) {
   std::string text = fmt::format("{}  # rules\n", set.rules.size());
   for (const ToolRule& rule : set.rules)
@@ -97,6 +101,7 @@ std::vector<NamedText> ompi_rules(const std::vector<ToolRules>& all) {
   return {{.path = "ompi_rules.conf", .text = text + fmt::format("{}  # collectives\n", collectives) + sets}};
 }
 
+// Ranges of ranks and sizes include both ends here, so a set is for its number of ranks alone.
 std::vector<NamedText> ompi_json(const std::vector<ToolRules>& all) {
   std::vector<std::string> collectives;
   for (const OmpiNames& names : kOmpi) {
@@ -141,6 +146,8 @@ std::vector<NamedText> mpich_json(const std::vector<ToolRules>& all) {
                origin_in_words(all, "")}};
 }
 
+// A token per rule, separated by #: "allreduce:0-4095:[8-8]:@ring" is a collective, sizes, ranks, and an
+// algorithm. A size without a token is left to UCC.
 std::vector<NamedText> ucc_tune(const std::vector<ToolRules>& all) {
   static const std::map<CollectiveKind, const char*> names = {
       {CollectiveKind::Allgather, "allgather"}, {CollectiveKind::AllReduce, "allreduce"},

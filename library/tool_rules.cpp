@@ -1,5 +1,5 @@
 // Rules from times: for each size the fastest of the program's own algorithms, as measured or, where nothing
-// was, as the baselines that are the same algorithm are predicted. Sizes in a row with one algorithm are one
+// was, as the baselines that are the same algorithm are predicted. Adjacent sizes with one algorithm are one
 // rule.
 #include "library/tool_rules.h"
 
@@ -91,6 +91,8 @@ std::int64_t tool_bytes(Tool tool, CollectiveKind kind, int ranks, std::int64_t 
   return of_a_block ? block : block * blocks_of(kind, ranks);
 }
 
+// Measurements of this program's algorithms exclude predictions, even at other sizes: both in one file would
+// be compared as equals. A single predicted algorithm would be the fastest of itself, so two are needed.
 std::optional<ToolRules> tool_rules(Tool tool, const TakenAnswer& answer, const std::string& group,
                                     const std::vector<std::int64_t>& block_bytes,
                                     const ClassicSchedule& classic, std::string& why) {

@@ -37,6 +37,8 @@ constexpr int kMostWaitMs = 60'000;                          // for another proc
 constexpr std::uint64_t kMostText = std::uint64_t{1} << 30;  // as files have at most
 constexpr std::uint64_t kMostRatio = 1032;                   // that zlib makes of a text
 
+// The length of a text (kMostText) takes four of its eight bytes, so what is packed always has a byte of 0,
+// by which rows() distinguishes it from plain text.
 std::string packed(const std::string& text) {
   uLongf size = compressBound(text.size());
   std::string result(8 + size, '\0');
@@ -125,6 +127,8 @@ class SqliteFile : public AnswerFile {
     const auto is_made = [&](const std::string& sql) {
       return std::ranges::find(made, Row{"CREATE " + sql}) != made.end();
     };
+    // First whether it is a library at all, then of this form, then exactly of its tables: the error names
+    // the first that is wrong.
     const bool told = is_made(kTables[0]);
     const Rows version = told ? rows("SELECT value FROM about WHERE what = 'chorale_library'", {}) : Rows();
     if (version.size() != 1) throw InputError(path, "is not a library of chorale", "build another");
@@ -153,6 +157,7 @@ class SqliteFile : public AnswerFile {
     }
   }
 
+  // An answer, a place and a prediction that are there stay; a measurement is replaced by a later one.
   void put(const StoredAnswer& stored) override {
     rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
          {key_of(stored.question), packed(stored.question), packed(stored.answer), packed(stored.numbering)});
@@ -185,11 +190,13 @@ class SqliteFile : public AnswerFile {
   }
 
   void each(const std::function<void(const StoredAnswer&)>& tell) override {
+    // Rows that no answer has would never be seen otherwise, and never verified.
     for (const char* const table : {"places", "predicted", "measured"})
       if (!rows(fmt::format("SELECT key FROM {} WHERE key NOT IN (SELECT key FROM answers) LIMIT 1", table),
                 {})
                .empty())
         throw InputError(path_, fmt::format("has rows of no answer in '{}'", table), kRemedy);
+    // Keys first, then an answer at a time: a library may be larger than the memory.
     for (const Row& key : rows("SELECT key FROM answers ORDER BY key", {}))
       if (const std::optional<StoredAnswer> stored = stored_at(key[0])) tell(*stored);
   }
@@ -198,6 +205,8 @@ class SqliteFile : public AnswerFile {
   using Row = std::vector<std::string>;
   using Rows = std::vector<Row>;
 
+  // Rows are sorted by what they contain, so that two files with the same contents read the same, in
+  // whichever order they were written.
   std::optional<StoredAnswer> stored_at(const std::string& key) {
     const Rows found = rows("SELECT question, answer, numbering FROM answers WHERE key = ?", {key});
     if (found.empty()) return {};
@@ -238,7 +247,7 @@ class SqliteFile : public AnswerFile {
     return stored;
   }
 
-  // Where it belongs, by what it is over.
+  // "mpi" is a time of a point or of MPI's own choice; "mpi/ompi/ring" one of an algorithm that was forced.
   static void put_time(StoredAnswer& stored, MeasuredTime time) {
     const std::size_t library = time.over.find('/'), algorithm = time.over.find('/', library + 1);
     if (library == std::string::npos || algorithm == std::string::npos) {
@@ -280,7 +289,7 @@ class SqliteFile : public AnswerFile {
     rows("COMMIT", {});
   }
 
-  // Each a transaction of its own. Parameters are bytes.
+  // Outside of together() each statement is a transaction of its own. Parameters are bytes.
   Rows rows(const std::string& sql, const std::vector<std::string>& parameters) {
     sqlite3_stmt* made = nullptr;
     require(sqlite3_prepare_v2(file_.get(), sql.c_str(), -1, &made, nullptr) == SQLITE_OK);
