@@ -31,6 +31,8 @@ std::string write(const std::vector<DataPlace>& places) {
   return fmt::format("[{}]", fmt::join(slots, ","));
 }
 
+// {"op":"rrc","src":["i",0],"dst":["o",0],"after":[[0,2]]}: what a shape does not use is left out, and so are
+// a count of 1, piece 0, and a list of dependencies that is empty. A dependency is [block, instruction].
 std::string write(const BlockInstruction& i) {
   const std::string name = name_of(i);
   std::string text = fmt::format(R"({{"op":"{}")", name);
@@ -104,7 +106,8 @@ BlockInstruction read_instruction(const JsonReader& json) {
   return i;
 }
 
-// Lists have an element a line.
+// Lists have an element a line. Members of ranks and blocks are those of ir/program_fields.h; only
+// instructions have a form of their own.
 struct ProgramFields {
   static std::string_view between(const FieldWords&) { return ","; }
   static std::string_view colon() { return ":"; }
@@ -126,6 +129,7 @@ struct ProgramFields {
 
 }  // namespace
 
+// The epilogue's members lie beside the others, not in an object of their own, and are left out without one.
 std::string to_json(const Collective& collective, const BlockProgram& program) {
   std::vector<std::string> ranks;
   for (const BlockRank& rank : program.ranks) ranks.push_back(write_fields(rank, ProgramFields()));

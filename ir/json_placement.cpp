@@ -17,6 +17,8 @@ constexpr int kMostLevels = 8;
 constexpr int kMostInARing = 1024;  // every pair is followed round the ring
 constexpr long long kMostDevices = 1LL << 24;
 
+// What the fields cannot state: which parts of a link model exclude each other. A ring may have a detour, or
+// a host in place of detour and exit; a host's socket holds whole uplinks.
 Level read_level(const JsonReader& json) {
   const Level level = read_fields<Level>(json);
   if (level.name.empty() || level.name == "root")
@@ -37,7 +39,9 @@ Level read_level(const JsonReader& json) {
   return level;
 }
 
-// A job by its fields, or a reduction of a template, whose numbers may be formulas.
+// A job by its fields, or a reduction of a template, whose numbers may be formulas (they are read elsewhere
+// and skipped here). Axes and predecessors are names in files and numbers in memory; `job` is the one that is
+// being read, so names are looked up among what was read before.
 struct JobFields {
   const Job& job;
   bool is_outermost = true;
@@ -65,6 +69,7 @@ struct JobFields {
     for (const Value& each : values) texts.push_back(write_value(each, words, inner()));
     return lines(texts, "  ");
   }
+  // Axes, or `after`: reductions by name.
   std::string write(const std::vector<int>& numbers, const FieldWords& words) const {
     const std::vector<std::string> names =
         words.name == "axes" ? names_of_axes() : names_before(job.reductions.size());
@@ -121,6 +126,7 @@ struct JobFields {
     }
     std::ranges::sort(*after);
   }
+  // Elements have whole bytes; a template's other numbers are formulas.
   void read(const JsonReader& json, const FieldWords& words, double& number) const {
     if (words.name == "element_bytes")
       number = json.integer(static_cast<int>(words.least), static_cast<int>(words.most));
@@ -142,6 +148,8 @@ Hierarchy hierarchy_from_json(std::string_view text, const std::string& file) {
   return read_hierarchy(parse_json(text, file));
 }
 
+// Devices are counted level by level, while the product still fits. Without "node" the innermost level is the
+// inside of a node.
 Hierarchy read_hierarchy(const JsonReader& json) {
   json.require_object({"hierarchy", "node", "levels"});
   Hierarchy hierarchy{.name = json["hierarchy"].text()};
@@ -164,6 +172,7 @@ std::string to_json(const Job& job) {
   return "{\n  " + write_members(job, JobFields{job}) + "\n}\n";
 }
 
+// The reduction is read as the last one of a job that has the template's axes and earlier reductions.
 Reduction read_open_reduction(const JsonReader& json, const std::vector<Axis>& axes,
                               const std::vector<Reduction>& before) {
   Job job{.axes = axes, .reductions = before};

@@ -1,5 +1,5 @@
 // "allgather node, allgather gpu": stages with commas between, each a collective and the levels of its
-// groups.
+// groups. Several levels are joined by '+', and a file of schedules follows '=': "allreduce node+gpu=f.json".
 #include "ir/outline.h"
 
 #include <algorithm>
@@ -52,7 +52,8 @@ std::string to_text(const Outline& outline) {
 }
 
 // Ranks are numbers in a mixed radix, a digit per level, the innermost last. Ranks that differ only in the
-// digits of the given levels are one group; its key is the rank with zeros there.
+// digits of the given levels are one group; its key is the rank with zeros there. Fan-outs (2, 4) and level 0
+// (the outer one): {0 4}, {1 5}, {2 6}, {3 7}; level 1: {0 1 2 3}, {4 5 6 7}.
 std::vector<std::vector<Rank>> groups_at(const Nesting& nesting, const std::vector<int>& levels) {
   int ranks = 1;
   for (int fan_out : nesting.fan_outs) ranks *= fan_out;

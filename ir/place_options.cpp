@@ -18,6 +18,8 @@ std::span<const Named<Rules>> strategy_rules() {
   return kStrategyRules;
 }
 
+// Choices are tables of names, so that files, help and Python have the same words; "reduction" is
+// SynthesisKind::Collapsed, since ReductionAxes cannot be asked for.
 std::span<const OptionRow<PlaceOptions>> place_rows() {
   using O = PlaceOptions;
   static constexpr auto kAlgorithmChoices = choices_of(kAlgorithms);

@@ -19,7 +19,8 @@ bool overlaps(const Job& job) {
   return std::ranges::any_of(job.reductions, [](const Reduction& each) { return each.after.has_value(); });
 }
 
-// A reduction that names none waits for all before it: without `after` a job runs one by one.
+// Without `after` a reduction waits for all before it: a job that names no predecessors runs one by one. An
+// empty list is another thing: it waits for none.
 std::vector<std::vector<int>> predecessors(const Job& job) {
   std::vector<std::vector<int>> result;
   for (const Reduction& each : job.reductions) {

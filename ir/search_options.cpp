@@ -27,7 +27,8 @@ std::string name_of(Engine engine) {
   return name_in(engines(), engine);
 }
 
-// Of every search. `unlimited` is the value that stands for "not given", where that is no value of the range.
+// Of every search. A row is words and the path of the member that the option sets. `unlimited` is the value
+// that stands for "not given", where that is no value of the range.
 std::span<const OptionRow<FrontierOptions>> search_rows() {
   using O = FrontierOptions;
   using S = SynthesisOptions;
@@ -121,6 +122,7 @@ std::span<const OptionRow<FrontierOptions>> frontier_rows() {
   return kRows;
 }
 
+// Of one synthesis: a single chunk count, and limits that make the question a yes or no. -1: not given.
 std::span<const OptionRow<SynthesisQuestion>> synthesis_rows() {
   using Q = SynthesisQuestion;
   static constexpr OptionRow<Q> kRows[] = {

@@ -24,6 +24,7 @@ DataOperation home_first(DataOperation op) {
   return op;
 }
 
+// By epoch, then by distance (ir/posting_order.h); stable, so equal distances stay by number.
 std::vector<MessageEnds> in_posting_order(const Program& program) {
   std::vector<MessageEnds> messages = messages_of(program);
   std::ranges::stable_sort(messages, {}, [&](const MessageEnds& m) {
@@ -77,6 +78,7 @@ StepRows step_rows(const Program& program) {
   return rows;
 }
 
+// Pointers into the vectors: a plain struct for code that is compiled as C++17.
 StepTables StepRows::tables() const {
   return {static_cast<int>(slots.size()),
           steps,

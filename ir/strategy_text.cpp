@@ -14,6 +14,7 @@ using Form = StrategyInstruction::Form;
 
 constexpr std::size_t kLongestStrategy = 4000;
 
+// Blanks and newlines: a strategy may come from a file with an instruction a line.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
@@ -28,6 +29,8 @@ std::string_view cut_off(std::string_view& text, char separator) {
   return trimmed(head);
 }
 
+// "(slice, form, operation)", where Parallel and Master name an ancestor in parentheses. Errors cite the
+// instruction by number and as it was written, cut to 80 bytes and safe to print.
 NamedInstruction parse_instruction(std::string_view text, const std::string& where, int number) {
   const auto fail = [&](const std::string& what, const std::string& remedy) -> void {
     throw InputError(where, fmt::format("instruction {}: {}", number, what), remedy);

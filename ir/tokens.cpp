@@ -51,6 +51,7 @@ class Lexer {
     throw InputError(place(file_, token), problem, remedy);
   }
 
+  // Blanks, line ends ("\r\n" too) and comments.
   void skip() {
     while (at_ < text_.size()) {
       const char c = peek();
@@ -119,6 +120,7 @@ class Lexer {
            fmt::format("found the number {}, too large or too small", text_.substr(begin, at_ - begin)),
            "numbers are those of float64");
     std::int64_t whole = -1;
+    // Also as an integer, if all of the text is one: doubles above 2^53 are not exact.
     const auto [rest, error] = std::from_chars(text_.data() + begin, end, whole);
     if (error != std::errc() || rest != end) whole = -1;
     const int bits = peek() == 'K' ? 10 : peek() == 'M' ? 20 : peek() == 'G' ? 30 : 0;

@@ -34,6 +34,8 @@ struct Unit {
   const char* name = "";
 };
 
+// Three significant digits: two decimals below 10, one below 100; zeros at the end are dropped. Numbers below
+// the first unit and above the last stay in these.
 std::string with_unit(double value, std::span<const Unit> units) {
   if (std::isinf(value)) return "unlimited";
   const auto three_digits = [](double x) {
@@ -70,6 +72,7 @@ std::string joined(const std::vector<std::string>& names, const std::string& sep
   return text;
 }
 
+// Always one part more than separators.
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   for (const char c : text)
