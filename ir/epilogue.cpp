@@ -100,6 +100,7 @@ class EpilogueReader : ExpressionReader {
     return operand_term(std::string(token.text));
   }
 
+  // Older spellings first; the rest is the grammar's. "random" is the older "Random".
   Value call(const Token& token) override {
     if (const std::optional<Op> function = older_function(std::string(token.text)))
       return apply(token, *function, arguments(token, arity(*function)));
@@ -156,6 +157,7 @@ Expression parse_expression(std::string_view text, const std::vector<EpilogueOpe
   return EpilogueReader(text, operands, where + ", expression").parse();
 }
 
+// "" for a function that the caller gives: such an expression is empty.
 std::string to_string(const Expression& expression, const std::vector<EpilogueOperand>& operands) {
   std::vector<std::string> names;
   for (const EpilogueOperand& operand : operands) names.push_back(operand.name);

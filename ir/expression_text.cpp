@@ -107,6 +107,7 @@ void ExpressionReader::expect(std::string_view text, const std::string& after) {
   if (!takes(text)) fail(fmt::format("'{}' {}", text, after));
 }
 
+// A number without a fraction: "2" and "4K", but not "2.0".
 std::int64_t ExpressionReader::whole(const std::string& what, std::int64_t least, std::int64_t most) {
   if (now().kind != Token::Kind::Number || now().whole < least || now().whole > most)
     fail(fmt::format("{}, an integer from {} to {}", what, least, most));
@@ -227,6 +228,7 @@ std::vector<std::string> ExpressionReader::call_names() const {
   return names;
 }
 
+// Element types are words of the grammar only after "Cast("; elsewhere "fp32" is a name.
 ElementType ExpressionReader::element() {
   const std::optional<ElementType> type = meaning(kElementWords, now().text);
   if (!type || now().kind != Token::Kind::Name) {

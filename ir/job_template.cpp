@@ -34,6 +34,7 @@ Quantity read_quantity(const JsonReader& json, const JobTemplate& job) {
   // A plain number may stand for itself.
   Quantity quantity{.text = json.is_number() ? fmt::format("{}", json.number(0, 1e30)) : json.text(400)};
   quantity.expression = parse_expression(quantity.text, operands_of(job), json.where());
+  // A formula is of sizes alone: it has no element and no index, and draws nothing.
   for (const ExpressionNode& node : quantity.expression)
     if (node.op == Op::Element || node.op == Op::Index || node.op == Op::Random || node.op == Op::Convert)
       json.fail("has x, index, Random or Cast, which mean nothing here",
@@ -135,6 +136,7 @@ SizedJob sized(const JobTemplate& job, const std::vector<int>& sizes) {
   std::string at;
   for (std::size_t i = 0; i < job.axes.size(); ++i)
     at += fmt::format("{}{}={}", i > 0 ? "," : "", job.axes[i].name, sizes[i]);
+  // 0 where there is no formula. Later formulas see the numbers that are already among the operands.
   const auto value = [&](const Quantity& quantity) {
     if (quantity.expression.empty()) return 0.0;
     const double result = value_of(quantity.expression, operands);

@@ -14,6 +14,8 @@
 namespace chorale {
 namespace {
 
+// The most of any number in a program's file; 2^24 of each could still be too many together (excess,
+// ir/sizes.h).
 constexpr int kMostInBlocks = 1 << 24;
 constexpr std::size_t kMostInstructions = 1 << 24, kMostPlaces = 4096;
 // ["i",3]: chunk 3 of the input; "o" is the output and "s" scratch.
@@ -25,6 +27,7 @@ std::string write(const Slot& slot) {
                      slot.index);
 }
 
+// Block programs name slots of their own rank alone, so the rank of a place is not written.
 std::string write(const std::vector<DataPlace>& places) {
   std::vector<std::string> slots;
   for (const DataPlace& place : places) slots.push_back(write(place.slot));
@@ -97,6 +100,7 @@ BlockInstruction read_instruction(const JsonReader& json) {
   const std::string name = json["op"].text();
   BlockInstruction i{.does = read_operation(json, name)};
   if (name == "bar") i.barrier = json["barrier"].integer(0, kMostInBlocks);
+  // A position means that the function is applied; "epi" does nothing else, so it must have one.
   if (name == "epi" || json.has("position")) i.does.position = json["position"].integer(0, kMostInBlocks);
   if (json.has("count")) i.does.count = json["count"].integer(1, kMostInBlocks);
   if (json.has("piece")) i.does.piece = json["piece"].integer(0, kMostInBlocks);

@@ -112,6 +112,8 @@ std::string write_certificate(const Certificate& certificate, const Topology& to
   return text + "}";
 }
 
+// The kind first, then the members that this kind has. Those that may be left out have their defaults
+// (cubes).
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   const std::string name = json["kind"].text();
   const std::optional<Kind> kind = value_in(certificate_kinds(), name);

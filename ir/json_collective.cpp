@@ -154,6 +154,8 @@ Collective read_collective(const JsonReader& json, int ranks) {
   return named;
 }
 
+// Named collectives have three members in one line, root 0 among them for those that have no root; custom
+// ones list their chunks, one a line.
 std::string write_collective(const Collective& collective, const std::string& indent) {
   if (is_custom(collective)) return write_fields(collective, CollectiveFields{0, indent});
   const bool ordered = adds(collective) && collective.order != SumOrder{};

@@ -27,6 +27,8 @@ struct Fields<EpilogueOperand> {
 
 namespace {
 
+// {"name": "bias", "type": "float32", "layout": "replicated", "period": 64}. Types are read by the words of
+// element_type().
 struct OperandFields : SpacedFields {
   using SpacedFields::read, SpacedFields::write;
   std::string write(ElementType type, const FieldWords&) const { return quoted(to_string(type)); }

@@ -61,6 +61,7 @@ Outline outline_from_json(std::string_view text, const std::string& file, int ra
   const JsonReader reductions = json["best"].at(0)["reductions"];
   for (std::size_t r = 0; r < reductions.size(kMostPlacedItems); ++r) {
     const JsonReader strategies = reductions.at(r)["strategies"];
+    // An exchange, or a reduction over axes that are not split.
     if (strategies.size(kMostPlacedItems) == 0) continue;
     const JsonReader instructions = strategies.at(0)["instructions"];
     Outline outline;

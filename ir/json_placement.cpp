@@ -48,6 +48,7 @@ struct JobFields {
   bool is_template = false;
   std::string_view between(const FieldWords&) const { return is_outermost ? ",\n  " : ","; }
   std::string_view colon() const { return is_outermost ? ": " : ":"; }
+  // The same for what lies inside: members of inner objects stand in one line.
   JobFields inner() const { return {job, false, is_template}; }
 
   std::vector<std::string> names_of_axes() const {
@@ -55,6 +56,7 @@ struct JobFields {
     for (const Axis& axis : job.axes) names.push_back(axis.name);
     return names;
   }
+  // Of the first reductions; later ones cannot be waited for.
   std::vector<std::string> names_before(std::size_t number) const {
     std::vector<std::string> names;
     for (std::size_t k = 0; k < number; ++k) names.push_back(job.reductions[k].name);
@@ -117,6 +119,7 @@ struct JobFields {
       if (at == before.end())
         json.at(k).fail("no reduction before this one is called '" + name + "'",
                         "name earlier ones, or put this one behind them");
+      // Names of reductions may repeat as long as none is referred to.
       if (std::ranges::count(before, name) > 1)
         json.at(k).fail("several reductions are called '" + name + "'", "give them names of their own");
       const int number = static_cast<int>(at - before.begin());

@@ -60,6 +60,8 @@ struct RankingFields {
   int reduction = 0;                                 // of the job: the one at hand
   const std::vector<std::string>* levels = nullptr;  // of its strategies
 
+  // A member a line at the outermost. The texts of the hierarchy and the job, which come before "job" and
+  // "algorithm", end with a newline of their own.
   std::string_view between(const FieldWords& words) const {
     return !is_outermost || words.name == "job" || words.name == "algorithm" ? "," : ",\n";
   }
@@ -69,6 +71,8 @@ struct RankingFields {
     codec.is_outermost = false;
     return codec;
   }
+  // For values that number levels of a synthesis hierarchy: `levels` has their names, [0] is the root. The
+  // list is that of the value which is being read, so it is filled before its strategies are.
   RankingFields of(const std::vector<std::string>& levels_of_strategies) const {
     RankingFields codec = inner();
     codec.levels = &levels_of_strategies;
@@ -120,6 +124,7 @@ struct RankingFields {
     return names ? quoted((*names)[number]) : std::to_string(number);
   }
   void read(const JsonReader& json, const FieldWords& words, int& number) const {
+    // A ranking repeats the name of each reduction for people; its place in the list decides.
     if (words.name == "reduction") {
       if (json.text() != ranking.job.reductions[reduction].name)
         json.fail("is not the job's reduction of this number", kAgain);
@@ -248,6 +253,7 @@ struct RankingFields {
     if (!is_of(matrix.orders, levels_of_machine, axes) || !std::ranges::all_of(matrix.orders, names_all))
       json["orders"].fail("has not an order for each level, which names every axis once", kAgain);
   }
+  // A size for each axis of the job.
   void read(const JsonReader& json, const FieldWords& words, std::vector<RankedSizes>& all) const {
     for (std::size_t i = 0; i < json.size(words.longest); ++i) {
       all.push_back(read_fields<RankedSizes>(json.at(i), inner()));
@@ -283,6 +289,7 @@ Ranking ranking_from_json(std::string_view text, const std::string& file) {
     json["chorale_ranking"].fail("is of another version", kAgain);
   Ranking ranking;
   RankingFields codec{ranking};
+  // Where sizes were chosen, the best ones may leave nothing to communicate.
   codec.may_be_idle = json.has("choices");
   read_members(json, ranking, codec);
   return ranking;

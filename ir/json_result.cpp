@@ -83,6 +83,7 @@ void require_sums(const JsonReader& json, const Topology& topology, const Collec
   std::vector<StatedStep> follow;
   for (std::size_t s = 0; s < schedule.steps.size(); ++s) {
     if (!json.at(s).has("sums")) continue;
+    // Made once, and only if a step states sums: following the sums of a large schedule takes time.
     if (follow.empty()) follow = stated_steps(topology, collective, schedule);
     const JsonReader sums = json.at(s)["sums"];
     const std::size_t size = sums.size(kMostSends);
@@ -140,6 +141,7 @@ int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
     return json["reduce_scatter_steps"].integer(0, static_cast<int>(steps.size()));
   long long gathers = static_cast<long long>(point.cost.chunks) * (point.collective.ranks - 1);
   std::size_t border = steps.size();
+  // From the end: steps belong to the Allgather until its sends are complete.
   while (gathers > 0 && border > 0) gathers -= std::ssize(steps[--border].sends);
   return static_cast<int>(border);
 }
@@ -168,6 +170,7 @@ struct PointFields : SpacedFields {
   }
 };
 
+// Sends are written in the order in which their ranks add (ir/stated_sums.h), not in that of Step::sends.
 std::string write_point(const Topology& topology, const Point& point) {
   std::vector<std::string> steps;
   for (const StatedStep& step : stated_steps(topology, point.collective, point.schedule))
@@ -206,6 +209,7 @@ std::string claimed_name(const Result& result, CollectiveKind kind) {
   return kind == CollectiveKind::Custom ? name_of(result.collective) : name_of(kind);
 }
 
+// A custom collective has its own name; parts of a composition have those of kinds.
 CollectiveKind read_kind(const JsonReader& json, const Collective& asked) {
   const std::string name = json.text();
   if (name == name_of(asked)) return asked.kind;

@@ -16,6 +16,7 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostLinks = Fields<Topology>::kMostLinks;
+// Ranks, and as many switches: cables name nodes of a machine that is not here.
 constexpr Node kMostNode = 2 * kMostRanks;
 constexpr double kSmallest = 1e-12, kLargest = 1e9;
 
@@ -113,6 +114,7 @@ struct GraphFields : LineFields<GraphFields> {
     if (named > 0 && topology->switches == 0) json.fail("names switches, and there are none", "leave it out");
     for (std::size_t i = 0; i < named; ++i) switches.push_back(json.at(i).integer(0, topology->switches - 1));
   }
+  // "both_ways" makes the reverse the next link, so numbers of links depend on it.
   void read(const JsonReader& json, const FieldWords&, std::vector<Link>& links) const {
     for (std::size_t i = 0; i < json.size(kMostLinks); ++i) {
       const JsonReader each = json.at(i);

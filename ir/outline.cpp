@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostStages = 32;
 
+// By name; outlines are written by people, so the error proposes the nearest level.
 int level_in(const std::string& name, const Nesting& nesting, const std::string& where) {
   const auto at = std::ranges::find(nesting.names, name);
   if (at == nesting.names.end())
@@ -21,6 +22,7 @@ int level_in(const std::string& name, const Nesting& nesting, const std::string&
   return static_cast<int>(at - nesting.names.begin());
 }
 
+// "COLLECTIVE LEVEL[+LEVEL...][=FILE]". The file is named here and read by the caller.
 OutlineStage stage_in(const std::string& text, const Nesting& nesting, const std::string& where) {
   std::vector<std::string> words;
   for (const std::string& word : split(text, ' '))

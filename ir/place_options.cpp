@@ -4,6 +4,7 @@
 namespace chorale {
 namespace {
 
+// Words of files of rankings, too (ir/json_ranking.cpp): a word that changes makes older files unreadable.
 constexpr Named<Algorithm> kAlgorithms[] = {
     {Algorithm::Ring, "ring"}, {Algorithm::Tree, "tree"}, {Algorithm::Auto, "auto"}};
 constexpr Named<Rules> kStrategyRules[] = {{Rules::Paper, "paper"}, {Rules::Full, "full"}};

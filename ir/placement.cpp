@@ -31,6 +31,7 @@ std::vector<std::vector<int>> predecessors(const Job& job) {
   return result;
 }
 
+// Every value has a row, so the search always finds one.
 const char* name(StrategyInstruction::Operation operation) {
   return std::ranges::find(kOperationNames, operation, &Named<StrategyInstruction::Operation>::value)
       ->name.data();
@@ -52,6 +53,7 @@ std::string to_text(const StrategyInstruction& instruction, const std::vector<st
   return fmt::format("({}, {}, {})", levels[instruction.slice], form, name(instruction.operation));
 }
 
+// Instructions are printed as parse_strategy() reads them (ir/strategy_text.h).
 std::string to_text(const Strategy& strategy, const std::vector<std::string>& levels) {
   std::vector<std::string> instructions;
   for (const StrategyInstruction& instruction : strategy)
@@ -59,6 +61,7 @@ std::string to_text(const Strategy& strategy, const std::vector<std::string>& le
   return strategy.empty() ? "nothing" : fmt::format("{}", fmt::join(instructions, "; "));
 }
 
+// "[[1 8] [4 2]]": a row for each axis, the outermost level first. Orders are not shown.
 std::string to_text(const ParallelismMatrix& matrix) {
   std::vector<std::string> rows;
   for (const std::vector<int>& row : matrix.factors) rows.push_back(fmt::format("[{}]", fmt::join(row, " ")));

@@ -108,6 +108,7 @@ class Mover {
       Link link = was.links[l];
       link.src = by.ranks[link.src];
       link.dst = by.ranks[link.dst];
+      // With bandwidth, alpha and beta: a renumbered link is otherwise the same.
       require(link == to.links[by.links[l]]);
     }
     limits_ = moved_limits(was, to, by.links);

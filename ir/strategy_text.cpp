@@ -50,6 +50,7 @@ NamedInstruction parse_instruction(std::string_view text, const std::string& whe
     instruction.form = *named;
   else
     fail("'" + whole + "' has no form", "use InsideGroup, Parallel(level) or Master(level)");
+  // "Parallel()" has an empty ancestor and is refused as well.
   if ((instruction.form == Form::InsideGroup) != instruction.ancestor.empty())
     fail("'" + whole + "' has a level too many or too few", "Parallel and Master name one, InsideGroup none");
   using Operation = StrategyInstruction::Operation;

@@ -25,6 +25,7 @@ std::vector<int> first_leaves(const CombinationTree& tree) {
   return first;
 }
 
+// How many values a node waits for.
 std::vector<int> child_counts(const CombinationTree& tree) {
   std::vector<int> counts(tree.parent.size(), 0);
   for (const int up : tree.parent)
@@ -86,6 +87,7 @@ class TreeParser {
     return sum;
   }
 
+  // The number is read until it exceeds the last rank, so that it cannot overflow.
   int leaf() {
     skip_spaces();
     long rank = 0;

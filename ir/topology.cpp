@@ -16,6 +16,7 @@ Topology with_switches(const Topology& topology) {
           .limits = topology.underlay->limits};
 }
 
+// Before and after switches are removed: then limits have the abilities that switches had.
 Abilities abilities_of(const Topology& topology) {
   Abilities all;
   const auto add = [&all](const Abilities& some) {

@@ -91,6 +91,7 @@ std::string fraction(long long numerator, long long denominator) {
   return fmt::format("{}/{} = {:.4g}", n, d, static_cast<double>(n) / static_cast<double>(d));
 }
 
+// Singular for exactly one round per chunk, whatever the fraction is made of.
 std::string rounds_a_chunk(long long rounds, long long chunks) {
   return fraction(rounds, chunks) + (rounds == chunks ? " round per chunk" : " rounds per chunk");
 }
@@ -106,6 +107,7 @@ std::string format_us(double microseconds) {
   return with_unit(microseconds, kUnits);
 }
 
+// A single letter resembles too much: no proposal.
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known,
                          const std::string& otherwise) {
   if (given.size() < 2 || given.size() > kLongestName) return otherwise;

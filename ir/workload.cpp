@@ -1,5 +1,5 @@
-// Kinds of operations are in an order that classifies them: given ones first, communications last. The texts
-// are those that the parser reads.
+// Kinds of operations are in an order that classifies them: given ones first (up to Size), communications
+// last (from AllReduce on). The texts are those that the parser reads.
 #include "ir/workload.h"
 
 #include <fmt/format.h>
@@ -91,6 +91,7 @@ std::string to_string(const TensorLayout& layout) {
   return layout.dim == kFlat ? "Sliced(flat)" : fmt::format("Sliced({})", layout.dim);
 }
 
+// "fp16[B, H] Sliced(0)"; of a group "... GROUP", and "... EACH GROUP" where every group has the same.
 std::string to_string(const TensorType& type) {
   return fmt::format("{}{} {}{}", short_name(type.element), to_string(type.shape), to_string(type.layout),
                      type.each                    ? " EACH GROUP"
