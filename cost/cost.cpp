@@ -50,7 +50,7 @@ std::vector<double> latencies_from(const Topology& topology, const std::vector<s
 // Of the chunk with the longest path, or, if the pairs of ranks and links are too many to examine, of one
 // link.
 // Chunks with the same sources and destinations have the same latency. Mostly they follow each other, so only
-// neighbors are compared.
+// neighbours are compared.
 double least_latency_us(const Topology& topology, const Collective& collective) {
   if (static_cast<std::size_t>(topology.ranks) * topology.links.size() > kMostWork) {
     double least = kAnySize;
