@@ -285,7 +285,8 @@ const Point& point_of(const Result& result, int number) {
 }
 
 // Buffers in, buffers out: what numpy makes of them is the package's.
-// Copied in and out: Python may change its arrays while other threads run.
+// Buffers are contiguous, which the package sees to (python/chorale/arrays.py). They are copied in and out:
+// Python may change its arrays while other threads run.
 std::vector<py::bytearray> ran(const Result& result, int number, const std::string& type,
                                const std::string& op, const std::vector<py::buffer>& inputs) {
   RankData data;
