@@ -107,7 +107,8 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
 }
 
 // Chunk c becomes chunks c * chunks and following, and so do its positions: the pieces of a chunk lie side by
-// side, and blocks keep their order.
+// side, and blocks keep their order. In two pieces, chunk 3 at output 5 becomes the chunks 6 and 7 at outputs
+// 10 and 11.
 Collective refined(const Collective& whole, int chunks) {
   if (const auto fault = flaw_if_refined(bytes_of(whole), whole.ranks, whole.chunks_per_block, chunks))
     throw InputError("collective " + name_of(whole), *fault);
@@ -134,7 +135,7 @@ Collective of_kind(const Collective& asked, CollectiveKind kind, int chunks) {
   return made;
 }
 
-// The order of sums stays: a dual of the dual is the collective itself.
+// The order of sums stays, so that it comes back with the dual of the dual.
 Collective dual(const Collective& collective) {
   Collective result = collective;
   result.kind = row_of(collective.kind).dual;
@@ -155,7 +156,7 @@ bool ends_at(const ChunkSpec& spec, Rank rank) {
   return spec.post.contains(rank);
 }
 
-// For one rank; a walk over all ranks with this would visit every chunk for each (below: all ranks at once).
+// For one rank. For all ranks, the functions below walk over the chunks once.
 int input_chunks(const Collective& collective, Rank rank) {
   int size = 0;
   for (const ChunkSpec& spec : collective.chunks)

@@ -1,5 +1,5 @@
-// The table of kinds, and what follows from a row. Whatever differs between kinds is a column, so no other
-// file compares kinds to find out about roots, sums, blocks or places, and a kind that is added is a row.
+// The table of kinds, and what follows from a row. What differs between kinds is a column: the root, sums,
+// blocks, the place of the input. A kind that is added is a row.
 #include "ir/collective_kind.h"
 
 #include <algorithm>

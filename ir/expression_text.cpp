@@ -56,6 +56,7 @@ Printed printed_node(const ExpressionNode& node, const std::vector<Printed>& val
       return {fmt::format("{}", node.constant)};
     case Op::Element:
       return {"x"};
+    // Without a dimension it is the index among all elements, the "index" of epilogues.
     case Op::Index:
       return {node.operand < 0 ? "index" : fmt::format("Index({})", node.operand)};
     case Op::Operand:

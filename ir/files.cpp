@@ -189,6 +189,7 @@ class Directories {
   Directories(const Directories&) = delete;
   Directories& operator=(const Directories&) = delete;
 
+  // From the outermost that is missing inwards; a path without a folder is in the current one.
   void make(const fs::path& path) {
     std::error_code error;
     if (path.empty() || fs::is_directory(path, error)) return;

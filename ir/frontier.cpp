@@ -100,6 +100,7 @@ double gap(const Point& point) {
   return bound > 0 ? own / bound - 1 : std::numeric_limits<double>::infinity();
 }
 
+// The k of k-synchronous schedules bounds rounds by steps; max_rounds bounds them in any case.
 int most_rounds(const Space& space, int steps) {
   // A sum that fits no int is more than max_rounds.
   if (space.extra_rounds == kAnyRounds || steps > kAnyRounds - space.extra_rounds) return space.max_rounds;

@@ -50,7 +50,8 @@ bool is_everyone(const GroupQuestion& asked, int ranks) {
          std::ranges::is_sorted(asked.groups.front());
 }
 
-// Before anything is allocated.
+// Before anything is allocated. With counts a group's chunks are their sum, whatever the kind: one count per
+// block.
 void require_room(const GroupQuestion& asked) {
   double chunks = 0, named = 0, members = 0;
   const CollectiveRow& row = row_of(asked.kind);

@@ -161,6 +161,7 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
   if (json.has("epilogue")) program.epilogue = read_epilogue_members(json, file);
   for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n)
     program.ranks.push_back(read_fields<BlockRank>(ranks.at(n), ProgramFields()));
+  // The program is verified by others; here only its size is, before a verifier makes tables of it.
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
   // Last, since a short text may name a large program. Of a named collective, each block lies whole in some
   // buffer.

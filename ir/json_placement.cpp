@@ -140,6 +140,7 @@ struct JobFields {
 
 }  // namespace
 
+// "node" is written always, though readers have a default for it.
 std::string to_json(const Hierarchy& hierarchy) {
   std::vector<std::string> levels;
   for (const Level& level : hierarchy.levels) levels.push_back(write_fields(level));

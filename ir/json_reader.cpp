@@ -87,7 +87,7 @@ Guess guess(std::string_view text) {
   return {.words = "is XML, not JSON"};
 }
 
-// The header hides the library behind a pointer to void, so that it is compiled in this file only.
+// The header hides the library behind a pointer to void, so that only sources that adapt it compile it.
 const nlohmann::json& json(const std::shared_ptr<const void>& value) {
   return *static_cast<const nlohmann::json*>(value.get());
 }

@@ -158,6 +158,7 @@ Underlay read_underlay(const JsonReader& json, const Topology& above) {
       able.any())  // of chosen routes it is not known what counts once
     json["underlay"][able.multicast ? "multicast" : "reduce"].fail("is of switches below chosen routes",
                                                                    "leave it out");
+  // Ranks have the same numbers on both levels.
   if (machine.ranks != above.ranks)
     json["underlay"].fail(fmt::format("has {} ranks, what is above it {}", machine.ranks, above.ranks));
   Underlay underlay{

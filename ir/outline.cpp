@@ -74,6 +74,7 @@ std::vector<std::vector<Rank>> groups_at(const Nesting& nesting, const std::vect
   return result;
 }
 
+// An empty text is one empty stage, which is refused.
 Outline outline_in(const std::string& text, const Nesting& nesting, const std::string& where) {
   Outline outline;
   for (const std::string& stage : split(text, ',')) {

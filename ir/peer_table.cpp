@@ -62,6 +62,7 @@ PeerTable table_of(const PeerProgram& program) {
         if (i.opcode == PeerOpcode::Wait) row.rank = raisers.at({n, i.counter});
         if (i.opcode == PeerOpcode::Wait) row.a_launch = gains[n][i.counter];
         if (i.opcode == PeerOpcode::Signal) row.a_launch = gains[i.rank][i.counter];
+        // A place without a rank is the own rank's.
         for (const DataPlace& at : i.does.from)
           table.places.push_back(place(program, at.rank < 0 ? n : at.rank, at.slot));
         for (const DataPlace& at : i.does.to)

@@ -84,6 +84,7 @@ std::vector<Promise::Output> Promise::outputs(Rank n) const {
   return all;
 }
 
+// A run of the rank's chunks, found by two binary searches.
 std::span<const Chunk> Promise::chunks(Rank n, int slot) const {
   // No equal_range: what it gives is a view, which clang 14 does not compile (the fuzz preset).
   const auto its_slot = [this](Chunk c) { return this->slot(c); };

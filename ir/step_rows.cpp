@@ -32,6 +32,8 @@ std::vector<MessageEnds> in_posting_order(const Program& program) {
   });
   return messages;
 }
+// Example: s0 + i1 to s0 and o2 is "add i1 to s0, copy s0 to o2". An operation of several chunks is done
+// chunk by chunk. Rows are sorted by epoch; within one the order of the rank's blocks and instructions stays.
 std::vector<StepWork> work_rows(const Program& program) {
   std::vector<StepWork> rows;
   for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {

@@ -14,7 +14,7 @@ using Form = StrategyInstruction::Form;
 
 constexpr std::size_t kLongestStrategy = 4000;
 
-// Blanks and newlines: a strategy may come from a file with an instruction a line.
+// Spaces and newlines: a strategy may come from a file with an instruction a line.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);

@@ -103,6 +103,7 @@ class TreeParser {
     return static_cast<int>(rank);
   }
 
+  // node() recurses. A tree of 4,096 ranks (kMostRanks) is at most that deep.
   static constexpr int kDeepest = 4096;
   const std::string text_;
   const std::string where_;
@@ -167,7 +168,9 @@ bool FirstPairs::first(int a, int b, int c) const {
   return meet(a, b) < meet(a, c);
 }
 
-// Nodes with one child left stand for that child, so the order of the other sums stays.
+// Nodes with one child left stand for that child, so the order of the other sums stays: ((0 1) (2 3)) of the
+// ranks 0, 2 and 3 is (0 (2 3)). Kept inner nodes are numbered in the order of the tree's, so children still
+// come first.
 CombinationTree restricted(const CombinationTree& tree, const std::vector<int>& ranks) {
   const auto nodes = static_cast<int>(tree.parent.size());
   std::vector<int> below(nodes, 0), stands_for(nodes, -1);  // children that stay; the new number

@@ -68,7 +68,8 @@ Term dropout_term(const Term& value, double probability, double stream) {
                  {drops, number_term(0), applied(Op::Multiply, {value, number_term(1 / (1 - probability))})});
 }
 
-// Node by node: a name becomes its term, which is a value of its own in postfix order.
+// Node by node: a name becomes its term, which is a value of its own in postfix order. Names in the new terms
+// are not replaced again.
 Term substituted(const Term& term, const std::vector<std::string>& names, const std::vector<Term>& values) {
   Term result;
   for (const ExpressionNode& node : term.expression) {

@@ -53,7 +53,7 @@ class Lexer {
     throw InputError(place(file_, token), problem, remedy);
   }
 
-  // Blanks, line ends ("\r\n" too) and comments.
+  // Whitespace, line ends ("\r\n" too) and comments.
   void skip() {
     while (at_ < text_.size()) {
       const char c = peek();

@@ -55,7 +55,7 @@ LinkId find_link(const Topology& topology, Node src, Node dst) {
   return -1;
 }
 
-// Compressed rows: the neighbors of node n are ends_[first_[n]] to ends_[first_[n + 1] - 1].
+// Compressed rows: the neighbours of node n are ends_[first_[n]] to ends_[first_[n + 1] - 1].
 HopCounts::HopCounts(const Topology& topology)
     : first_(topology.ranks + topology.switches + 1, 0), ends_(topology.links.size()) {
   for (const Link& link : topology.links) ++first_[link.src + 1];

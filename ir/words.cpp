@@ -115,6 +115,7 @@ std::string did_you_mean(const std::string& given, const std::vector<std::string
   const std::size_t most = std::min<std::size_t>(3, (given.size() + 2) / 3);
   std::string nearest;
   std::size_t least = most + 1;
+  // The first of equally near names, in the order in which they are offered.
   for (const std::string& name : known)
     // A beginning of the name is as near as a slip.
     if (const std::size_t away = name.starts_with(given) ? 1 : edit_distance(given, name); away < least) {
