@@ -23,7 +23,8 @@ double busiest_rank(const Collective& collective) {
         in[n] += 2 * (k - 1) / k;
       else if (!starts_at(chunk, n) || (collective.combining && k > 1))
         in[n] += 1;
-    // A contribution leaves its rank; of a copy the only one does.
+    // A contribution to a sum leaves its rank. A copy must leave only if it is the single one at the start:
+    // of several it is open which is sent. A shared sum counts at its receivers.
     if (shared || (!collective.combining && chunk.pre.size() > 1)) continue;
     for (const Rank n : chunk.pre)
       if (chunk.post.size() > 1 || !ends_at(chunk, n)) out[n] += 1;
@@ -35,8 +36,7 @@ double busiest_rank(const Collective& collective) {
 
 }  // namespace
 
-// nccl-tests, doc/PERFORMANCE.md: 2 (n-1)/n for AllReduce, (n-1)/n where each rank sends a block per rank,
-// 1 for Broadcast and Reduce.
+// Kinds whose larger buffer has a block per rank have the factor (n-1)/n: one of its n blocks need not move.
 double busbw_factor(CollectiveKind kind, int ranks) {
   assert(ranks >= 1);
   const double others = (ranks - 1.0) / ranks;

@@ -24,8 +24,8 @@ double us_per_byte(const Link& link) {
 }
 
 // By node: the path there from a rank.
-// Breadth first by number of hops; among equally short paths the widest, since that is the one that a
-// library would take. Other ranks forward nothing.
+// Breadth first by number of hops, the widest of equally short paths. A link that leaves another rank is not
+// followed: ranks forward nothing.
 std::vector<std::vector<LinkId>> ways_from(const Topology& topology, Rank src) {
   const std::size_t nodes = static_cast<std::size_t>(topology.ranks + topology.switches);
   constexpr double kFar = std::numeric_limits<double>::max();
@@ -110,8 +110,7 @@ class PairReader {
     throw InputError(where_, problem, remedy);
   }
 
-  // The narrowest link as it is described: if that is wrong, the rate is given to the wrong class, and the
-  // next crowd shows it.
+  // The narrowest link as it is described: if the description is wrong, the rate is given to the wrong class.
   MeasuredPair on_its_way(Rank src, Rank dst) const {
     const std::vector<LinkId> way = message_route(topology_, src, dst);
     if (way.empty())
@@ -217,6 +216,7 @@ void give_numbers(Calibration& calibration) {
 
 }  // namespace
 
+// Equal floating-point numbers are one class: descriptions repeat the same text for links that are alike.
 std::vector<LinkClass> link_classes(const Topology& topology) {
   std::map<std::tuple<int, double, double>, std::size_t> numbers;
   std::vector<LinkClass> classes;
@@ -257,7 +257,7 @@ std::vector<std::pair<Rank, Rank>> pairs_to_measure(const Topology& topology, in
 }
 
 // Loads that show what links share although the machine's description has no limit for it: all links of a
-// class at once, and, over switches, rings of two distances.
+// class at once, and, over switches, shifts by two distances.
 std::vector<Crowd> crowds_to_measure(const Topology& topology) {
   std::vector<Crowd> crowds;
   for (const LinkClass& each : link_classes(topology)) {
@@ -309,6 +309,8 @@ CrowdRate predicted(const Topology& topology, const Crowd& crowd) {
   return rate;
 }
 
+// A class that no pair measures keeps its description, and so does the rate of one that is nowhere the
+// narrowest.
 Calibration calibrated(const Topology& topology, std::span<const MessageTime> times,
                        const std::string& where) {
   const std::vector<LinkClass> classes = link_classes(topology);
@@ -330,8 +332,9 @@ Calibration calibrated(const Topology& topology, std::span<const MessageTime> ti
   return result;
 }
 
-// If a crowd takes longer than predicted, the class that was to be the slowest is slowed down by as much,
-// before the next crowd is compared: a class is blamed once, and for what the others do not explain.
+// If a crowd takes longer than predicted, the class that was to be the slowest is slowed down by as much
+// before the next crowd is compared. So a later crowd slows a class only by what earlier ones have not
+// explained.
 void share(Calibration& calibration, std::span<const Crowd> crowds, std::span<const double> us_per_byte) {
   const std::vector<int> class_of = [&] {
     std::vector<LinkClass> classes;

@@ -22,8 +22,10 @@ bool flatter(const Cost& a, const Cost& b) {
   return rates < 0 || (rates == 0 && a.steps < b.steps);
 }
 
+// Of pairs of a rank and a link: 4,096 ranks with 24,414 links.
 constexpr std::size_t kMostWork = 100'000'000;
 
+// Dijkstra's algorithm; latencies are not negative.
 // By node: the least sum of alphas on a path there from the rank.
 std::vector<double> latencies_from(const Topology& topology, const std::vector<std::vector<LinkId>>& out,
                                    Rank from) {
@@ -47,8 +49,8 @@ std::vector<double> latencies_from(const Topology& topology, const std::vector<s
 
 // Of the chunk with the longest path, or, if the pairs of ranks and links are too many to examine, of one
 // link.
-// Chunks with the same sources and destinations have the same path; they follow each other, so one
-// comparison suffices.
+// Chunks with the same sources and destinations have the same latency. Mostly they follow each other, so only
+// neighbours are compared.
 double least_latency_us(const Topology& topology, const Collective& collective) {
   if (static_cast<std::size_t>(topology.ranks) * topology.links.size() > kMostWork) {
     double least = kAnySize;
@@ -82,9 +84,10 @@ double least_latency_us(const Topology& topology, const Collective& collective) 
 
 }  // namespace
 
-// Latency and bandwidth bound apart, max(a, b); where all links have one alpha, they bound together: s
-// steps take s * alpha, and with at most s steps a claim may have more rounds per chunk than in general
-// (by_steps_).
+// Latency and bandwidth bound apart: max(a, b). Where all links have one alpha and one beta they bound
+// together: s steps take s * alpha, and a claim about at most s steps may have more rounds per chunk than one
+// about any number of steps. by_steps_[i] is for fewest_ + i steps, the maximum over all claims of as many
+// steps or more.
 TimeBound::TimeBound(const Topology& topology, const Collective& collective, double rounds_per_chunk,
                      std::vector<StepRate> claimed)
     : latency_us_(least_latency_us(topology, collective)) {
@@ -104,6 +107,7 @@ TimeBound::TimeBound(const Topology& topology, const Collective& collective, dou
   }
 }
 
+// The first term is of more steps than any claim is about; each other one of fewest_ + s steps.
 double TimeBound::us(double block_bytes) const {
   if (alpha_us_ <= 0) return std::max(latency_us_, us_per_byte_ * block_bytes);
   double least = alpha_us_ * (fewest_ + static_cast<double>(by_steps_.size())) + us_per_byte_ * block_bytes;

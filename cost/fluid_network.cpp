@@ -25,6 +25,7 @@ constexpr double kRounding = 1e-11;
 
 }  // namespace
 
+// Resources are numbered: the links, then the limits. All vectors by resource have that order.
 FluidNetwork::FluidNetwork(const Topology& topology) : topology_(topology) {
   const std::size_t links = topology.links.size(), resources = links + topology.limits.size();
   limits_of_.resize(links);
@@ -66,6 +67,7 @@ int FluidNetwork::start(LinkId l, double bytes, int messages) {
   return start(l, bytes, messages, all);
 }
 
+// A transfer of no bytes leaves at once and is never given a rate; it still takes the latency.
 int FluidNetwork::start(LinkId l, double bytes, int messages, const std::vector<Counted>& limits) {
   const int number = static_cast<int>(transfers_.size());
   const double us_per_byte = topology_.links[l].beta_us_per_byte;

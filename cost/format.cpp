@@ -1,3 +1,4 @@
+// The bounds of a range are sizes at which two lines meet: floating-point numbers, printed to three digits.
 #include "cost/format.h"
 
 #include "ir/words.h"

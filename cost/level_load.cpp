@@ -1,5 +1,7 @@
-// Groups that meet in a child are counted by weights: `first_bytes` for the child at the first place of its
-// level and `rest_bytes` for any other, since operations at first positions (Reduce, Master) load only that.
+// The bytes of a child are a weight of one group's traffic (cost/group_traffic.h) times the bytes of all
+// groups that meet there: `first_bytes` for the child at the first place of its level, `rest_bytes` for any
+// other. The two differ where groups are at first places only (Master), or keep other amounts there (after a
+// Reduce).
 #include "cost/level_load.h"
 
 #include <fmt/format.h>
@@ -121,6 +123,8 @@ void LevelLoad::ring_links(const std::vector<LevelTraffic::Pair>& pairs,
     busiest.load(load * first_bytes, detour->bandwidth_gbs, [&] { return level.name + " detour"; });
 }
 
+// A ring has no ports: pairs of children use its links, and what leaves the unit uses the host or the exit.
+// On a switch each child's port carries all its traffic, or, where an exit takes what leaves, its own.
 void LevelLoad::joined(const LevelTraffic& traffic, double devices_in_child) const {
   const LinkModel& link = level.link;
   if (link.shape == LinkModel::Shape::Ring) {
@@ -152,6 +156,8 @@ void LevelLoad::joined(const LevelTraffic& traffic, double devices_in_child) con
                  [&] { return fmt::format("a single stream at {}", level.name); });
 }
 
+// The first of host, exit and ports that the level has. A ring with none of them models no way out, so
+// nothing is loaded.
 void LevelLoad::passed(double out, double in) const {
   if (level.link.host) {
     HostLoad host(*level.link.host, level.fan_out);

@@ -81,6 +81,7 @@ std::vector<TimeSpan> side_by_side(const std::vector<Communication>& all) {
   std::vector<Progress> progress(all.size());
   std::vector<TimeSpan> spans(all.size());
   double now = 0;
+  // `longer` scales latencies and transfers alike, so the total of each communication is kept.
   // The next step that takes any time, or the end.
   const auto settle = [&](std::size_t r) {
     Progress& at = progress[r];
@@ -121,6 +122,7 @@ std::vector<TimeSpan> side_by_side(const std::vector<Communication>& all) {
     for (std::size_t r = 0; r < all.size(); ++r) {
       Progress& at = progress[r];
       if (!at.begun || at.ended) continue;
+      // What ends at the same time but for rounding ends now: otherwise an event would follow after no time.
       const bool over = left(r) <= next * (1 + 1e-12);
       if (at.latency_us > 0) {
         at.latency_us = over ? 0 : at.latency_us - next;

@@ -1,3 +1,4 @@
+// Of the worst latency and the worst rate, as a step has them: bytes x beta >= 100 alpha.
 #include "cost/port_serialization.h"
 
 #include <limits>

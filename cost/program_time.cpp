@@ -66,8 +66,8 @@ void require_ranks(const Topology& topology, std::size_t ranks) {
 // together, so they are one transfer with as many shares.
 class ScheduleTime {
  public:
-  // First the bundles, in the order of steps, so that the epochs of each rank come out sorted; their
-  // places are found when all are known, since vectors move as they grow.
+  // First the bundles, in the order of steps, so that the epochs of each rank come out sorted by step; then
+  // the places of each bundle in the lists of its two ranks, by binary search.
   ScheduleTime(const Schedule& schedule, const Topology& topology, double chunk_bytes,
                const std::atomic<bool>* stop)
       : topology_(topology),
@@ -144,9 +144,9 @@ class ScheduleTime {
   }
 
   // Starts the rank's sends, and goes on to its next step when all data have arrived.
-  // No rank waits for others but through its data: a rank that has received everything of its step begins
-  // the next one, even if others still work at the step before. That is how programs run, and it is why a
-  // schedule of equal steps can take less than the sum of their longest times.
+  // No rank waits for others but through its data: a rank whose step is complete begins its next one, even if
+  // others still work at the step before. So a schedule can take less than the sum of the longest times of
+  // its steps.
   void go_on(Rank n) {
     State& rank = ranks_[n];
     for (; rank.next < rank.epochs.size(); ++rank.next, rank.started = false) {

@@ -110,7 +110,8 @@ Simulator::Simulator(const Hierarchy& hierarchy, std::vector<LevelSplit> splits)
   assert(splits_.size() == hierarchy_.levels.size());
 }
 
-// The first of all possibilities does not have a time yet. Of equal times the one with fewer rings stays.
+// Rings are 0 while there is no time yet. Of equal times the earlier possibility stays, which is the simpler
+// one.
 void Simulator::take_faster(Choice& so_far, const Pattern& pattern, double share, int rings,
                             const std::vector<bool>& joined, const std::vector<GroupLoad>& groups) const {
   const Busiest busiest = busiest_link(hierarchy_, splits_, joined, groups, traffic(joined, pattern), share);
@@ -123,8 +124,9 @@ void Simulator::take_faster(Choice& so_far, const Pattern& pattern, double share
   so_far.share = share;
 }
 
-// One ring, and where it can help several: rotated inside of children, where a child has several exits,
-// and in both directions, where devices are on a ring that has links both ways.
+// One ring, and several where that can help: rotated inside of children, where a child has several devices of
+// the group, and in both directions, where the group's devices are on a ring of links. Several are cycles
+// also for an operation that one chain would do.
 std::vector<Simulator::Pattern> Simulator::rings(const std::vector<bool>& joined, Shape one) const {
   bool linked = false;  // devices of a group, in a ring
   for (std::size_t j = 0; j < splits_.size(); ++j)

@@ -22,6 +22,9 @@ namespace {
 
 using Bits = std::vector<std::uint64_t>;
 
+// A contribution has no operands, and `rank` is where it starts. Of a sum operands[0] is what the rank held,
+// or the copy that replaced it, and operands[k] what the k-th adding send brought. `node` is its place in the
+// combination tree: a contribution is the leaf of its rank; a sum has -1 until it is known.
 struct Version {
   std::vector<int> operands = {};  // as SumMade numbers them; -1: none
   int step = 0;
@@ -50,6 +53,9 @@ class ChunkHistory {
     }
   }
 
+  // Additions of used versions follow a tree: the one that is asked for, without the ranks that contribute
+  // nothing; or, if destinations end with different versions, the one that the versions themselves form.
+  // Without a tree, and of dead versions, values are added in the order of their numbers.
   ChunkSums sums() {
     ChunkSums result;
     mark_used();
@@ -74,7 +80,9 @@ class ChunkHistory {
   }
 
  private:
-  // All sends read what was held before the step.
+  // All sends read what was held before the step, so held_ changes only when all have been collected. A rank
+  // at which one value is left has a copy, which is no new version; a send of what its sender does not hold
+  // is -1 and is left out.
   void add_step(std::span<const ChunkSend> sends) {
     std::map<Rank, std::vector<int>> arrived;  // values of SumMade
     for (const ChunkSend& each : sends) {
@@ -137,6 +145,8 @@ class ChunkHistory {
     return result;
   }
 
+  // Walks down to the contributions at every call: only for single contributions and for messages. nested()
+  // computes the sets of all versions in one pass.
   Bits members(const Version& version) const {
     Bits bits((topology_.ranks + 63) / 64, 0);
     if (version.operands.empty()) bits[version.rank / 64] |= std::uint64_t{1} << version.rank % 64;
@@ -156,7 +166,12 @@ class ChunkHistory {
   }
   std::string named(const Bits& bits) const { return fmt::format("{{{}}}", fmt::join(listed(bits), " ")); }
 
-  // The tree whose nodes are the sets of the used versions; none where two of them overlap.
+  // The tree whose nodes are the sets of the used versions; none where two of them overlap. Equal sets are
+  // one node, by the first version that has them. Nodes are numbered by rising size, so children come before
+  // parents; the walk that links them goes from the largest set down, and tree.parent[n] is meanwhile the
+  // smallest set so far with rank n. Example: {0 1 2 3}, then {0 1}: the members 0 and 1 both know the first,
+  // which becomes the parent of the second. Then {1 2}: 1 knows {0 1} and 2 knows {0 1 2 3}, so there is no
+  // tree.
   std::optional<CombinationTree> nested(ChunkSums& result) {
     std::vector<Bits> sets(versions_.size(), Bits((topology_.ranks + 63) / 64, 0));
     std::map<Bits, int> known;  // the first version with this set
@@ -243,6 +258,7 @@ SendsByChunk sends_by_chunk(const Collective& collective, const Schedule& schedu
   return result;
 }
 
+// Chunks of fewer than three contributions, and most others with one destination, ask for no order.
 bool sums_are_alike(const Topology& topology, const Collective& collective, const Schedule& schedule) {
   const SendsByChunk sends = sends_by_chunk(collective, schedule);
   for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
@@ -250,6 +266,8 @@ bool sums_are_alike(const Topology& topology, const Collective& collective, cons
   return true;
 }
 
+// A fixed tree needs different ranks; where one has several of the chunks, or no node is just their sum, the
+// order is that of the list.
 std::vector<Addition> local_sum(const Collective& collective, std::span<const Chunk> chunks) {
   if (collective.order.kind == SumOrder::Kind::Fixed) {
     std::vector<int> ranks;

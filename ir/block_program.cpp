@@ -1,6 +1,6 @@
 // An operation of a block program is a row of the table below: whether it takes a message, reads an operand,
 // adds to one, stores, sends. The names are those of MSCCL's XML. Operations that no row describes are legal
-// in our JSON ("move"), and refused by the printer of MSCCL.
+// in our JSON ("move"), and refused by the printer of MSCCL XML.
 #include "ir/block_program.h"
 
 #include <fmt/format.h>
@@ -48,7 +48,7 @@ const OperationShape* shape_named(std::string_view name) {
   return at == std::end(kShapes) ? nullptr : at;
 }
 
-// The inverse of shape_of(): the operands in the order in which the shape has them.
+// The inverse of shape_of(). Of "re" the first operand is dst, which holds the sum so far.
 DataOperation shaped(const OperationShape& shape, const Slot& src, const Slot& dst) {
   DataOperation op{.takes = shape.takes, .sends = shape.sends};
   if (shape.adds) op.from.push_back({dst});

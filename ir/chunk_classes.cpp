@@ -11,7 +11,6 @@ namespace chorale {
 
 std::vector<ChunkClass> chunk_classes(const Collective& collective) {
   const auto ends = [&](Chunk c) { return std::tie(collective.chunks[c].pre, collective.chunks[c].post); };
-  // Chunks of one block are neighbours: most equal ones never enter the sort.
   std::vector<Chunk> firsts;  // of runs of equal chunks
   const Chunk all = static_cast<Chunk>(collective.chunks.size());
   for (Chunk c = 0; c < all; ++c)

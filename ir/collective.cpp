@@ -39,11 +39,15 @@ bool adds(const Collective& collective) {
   return collective.combining || is_combining(row_of(collective.kind).result);
 }
 
+// A fixed order is left out: reversed copies add in the order of their paths, whatever the tree. With one
+// destination there is one sum, so all ranks that have it agree.
 bool has_copying_dual(const Collective& collective) {
   return collective.combining && collective.order.kind != SumOrder::Kind::Fixed &&
          std::ranges::all_of(collective.chunks, [](const ChunkSpec& spec) { return spec.post.size() == 1; });
 }
 
+// Two contributions have one sum, whichever comes first. A single destination agrees with itself, so that
+// only a fixed order asks something of it.
 bool asks_order(const Collective& collective, Chunk c) {
   const auto& [pre, post, input, output] = collective.chunks[c];
   if (!collective.combining || pre.size() < 3 || collective.order.kind == SumOrder::Kind::Free) return false;
@@ -53,6 +57,9 @@ bool asks_order(const Collective& collective, Chunk c) {
 // Block (s, d) comes after the blocks (s, d' < d) of the input and (s' < s, d) of the output, unless that is
 // a single block: then there is one source, or, of AllReduceByGather, the blocks of all sources are added up
 // there.
+// Of three ranks, one chunk per block: Alltoall's block (1, 2) is at position 2 of rank 1's input and at
+// position 1 of rank 2's output; Allgather's block (1, 0) is at 0 of rank 1's input and at 1 of all outputs;
+// ReduceScatter's block (0, 2) is at 2 of all inputs and at 0 of rank 2's output.
 void add_blocks(Collective& collective, CollectiveKind kind, const std::vector<Rank>& group, int root,
                 const std::function<int(int, int)>& chunks) {
   const CollectiveRow& row = row_of(kind);
@@ -100,7 +107,8 @@ Collective make_collective(const std::string& name, int ranks, int chunks, Rank 
 }
 
 // Chunk c becomes chunks c * chunks and following, and so do its positions: the pieces of a chunk lie side by
-// side, and blocks keep their order.
+// side, and blocks keep their order. In two pieces, chunk 3 at output 5 becomes the chunks 6 and 7 at outputs
+// 10 and 11.
 Collective refined(const Collective& whole, int chunks) {
   if (const auto fault = flaw_if_refined(bytes_of(whole), whole.ranks, whole.chunks_per_block, chunks))
     throw InputError("collective " + name_of(whole), *fault);
@@ -127,6 +135,7 @@ Collective of_kind(const Collective& asked, CollectiveKind kind, int chunks) {
   return made;
 }
 
+// The order of sums stays, so that it comes back with the dual of the dual.
 Collective dual(const Collective& collective) {
   Collective result = collective;
   result.kind = row_of(collective.kind).dual;
@@ -147,6 +156,7 @@ bool ends_at(const ChunkSpec& spec, Rank rank) {
   return spec.post.contains(rank);
 }
 
+// For one rank. For all ranks, the functions below walk over the chunks once.
 int input_chunks(const Collective& collective, Rank rank) {
   int size = 0;
   for (const ChunkSpec& spec : collective.chunks)

@@ -1,6 +1,5 @@
-// The table of kinds, and what follows from a row. Before there were rows, 84 comparisons of names in 20
-// files defined this, and of five definitions of the input's position in place two were wrong for Gather and
-// Scatter.
+// The table of kinds, and what follows from a row. What differs between kinds is a column: the root, sums,
+// blocks, the place of the input. A kind that is added is a row.
 #include "ir/collective_kind.h"
 
 #include <algorithm>
@@ -12,6 +11,9 @@
 namespace chorale {
 namespace {
 
+// Columns: kind, name, name with counts, what a block is, holders before, receivers after, dual (by default
+// Custom: it has no name), result (by default the kind itself). In the order of the enumeration, which the
+// assertion below checks.
 constexpr std::array<CollectiveRow, 10> table() {
   using enum CollectiveKind;
   using enum Participants;
@@ -51,7 +53,8 @@ std::string as_rows_have_it(std::string_view name) {
     if (c != '-' && c != '_') plain += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   for (const std::string_view library : {"mpi", "nccl", "rccl"})
     if (plain.starts_with(library)) plain.erase(0, library.size());
-  // PyTorch's names of what works on one tensor, and MPI's of equal blocks.
+  // PyTorch's names of what works on one tensor, and MPI's of equal blocks. "intotensor" comes before its own
+  // ending "tensor".
   for (const std::string_view form : {"intotensor", "tensor", "single", "block"})
     if (plain.ends_with(form)) plain.resize(plain.size() - form.size());
   return plain == "bcast" ? "broadcast" : plain;
@@ -86,6 +89,7 @@ CollectiveKind known_kind(const std::string& name) {
                                 "use one of " + joined(collective_names()) + ", or a JSON file"));
 }
 
+// AllReduceByGather implements an AllReduce: its row has another result, so it is not offered.
 bool is_offered(CollectiveKind kind) {
   return kind != CollectiveKind::Custom && row_of(kind).result == kind;
 }
@@ -123,6 +127,7 @@ bool is_combining(CollectiveKind kind) {
   return row_of(kind).before == Participants::All;
 }
 
+// The input has a block for each receiver if each needs one of its own, and the output one for each holder.
 int input_blocks(CollectiveKind kind, int ranks) {
   return buffers_of(kind).after == Participants::Each ? ranks : 1;
 }
@@ -141,7 +146,8 @@ int in_place_shift(CollectiveKind kind) {
   return output_blocks(kind, 2) - input_blocks(kind, 2);
 }
 
-// The name is that of the larger buffer, or of the output where both have one size.
+// Slots of the smaller buffer are renamed as slots of the larger one, or as the output's where both have one
+// size. Example: Allgather (shift 1) of 2 chunks per block: rank 3's input[1] is output[7].
 Slot in_place_slot(CollectiveKind kind, int chunks_per_block, Rank rank, const Slot& slot) {
   const int shift = in_place_shift(kind);
   if (slot.buffer == Buffer::Input && shift >= 0)

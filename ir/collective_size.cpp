@@ -1,5 +1,5 @@
-// The memory that a collective takes is estimated before it is made: per chunk, per rank that a chunk names,
-// and per position of a buffer (bytes_of, ir/collective_size.h). Products are of doubles, which do not
+// The memory that a collective takes is estimated before it is made: per chunk, per rank of the sets that
+// chunks share, and per position of a buffer (bytes_of, ir/limits.h). Products are of doubles, which do not
 // overflow: a question from outside may ask for any number of chunks.
 #include "ir/collective_size.h"
 
@@ -29,7 +29,8 @@ struct Pairs {
   double sources = 1, destinations = 1, named = 0;
 };
 
-// The kind's row determines both: a block per source, per destination, or per pair.
+// The kind's row determines both. Alltoall of n ranks: n x n pairs that name two ranks each; AllReduce: one
+// pair that names 2 n.
 Pairs pairs_of(CollectiveKind kind, double ranks) {
   const CollectiveRow& row = row_of(kind);
   Pairs pairs;

@@ -16,7 +16,9 @@ bool same_question(const Decision& a, const Decision& b) {
 
 }  // namespace
 
-// Leaves come in any order within their branch, so the cubes of a branch are gathered as they are met.
+// Leaves come in any order within their branch, so the cubes of a branch are gathered as they are met. A
+// branch that one cube ends at is a leaf; two equal cubes meet at the same depth, where neither has a
+// decision left, and are refused.
 bool is_partition(std::span<const Cube> cubes) {
   if (cubes.empty()) return false;
   std::vector<const Cube*> all;

@@ -1,4 +1,4 @@
-// Makers of the four operations that all forms of programs share, and their text: "move input[0] + a message
+// Makers of the four operations that all forms of programs share, and their text: "move a message + input[0]
 // to output[0] and a message".
 #include "ir/data_operation.h"
 
@@ -29,6 +29,7 @@ DataOperation copying(const Slot& src, const Slot& dst, int piece) {
   return {.from = {{src}}, .to = {{dst}}, .piece = piece};
 }
 
+// The destination is the first operand, as shape_of() requires of "re" (ir/block_program.h).
 DataOperation adding(const Slot& src, const Slot& dst, int piece) {
   return {.from = {{dst}, {src}}, .to = {{dst}}, .piece = piece};
 }
@@ -48,6 +49,7 @@ std::string to_string(const DataPlace& place) {
 
 std::string to_string(const DataOperation& op) {
   if (does_nothing(op)) return "nothing";
+  // "input[0] and the 3 after": every slot of an operation stands for `count` consecutive ones.
   const std::string more = op.count == 1 ? "" : fmt::format(" and the {} after", op.count - 1);
   std::string operands = op.takes ? "a message" : "";
   if (!op.from.empty()) operands += (op.takes ? " + " : "") + list(op.from, " + ") + more;

@@ -1,4 +1,6 @@
-// Tables by the order of the enumerations: name, size, name. A type that is added needs an entry in each.
+// Tables in the order of the enumerations: the names and bytes of types, the names of reductions. A type that
+// is added needs an entry in both of its tables; the lengths of the arrays do not show one that is missing,
+// since the rest would be null.
 #include "ir/elements.h"
 
 #include <array>
@@ -14,6 +16,7 @@ constexpr std::array<const char*, kElementTypes> kTypeNames = {
 constexpr std::array<std::size_t, kElementTypes> kTypeSizes = {4, 8, 4, 8, 1, 1, 4, 8, 2, 2, 1, 1};
 constexpr std::array<const char*, kReduceOps> kOpNames = {"sum", "max", "min", "prod", "avg"};
 
+// The position in the table is the value of the enumeration.
 template <typename Enum, std::size_t count>
 Enum by_name(const std::array<const char*, count>& names, const std::string& name, const char* what) {
   std::string known;
@@ -30,7 +33,7 @@ std::size_t size_of(ElementType type) {
   return kTypeSizes[static_cast<std::size_t>(type)];
 }
 
-// The 16-bit and 8-bit floats are the last ones of the enumeration.
+// The 16-bit and 8-bit floats are the last ones of the enumeration, so one comparison finds them.
 bool is_short_type(ElementType type) {
   return type >= ElementType::Float16;
 }

@@ -36,6 +36,7 @@ Embedding compose(const Embedding& inner, const Embedding& outer) {
           .chunks = through(inner.chunks, outer.chunks)};
 }
 
+// Links keep their order, and what they cost. Limits that lose all their links are left out.
 Topology part_at(const Topology& whole, const std::vector<Rank>& ranks) {
   std::vector<Rank> place(whole.ranks, -1);
   for (std::size_t n = 0; n < ranks.size(); ++n) place[ranks[n]] = static_cast<Rank>(n);
@@ -60,6 +61,7 @@ Topology part_at(const Topology& whole, const std::vector<Rank>& ranks) {
   return part;
 }
 
+// Sends are sorted again, since chunk numbers of the whole may be in another order (Step::sends).
 Schedule embedded(const Schedule& part, const Embedding& e, const Topology& whole) {
   Schedule result = part;
   for (Step& step : result.steps) {
@@ -78,6 +80,8 @@ Schedule sequence(Schedule first, const Schedule& then) {
   return first;
 }
 
+// Rounds need not be counted again: every link and limit carries `times` as many chunks, and limits that
+// count equal chunks once count each piece once.
 Schedule cut_finer(const Schedule& schedule, int times) {
   Schedule result;
   for (const Step& step : schedule.steps) {

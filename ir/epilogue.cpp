@@ -1,6 +1,5 @@
-// Names in epilogues and job templates: x, index, operands. Texts of before workloads and epilogues had one
-// grammar call functions by small letters, "max(x, 0)", and conversions by the names of types, "float16(x)":
-// these are read, not written.
+// Names in epilogues and job templates: x, index, operands. Older texts call functions by small letters,
+// "max(x, 0)", and conversions by the names of types, "float16(x)": these are read, not written.
 #include "ir/epilogue.h"
 
 #include <fmt/format.h>
@@ -26,7 +25,7 @@ std::optional<Op> older_function(std::string word) {
   word[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(word[0])));
   return meaning(kFunctionWords, word);
 }
-// "float16(x)" is Cast(float16, x) now.
+// "float16(x)" is read as "Cast(fp16, x)".
 std::optional<ElementType> older_conversion(std::string_view word) {
   for (int type = 0; type < kElementTypes; ++type)
     if (word == to_string(static_cast<ElementType>(type))) return static_cast<ElementType>(type);
@@ -34,6 +33,8 @@ std::optional<ElementType> older_conversion(std::string_view word) {
 }
 
 // Also of expressions that did not come from a text, so all conditions of the parser are checked again.
+// `depth` is the height of the evaluator's stack: an operator takes as many values as its arity and puts one
+// there.
 std::string flaw_of(const Expression& expression, std::size_t operands) {
   if (expression.size() > kMostExpressionNodes) return "is too large";
   int depth = 0;
@@ -69,6 +70,7 @@ class EpilogueReader : ExpressionReader {
     {
       const Value value = expression();
       if (!is_at_end()) fail("an operator or the end of the expression");
+      // A term numbers its operands by their first use, an epilogue by its list.
       for (ExpressionNode node : value.term.expression) {
         if (node.op == Op::Operand)
           node.operand = static_cast<int>(
@@ -83,7 +85,8 @@ class EpilogueReader : ExpressionReader {
   }
 
  private:
-  // "x" is the sum, and "index" the position of its element, unless something else has that name.
+  // "x" is the sum, and "index" the position of its element, unless an operand has that name (an axis of a
+  // job template; is_operand_name() refuses them in epilogues).
   Term name() override {
     const Token token = take();
     std::vector<std::string> known;
@@ -97,6 +100,7 @@ class EpilogueReader : ExpressionReader {
     return operand_term(std::string(token.text));
   }
 
+  // Older spellings first; the rest is the grammar's. "random" is the older "Random".
   Value call(const Token& token) override {
     if (const std::optional<Op> function = older_function(std::string(token.text)))
       return apply(token, *function, arguments(token, arity(*function)));
@@ -113,6 +117,7 @@ class EpilogueReader : ExpressionReader {
 
 }  // namespace
 
+// At most 64 letters. Words with a meaning are refused, also those of older texts, which are read as calls.
 bool is_operand_name(const std::string& name) {
   const auto fits = [](unsigned char c) { return std::isalnum(c) || c == '_'; };
   return !name.empty() && name.size() <= 64 && !std::isdigit(static_cast<unsigned char>(name[0])) &&
@@ -127,7 +132,7 @@ int arity(ExpressionOperator op) {
   return op == Op::Select ? 3 : 2;
 }
 
-// Also of epilogues that were made in C++ or Python, which no parser has seen.
+// Of epilogues from texts and of those that were made in C++ or Python, which no parser has seen.
 std::string flaw(const Epilogue& epilogue) {
   if (epilogue.operands.size() > kMostOperands) return "is too large";
   if (std::string what = flaw_of(epilogue.expression, epilogue.operands.size()); !what.empty()) return what;
@@ -152,6 +157,7 @@ Expression parse_expression(std::string_view text, const std::vector<EpilogueOpe
   return EpilogueReader(text, operands, where + ", expression").parse();
 }
 
+// "" for a function that the caller gives: such an expression is empty.
 std::string to_string(const Expression& expression, const std::vector<EpilogueOperand>& operands) {
   std::vector<std::string> names;
   for (const EpilogueOperand& operand : operands) names.push_back(operand.name);

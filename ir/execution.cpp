@@ -1,4 +1,5 @@
-// Choices are lists by name, not maps: they are few, and files and texts keep their order.
+// Choices are lists by name, not maps: they are few, and files and texts keep their order. The members follow
+// from the fields below; what has its default is neither written nor required.
 #include "ir/execution.h"
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 #include "ir/words.h"
 
 namespace chorale {
+// {"operation":"rs","cost":[3,3,1]}.
 template <>
 struct Fields<ChosenPoint> {
   using C = ChosenPoint;
@@ -25,6 +27,7 @@ struct Fields<ChosenPieces> {
 template <>
 struct Fields<Execution> {
   using E = Execution;
+  // 0 is "not given": it is left out, and refused where a file states it.
   static constexpr FieldWords kChoices = {.longest = 4096, .unless_default = true};  // operations, and more
   static constexpr FieldWords kNumber = {.least = 1, .most = 1 << 24, .unless_default = true};
   static constexpr std::tuple all = {field<&E::points>(kChoices), field<&E::pieces>(kChoices),
@@ -33,7 +36,8 @@ struct Fields<Execution> {
 
 namespace {
 
-// A cost is [steps, rounds, chunks].
+// A cost is [steps, rounds, chunks]. It identifies a point of a frontier, where no two have the same; whether
+// the frontier has it is found when the point is looked up.
 struct ExecutionFields {
   static std::string_view between(const FieldWords&) { return ","; }
   static std::string_view colon() { return ":"; }
@@ -69,6 +73,7 @@ Execution execution_from_json(const JsonReader& json) {
   return read_fields<Execution>(json, ExecutionFields());
 }
 
+// "rs in 3 steps and 3/1 rounds, both in 8 pieces, blocks of 2048, 2 channels".
 std::string to_string(const Execution& execution) {
   std::vector<std::string> words;
   for (const auto& [operation, cost] : execution.points)

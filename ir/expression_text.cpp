@@ -1,11 +1,10 @@
 // Values are Terms, whose operands are names, so an expression grows from its values, whatever their type. A
-// parsed expression and each intermediate one have at most kMostExpressionNodes nodes. The nesting depth is
-// bounded separately, since parentheses add no nodes.
+// parsed expression and each intermediate one have at most kMostExpressionNodes nodes, which is checked
+// before a term is made of others: terms are copied into each other, which would be quadratic in a long text.
+// The nesting depth is bounded separately, since parentheses add no nodes.
 //
-// The grammar is read by recursive descent, a function for each level of binding:
-//   expression = sum [("<" | "<=" | "==" | ">" | ">=") sum]
-//   sum = multiplication {("+" | "-") multiplication}, multiplication = unary {("*" | "/") unary}
-//   unary = {"-"} value, value = number | name | call | "(" expression ")"
+// A function for each rule of the grammar (ir/expression_text.h). Operators of one rule are applied as they
+// are read, so they group from the left.
 #include "ir/expression_text.h"
 
 #include <fmt/format.h>
@@ -23,7 +22,7 @@ using Op = ExpressionOperator;
 constexpr int kDeepestNesting = kMostExpressionNodes;
 constexpr std::string_view kComparisons[] = {"<", "<=", "==", ">", ">="};
 
-// How much an expression binds: comparison, sum, product, minus, value.
+// How much an expression binds, from the weakest: comparison, sum, product, minus, value.
 enum Binding { kComparison, kSum, kProduct, kMinus, kValue };
 
 struct Printed {
@@ -35,8 +34,9 @@ std::string enclosed(const Printed& printed, Binding least) {
   return printed.binding < least ? fmt::format("({})", printed.text) : printed.text;
 }
 
-// Between two values, the left one may be of the same binding; of a comparison, neither.
-// A difference of differences: "a - (b - c)" keeps its brackets and "a - b - c" needs none.
+// Between two values, the left one may be of the same binding; of a comparison, neither. "a - (b - c)" keeps
+// its parentheses and "a - b - c" needs none. The same holds for sums, whose right operand keeps them
+// although its value would be equal on paper: additions are rounded in the order in which they stand.
 Printed binary(Op op, const std::vector<Printed>& values) {
   const Binding mine = op == Op::Add || op == Op::Subtract      ? kSum
                        : op == Op::Multiply || op == Op::Divide ? kProduct
@@ -52,9 +52,11 @@ Printed printed_node(const ExpressionNode& node, const std::vector<Printed>& val
   if (has_word(kOperatorWords, node.op)) return binary(node.op, values);
   switch (node.op) {
     case Op::Constant:
+      // The shortest text that is read as the same double.
       return {fmt::format("{}", node.constant)};
     case Op::Element:
       return {"x"};
+    // Without a dimension it is the index among all elements, the "index" of epilogues.
     case Op::Index:
       return {node.operand < 0 ? "index" : fmt::format("Index({})", node.operand)};
     case Op::Operand:
@@ -97,6 +99,7 @@ void ExpressionReader::fail_at(const Token& token, const std::string& problem,
   throw InputError(place(file_, token), problem, remedy);
 }
 
+// "found ')', expected a value": at the token that was not taken.
 void ExpressionReader::fail(const std::string& expected, const std::string& remedy) const {
   fail_at(now(), fmt::format("found {}, expected {}", shown_token(now()), expected), remedy);
 }
@@ -105,6 +108,7 @@ void ExpressionReader::expect(std::string_view text, const std::string& after) {
   if (!takes(text)) fail(fmt::format("'{}' {}", text, after));
 }
 
+// A number without a fraction: "2" and "4K", but not "2.0".
 std::int64_t ExpressionReader::whole(const std::string& what, std::int64_t least, std::int64_t most) {
   if (now().kind != Token::Kind::Number || now().whole < least || now().whole > most)
     fail(fmt::format("{}, an integer from {} to {}", what, least, most));
@@ -151,7 +155,7 @@ ExpressionReader::Value ExpressionReader::multiplication() {
   return left;
 }
 
-// A loop, since signs nest without the brackets that expression() counts.
+// A loop, since signs nest without the parentheses that expression() counts.
 ExpressionReader::Value ExpressionReader::unary() {
   std::vector<Token> signs;
   while (is_at("-")) {
@@ -163,6 +167,8 @@ ExpressionReader::Value ExpressionReader::unary() {
   return result;
 }
 
+// One token ahead decides between a name and a call. The parentheses of a call are read here, and what is
+// between them by call(), which readers of other texts override.
 ExpressionReader::Value ExpressionReader::value() {
   const Token token = now();
   if (takes("(")) {
@@ -200,6 +206,8 @@ void ExpressionReader::require_room(const Token& token, std::size_t nodes) const
                         kMostExpressionNodes));
 }
 
+// Three calls are not functions of the table: ReLU is written as a Max, Random takes the number of a stream,
+// and Cast a type and a value.
 ExpressionReader::Value ExpressionReader::call(const Token& token) {
   if (const std::optional<Op> function = meaning(kFunctionWords, token.text))
     return apply(token, *function, arguments(token, arity(*function)));
@@ -221,6 +229,7 @@ std::vector<std::string> ExpressionReader::call_names() const {
   return names;
 }
 
+// Element types are words of the grammar only after "Cast("; elsewhere "fp32" is a name.
 ElementType ExpressionReader::element() {
   const std::optional<ElementType> type = meaning(kElementWords, now().text);
   if (!type || now().kind != Token::Kind::Name) {
@@ -232,7 +241,8 @@ ElementType ExpressionReader::element() {
   return *type;
 }
 
-// One more than the count is read, so that a surplus is told from a missing bracket.
+// At most one more than the count is read: a surplus is refused at once, with the words for a value that is
+// missing. Without values the list is "()"; after a comma there has to be another.
 std::vector<Term> ExpressionReader::arguments(const Token& token, int count) {
   std::vector<Term> result;
   while (!is_at(")") || !result.empty()) {

@@ -1,4 +1,4 @@
-// For messages of tests.
+// A fault in a stream is its words alone: for messages of tests, which compare lists of faults.
 #include "ir/fault.h"
 
 #include <ostream>

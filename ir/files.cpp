@@ -48,6 +48,7 @@ int own_descriptor(const std::string& link) {
   return std::atoi(fs::path(link).filename().c_str());
 }
 
+// Where a path leads, found before anything is written. With `why_not` the other members mean nothing.
 struct Target {
   std::string path = {};               // no link
   std::optional<struct stat> is = {};  // what is there
@@ -57,6 +58,9 @@ struct Target {
   bool is_plain() const { return descriptor < 0 && (!is || S_ISREG(is->st_mode)); }
 };
 
+// stat() follows links and finds what is at their end; ENOENT is no error: the file is to be made, possibly
+// where a link already points. The walk by hand then finds the name of the end, which rename() has to
+// replace, since it would replace the link itself. Relative links start at the folder that holds them.
 Target target_of(const std::string& path) {
   Target target{.path = path};
   struct stat is = {};
@@ -85,6 +89,7 @@ mode_t mode_of_new_files() {
   return 0666 & ~mask;
 }
 
+// write() may take a part, or be interrupted by a signal.
 bool write_all(int file, std::string_view text) {
   while (!text.empty()) {
     const ssize_t written = write(file, text.data(), text.size());
@@ -122,6 +127,7 @@ class Draft {
     if (file < 0) {
       const int error = errno;
       temporary_.clear();
+      // A writable file in a folder that is not: publish() writes it directly.
       if (target_.is && (error == EACCES || error == EPERM || error == EROFS)) return;
       throw unwritable(named_, std::strerror(error));
     }
@@ -141,7 +147,8 @@ class Draft {
   Draft(const Draft&) = delete;
   Draft& operator=(const Draft&) = delete;
 
-  // It lies where it belongs; but if it was not there before, and keep() does not follow, it goes again.
+  // The draft takes its place by rename(), which is atomic within a file system: hence it was made beside its
+  // target. If nothing was there before and keep() does not follow, the file goes again.
   void publish() {
     if (temporary_.empty()) {
       write_directly(named_, target_, text_);
@@ -182,6 +189,7 @@ class Directories {
   Directories(const Directories&) = delete;
   Directories& operator=(const Directories&) = delete;
 
+  // From the outermost that is missing inwards; a path without a folder is in the current one.
   void make(const fs::path& path) {
     std::error_code error;
     if (path.empty() || fs::is_directory(path, error)) return;
@@ -254,6 +262,8 @@ void write_files(const std::vector<NamedText>& files) {
   directories.keep();
 }
 
+// The questions that write_file() would ask, in its order, without a trace: no file is made. A full disk
+// shows only later.
 std::string why_not_writable(const std::string& path) {
   const Target target = target_of(path);
   if (!target.why_not.empty() || !target.is_plain() || target.is) return target.why_not;

@@ -16,6 +16,8 @@ void Formula::add(std::span<const Lit> clause) {
   ++clauses;
 }
 
+// DIMACS CNF: "p cnf VARIABLES CLAUSES", then the literals of a clause and 0, a line each. Proofs and
+// certificates name a formula by the SHA-256 of this text, so its whitespace and its order matter.
 std::string to_dimacs(const Formula& formula) {
   std::string text =
       "p cnf " + std::to_string(formula.variables) + " " + std::to_string(formula.clauses) + "\n";

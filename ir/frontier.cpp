@@ -1,5 +1,5 @@
 // Names of methods, and the order of costs. Rates (rounds per chunk) are compared by cross-multiplication,
-// exactly: a proof that holds for 7/6 does not hold for its double.
+// exactly: whether a schedule meets a bound of 7/6 must not depend on how doubles round.
 #include "ir/frontier.h"
 
 #include <algorithm>
@@ -64,23 +64,26 @@ int compare_rate(const Cost& a, const Cost& b) {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-// No more steps and no higher rate, and less of one of them.
 bool dominates(const Cost& a, const Cost& b) {
   const int rate = compare_rate(a, b);
   return a.steps <= b.steps && rate <= 0 && (a.steps < b.steps || rate < 0);
 }
 
+// A claim of any chunk count is about each of them; `chunks` is then the unit of its rounds.
 bool speaks_of(const Claim& claim, CollectiveKind collective, int chunks) {
   return claim.collective == collective && (claim.any_chunks || claim.chunks == chunks);
 }
 
-// A rate for any chunk count, scaled to a number of chunks and rounded up: rounds are integers.
+// A rate for any chunk count, scaled to a number of chunks and rounded up: rounds are integers. 7 rounds per
+// 6 chunks are 12 rounds of 10 chunks (11.67). What does not fit stays below kNoSchedule, which has a meaning
+// of its own.
 int rounds_claimed(const Claim& claim, int chunks) {
   if (!claim.any_chunks || claim.rounds == kNoSchedule) return claim.rounds;
   const std::int64_t rounds = (std::int64_t{claim.rounds} * chunks + claim.chunks - 1) / claim.chunks;
   return static_cast<int>(std::min<std::int64_t>(rounds, kNoSchedule - 1));
 }
 
+// No schedule at all is more than any number of rounds, and equal to itself.
 bool less(const Rate& a, const Rate& b) {
   if (a.rounds == kNoSchedule || b.rounds == kNoSchedule)
     return a.rounds != kNoSchedule && b.rounds == kNoSchedule;
@@ -97,13 +100,15 @@ double gap(const Point& point) {
   return bound > 0 ? own / bound - 1 : std::numeric_limits<double>::infinity();
 }
 
+// The k of k-synchronous schedules bounds rounds by steps; max_rounds bounds them in any case.
 int most_rounds(const Space& space, int steps) {
   // A sum that fits no int is more than max_rounds.
   if (space.extra_rounds == kAnyRounds || steps > kAnyRounds - space.extra_rounds) return space.max_rounds;
   return std::min(space.max_rounds, steps + space.extra_rounds);
 }
 
-// The strongest claim about any number of steps and of chunks, for the whole collective.
+// The strongest claim about any number of steps and of chunks. Claims about the phases of a composition name
+// another collective, and bound only compositions.
 Rate rate_bound(const Result& result) {
   Rate best;
   for (const Claim& claim : result.claims) {
@@ -149,7 +154,8 @@ std::string name_of(Method method) {
   return name_in(methods(), method);
 }
 
-// Names are shown in tables and pages and read back from files: letters of a word and little else.
+// Names are shown in tables and pages, and read back from files: letters, digits and the few signs of "sat +
+// tree_growth (gpu, node)".
 std::string construction_name(std::string name) {
   constexpr std::size_t kLongest = 400;
   for (char& c : name)

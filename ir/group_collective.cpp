@@ -20,6 +20,8 @@ namespace {
 constexpr long long kMostGroupChunks = 1'000'000;  // of a collective in a file, too
 constexpr std::size_t kLongestListed = 24;         // letters of ranks that a name lists
 
+// Of a pair, counts are by source and then destination: s * n + d. Of ReduceScatter the destination decides,
+// of Allgather the source.
 int count_of(const GroupQuestion& asked, std::size_t group, int s, int d) {
   if (asked.counts.empty()) return 1;
   const std::vector<int>& counts = asked.counts[group];
@@ -28,6 +30,8 @@ int count_of(const GroupQuestion& asked, std::size_t group, int s, int d) {
   return row.after == Participants::Each ? counts[s * asked.groups[group].size() + d] : counts[s];
 }
 
+// "allgather of 3 groups", "allgather of each column", "allgatherv", "allgatherv of 0,2,4", "allgather of 12
+// ranks".
 std::string name_of(const GroupQuestion& asked, int ranks) {
   const std::string name(asked.counts.empty() ? row_of(asked.kind).name : row_of(asked.kind).counted);
   if (asked.groups.size() > 1)
@@ -40,12 +44,14 @@ std::string name_of(const GroupQuestion& asked, int ranks) {
                                          : name + " of " + counted(std::ssize(group), "rank");
 }
 
+// Then it is a collective of its kind, which has a dual, baselines and a name in files, and not a custom one.
 bool is_everyone(const GroupQuestion& asked, int ranks) {
   return asked.counts.empty() && asked.groups.size() == 1 && std::ssize(asked.groups.front()) == ranks &&
          std::ranges::is_sorted(asked.groups.front());
 }
 
-// Before anything is allocated.
+// Before anything is allocated. With counts a group's chunks are their sum, whatever the kind: one count per
+// block.
 void require_room(const GroupQuestion& asked) {
   double chunks = 0, named = 0, members = 0;
   const CollectiveRow& row = row_of(asked.kind);
@@ -81,6 +87,8 @@ Collective make_collective(const GroupQuestion& asked, int ranks) {
   return collective;
 }
 
+// A custom collective keeps its name and chunks alone. Counts are read off the chunks, and trusted if the
+// collective of these counts has the same chunks in the same order.
 std::vector<int> counts_of(const Collective& collective) {
   const std::optional<CollectiveKind> kind = kind_with_counts(collective.custom_name);
   if (!is_custom(collective) || (kind != CollectiveKind::Allgather && kind != CollectiveKind::ReduceScatter))

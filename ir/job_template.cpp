@@ -21,7 +21,8 @@ using Op = ExpressionOperator;
 
 constexpr std::size_t kMostTemplateAxes = 8, kMostConditions = 100, kMostOpenReductions = 1000;
 
-// A formula's operands are all names that are known where it stands.
+// A formula's operands are all names that are known where it stands: axes, then the numbers so far, in the
+// order in which sized() has their values.
 std::vector<EpilogueOperand> operands_of(const JobTemplate& job) {
   std::vector<EpilogueOperand> result;
   for (const OpenAxis& axis : job.axes) result.push_back({.name = axis.name});
@@ -33,6 +34,7 @@ Quantity read_quantity(const JsonReader& json, const JobTemplate& job) {
   // A plain number may stand for itself.
   Quantity quantity{.text = json.is_number() ? fmt::format("{}", json.number(0, 1e30)) : json.text(400)};
   quantity.expression = parse_expression(quantity.text, operands_of(job), json.where());
+  // A formula is of sizes alone: it has no element and no index, and draws nothing.
   for (const ExpressionNode& node : quantity.expression)
     if (node.op == Op::Element || node.op == Op::Index || node.op == Op::Random || node.op == Op::Convert)
       json.fail("has x, index, Random or Cast, which mean nothing here",
@@ -47,6 +49,8 @@ std::vector<Quantity> read_quantities(const JsonReader& json, const JobTemplate&
   return result;
 }
 
+// Axes and numbers share one space of names. "x" and "index" are allowed, which mean something in epilogues
+// only.
 void require_new_name(const JsonReader& json, const std::string& name, const JobTemplate& job) {
   const std::vector<EpilogueOperand> known = operands_of(job);
   if (std::ranges::find(known, name, &EpilogueOperand::name) != known.end())
@@ -55,6 +59,7 @@ void require_new_name(const JsonReader& json, const std::string& name, const Job
     json.fail("'" + name + "' is not a name", "use letters, digits and _, and no function's name");
 }
 
+// The form of a reduction is that of jobs (ir/json_placement.cpp), with formulas for its bytes and times.
 OpenReduction read_reduction(const JsonReader& json, const JobTemplate& job) {
   OpenReduction open{.bytes = read_quantity(json["bytes"], job)};
   open.times = json.has("times") ? read_quantity(json["times"], job) : Quantity{"1", {{.constant = 1}}};
@@ -78,6 +83,7 @@ double value_of(const Expression& expression, const std::vector<double>& operand
 
 }  // namespace
 
+// Anywhere in the text: JSON has no order of keys. The reader then decides.
 bool is_job_template(std::string_view text) {
   return text.find("\"job_template\"") != std::string_view::npos;
 }
@@ -123,13 +129,14 @@ JobTemplate job_template_from_json(std::string_view text, const std::string& fil
   return job;
 }
 
-// In this order: numbers, integrality, conditions, memory, time, communications; the first that fails is the
-// reason.
+// In this order: numbers, what has to be whole, conditions, memory, time, communications. The first of whole,
+// conditions and memory that fails is the reason; a formula without a value is an error.
 SizedJob sized(const JobTemplate& job, const std::vector<int>& sizes) {
   std::vector<double> operands(sizes.begin(), sizes.end());
   std::string at;
   for (std::size_t i = 0; i < job.axes.size(); ++i)
     at += fmt::format("{}{}={}", i > 0 ? "," : "", job.axes[i].name, sizes[i]);
+  // 0 where there is no formula. Later formulas see the numbers that are already among the operands.
   const auto value = [&](const Quantity& quantity) {
     if (quantity.expression.empty()) return 0.0;
     const double result = value_of(quantity.expression, operands);

@@ -14,6 +14,8 @@
 namespace chorale {
 namespace {
 
+// The most of any number in a program's file; 2^24 of each could still be too many together (excess,
+// ir/sizes.h).
 constexpr int kMostInBlocks = 1 << 24;
 constexpr std::size_t kMostInstructions = 1 << 24, kMostPlaces = 4096;
 // ["i",3]: chunk 3 of the input; "o" is the output and "s" scratch.
@@ -25,12 +27,15 @@ std::string write(const Slot& slot) {
                      slot.index);
 }
 
+// Block programs name slots of their own rank alone, so the rank of a place is not written.
 std::string write(const std::vector<DataPlace>& places) {
   std::vector<std::string> slots;
   for (const DataPlace& place : places) slots.push_back(write(place.slot));
   return fmt::format("[{}]", fmt::join(slots, ","));
 }
 
+// {"op":"rrc","src":["i",0],"dst":["o",0],"after":[[0,2]]}: what a shape does not use is left out, and so are
+// a count of 1, piece 0, and a list of dependencies that is empty. A dependency is [block, instruction].
 std::string write(const BlockInstruction& i) {
   const std::string name = name_of(i);
   std::string text = fmt::format(R"({{"op":"{}")", name);
@@ -95,6 +100,7 @@ BlockInstruction read_instruction(const JsonReader& json) {
   const std::string name = json["op"].text();
   BlockInstruction i{.does = read_operation(json, name)};
   if (name == "bar") i.barrier = json["barrier"].integer(0, kMostInBlocks);
+  // A position means that the function is applied; "epi" does nothing else, so it must have one.
   if (name == "epi" || json.has("position")) i.does.position = json["position"].integer(0, kMostInBlocks);
   if (json.has("count")) i.does.count = json["count"].integer(1, kMostInBlocks);
   if (json.has("piece")) i.does.piece = json["piece"].integer(0, kMostInBlocks);
@@ -104,7 +110,8 @@ BlockInstruction read_instruction(const JsonReader& json) {
   return i;
 }
 
-// Lists have an element a line.
+// Lists have an element a line. Members of ranks and blocks are those of ir/program_fields.h; only
+// instructions have a form of their own.
 struct ProgramFields {
   static std::string_view between(const FieldWords&) { return ","; }
   static std::string_view colon() { return ":"; }
@@ -126,6 +133,7 @@ struct ProgramFields {
 
 }  // namespace
 
+// The epilogue's members lie beside the others, not in an object of their own, and are left out without one.
 std::string to_json(const Collective& collective, const BlockProgram& program) {
   std::vector<std::string> ranks;
   for (const BlockRank& rank : program.ranks) ranks.push_back(write_fields(rank, ProgramFields()));
@@ -153,6 +161,7 @@ BlockProgramFile block_program_from_json(std::string_view text, const std::strin
   if (json.has("epilogue")) program.epilogue = read_epilogue_members(json, file);
   for (std::size_t n = 0; n < ranks.size(kMostRanks); ++n)
     program.ranks.push_back(read_fields<BlockRank>(ranks.at(n), ProgramFields()));
+  // The program is verified by others; here only its size is, before a verifier makes tables of it.
   if (const std::string words = excess(program); !words.empty()) json.fail(words, "use a smaller program");
   // Last, since a short text may name a large program. Of a named collective, each block lies whole in some
   // buffer.

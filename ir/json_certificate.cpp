@@ -26,6 +26,7 @@ std::vector<int> read_numbers(const JsonReader& json, std::size_t most, int larg
   return numbers;
 }
 
+// The forms of values that depend on the machine: a rank, a link, a group by rank.
 struct CertificateFields : PlainFields {
   const Topology& topology;
   using PlainFields::read, PlainFields::write;
@@ -58,6 +59,7 @@ struct CertificateFields : PlainFields {
   void read(const JsonReader& json, const FieldWords&, std::vector<int>& group) const {
     group = read_numbers(json, topology.ranks, topology.ranks);
   }
+  // "until" by rank; -1: the rank is never inside.
   void read(const JsonReader& json, const FieldWords&, std::vector<TimedCut>& cuts) const {
     cuts.resize(json.size(kMostCuts));
     for (std::size_t i = 0; i < cuts.size(); ++i) {
@@ -66,7 +68,8 @@ struct CertificateFields : PlainFields {
                  .until = read_numbers(json.at(i)["until"], topology.ranks, kMostInCertificate, -1)};
     }
   }
-  // Of the machine that claims are about.
+  // A price for each link and limit of the machine that claims are about: the one below chosen routes, if
+  // there is one. Whether lists are complete is checked with the proof.
   void read(const JsonReader& json, const FieldWords&, std::vector<Prices>& prices) const {
     const std::size_t links = topology.underlay ? topology.underlay->links.size() : topology.links.size();
     const std::size_t limits = topology.underlay ? topology.underlay->limits.size() : topology.limits.size();
@@ -76,6 +79,7 @@ struct CertificateFields : PlainFields {
                         .limits = read_numbers(json.at(i)["limits"], limits, kMostInCertificate)});
     }
   }
+  // Links of decisions are those that schedules name, above chosen routes.
   void read(const JsonReader& json, const FieldWords&, std::vector<Cube>& cubes) const {
     cubes.resize(json.size(kMostCubes));
     for (std::size_t i = 0; i < cubes.size(); ++i)
@@ -95,6 +99,7 @@ struct CertificateFields : PlainFields {
 
 }  // namespace
 
+// {"kind":"distance","chunk":0,"rank":5}. The kind comes first: it decides which members follow.
 std::string write_certificate(const Certificate& certificate, const Topology& topology) {
   static const Certificate usual;
   const CertificateFields codec{{}, topology};
@@ -107,6 +112,8 @@ std::string write_certificate(const Certificate& certificate, const Topology& to
   return text + "}";
 }
 
+// The kind first, then the members that this kind has. Those that may be left out have their defaults
+// (cubes).
 Certificate read_certificate(const JsonReader& json, const Topology& topology) {
   const std::string name = json["kind"].text();
   const std::optional<Kind> kind = value_in(certificate_kinds(), name);

@@ -16,7 +16,8 @@
 namespace chorale {
 namespace {
 
-// A chunk; equal sets of ranks are shared.
+// A chunk: {"pre":[0],"post":[0,1,2],"input":0,"output":4}. Equal sets of ranks are stored once, so that
+// thousands of chunks over all ranks take the memory of one set.
 struct ChunkFields {
   int ranks = 0;
   mutable std::set<RankSet> known = {};
@@ -44,6 +45,7 @@ struct CollectiveFields {
   static std::string_view between(const FieldWords&) { return ", "; }
   static std::string_view colon() { return ": "; }
 
+  // A root of rooted kinds alone, chunks and `combining` of custom ones alone, an order where sums are.
   static std::optional<bool> has(const Collective& owner, const FieldWords& words) {
     if (words.name == "root") return is_rooted(owner.kind);
     if (words.name == "chunks") return is_custom(owner);
@@ -58,6 +60,7 @@ struct CollectiveFields {
     return lines(texts, indent);
   }
 
+  // A custom collective must not look like one of a kind, whose chunks follow from its name.
   static void read(const JsonReader& json, const FieldWords&, std::string& name) {
     name = json.text();
     if (name.empty() || kind_named(name))
@@ -66,6 +69,7 @@ struct CollectiveFields {
   void read(const JsonReader& json, const FieldWords& words, SumOrder& order) const {
     order = parse_sum_order(json.text(words.longest), ranks, json.where());
   }
+  // Without positions chunk i lies at position i, in input and output.
   void read(const JsonReader& json, const FieldWords& words, std::vector<ChunkSpec>& chunks) const {
     const ChunkFields codec{ranks};
     for (std::size_t i = 0; i < json.size(words.longest); ++i) {
@@ -137,6 +141,8 @@ void refuse_root(const JsonReader& json, const Collective& named) {
 
 }  // namespace
 
+// Two forms have the key "chunks": a list of chunks, or the number of chunks per block of a named collective
+// (1 if it is left out).
 Collective read_collective(const JsonReader& json, int ranks) {
   json.require_object({"collective", "combining", "chunks", "chunks_per_block", "root", "order"});
   if (json.has("chunks") && json["chunks"].is_array()) return read_custom(json, ranks);
@@ -148,6 +154,8 @@ Collective read_collective(const JsonReader& json, int ranks) {
   return named;
 }
 
+// Named collectives have three members in one line, root 0 among them for those that have no root; custom
+// ones list their chunks, one a line.
 std::string write_collective(const Collective& collective, const std::string& indent) {
   if (is_custom(collective)) return write_fields(collective, CollectiveFields{0, indent});
   const bool ordered = adds(collective) && collective.order != SumOrder{};
@@ -160,6 +168,7 @@ std::string write_collective_members(const Collective& collective, const std::st
   return write_members(collective, CollectiveFields{0, indent});
 }
 
+// Members of a program's file, where the number is "chunks_per_block" and "chunks" is always a list.
 Collective read_collective_members(const JsonReader& json, int ranks) {
   if (json.has("chunks")) return read_custom(json, ranks);
   if (json.has("combining")) json["combining"].fail("is of a collective with \"chunks\"", "leave it out");

@@ -20,6 +20,7 @@ std::string write_wiring(const DesignedGraph& wiring) {
 
 }  // namespace
 
+// Written for other programs; nothing here reads it back.
 std::string to_json(const Design& design) {
   std::vector<std::string> job, families, best, named;
   for (const DesignDemand& demand : design.job)

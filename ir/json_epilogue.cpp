@@ -27,6 +27,8 @@ struct Fields<EpilogueOperand> {
 
 namespace {
 
+// {"name": "bias", "type": "float32", "layout": "replicated", "period": 64}. Types are read by the words of
+// element_type().
 struct OperandFields : SpacedFields {
   using SpacedFields::read, SpacedFields::write;
   std::string write(ElementType type, const FieldWords&) const { return quoted(to_string(type)); }
@@ -37,6 +39,7 @@ struct OperandFields : SpacedFields {
 
 }  // namespace
 
+// Two members, "epilogue" and "operands", for an object that has others as well.
 std::vector<std::string> write_epilogue_members(const Epilogue& epilogue, const std::string& indent) {
   std::vector<std::string> operands;
   for (const EpilogueOperand& operand : epilogue.operands)
@@ -62,6 +65,7 @@ Epilogue read_epilogue_members(const JsonReader& json, const std::string& file) 
   for (std::size_t k = 0; k < operands; ++k) {
     const JsonReader each = json["operands"].at(k);
     epilogue.operands.push_back(read_fields<EpilogueOperand>(each, OperandFields()));
+    // After each operand, so that the error names the first that is wrong.
     if (const std::string what = flaw(epilogue); !what.empty())
       each.fail("is not an operand: the epilogue " + what, "see docs/formats.md");
   }

@@ -1,4 +1,6 @@
-// Hosts and switches are by node of the mesh, so the two lists have one length.
+// The order as the list of hosts by node of the mesh, with the switch of each, so the two lists have one
+// length. Communications and other orders have a line each. Written for other programs; nothing here reads
+// it.
 #include "ir/json_writer.h"
 #include "ir/node_order.h"
 

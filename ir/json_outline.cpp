@@ -1,4 +1,6 @@
-// The outline that a ranking of placements has in it: the groups of its first strategy.
+// The outline that a ranking of placements has in it: the groups of the first strategy of the first reduction
+// that has one, in the best placement. Only these members are read, and checked as far as they are used: the
+// whole of a ranking is read by ir/json_ranking.cpp.
 #include <fmt/format.h>
 
 #include <array>
@@ -14,6 +16,7 @@ namespace {
 constexpr std::size_t kMostPlacedItems = 1 << 20;  // groups, members, strategies
 constexpr std::size_t kMostPlacedSteps = 32;
 
+// Operations of strategies have the names of the paper (kOperationNames), not those of collectives.
 CollectiveKind operation_in(const JsonReader& json) {
   static constexpr std::array<std::pair<const char*, CollectiveKind>, 5> kKinds = {
       {{"AllReduce", CollectiveKind::AllReduce},
@@ -27,6 +30,7 @@ CollectiveKind operation_in(const JsonReader& json) {
   json.fail("unknown operation '" + name + "'", "make the ranking again");
 }
 
+// Device d is rank d. Groups of one step are disjoint; `slice` is the level's name, for people.
 OutlineStage placed_stage(const JsonReader& json, int ranks) {
   OutlineStage stage{.kind = operation_in(json["operation"]), .where = json["slice"].text()};
   if (!json.has("groups"))
@@ -57,6 +61,7 @@ Outline outline_from_json(std::string_view text, const std::string& file, int ra
   const JsonReader reductions = json["best"].at(0)["reductions"];
   for (std::size_t r = 0; r < reductions.size(kMostPlacedItems); ++r) {
     const JsonReader strategies = reductions.at(r)["strategies"];
+    // An exchange, or a reduction over axes that are not split.
     if (strategies.size(kMostPlacedItems) == 0) continue;
     const JsonReader instructions = strategies.at(0)["instructions"];
     Outline outline;

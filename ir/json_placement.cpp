@@ -17,6 +17,8 @@ constexpr int kMostLevels = 8;
 constexpr int kMostInARing = 1024;  // every pair is followed round the ring
 constexpr long long kMostDevices = 1LL << 24;
 
+// What the fields cannot state: which parts of a link model exclude each other. A ring may have a detour, or
+// a host in place of detour and exit; a host's socket holds whole uplinks.
 Level read_level(const JsonReader& json) {
   const Level level = read_fields<Level>(json);
   if (level.name.empty() || level.name == "root")
@@ -37,13 +39,16 @@ Level read_level(const JsonReader& json) {
   return level;
 }
 
-// A job by its fields, or a reduction of a template, whose numbers may be formulas.
+// A job by its fields, or a reduction of a template, whose numbers may be formulas (they are read elsewhere
+// and skipped here). Axes and predecessors are names in files and numbers in memory; `job` is the one that is
+// being read, so names are looked up among what was read before.
 struct JobFields {
   const Job& job;
   bool is_outermost = true;
   bool is_template = false;
   std::string_view between(const FieldWords&) const { return is_outermost ? ",\n  " : ","; }
   std::string_view colon() const { return is_outermost ? ": " : ":"; }
+  // The same for what lies inside: members of inner objects stand in one line.
   JobFields inner() const { return {job, false, is_template}; }
 
   std::vector<std::string> names_of_axes() const {
@@ -51,6 +56,7 @@ struct JobFields {
     for (const Axis& axis : job.axes) names.push_back(axis.name);
     return names;
   }
+  // Of the first reductions; later ones cannot be waited for.
   std::vector<std::string> names_before(std::size_t number) const {
     std::vector<std::string> names;
     for (std::size_t k = 0; k < number; ++k) names.push_back(job.reductions[k].name);
@@ -65,6 +71,7 @@ struct JobFields {
     for (const Value& each : values) texts.push_back(write_value(each, words, inner()));
     return lines(texts, "  ");
   }
+  // Axes, or `after`: reductions by name.
   std::string write(const std::vector<int>& numbers, const FieldWords& words) const {
     const std::vector<std::string> names =
         words.name == "axes" ? names_of_axes() : names_before(job.reductions.size());
@@ -112,6 +119,7 @@ struct JobFields {
       if (at == before.end())
         json.at(k).fail("no reduction before this one is called '" + name + "'",
                         "name earlier ones, or put this one behind them");
+      // Names of reductions may repeat as long as none is referred to.
       if (std::ranges::count(before, name) > 1)
         json.at(k).fail("several reductions are called '" + name + "'", "give them names of their own");
       const int number = static_cast<int>(at - before.begin());
@@ -121,6 +129,7 @@ struct JobFields {
     }
     std::ranges::sort(*after);
   }
+  // Elements have whole bytes; a template's other numbers are formulas.
   void read(const JsonReader& json, const FieldWords& words, double& number) const {
     if (words.name == "element_bytes")
       number = json.integer(static_cast<int>(words.least), static_cast<int>(words.most));
@@ -131,6 +140,7 @@ struct JobFields {
 
 }  // namespace
 
+// "node" is written always, though readers have a default for it.
 std::string to_json(const Hierarchy& hierarchy) {
   std::vector<std::string> levels;
   for (const Level& level : hierarchy.levels) levels.push_back(write_fields(level));
@@ -142,6 +152,8 @@ Hierarchy hierarchy_from_json(std::string_view text, const std::string& file) {
   return read_hierarchy(parse_json(text, file));
 }
 
+// Devices are counted level by level, while the product still fits. Without "node" the innermost level is the
+// inside of a node.
 Hierarchy read_hierarchy(const JsonReader& json) {
   json.require_object({"hierarchy", "node", "levels"});
   Hierarchy hierarchy{.name = json["hierarchy"].text()};
@@ -164,6 +176,7 @@ std::string to_json(const Job& job) {
   return "{\n  " + write_members(job, JobFields{job}) + "\n}\n";
 }
 
+// The reduction is read as the last one of a job that has the template's axes and earlier reductions.
 Reduction read_open_reduction(const JsonReader& json, const std::vector<Axis>& axes,
                               const std::vector<Reduction>& before) {
   Job job{.axes = axes, .reductions = before};

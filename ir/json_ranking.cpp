@@ -15,6 +15,7 @@
 namespace chorale {
 namespace {
 
+// Strategies by the hierarchy over which they are counted, in the order of kSynthesisChoices.
 using Counts = decltype(ReductionRanking::programs_over);
 constexpr const char* kAgain = "make the ranking again";
 
@@ -30,7 +31,8 @@ std::vector<std::string> names_of(const Hierarchy& hierarchy) {
   return names;
 }
 
-// The table of names that a text field of a ranking takes one of.
+// Does the table of names of that field have it? A ranking keeps algorithm, rules and synthesis as texts;
+// other texts are free.
 bool is_known(const FieldWords& words, const std::string& name) {
   return words.name == "algorithm" ? value_in(algorithms(), name).has_value()
          : words.name == "rules"   ? value_in(strategy_rules(), name).has_value()
@@ -58,6 +60,8 @@ struct RankingFields {
   int reduction = 0;                                 // of the job: the one at hand
   const std::vector<std::string>* levels = nullptr;  // of its strategies
 
+  // A member a line at the outermost. The texts of the hierarchy and the job, which come before "job" and
+  // "algorithm", end with a newline of their own.
   std::string_view between(const FieldWords& words) const {
     return !is_outermost || words.name == "job" || words.name == "algorithm" ? "," : ",\n";
   }
@@ -67,6 +71,8 @@ struct RankingFields {
     codec.is_outermost = false;
     return codec;
   }
+  // For values that number levels of a synthesis hierarchy: `levels` has their names, [0] is the root. The
+  // list is that of the value which is being read, so it is filled before its strategies are.
   RankingFields of(const std::vector<std::string>& levels_of_strategies) const {
     RankingFields codec = inner();
     codec.levels = &levels_of_strategies;
@@ -75,12 +81,15 @@ struct RankingFields {
 
   // --- Which members there are ---
 
+  // InsideGroup has no ancestor. Groups of devices are listed on small machines, and never of a strategy that
+  // the user brought.
   std::optional<bool> has(const ListedInstruction& each, const FieldWords& words) const {
     if (words.name == "ancestor")
       return each.priced.instruction.form != StrategyInstruction::Form::InsideGroup;
     if (words.name != "groups") return {};
     return is_listed && devices(ranking.hierarchy) <= kMostListedDevices;
   }
+  // Spans of time mean something only where communications overlap.
   std::optional<bool> has(const ReductionRanking&, const FieldWords& words) const {
     const bool is_span = words.name == "from_us" || words.name == "to_us";
     return is_span ? std::optional(overlaps(ranking.job)) : std::nullopt;
@@ -88,6 +97,7 @@ struct RankingFields {
   std::optional<bool> has(const RankedMatrix&, const FieldWords& words) const {
     return words.name == "one_by_one_us" ? std::optional(overlaps(ranking.job)) : std::nullopt;
   }
+  // Either a fault, or levels and prices.
   std::optional<bool> has(const OwnStrategy& own, const FieldWords& words) const {
     if (words.name == "fault") return {};
     return own.fault.empty() ? std::nullopt : std::optional(false);
@@ -99,7 +109,7 @@ struct RankingFields {
 
   // --- Names for numbers ---
 
-  // Nothing where the number is one.
+  // The names by which files have this number; nothing where files have the number itself.
   std::optional<std::vector<std::string>> names_for(const FieldWords& words) const {
     if (words.name == "slice" || words.name == "ancestor") return *levels;
     if (words.name == "level") return names_of(ranking.hierarchy);
@@ -114,6 +124,7 @@ struct RankingFields {
     return names ? quoted((*names)[number]) : std::to_string(number);
   }
   void read(const JsonReader& json, const FieldWords& words, int& number) const {
+    // A ranking repeats the name of each reduction for people; its place in the list decides.
     if (words.name == "reduction") {
       if (json.text() != ranking.job.reductions[reduction].name)
         json.fail("is not the job's reduction of this number", kAgain);
@@ -223,6 +234,7 @@ struct RankingFields {
     read_members(json, ranked, inner());
     require_shape(json, ranked.matrix);
   }
+  // A matrix of axes x levels; orders, where there are any, are a permutation of the axes for each level.
   void require_shape(const JsonReader& json, const ParallelismMatrix& matrix) const {
     const std::size_t axes = ranking.job.axes.size(), levels_of_machine = ranking.hierarchy.levels.size();
     const auto is_of = [](const std::vector<std::vector<int>>& rows, std::size_t count, std::size_t size) {
@@ -241,6 +253,7 @@ struct RankingFields {
     if (!is_of(matrix.orders, levels_of_machine, axes) || !std::ranges::all_of(matrix.orders, names_all))
       json["orders"].fail("has not an order for each level, which names every axis once", kAgain);
   }
+  // A size for each axis of the job.
   void read(const JsonReader& json, const FieldWords& words, std::vector<RankedSizes>& all) const {
     for (std::size_t i = 0; i < json.size(words.longest); ++i) {
       all.push_back(read_fields<RankedSizes>(json.at(i), inner()));
@@ -263,6 +276,7 @@ std::string to_json(const Ranking& ranking) {
       .append("\n}\n");
 }
 
+// Only the beginning is searched: a ranking may have many megabytes, and writers put this key first.
 bool is_ranking(std::string_view text) {
   constexpr std::size_t kBeginning = 100;
   return text.substr(0, kBeginning).find("\"chorale_ranking\"") != std::string_view::npos;
@@ -275,6 +289,7 @@ Ranking ranking_from_json(std::string_view text, const std::string& file) {
     json["chorale_ranking"].fail("is of another version", kAgain);
   Ranking ranking;
   RankingFields codec{ranking};
+  // Where sizes were chosen, the best ones may leave nothing to communicate.
   codec.may_be_idle = json.has("choices");
   read_members(json, ranking, codec);
   return ranking;

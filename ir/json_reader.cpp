@@ -20,6 +20,8 @@ namespace {
 // Deeper nesting than any of our formats has; the library's parser recurses when it destroys.
 constexpr int kDeepest = 32;
 
+// Before the library sees the text. Brackets outside of strings are counted, in one pass; whether they match
+// is left to the parser.
 void check_depth(std::string_view text, const std::string& file) {
   int depth = 0;
   bool in_string = false;
@@ -61,6 +63,7 @@ struct Guess {
   std::string remedy = "give a JSON file (docs/formats.md)";
 };
 
+// By magic numbers, a byte 0 near the beginning (JSON has none), and for XML the name of the root element.
 Guess guess(std::string_view text) {
   const std::size_t start = text.find_first_not_of(" \t\r\n");
   if (start == std::string_view::npos) return {.words = "the file is empty"};
@@ -84,6 +87,7 @@ Guess guess(std::string_view text) {
   return {.words = "is XML, not JSON"};
 }
 
+// The header hides the library behind a pointer to void, so that only sources that adapt it compile it.
 const nlohmann::json& json(const std::shared_ptr<const void>& value) {
   return *static_cast<const nlohmann::json*>(value.get());
 }
@@ -96,6 +100,7 @@ nlohmann::json parsed(std::string_view text, const std::string& file, Position p
   check_depth(text, file);
   try {
     // The library keeps the last of two equal keys in silence; we refuse both.
+    // The keys of the objects that are open, from the outside in.
     std::vector<std::set<std::string>> open;
     const auto no_key_twice = [&](int, nlohmann::json::parse_event_t event, const nlohmann::json& value) {
       if (event == nlohmann::json::parse_event_t::object_start) open.emplace_back();
@@ -116,7 +121,8 @@ nlohmann::json parsed(std::string_view text, const std::string& file, Position p
   }
 }
 
-// The key by which a reader recognizes a file of another kind.
+// The keys by which a reader recognizes a file of another kind. A result has a topology and a collective
+// inside, so its own key comes first.
 constexpr std::pair<const char*, const char*> kTellingKinds[] = {
     {"chorale_result", "a result"},     {"chorale_program", "a program"}, {"chorale_ranking", "a ranking"},
     {"topology", "a machine"},          {"hierarchy", "a hierarchy"},     {"job", "a job"},
@@ -124,6 +130,7 @@ constexpr std::pair<const char*, const char*> kTellingKinds[] = {
 
 }  // namespace
 
+// Line and column are counted only for an error; columns are bytes, from 1.
 JsonReader parse_json(std::string_view text, const std::string& file) {
   const auto position = [&](std::size_t at) {
     const auto line = 1 + std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n');
@@ -140,6 +147,7 @@ JsonReader parse_json_line(std::string_view text, const std::string& file, int l
   return {std::make_shared<const nlohmann::json>(parsed(text, where, position)), where, ""};
 }
 
+// False also where this is not an object; operator[] then reports that.
 bool JsonReader::has(const char* key) const {
   return is_object() && json(value_).contains(key);
 }
@@ -172,6 +180,8 @@ void JsonReader::require_object(std::span<const std::string_view> keys) const {
     }
 }
 
+// The value's pointer shares ownership of the whole tree (aliasing constructor), so a cursor outlives those
+// that it came from.
 JsonReader JsonReader::operator[](const char* key) const {
   if (!is_object()) fail("is not an object", "see docs/formats.md");
   const auto at = json(value_).find(key);
@@ -214,6 +224,7 @@ bool JsonReader::boolean() const {
   return json(value_).get<bool>();
 }
 
+// Control characters are refused: texts end up in tables, messages and comments of emitted sources.
 std::string JsonReader::text(std::size_t longest) const {
   if (!json(value_).is_string()) fail("is not a text in quotes");
   std::string text = json(value_).get<std::string>();

@@ -30,7 +30,8 @@ std::string or_null(long long number) {
 
 std::string write_step(const Topology& topology, int rounds, const StatedStep& step) {
   std::string text = fmt::format(R"({{"rounds":{},"sends":[)", rounds);
-  // Millions of them are most of a file, and of the time after a limit.
+  // A file may have millions of sends, so they are written without fmt. A send has at most 50 characters:
+  // four ints of 10 digits or fewer, with what is between them.
   char words[64];
   for (const Send& send : step.sends) {
     char* end = words;
@@ -82,6 +83,7 @@ void require_sums(const JsonReader& json, const Topology& topology, const Collec
   std::vector<StatedStep> follow;
   for (std::size_t s = 0; s < schedule.steps.size(); ++s) {
     if (!json.at(s).has("sums")) continue;
+    // Made once, and only if a step states sums: following the sums of a large schedule takes time.
     if (follow.empty()) follow = stated_steps(topology, collective, schedule);
     const JsonReader sums = json.at(s)["sums"];
     const std::size_t size = sums.size(kMostSends);
@@ -95,6 +97,7 @@ void require_sums(const JsonReader& json, const Topology& topology, const Collec
   }
 }
 
+// Sums are not read here: they follow from sends of all steps (require_sums).
 Schedule read_schedule(const JsonReader& json, const Topology& topology) {
   Schedule schedule;
   int rounds = 0;  // of all steps
@@ -138,11 +141,13 @@ int read_reduce_scatter_steps(const JsonReader& json, const Point& point) {
     return json["reduce_scatter_steps"].integer(0, static_cast<int>(steps.size()));
   long long gathers = static_cast<long long>(point.cost.chunks) * (point.collective.ranks - 1);
   std::size_t border = steps.size();
+  // From the end: steps belong to the Allgather until its sends are complete.
   while (gathers > 0 && border > 0) gathers -= std::ssize(steps[--border].sends);
   return static_cast<int>(border);
 }
 
-// Three lines: its cost, its distance from the bound, and what follows.
+// Members in two lines, from "on_frontier" on the second; then what it does, and its schedule. A gap is
+// written with six digits and null for infinity, so it is compared as it would be written.
 struct PointFields : SpacedFields {
   using SpacedFields::read, SpacedFields::write;
   static std::string_view between(const FieldWords& words) {
@@ -165,6 +170,7 @@ struct PointFields : SpacedFields {
   }
 };
 
+// Sends are written in the order in which their ranks add (ir/stated_sums.h), not in that of Step::sends.
 std::string write_point(const Topology& topology, const Point& point) {
   std::vector<std::string> steps;
   for (const StatedStep& step : stated_steps(topology, point.collective, point.schedule))
@@ -175,6 +181,8 @@ std::string write_point(const Topology& topology, const Point& point) {
   return text.append(lines(steps, "     ")) += "}";
 }
 
+// Sends need the machine, sums need the collective and the sends, and the border of a composition needs all
+// steps: hence this order.
 Point read_point(const JsonReader& json, const Topology& topology) {
   require_fields<Point>(json, {"does", "schedule"});
   Point point;
@@ -201,6 +209,7 @@ std::string claimed_name(const Result& result, CollectiveKind kind) {
   return kind == CollectiveKind::Custom ? name_of(result.collective) : name_of(kind);
 }
 
+// A custom collective has its own name; parts of a composition have those of kinds.
 CollectiveKind read_kind(const JsonReader& json, const Collective& asked) {
   const std::string name = json.text();
   if (name == name_of(asked)) return asked.kind;
@@ -226,6 +235,7 @@ struct ClaimFields : PlainFields {
   }
 };
 
+// Rates of claims are added, so the chunks that they are per are bounded more tightly than chunk counts.
 Claim read_claim(const JsonReader& json, const Result& result) {
   const Claim claim = read_fields<Claim>(json, ClaimFields{{}, result});
   if (claim.any_chunks) json["chunks"].integer(1, kMostPerRate);
@@ -298,6 +308,7 @@ std::string to_json(const Result& result) {
       .append("\n}\n");
 }
 
+// The version is compared before the members: another one may have others.
 Result result_from_json(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   if (!json.has("chorale_result"))

@@ -16,9 +16,12 @@ namespace chorale {
 namespace {
 
 constexpr std::size_t kMostLinks = Fields<Topology>::kMostLinks;
+// Ranks, and as many switches: cables name nodes of a machine that is not here.
 constexpr Node kMostNode = 2 * kMostRanks;
 constexpr double kSmallest = 1e-12, kLargest = 1e9;
 
+// The machine's alpha and beta are defaults of its links; a link may state its own. "both_ways" is the list's
+// to read.
 Link read_link(const JsonReader& json, int nodes, const Link& defaults) {
   require_fields<Link>(json, {"both_ways"});
   for (const char* end : {"src", "dst"}) json[end].integer(0, nodes - 1);  // refuses others
@@ -53,7 +56,8 @@ LinkId read_link_name(const JsonReader& json, const Topology& topology, const Li
   return first;
 }
 
-// "link 3 -> 17": files of before there were cables have a single one as a limit's name.
+// "link 3 -> 17": older files state no cables, and have a single one as a limit's name. Nine digits always
+// fit an int.
 std::vector<Cable> named_cables(const std::string& name) {
   Cable one;
   int end = 0;
@@ -77,6 +81,7 @@ struct CableFields : PlainFields {
   }
 };
 
+// Links by number or by their ends; kept sorted (SharedLimit::links).
 struct LimitFields : CableFields {
   const Topology& topology;
   const LinksByEnds& by_ends;
@@ -109,6 +114,7 @@ struct GraphFields : LineFields<GraphFields> {
     if (named > 0 && topology->switches == 0) json.fail("names switches, and there are none", "leave it out");
     for (std::size_t i = 0; i < named; ++i) switches.push_back(json.at(i).integer(0, topology->switches - 1));
   }
+  // "both_ways" makes the reverse the next link, so numbers of links depend on it.
   void read(const JsonReader& json, const FieldWords&, std::vector<Link>& links) const {
     for (std::size_t i = 0; i < json.size(kMostLinks); ++i) {
       const JsonReader each = json.at(i);
@@ -128,6 +134,8 @@ struct GraphFields : LineFields<GraphFields> {
   }
 };
 
+// A topology without what is below it. alpha_us and beta_us_per_byte of the whole are only read: writers
+// state them at each link.
 Topology read_graph(const JsonReader& json) {
   require_fields<Topology>(json, {"alpha_us", "beta_us_per_byte", "underlay", "ways"});
   Topology topology;
@@ -139,7 +147,8 @@ Topology read_graph(const JsonReader& json) {
   return topology;
 }
 
-// Form only: whether the links match their paths is checked by semantics/verify_routes.h.
+// Form only: whether the links match their paths is checked by semantics/verify_routes.h. "ways" has a list
+// of links below for each link above.
 Underlay read_underlay(const JsonReader& json, const Topology& above) {
   for (const char* key : {"underlay", "ways"})
     if (json["underlay"].has(key))
@@ -149,6 +158,7 @@ Underlay read_underlay(const JsonReader& json, const Topology& above) {
       able.any())  // of chosen routes it is not known what counts once
     json["underlay"][able.multicast ? "multicast" : "reduce"].fail("is of switches below chosen routes",
                                                                    "leave it out");
+  // Ranks have the same numbers on both levels.
   if (machine.ranks != above.ranks)
     json["underlay"].fail(fmt::format("has {} ranks, what is above it {}", machine.ranks, above.ranks));
   Underlay underlay{
@@ -174,6 +184,8 @@ Topology read_topology(const JsonReader& json) {
   return topology;
 }
 
+// What is below is written as a machine of its own, one level further in; with_switches() has no underlay, so
+// this ends.
 std::string write_topology(const Topology& topology, const std::string& indent) {
   const std::string inner = indent + "  ";
   std::string text = "{\n" + inner + write_members(topology, GraphFields{{{}, inner}});

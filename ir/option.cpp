@@ -36,12 +36,14 @@ void require_in_range(const OptionWords& words, std::int64_t value, std::string_
                      "use " + std::to_string(words.least) + " to " + std::to_string(words.most));
 }
 
+// Written so that NaN is refused.
 void require_in_range(const OptionWords& words, double number, std::string_view name) {
   if (!(number >= words.lowest && number <= words.highest))
     throw InputError(std::string(name), fmt::format("{} is out of range", number),
                      fmt::format("use {} to {}", words.lowest, words.highest));
 }
 
+// Choices are compared as they are written, with upper and lower case; the error proposes the nearest.
 std::int64_t choice_named(const OptionWords& words, const std::string& value, std::string_view name) {
   std::vector<std::string> known;
   for (const OptionChoice& each : words.choices) {
@@ -51,7 +53,8 @@ std::int64_t choice_named(const OptionWords& words, const std::string& value, st
   throw unknown_name(std::string(name), value, known);
 }
 
-// NaN fails the comparison and is refused with the rest.
+// NaN fails the comparison and is refused with the rest. A time below the least one (a millisecond) becomes
+// that: it was above 0.
 std::int64_t milliseconds_in(const OptionWords& words, double seconds, std::string_view name) {
   if (!(seconds > 0 && seconds * 1000 <= static_cast<double>(words.most)))
     throw InputError(std::string(name), "is out of range",

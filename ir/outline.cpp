@@ -1,5 +1,5 @@
 // "allgather node, allgather gpu": stages with commas between, each a collective and the levels of its
-// groups.
+// groups. Several levels are joined by '+', and a file of schedules follows '=': "allreduce node+gpu=f.json".
 #include "ir/outline.h"
 
 #include <algorithm>
@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kMostStages = 32;
 
+// By name; outlines are written by people, so the error proposes the nearest level.
 int level_in(const std::string& name, const Nesting& nesting, const std::string& where) {
   const auto at = std::ranges::find(nesting.names, name);
   if (at == nesting.names.end())
@@ -21,6 +22,7 @@ int level_in(const std::string& name, const Nesting& nesting, const std::string&
   return static_cast<int>(at - nesting.names.begin());
 }
 
+// "COLLECTIVE LEVEL[+LEVEL...][=FILE]". The file is named here and read by the caller.
 OutlineStage stage_in(const std::string& text, const Nesting& nesting, const std::string& where) {
   std::vector<std::string> words;
   for (const std::string& word : split(text, ' '))
@@ -52,7 +54,8 @@ std::string to_text(const Outline& outline) {
 }
 
 // Ranks are numbers in a mixed radix, a digit per level, the innermost last. Ranks that differ only in the
-// digits of the given levels are one group; its key is the rank with zeros there.
+// digits of the given levels are one group; its key is the rank with zeros there. Fan-outs (2, 4) and level 0
+// (the outer one): {0 4}, {1 5}, {2 6}, {3 7}; level 1: {0 1 2 3}, {4 5 6 7}.
 std::vector<std::vector<Rank>> groups_at(const Nesting& nesting, const std::vector<int>& levels) {
   int ranks = 1;
   for (int fan_out : nesting.fan_outs) ranks *= fan_out;
@@ -71,6 +74,7 @@ std::vector<std::vector<Rank>> groups_at(const Nesting& nesting, const std::vect
   return result;
 }
 
+// An empty text is one empty stage, which is refused.
 Outline outline_in(const std::string& text, const Nesting& nesting, const std::string& where) {
   Outline outline;
   for (const std::string& stage : split(text, ',')) {

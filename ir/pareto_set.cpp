@@ -42,8 +42,9 @@ bool ParetoSet::covers(const Cost& cost) const {
   return best != nullptr && compare_rate(best->cost, cost) <= 0;
 }
 
-// A point of equal cost replaces the one that is there only if it is preferred, so that the set does not
-// depend on how often a cost is found.
+// A point of equal cost replaces the one that is there only if it is preferred; of two that are alike the
+// first stays. The new point is compared with the best of no more steps alone: that one has the lowest rate
+// among all that could dominate it. Dropped points go to `beaten` before they are erased.
 bool ParetoSet::put(SharedPoint point, std::vector<SharedPoint>* beaten) {
   const auto drop = [beaten](SharedPoint& dropped) {
     if (beaten != nullptr) beaten->push_back(std::move(dropped));

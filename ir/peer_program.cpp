@@ -10,6 +10,7 @@ namespace chorale {
 std::vector<std::vector<int>> values_of_a_launch(const PeerProgram& program) {
   std::vector<std::vector<int>> result;
   for (const PeerRank& rank : program.ranks) result.emplace_back(std::max(rank.counters, 0), 0);
+  // Every signal of every rank, since a counter may be raised from another rank.
   for_each_instruction(program, [&](Rank, int, int, const PeerInstruction& i) {
     if (i.opcode != PeerOpcode::Signal) return;
     int& most = result.at(i.rank).at(i.counter);

@@ -11,6 +11,8 @@
 namespace chorale {
 namespace {
 
+// A slot by owner, buffer and index. In place, a slot of the smaller buffer is replaced by the one of the
+// larger that shares its memory, so that equal memory has equal rows.
 PeerPlaceRow place(const PeerProgram& program, Rank of, Slot slot) {
   const PeerRank& rank = program.ranks[of];
   if (program.in_place)
@@ -19,7 +21,8 @@ PeerPlaceRow place(const PeerProgram& program, Rank of, Slot slot) {
   return {of, static_cast<int>(slot.buffer), slot.index};
 }
 
-// By rank and counter.
+// By the counter's owner and number: the rank whose block raises it. A counter is raised by one block
+// (ir/peer_program.h), so the last Signal stands for all.
 std::map<std::pair<Rank, int>, Rank> who_raises(const PeerProgram& program) {
   std::map<std::pair<Rank, int>, Rank> result;
   for_each_instruction(program, [&](Rank n, int, int, const PeerInstruction& i) {
@@ -30,6 +33,9 @@ std::map<std::pair<Rank, int>, Rank> who_raises(const PeerProgram& program) {
 
 }  // namespace
 
+// Rows of a block are consecutive, and blocks of a rank; a row refers to its places by the first and by how
+// many are read and written. PeerRankRow::inputs and ::outputs are where the places of the user's slots
+// begin, one per chunk.
 PeerTable table_of(const PeerProgram& program) {
   PeerTable table;
   const std::map<std::pair<Rank, int>, Rank> raisers = who_raises(program);
@@ -52,9 +58,11 @@ PeerTable table_of(const PeerProgram& program) {
                     .a_launch = 0,
                     .lag = i.lag,
                     .position = i.does.position};
+        // A wait in a later launch is for a_launch more per launch (values_of_a_launch).
         if (i.opcode == PeerOpcode::Wait) row.rank = raisers.at({n, i.counter});
         if (i.opcode == PeerOpcode::Wait) row.a_launch = gains[n][i.counter];
         if (i.opcode == PeerOpcode::Signal) row.a_launch = gains[i.rank][i.counter];
+        // A place without a rank is the own rank's.
         for (const DataPlace& at : i.does.from)
           table.places.push_back(place(program, at.rank < 0 ? n : at.rank, at.slot));
         for (const DataPlace& at : i.does.to)

@@ -4,6 +4,7 @@
 namespace chorale {
 namespace {
 
+// Words of files of rankings, too (ir/json_ranking.cpp): a word that changes makes older files unreadable.
 constexpr Named<Algorithm> kAlgorithms[] = {
     {Algorithm::Ring, "ring"}, {Algorithm::Tree, "tree"}, {Algorithm::Auto, "auto"}};
 constexpr Named<Rules> kStrategyRules[] = {{Rules::Paper, "paper"}, {Rules::Full, "full"}};
@@ -18,6 +19,8 @@ std::span<const Named<Rules>> strategy_rules() {
   return kStrategyRules;
 }
 
+// Choices are tables of names, so that files, help and Python have the same words; "reduction" is
+// SynthesisKind::Collapsed, since ReductionAxes cannot be asked for.
 std::span<const OptionRow<PlaceOptions>> place_rows() {
   using O = PlaceOptions;
   static constexpr auto kAlgorithmChoices = choices_of(kAlgorithms);

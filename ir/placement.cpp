@@ -19,7 +19,8 @@ bool overlaps(const Job& job) {
   return std::ranges::any_of(job.reductions, [](const Reduction& each) { return each.after.has_value(); });
 }
 
-// A reduction that names none waits for all before it: without `after` a job runs one by one.
+// Without `after` a reduction waits for all before it: a job that names no predecessors runs one by one. An
+// empty list is another thing: it waits for none.
 std::vector<std::vector<int>> predecessors(const Job& job) {
   std::vector<std::vector<int>> result;
   for (const Reduction& each : job.reductions) {
@@ -30,6 +31,7 @@ std::vector<std::vector<int>> predecessors(const Job& job) {
   return result;
 }
 
+// Every value has a row, so the search always finds one.
 const char* name(StrategyInstruction::Operation operation) {
   return std::ranges::find(kOperationNames, operation, &Named<StrategyInstruction::Operation>::value)
       ->name.data();
@@ -51,6 +53,7 @@ std::string to_text(const StrategyInstruction& instruction, const std::vector<st
   return fmt::format("({}, {}, {})", levels[instruction.slice], form, name(instruction.operation));
 }
 
+// Instructions are printed as parse_strategy() reads them (ir/strategy_text.h).
 std::string to_text(const Strategy& strategy, const std::vector<std::string>& levels) {
   std::vector<std::string> instructions;
   for (const StrategyInstruction& instruction : strategy)
@@ -58,6 +61,7 @@ std::string to_text(const Strategy& strategy, const std::vector<std::string>& le
   return strategy.empty() ? "nothing" : fmt::format("{}", fmt::join(instructions, "; "));
 }
 
+// "[[1 8] [4 2]]": a row for each axis, the outermost level first. Orders are not shown.
 std::string to_text(const ParallelismMatrix& matrix) {
   std::vector<std::string> rows;
   for (const std::vector<int>& row : matrix.factors) rows.push_back(fmt::format("[{}]", fmt::join(row, " ")));

@@ -7,7 +7,8 @@
 
 namespace chorale {
 
-// The two ends stand in two ranks' lists and meet by their number.
+// The ends meet by the message's number, in a map, so the result is by number. Step and piece are the same at
+// both.
 std::vector<MessageEnds> messages_of(const Program& program) {
   std::map<int, MessageEnds> messages;
   for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {
@@ -24,6 +25,8 @@ std::vector<MessageEnds> messages_of(const Program& program) {
   return result;
 }
 
+// Sends, receives, copies and sums of two have words of their own; other operations are described operand by
+// operand.
 std::string to_string(const Instruction& i) {
   const DataOperation& op = i.does;
   if (op.sends && op.from.size() == 1)

@@ -13,6 +13,8 @@
 
 namespace chorale {
 
+// first_ holds prefix sums of the sizes of input buffers: input slot s of rank n is slot first_[n] + s of
+// all.
 Promise::Promise(const Collective& collective) : collective_(collective) {
   first_.push_back(0);
   for (int size : input_chunks(collective)) first_.push_back(first_.back() + size);
@@ -20,9 +22,10 @@ Promise::Promise(const Collective& collective) : collective_(collective) {
   find_outputs();
 }
 
-// Union and find, over the chunks that several ranks hold: their slots are joined under that of the first
-// holder. A file has one chunk at an input slot, so these are the holders of one chunk; other collectives may
-// chain them through a slot that two chunks share.
+// Union and find, with path halving, over the chunks that several ranks hold: their slots are joined under
+// that of the first holder. A file has one chunk at an input slot, so these are the holders of one chunk;
+// other collectives may chain them through a slot that two chunks share. Contributions to a sum are different
+// data, so of a combining collective each slot stands for itself.
 void Promise::find_places() {
   if (collective_.combining ||
       std::ranges::all_of(collective_.chunks, [](const ChunkSpec& spec) { return spec.pre.size() <= 1; }))
@@ -39,7 +42,8 @@ void Promise::find_places() {
   for (int& place : place_) place = root(place);
 }
 
-// Counted and put in their places by rank, then sorted by slot.
+// Counted and put in their places by rank (counting sort), then sorted by slot; the sort is stable, so the
+// chunks that share a slot stay in ascending order.
 void Promise::find_outputs() {
   begin_.assign(collective_.ranks + 1, 0);
   for (const ChunkSpec& spec : collective_.chunks)
@@ -69,6 +73,7 @@ Promise::Input Promise::input_at(int place) const {
   return {.rank = static_cast<Rank>(after - first_.begin()) - 1, .slot = place - *(after - 1)};
 }
 
+// Runs of equal slots in the rank's chunks, which are sorted by slot.
 std::vector<Promise::Output> Promise::outputs(Rank n) const {
   std::vector<Output> all;
   const std::span<const Chunk> mine = wants(n);
@@ -79,6 +84,7 @@ std::vector<Promise::Output> Promise::outputs(Rank n) const {
   return all;
 }
 
+// A run of the rank's chunks, found by two binary searches.
 std::span<const Chunk> Promise::chunks(Rank n, int slot) const {
   // No equal_range: what it gives is a view, which clang 14 does not compile (the fuzz preset).
   const auto its_slot = [this](Chunk c) { return this->slot(c); };
@@ -87,6 +93,7 @@ std::span<const Chunk> Promise::chunks(Rank n, int slot) const {
           std::ranges::upper_bound(all, slot, {}, its_slot)};
 }
 
+// Without sums all holders of a chunk have the same data; the first stands for them.
 std::vector<Promise::Input> Promise::terms(std::span<const Chunk> chunks) const {
   std::vector<Input> all;
   for (Chunk c : chunks) {
@@ -106,6 +113,7 @@ std::optional<SymbolicSum> Promise::wanted(Rank n, int slot) const {
   return collected(std::move(sum));
 }
 
+// The first difference by place: what is missing or counted otherwise, then what is too much.
 std::string Promise::difference(const SymbolicSum& wanted, const SymbolicSum& held) const {
   const std::map<int, int> a(wanted.begin(), wanted.end()), b(held.begin(), held.end());
   for (const auto& [place, count] : a) {

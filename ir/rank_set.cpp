@@ -28,6 +28,7 @@ bool operator==(const RankSet& a, const RankSet& b) {
   return (a.many_ && a.many_ == b.many_) || std::equal(a.begin(), a.end(), b.begin(), b.end());
 }
 
+// Lexicographic, as vectors compare: {0 1} < {0 1 2} < {1}.
 std::strong_ordering operator<=>(const RankSet& a, const RankSet& b) {
   if (a.many_ && a.many_ == b.many_) return std::strong_ordering::equal;
   return std::lexicographical_compare_three_way(a.begin(), a.end(), b.begin(), b.end());

@@ -46,6 +46,7 @@ std::string part_in_words(const ParallelismMatrix& matrix, int axis, int level, 
   return fmt::format("{} {}{} ({} apart)", factor, children, unit, apart);
 }
 
+// "data (16) over the 2 nodes times the 8 GPUs of a node".
 std::string axis_in_words(const ParallelismMatrix& matrix, int axis, const Axis& its,
                           const Hierarchy& hierarchy) {
   std::vector<std::string> parts;
@@ -70,6 +71,7 @@ const PricedInstruction* longest_step(const ReductionRanking& reduction) {
   return &*std::ranges::max_element(reduction.strategies.front().instructions, {}, &PricedInstruction::us);
 }
 
+// Of an exchange, which has no strategies, its own time; 0 where nothing is sent.
 double best_us(const ReductionRanking& reduction) {
   return reduction.exchange             ? reduction.exchange->us
          : reduction.strategies.empty() ? 0
@@ -100,6 +102,7 @@ std::string reduction_in_words(const Ranking& ranking, const ReductionRanking& r
   text += ", " + joined(steps, ", then ") + ", " + format_us(best_us(reduction));
   if (wanted.times != 1)
     text += fmt::format(", {} times: {}", wanted.times, format_us(wanted.times * best_us(reduction)));
+  // More than half of the time is latency: then no link binds it.
   if (longest->latency_us > longest->us / 2)
     return text + fmt::format("; bound by latency ({})", format_us(longest->latency_us));
   return text + "; bound by " + longest->binding +
@@ -123,10 +126,12 @@ std::string reasons(const Ranking& ranking, const RankedMatrix& other) {
   return all.empty() ? "" : ": " + joined(all);
 }
 
+// The time itself where the best is 0 and no ratio exists.
 std::string times_the_best(double us, double best) {
   return best > 0 ? fmt::format("{:.2f}x the best", us / best) : format_us(us);
 }
 
+// "Present placement: ...: 120 ms, 3.00x the best: ...; by single collectives 150 ms, 3.75x the best."
 std::string present_in_words(const Ranking& ranking) {
   const RankedMatrix &present = *ranking.present, &best = ranking.best.front();
   const std::string where = in_words(present.matrix, ranking.job.axes, ranking.hierarchy);

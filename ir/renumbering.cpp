@@ -17,8 +17,10 @@
 namespace chorale {
 namespace {
 
+// Of a permutation in a file.
 constexpr std::size_t kMostNumbers = 10'000'000;
 
+// The set of the new numbers of its ranks.
 RankSet moved(const RankSet& set, const std::vector<Rank>& ranks) {
   std::vector<Rank> result;
   for (const Rank n : set) result.push_back(ranks[n]);
@@ -26,7 +28,8 @@ RankSet moved(const RankSet& set, const std::vector<Rank>& ranks) {
   return result;
 }
 
-// [chunk of `from`] -> chunk of `to`; empty if a chunk does not have one.
+// [chunk of `from`] -> chunk of `to`; empty if a chunk does not have one. Chunks with the same ends differ by
+// their position alone, so the i-th of them becomes the i-th.
 std::vector<Chunk> moved_chunks(const Collective& from, const Collective& to,
                                 const std::vector<Rank>& ranks) {
   std::map<std::pair<RankSet, RankSet>, std::vector<Chunk>> alike;
@@ -36,7 +39,8 @@ std::vector<Chunk> moved_chunks(const Collective& from, const Collective& to,
   std::vector<Chunk> result;
   const int holders = from.ranks, count = static_cast<int>(from.chunks.size());
   if (from.kind == CollectiveKind::AllReduce && count % holders == 0) {
-    // All are alike; but where a ReduceScatter comes first, it leaves each rank those of its number.
+    // All are alike; but where a ReduceScatter comes first, rank n owns chunks n * each and following after
+    // it, and so the chunks move with their owner.
     const int each = count / holders;
     for (Chunk c = 0; c < count; ++c) result.push_back(ranks[c / each] * each + c % each);
     return result;
@@ -80,6 +84,7 @@ bool is_permutation(const std::vector<int>& numbers) {
   return true;
 }
 
+// Values by old number, listed by new number.
 template <typename Value>
 std::vector<Value> permuted(const std::vector<Value>& values, const std::vector<int>& numbers) {
   std::vector<Value> result(values.size());
@@ -87,6 +92,9 @@ std::vector<Value> permuted(const std::vector<Value>& values, const std::vector<
   return result;
 }
 
+// Carries points and claims over. Everything that indexes is checked first, since results may come from
+// files: numbers that are out of range, and lists of wrong length, mean that the result is of another
+// machine.
 class Mover {
  public:
   Mover(const Renumbering& by, const Result& from, const Topology& to, const std::string& where)
@@ -100,6 +108,7 @@ class Mover {
       Link link = was.links[l];
       link.src = by.ranks[link.src];
       link.dst = by.ranks[link.dst];
+      // With bandwidth, alpha and beta: a renumbered link is otherwise the same.
       require(link == to.links[by.links[l]]);
     }
     limits_ = moved_limits(was, to, by.links);
@@ -110,6 +119,7 @@ class Mover {
     if (!fits) throw InputError(where_, "is of another machine", "search again");
   }
 
+  // Steps, rounds, method and proofs stay: they do not depend on numbers.
   void move(Point& point) const {
     const Collective was = point.collective;
     point.collective = renumbered(was, by_);
@@ -126,6 +136,9 @@ class Mover {
     }
   }
 
+  // What a certificate numbers: a chunk and a rank, of the kinds that have them; prices by link and limit;
+  // decisions of cubes; groups and cuts by rank. The SHA-256 of a formula stays that of the machine as it was
+  // numbered.
   void move(Claim& claim) const {
     using Kind = Certificate::Kind;
     Certificate& why = claim.certificate;
@@ -168,6 +181,7 @@ class Mover {
   std::vector<int> limits_;
 };
 
+// A list of n different numbers from 0 to n - 1.
 std::vector<int> permutation(const JsonReader& json) {
   std::vector<int> result;
   const std::size_t count = json.size(kMostNumbers);
@@ -188,6 +202,7 @@ Renumbering no_renumbering(const Topology& topology) {
   return result;
 }
 
+// If n becomes r[n], then r[n] becomes n again.
 Renumbering inverse(const Renumbering& by) {
   const auto turned = [](const std::vector<int>& numbers) {
     std::vector<int> result(numbers.size());
@@ -197,6 +212,7 @@ Renumbering inverse(const Renumbering& by) {
   return {.ranks = turned(by.ranks), .links = turned(by.links)};
 }
 
+// n becomes then[first[n]].
 Renumbering compose(const Renumbering& first, const Renumbering& then) {
   Renumbering result = first;
   for (Rank& n : result.ranks) n = then.ranks[n];
@@ -215,6 +231,8 @@ Renumbering renumbering_from_json(std::string_view text, const std::string& file
   return {.ranks = permutation(json["ranks"]), .links = permutation(json["links"])};
 }
 
+// Limits are sorted and named by their new place, so that two machines that differ by numbers and by the
+// order of limits become equal. Names that people gave are dropped for that.
 Topology renumbered(const Topology& topology, const Renumbering& by) {
   Topology result = topology;
   result.links = permuted(topology.links, by.links);
@@ -232,6 +250,7 @@ Topology renumbered(const Topology& topology, const Renumbering& by) {
   return result;
 }
 
+// A kind has the same chunks on all ranks, so only the root and the leaves of a fixed tree are renumbered.
 Collective renumbered(const Collective& collective, const Renumbering& by) {
   const Rank root = is_rooted(collective.kind) ? by.ranks[collective.root] : collective.root;
   Collective result = make_collective(collective.kind, collective.ranks, collective.chunks_per_block, root);

@@ -1,4 +1,5 @@
-// Rows shared by 'run', 'program' and 'bench', which has other names for two of them.
+// Rows shared by 'run', 'program' and 'bench'. 'bench' names two of them as nccl-tests does (--iters,
+// --warmup_iters). A wait is in milliseconds here.
 #include "ir/run_options.h"
 
 #include <climits>

@@ -19,7 +19,8 @@ long long total_sends(const Schedule& schedule) {
 }
 
 // A schedule of copies in reverse is one of sums for the dual collective on the reversed machine, and the
-// other way: what was sent last is added first.
+// other way: what was sent last is added first. Rounds of a step stay, since link numbers do. Every send gets
+// the flag, which is right where all were copies or all were sums.
 Schedule reversed(const Schedule& schedule, bool reduce) {
   Schedule result = schedule;
   std::reverse(result.steps.begin(), result.steps.end());
@@ -42,8 +43,9 @@ CountedOnce counted_as(const Topology& topology, const SharedLimit& limit, const
   return {.chunk = send.chunk, .by = By::Link, .number = send.link};
 }
 
-// The link or limit that is fullest for its bandwidth decides. A walk over all of them, however few sends the
-// step has.
+// The link or limit that is fullest for its bandwidth decides: ceil(chunks / bandwidth), and at least 1. A
+// walk over all of them, however few sends the step has. Sends that a limit counts once are told apart only
+// if the plain sum exceeds its bandwidth: below that one round is enough either way.
 int needed_rounds(const Topology& topology, const Step& step) {
   std::vector<int> load(topology.links.size(), 0);
   for (const Send& send : step.sends) ++load[send.link];

@@ -17,6 +17,7 @@ std::span<const Named<Engine>> engines() {
   return kEngines;
 }
 
+// "unknown" is an answer of its own, and never read as "unsat".
 std::span<const Named<Verdict>> verdicts() {
   static constexpr Named<Verdict> kVerdicts[] = {
       {Verdict::Sat, "sat"}, {Verdict::Unsat, "unsat"}, {Verdict::Unknown, "unknown"}};
@@ -27,7 +28,8 @@ std::string name_of(Engine engine) {
   return name_in(engines(), engine);
 }
 
-// Of every search. `unlimited` is the value that stands for "not given", where that is no value of the range.
+// Of every search. A row is words and the path of the member that the option sets. `unlimited` is the value
+// that stands for "not given", where that is no value of the range.
 std::span<const OptionRow<FrontierOptions>> search_rows() {
   using O = FrontierOptions;
   using S = SynthesisOptions;
@@ -39,6 +41,7 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
       {{"use_symmetry", "--no-symmetry", "",
         "Do not search for symmetric schedules first: slower, for comparison", OptionKind::Switch},
        member<O, synthesis, &S::use_symmetry>()},
+      // Conflicts, not seconds: an answer that a limit cut short is then the same on every machine.
       {{.name = "conflicts",
         .option = "--conflicts",
         .value = "N",
@@ -46,6 +49,7 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
         .most = INT64_MAX,
         .unlimited = -1},
        member<O, synthesis, &S::limits, &SolveLimits::conflicts>()},
+      // Needs a limit of conflicts, which decides what is hard (require_consistent).
       {{.name = "cubes",
         .option = "--cubes",
         .value = "N",
@@ -54,6 +58,7 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
         .most = 4096,
         .unlimited = 0},
        member<O, synthesis, &S::cubes>()},
+      // Chunk counts are searched independently, so jobs change times and not answers.
       {{.name = "jobs",
         .option = "--jobs",
         .value = "J",
@@ -72,6 +77,7 @@ std::span<const OptionRow<FrontierOptions>> search_rows() {
         .kind = OptionKind::Text,
         .asked = false},
        member<O, synthesis, &S::proof_dir>()},
+      // The longest is 1,000 hours; in libraries' specifications the key is "seconds".
       {{.name = "time_limit",
         .option = "--time-limit",
         .value = "T",
@@ -102,6 +108,7 @@ std::span<const OptionRow<FrontierOptions>> frontier_rows() {
       {{"min_chunks", "--min-chunks", "C", "Cut a block into at least C chunks ({})", OptionKind::Integer, 1,
         kMostChunks},
        member<O, &O::min_chunks>()},
+      // k-synchronous schedules (Cai et al. 2021): rounds <= steps + k.
       {{.name = "k",
         .option = "--k",
         .value = "K",
@@ -121,6 +128,7 @@ std::span<const OptionRow<FrontierOptions>> frontier_rows() {
   return kRows;
 }
 
+// Of one synthesis: a single chunk count, and limits that make the question a yes or no. -1: not given.
 std::span<const OptionRow<SynthesisQuestion>> synthesis_rows() {
   using Q = SynthesisQuestion;
   static constexpr OptionRow<Q> kRows[] = {

@@ -52,6 +52,7 @@ std::string escape(std::uint32_t code) {
   return fmt::format("\\u{:04x}\\u{:04x}", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
 }
 
+// Backslashes are not escaped, so what is shown is shown again as it is.
 std::string escaped(std::string_view text, bool keeps_newlines) {
   std::string result;
   result.reserve(text.size());

@@ -51,6 +51,7 @@ std::string excess_of(const ProgramSize& size) {
 
 }  // namespace
 
+// Dependencies are events too: at each of them what is known of other blocks is joined.
 std::string excess(const BlockProgram& program) {
   return excess_of(size_of(
       program, [](const BlockInstruction& i) { return i.does.count; },
@@ -67,6 +68,7 @@ std::string excess(const PeerProgram& program) {
   return excess_of(size);
 }
 
+// The words of the error that making it would throw.
 std::string excess(const Collective& asked, CollectiveKind kind, int chunks) {
   const bool custom = kind == CollectiveKind::Custom;
   const auto fault = custom ? flaw_if_refined(bytes_of(asked), asked.ranks, asked.chunks_per_block, chunks)

@@ -1,4 +1,4 @@
-// "input[3]".
+// "input[3]": names by the order of the enumeration Buffer.
 #include "ir/slot.h"
 
 #include <fmt/format.h>

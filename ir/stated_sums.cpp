@@ -22,6 +22,8 @@ struct Arrivals {
   std::vector<std::size_t> added = {};  // value k of SumMade is added[k - 1]
 };
 
+// One sum that a rank makes in a step: its additions, and the sends that bring the values. Value 0 is what
+// the rank holds, or the copy that replaces it; value k is added[k - 1].
 class StatedChunk {
  public:
   StatedChunk(const Topology& topology, const Step& step, const Arrivals& arrivals, const SumMade& made)
@@ -33,6 +35,7 @@ class StatedChunk {
   // since addition of two values is commutative, bit by bit.
   std::optional<std::vector<int>> from_the_left() const {
     std::vector<bool> met(arrivals_.added.size() + 1, false);
+    // Value 0 comes first if it takes part at all; else the sum starts with what the first addition adds to.
     const bool holds =
         std::ranges::any_of(made_.additions, [](const Addition& a) { return a.into == 0 || a.from == 0; });
     int sum = holds ? 0 : made_.additions.front().into;
@@ -48,7 +51,8 @@ class StatedChunk {
     return order;
   }
 
-  // Ranks stand for the values that they sent; the rank itself for what it held.
+  // "((0 1) 2)": ranks stand for the values that they sent, the rank itself for what it held. Additions to
+  // one value follow each other in one pair of brackets, so the closing one is written when the sum is used.
   std::string in_brackets() const {
     std::vector<std::string> sums(arrivals_.added.size() + 1);  // without the last bracket
     const auto whole = [&](int value) {
@@ -121,7 +125,8 @@ ByChunkAndRank several_arrivals(const Topology& topology, const Step& step) {
   return several;
 }
 
-// The sends of `from` take the places that they have together, in this order.
+// The sends of `from` take the places that they have together, in this order; all others stay where they are.
+// Sends 2, 5 and 9 of a step, added as the values 3, 1, 2, become 9 at place 2, 2 at 5, and 5 at 9.
 void put_in_order(const Step& step, const Arrivals& from, const std::vector<int>& values,
                   std::vector<Send>& sends) {
   std::vector<std::size_t> places = from.added, order;
@@ -138,6 +143,8 @@ void put_in_order(const Step& step, const Arrivals& from, const std::vector<int>
 
 }  // namespace
 
+// Most schedules state nothing: sums are followed only for chunks of which a rank receives several values in
+// one step.
 std::vector<StatedStep> stated_steps(const Topology& topology, const Collective& collective,
                                      const Schedule& schedule) {
   std::vector<StatedStep> stated;

@@ -24,6 +24,7 @@ DataOperation home_first(DataOperation op) {
   return op;
 }
 
+// By epoch, then by distance (ir/posting_order.h); stable, so equal distances stay by number.
 std::vector<MessageEnds> in_posting_order(const Program& program) {
   std::vector<MessageEnds> messages = messages_of(program);
   std::ranges::stable_sort(messages, {}, [&](const MessageEnds& m) {
@@ -31,6 +32,8 @@ std::vector<MessageEnds> in_posting_order(const Program& program) {
   });
   return messages;
 }
+// Example: s0 + i1 to s0 and o2 is "add i1 to s0, copy s0 to o2". An operation of several chunks is done
+// chunk by chunk. Rows are sorted by epoch; within one the order of the rank's blocks and instructions stays.
 std::vector<StepWork> work_rows(const Program& program) {
   std::vector<StepWork> rows;
   for_each_instruction(program, [&](Rank n, int, int, const Instruction& i) {
@@ -77,6 +80,7 @@ StepRows step_rows(const Program& program) {
   return rows;
 }
 
+// Pointers into the vectors: a plain struct for code that is compiled as C++17.
 StepTables StepRows::tables() const {
   return {static_cast<int>(slots.size()),
           steps,

@@ -14,6 +14,7 @@ using Form = StrategyInstruction::Form;
 
 constexpr std::size_t kLongestStrategy = 4000;
 
+// Spaces and newlines: a strategy may come from a file with an instruction a line.
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\n')) text.remove_prefix(1);
   while (!text.empty() && (text.back() == ' ' || text.back() == '\n')) text.remove_suffix(1);
@@ -28,6 +29,8 @@ std::string_view cut_off(std::string_view& text, char separator) {
   return trimmed(head);
 }
 
+// "(slice, form, operation)", where Parallel and Master name an ancestor in parentheses. Errors cite the
+// instruction by number and as it was written, cut to 80 bytes and safe to print.
 NamedInstruction parse_instruction(std::string_view text, const std::string& where, int number) {
   const auto fail = [&](const std::string& what, const std::string& remedy) -> void {
     throw InputError(where, fmt::format("instruction {}: {}", number, what), remedy);
@@ -47,6 +50,7 @@ NamedInstruction parse_instruction(std::string_view text, const std::string& whe
     instruction.form = *named;
   else
     fail("'" + whole + "' has no form", "use InsideGroup, Parallel(level) or Master(level)");
+  // "Parallel()" has an empty ancestor and is refused as well.
   if ((instruction.form == Form::InsideGroup) != instruction.ancestor.empty())
     fail("'" + whole + "' has a level too many or too few", "Parallel and Master name one, InsideGroup none");
   using Operation = StrategyInstruction::Operation;

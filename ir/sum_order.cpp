@@ -25,6 +25,7 @@ std::vector<int> first_leaves(const CombinationTree& tree) {
   return first;
 }
 
+// How many values a node waits for.
 std::vector<int> child_counts(const CombinationTree& tree) {
   std::vector<int> counts(tree.parent.size(), 0);
   for (const int up : tree.parent)
@@ -32,8 +33,9 @@ std::vector<int> child_counts(const CombinationTree& tree) {
   return counts;
 }
 
-// A tree in brackets, read from the left. Pairs are numbered as they close, those of lower leaves first where
-// they are equally high, so that equal trees get equal numbers.
+// A tree in brackets, read from the left. A node is numbered when its sum is complete, so children come
+// before their parents. The numbers depend on how the tree is written; parse_sum_order() reads the canonical
+// text once more, so that equal trees are equal values.
 class TreeParser {
  public:
   TreeParser(std::string text, int ranks, std::string where)
@@ -85,6 +87,7 @@ class TreeParser {
     return sum;
   }
 
+  // The number is read until it exceeds the last rank, so that it cannot overflow.
   int leaf() {
     skip_spaces();
     long rank = 0;
@@ -100,6 +103,7 @@ class TreeParser {
     return static_cast<int>(rank);
   }
 
+  // node() recurses. A tree of 4,096 ranks (kMostRanks) is at most that deep.
   static constexpr int kDeepest = 4096;
   const std::string text_;
   const std::string where_;
@@ -124,6 +128,9 @@ std::vector<std::vector<int>> children_of(const CombinationTree& tree) {
 Combining::Combining(const CombinationTree& tree)
     : tree_(tree), first_(first_leaves(tree)), children_(child_counts(tree)) {}
 
+// `at` has the nodes with values, the lowest first: when it is a node's turn, all below it is done. A node is
+// complete if one value holds it, or if values for all its children have come up. Nullopt where a child lacks
+// a value, or where values are left over at a root.
 std::optional<Combined> Combining::operator()(const std::vector<int>& nodes) const {
   struct Values {
     bool whole = false;                           // one, that holds the node
@@ -156,11 +163,14 @@ int FirstPairs::meet(int a, int b) const {
   return a;
 }
 
+// Of a binary tree, two of the three pairs meet at the same node, and the third below it.
 bool FirstPairs::first(int a, int b, int c) const {
   return meet(a, b) < meet(a, c);
 }
 
-// Nodes with one child left stand for that child, so the order of the other sums stays.
+// Nodes with one child left stand for that child, so the order of the other sums stays: ((0 1) (2 3)) of the
+// ranks 0, 2 and 3 is (0 (2 3)). Kept inner nodes are numbered in the order of the tree's, so children still
+// come first.
 CombinationTree restricted(const CombinationTree& tree, const std::vector<int>& ranks) {
   const auto nodes = static_cast<int>(tree.parent.size());
   std::vector<int> below(nodes, 0), stands_for(nodes, -1);  // children that stay; the new number
@@ -179,6 +189,7 @@ CombinationTree restricted(const CombinationTree& tree, const std::vector<int>& 
   return result;
 }
 
+// Leaves are exchanged, inner nodes stay: then the numbers are no longer those of the canonical text.
 CombinationTree renumbered(const CombinationTree& tree, const std::vector<int>& ranks) {
   CombinationTree result = tree;
   for (int n = 0; n < tree.leaves; ++n) result.parent[ranks[n]] = tree.parent[n];
@@ -193,7 +204,9 @@ SumOrder parse_sum_order(std::string_view text, int ranks, const std::string& wh
   return {.kind = SumOrder::Kind::Fixed, .tree = TreeParser(to_string(tree), ranks, where).parse()};
 }
 
-// Children come before parents, so one pass suffices; texts of children are given up as they are taken.
+// The canonical text: children by their lowest leaf. Children come before parents, so one pass suffices;
+// texts of children are given up as they are taken, so all texts together are as long as the result. Of a
+// tree over all ranks the last node is the root.
 std::string to_string(const CombinationTree& tree) {
   const std::vector<std::vector<int>> children = children_of(tree);
   std::vector<std::string> texts(tree.parent.size());

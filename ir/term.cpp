@@ -9,6 +9,7 @@ namespace {
 
 using Op = ExpressionOperator;
 
+// Operand numbers of `more` are replaced by those of the term, which gets the names that it lacks.
 void append(Term& term, const Term& more) {
   for (ExpressionNode node : more.expression) {
     if (node.op == Op::Operand) {
@@ -41,6 +42,7 @@ Term index_term(int dimension) {
   return {.expression = {{.op = Op::Index, .operand = dimension}}};
 }
 
+// Postfix: the values, then the operator.
 Term applied(ExpressionOperator op, const std::vector<Term>& values) {
   Term result;
   for (const Term& value : values) append(result, value);
@@ -48,6 +50,7 @@ Term applied(ExpressionOperator op, const std::vector<Term>& values) {
   return result;
 }
 
+// The number of the type is kept where other nodes have the number of an operand.
 Term converted(ElementType type, const Term& value) {
   Term result = applied(Op::Convert, {value});
   result.expression.back().operand = static_cast<int>(type);
@@ -65,7 +68,8 @@ Term dropout_term(const Term& value, double probability, double stream) {
                  {drops, number_term(0), applied(Op::Multiply, {value, number_term(1 / (1 - probability))})});
 }
 
-// Node by node: a name becomes its term, which is a value of its own in postfix order.
+// Node by node: a name becomes its term, which is a value of its own in postfix order. Names in the new terms
+// are not replaced again.
 Term substituted(const Term& term, const std::vector<std::string>& names, const std::vector<Term>& values) {
   Term result;
   for (const ExpressionNode& node : term.expression) {

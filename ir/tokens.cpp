@@ -1,5 +1,6 @@
 // The lexer of workloads, scripts and expressions: names, numbers, strings and symbols, with the line and
-// column at which each begins. Comments run from # to the end of the line.
+// column at which each begins. Comments run from # to the end of the line. Tokens are views of the text;
+// nothing is copied. Bytes above 127 are in no name and no symbol: they may be in strings and comments only.
 #include "ir/tokens.h"
 
 #include <fmt/format.h>
@@ -42,6 +43,7 @@ class Lexer {
     token.column = static_cast<int>(at_ - line_begin_) + 1;
     return token;
   }
+  // The token from `begin` to where the lexer is.
   Token ended(Token token, Token::Kind kind, std::size_t begin) const {
     token.kind = kind;
     token.text = text_.substr(begin, at_ - begin);
@@ -51,6 +53,7 @@ class Lexer {
     throw InputError(place(file_, token), problem, remedy);
   }
 
+  // Whitespace, line ends ("\r\n" too) and comments.
   void skip() {
     while (at_ < text_.size()) {
       const char c = peek();
@@ -108,6 +111,7 @@ class Lexer {
       ++at_;
       while (is_digit(peek())) ++at_;
     }
+    // An exponent only if digits follow: "2e" is a number with a letter behind it, which is refused below.
     if ((peek() == 'e' || peek() == 'E') &&
         (is_digit(peek(1)) || ((peek(1) == '+' || peek(1) == '-') && is_digit(peek(2))))) {
       at_ += 2;
@@ -119,8 +123,10 @@ class Lexer {
            fmt::format("found the number {}, too large or too small", text_.substr(begin, at_ - begin)),
            "numbers are those of float64");
     std::int64_t whole = -1;
+    // Also as an integer, if all of the text is one: doubles above 2^53 are not exact.
     const auto [rest, error] = std::from_chars(text_.data() + begin, end, whole);
     if (error != std::errc() || rest != end) whole = -1;
+    // Without an exact integer of at most 2^62 `whole` stays -1; the double may be rounded.
     const int bits = peek() == 'K' ? 10 : peek() == 'M' ? 20 : peek() == 'G' ? 30 : 0;
     if (bits > 0) ++at_;
     token.value *= static_cast<double>(std::int64_t{1} << bits);
@@ -150,6 +156,7 @@ std::string shown_token(const Token& token) {
   return fmt::format("'{}{}'", token.text.substr(0, kMostShown), cut);
 }
 
+// The length is bounded before anything is read: a token takes more memory than its text.
 std::vector<Token> tokens(std::string_view text, const std::string& file) {
   if (text.size() > kLongestText)
     throw InputError(file, fmt::format("the text has {} bytes", text.size()),

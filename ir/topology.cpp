@@ -16,6 +16,7 @@ Topology with_switches(const Topology& topology) {
           .limits = topology.underlay->limits};
 }
 
+// Before and after switches are removed: then limits have the abilities that switches had.
 Abilities abilities_of(const Topology& topology) {
   Abilities all;
   const auto add = [&all](const Abilities& some) {
@@ -32,7 +33,8 @@ std::string in_words(const Abilities& abilities) {
   return abilities.reduce ? "multicast and reduce" : "multicast";
 }
 
-// The dual of a machine: what multicasts reduces, and vice versa.
+// The dual of a machine: what multicasts reduces, and vice versa. Links keep their numbers; the route of a
+// link is walked from its other end.
 Topology reversed(const Topology& topology) {
   Topology result = topology;
   for (Link& link : result.links) std::swap(link.src, link.dst);
@@ -53,7 +55,7 @@ LinkId find_link(const Topology& topology, Node src, Node dst) {
   return -1;
 }
 
-// Breadth first, from all of them at once.
+// Compressed rows: the neighbours of node n are ends_[first_[n]] to ends_[first_[n + 1] - 1].
 HopCounts::HopCounts(const Topology& topology)
     : first_(topology.ranks + topology.switches + 1, 0), ends_(topology.links.size()) {
   for (const Link& link : topology.links) ++first_[link.src + 1];
@@ -62,6 +64,7 @@ HopCounts::HopCounts(const Topology& topology)
   for (const Link& link : topology.links) ends_[at[link.src]++] = link.dst;
 }
 
+// Breadth first, from all ranks of the set at once; it ends early when all nodes have been reached.
 std::vector<int> HopCounts::from(const RankSet& ranks) const {
   std::vector<int> distance(first_.size() - 1, -1);
   std::vector<Node> queue(ranks.begin(), ranks.end());
@@ -79,6 +82,7 @@ std::vector<int> hops(const Topology& topology, const RankSet& from) {
   return HopCounts(topology).from(from);
 }
 
+// If node 0 reaches all, and all reach node 0, then any node reaches any other by way of it.
 bool all_reach_all(const Topology& topology) {
   const auto reaches_all = [](const Topology& t) { return std::ranges::min(hops(t, {0})) >= 0; };
   return topology.ranks + topology.switches == 0 ||

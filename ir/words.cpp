@@ -34,6 +34,8 @@ struct Unit {
   const char* name = "";
 };
 
+// Three significant digits: two decimals below 10, one below 100; zeros at the end are dropped. Numbers below
+// the first unit and above the last stay in these.
 std::string with_unit(double value, std::span<const Unit> units) {
   if (std::isinf(value)) return "unlimited";
   const auto three_digits = [](double x) {
@@ -70,6 +72,7 @@ std::string joined(const std::vector<std::string>& names, const std::string& sep
   return text;
 }
 
+// Always one part more than separators.
 std::vector<std::string> split(const std::string& text, char separator) {
   std::vector<std::string> parts(1);
   for (const char c : text)
@@ -88,6 +91,7 @@ std::string fraction(long long numerator, long long denominator) {
   return fmt::format("{}/{} = {:.4g}", n, d, static_cast<double>(n) / static_cast<double>(d));
 }
 
+// Singular for exactly one round per chunk, whatever the fraction is made of.
 std::string rounds_a_chunk(long long rounds, long long chunks) {
   return fraction(rounds, chunks) + (rounds == chunks ? " round per chunk" : " rounds per chunk");
 }
@@ -103,6 +107,7 @@ std::string format_us(double microseconds) {
   return with_unit(microseconds, kUnits);
 }
 
+// A single letter resembles too much: no proposal.
 std::string did_you_mean(const std::string& given, const std::vector<std::string>& known,
                          const std::string& otherwise) {
   if (given.size() < 2 || given.size() > kLongestName) return otherwise;
@@ -110,6 +115,7 @@ std::string did_you_mean(const std::string& given, const std::vector<std::string
   const std::size_t most = std::min<std::size_t>(3, (given.size() + 2) / 3);
   std::string nearest;
   std::size_t least = most + 1;
+  // The first of equally near names, in the order in which they are offered.
   for (const std::string& name : known)
     // A beginning of the name is as near as a slip.
     if (const std::size_t away = name.starts_with(given) ? 1 : edit_distance(given, name); away < least) {

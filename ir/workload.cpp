@@ -1,5 +1,5 @@
-// Kinds of operations are in an order that classifies them: given ones first, communications last. The texts
-// are those that the parser reads.
+// Kinds of operations are in an order that classifies them: given ones first (up to Size), communications
+// last (from AllReduce on). The texts are those that the parser reads.
 #include "ir/workload.h"
 
 #include <fmt/format.h>
@@ -31,6 +31,7 @@ bool has_algorithm(OperationKind kind) {
   return is_communication(kind) && kind != OperationKind::Send && kind != OperationKind::AllToAllV;
 }
 
+// The order of OperationKind: Input, then RANK to Size, which are constants, then what computes.
 bool is_constant(OperationKind kind) {
   return is_given(kind) && kind != OperationKind::Input;
 }
@@ -56,12 +57,14 @@ Scope scope_of(const Workload& workload, const Operation& op) {
   return by_operand ? operation(workload, op.operands[0]).type.scope : op.type.scope;
 }
 
+// World: all; Group: those of one; Across: one of each group.
 int ranks_in(const Workload& workload, Scope scope) {
   return scope == Scope::World   ? workload.ranks * workload.groups
          : scope == Scope::Group ? workload.ranks
                                  : workload.groups;
 }
 
+// "4*H", "H", "64"; a factor of 1 is left out.
 std::string to_string(const Extent& extent) {
   if (extent.sizes.empty()) return std::to_string(extent.factor);
   const std::string product = fmt::format("{}", fmt::join(extent.sizes, "*"));
@@ -88,6 +91,7 @@ std::string to_string(const TensorLayout& layout) {
   return layout.dim == kFlat ? "Sliced(flat)" : fmt::format("Sliced({})", layout.dim);
 }
 
+// "fp16[B, H] Sliced(0)"; of a group "... GROUP", and "... EACH GROUP" where every group has the same.
 std::string to_string(const TensorType& type) {
   return fmt::format("{}{} {}{}", short_name(type.element), to_string(type.shape), to_string(type.layout),
                      type.each                    ? " EACH GROUP"
@@ -95,6 +99,7 @@ std::string to_string(const TensorType& type) {
                                                   : "");
 }
 
+// In the order of the enumeration.
 std::string to_string(OperationKind kind) {
   static constexpr const char* kNames[] = {
       "Tensor",      "RANK",         "GROUP",       "WORLD",     "size",          "Pointwise", "MatMul",

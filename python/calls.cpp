@@ -1,5 +1,9 @@
-// Calls. Names, defaults and what may be left out are the package's (python/chorale/calls.py), which calls
-// these by keyword. Ranges that the command line keeps by its options are kept here.
+// Calls. Names, defaults and what may be left out are the package's (python/chorale/calls.py), which passes
+// what every call has by position, in the order of the parameters here, and options of rows (ir/option.h) by
+// keyword. Ranges that the command line keeps by its options are kept here.
+//
+// Long work runs in a thread of its own (python/watched.h) with a flag that ends it. Ctrl-C, or a callback
+// that raises, sets the flag; what was found until then goes along with the exception (raise_again).
 #include <chorale/chorale.h>
 
 #include <chrono>
@@ -13,6 +17,7 @@
 namespace chorale {
 namespace {
 
+// Of arguments that are not options of a row; None is in range.
 template <typename Number>
 void require_between(const char* name, std::optional<Number> value, Number least, Number most) {
   if (value && (*value < least || *value > most))
@@ -20,7 +25,7 @@ void require_between(const char* name, std::optional<Number> value, Number least
                      "use " + std::to_string(least) + " to " + std::to_string(most));
 }
 
-// Lists are taken out of the keywords; what is left are options of files, by their rows
+// Lists are taken out of the keywords; what is left are options of imports, by their rows
 // (python/options.cpp).
 MachineChanges changes(const py::kwargs& asked) {
   py::dict left = asked.attr("copy")();
@@ -43,6 +48,7 @@ void raise_again(const Watched<Value>& done, const py::object& found) {
   } catch (const py::error_already_set& error) {
     if (!error.matches(PyExc_KeyboardInterrupt)) throw;
   }
+  // An exception made by hand: its argument is an object, which pybind11's translators cannot carry.
   const py::object type = exception_type("Interrupted");
   PyErr_SetObject(type.ptr(), type(found).ptr());
   throw py::error_already_set();
@@ -68,6 +74,8 @@ std::function<void()> telling(Latest<Progress>& latest, const py::object& listen
   };
 }
 
+// The result; of an interruption the result of what was found so far. `latest` is declared before the search
+// so that it outlives the thread that reports to it.
 py::object frontier_of(const Topology& topology, const Collective& collective, const py::object& listener,
                        const py::kwargs& asked) {
   std::atomic<bool> stop = false;
@@ -81,8 +89,8 @@ py::object frontier_of(const Topology& topology, const Collective& collective, c
   return result;
 }
 
-// The result, the table as JSON, and the figure as SVG; with all three what was found before an interruption.
-// Without a time to search it ends by itself: the limit is then kLongestOptimize.
+// The result, the table as JSON, and the figure as SVG, "" where there are no rows; an interruption carries
+// the result alone. Without a time to search the work ends by itself, at kLongestOptimize at the latest.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
                      const std::vector<std::int64_t>& sizes, std::optional<double> search_time,
                      const std::string& baselines) {
@@ -128,6 +136,7 @@ std::string planned_alltoallv(const std::vector<std::vector<std::int64_t>>& rows
     for (const std::int64_t bytes : row) text += std::to_string(bytes) + ",";
     text += "\n";
   }
+  // By way of the text of a file of counts, whose reader checks them.
   const ByteCounts counts = read_byte_counts(text, "counts");
   const TwoTiers tiers = equal_nodes(counts.ranks, nodes, rates);
   return to_json(tiers, plan_by_counts(tiers, counts));
@@ -142,6 +151,7 @@ py::tuple ordered(const std::string& topology, const std::string& hosts, const s
   const OrderQuestion question{.job = job_from_json(job, "job"),
                                .node_ranks = node_ranks,
                                .rates = {.node_gbs = node_gbs, .tapers = tapers}};
+  // Rates are checked here: on the command line their options have ranges.
   const NodeOrder answer = order(allocation(topology, hosts), question);
   py::dict files;
   for (const NamedText& file : emit_order(answer)) files[py::str(file.path)] = file.text;
@@ -173,6 +183,7 @@ py::tuple designed(int ranks, int degree, const std::string& job, std::int64_t b
 py::tuple resharded(const Topology& topology, const std::string& question, const std::vector<int>& host,
                     double search_time) {
   std::atomic<bool> stop = false;
+  // The range of a time is that of the option --time-limit: limits_of() reads it by that row.
   FrontierOptions options{.time_limit = limits_of({}, search_time, stop).time};
   options.synthesis.limits.stop = &stop;
   const ReshardQuestion asked = reshard_from_json(question, "question");
@@ -191,6 +202,7 @@ std::string traced_job(const std::vector<std::string>& files, const std::string&
   for (const std::string& file : files) traces.push_back({.file = file, .text = read_file(file)});
   const TracedJob job = read_job(traces);
   if (machine.empty()) return to_json(job);
+  // The library is opened, not made.
   const std::unique_ptr<AnswerFile> answers = library.empty() ? nullptr : open_answers(library, false);
   const std::optional<BaselineSet> set = value_in(baseline_sets(), baselines);
   if (!set) throw InputError("baselines", "'" + baselines + "' is not one of them", "use auto, nccl or mpi");
@@ -207,6 +219,7 @@ std::string traced_job(const std::vector<std::string>& files, const std::string&
   return text;
 }
 
+// The verdict by name, the result, and the conflicts that the solver took.
 py::object synthesis_of(const Topology& topology, const Collective& collective, const py::object& listener,
                         const py::kwargs& asked) {
   std::atomic<bool> stop = false;
@@ -221,6 +234,7 @@ py::object synthesis_of(const Topology& topology, const Collective& collective, 
   return py::make_tuple(name_in(verdicts(), done.value.verdict), done.value.result, done.value.conflicts);
 }
 
+// With the GIL held at the beginning: watched() releases it for the work.
 CheckReport checked(const Result& result, const std::string& proofs, const std::string& lrat,
                     const std::string& pb, std::optional<std::int64_t> conflicts,
                     std::optional<double> time_limit) {
@@ -238,6 +252,7 @@ Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dic
                const std::string& present, const py::kwargs& further) {
   const std::optional<JobTemplate> open =
       is_job_template(job) ? std::optional(job_template_from_json(job, "job")) : std::nullopt;
+  // A template cannot have a present placement: its axes have no sizes yet.
   const Job asked = open ? Job() : job_from_json(job, "job");
   PlaceOptions options = place_options(further);
   for (const auto& [axis, level] : conditions["inside"].cast<std::vector<std::pair<int, int>>>())
@@ -252,6 +267,7 @@ Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dic
     throw InputError("present", "is for a job whose sizes are given", "give a job, or leave it out");
   if (!present.empty()) options.present = present_placement(hierarchy, asked.axes, present, "present");
   std::atomic<bool> stop = false;
+  // Placement has no flag to stop it; its progress function ends it by its answer.
   options.progress = [&](int, int) { return !stop.load(); };
   const auto done =
       watched([&] { return open ? place(hierarchy, *open, options) : place(hierarchy, asked, options); },
@@ -260,6 +276,7 @@ Ranking placed(const Hierarchy& hierarchy, const std::string& job, const py::dic
   return done.value;
 }
 
+// The point of that number, counted from 0, as in Result.points.
 const Point& point_of(const Result& result, int number) {
   if (result.points.empty())
     throw InputError("point", "the result has no point", "search again with more limits");
@@ -268,7 +285,8 @@ const Point& point_of(const Result& result, int number) {
 }
 
 // Buffers in, buffers out: what numpy makes of them is the package's.
-// Copied in and out: Python may change its arrays while other threads run.
+// Buffers are contiguous, which the package sees to (python/chorale/arrays.py). They are copied in and out:
+// Python may change its arrays while other threads run.
 std::vector<py::bytearray> ran(const Result& result, int number, const std::string& type,
                                const std::string& op, const std::vector<py::buffer>& inputs) {
   RankData data;
@@ -290,6 +308,7 @@ std::vector<py::bytearray> ran(const Result& result, int number, const std::stri
   return outputs;
 }
 
+// Sizes are those of messages, as nccl-tests counts them; by_messages() makes the sizes of blocks of them.
 std::vector<RunRow> measured(const Result& result, int number, const std::vector<std::int64_t>& bytes,
                              const std::string& type, const std::string& op, const py::kwargs& asked) {
   RunOptions options = run_options(asked);
@@ -300,6 +319,7 @@ std::vector<RunRow> measured(const Result& result, int number, const std::vector
   return run(result.topology, point, {}, options);
 }
 
+// Without a list of points: those of the frontier.
 std::vector<SimulatedRow> simulated(const Result& result, const std::vector<std::int64_t>& bytes,
                                     const std::optional<std::vector<int>>& points) {
   std::atomic<bool> stop = false;
@@ -312,6 +332,8 @@ std::vector<SimulatedRow> simulated(const Result& result, const std::vector<std:
   return done.value.rows;
 }
 
+// The path of the main file, and all files by path: text, or bytes where a format is binary. The GIL is held
+// again before any Python object is made.
 py::object compiled(const Result& result, int number, const std::string& target, const py::kwargs& asked) {
   const CompileOptions options = compile_options(asked);
   const Target to = target_named(target);
@@ -337,8 +359,9 @@ std::vector<NamedText> named(const std::vector<std::pair<std::string, std::strin
 
 }  // namespace
 
-// Positional in the order of the package's calls; the GIL is released wherever C++ works without Python's
-// objects, and kept where it calls a listener (python/watched.h).
+// The GIL is released wherever C++ works without Python's objects: by `others` where all arguments are
+// converted before the call, by hand where keywords have to be read first. Calls with a listener take it
+// again for each report (python/watched.h).
 void bind_calls(py::module_& module) {
   const auto others = py::call_guard<py::gil_scoped_release>();
   // Keywords are read with the GIL, the file without it.
@@ -395,6 +418,7 @@ void bind_calls(py::module_& module) {
       [](const std::string& text, const std::string& name) {
         const std::unique_ptr<LoweredProgram> program = lowered_program(text, name);
         const ProgramShape& shape = program->shape();
+        // By mode that the program has: its first fault ("": none), and the queue depth that it needs.
         std::map<std::string, std::tuple<std::string, int>> modes;
         for (const bool in_place : {false, true}) {
           if (in_place ? !shape.in_place : !shape.out_of_place) continue;

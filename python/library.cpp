@@ -12,11 +12,13 @@
 namespace chorale {
 namespace {
 
+// The path goes along for messages: an AnswerFile does not know its name.
 struct OpenLibrary {
   std::string path = {};
   std::unique_ptr<AnswerFile> file = {};
 };
 
+// An entry of Library.places() (python/chorale/library.py).
 py::dict dict_of(const AnswerPlace& place) {
   py::dict result;
   result["machine"] = place.machine;
@@ -32,6 +34,7 @@ py::dict dict_of(const AnswerPlace& place) {
 // somewhere else.
 py::dict job_of(const LibraryQuestion& question) {
   py::dict job;
+  // Names change nothing about an answer, and equal machines should give equal questions.
   job["machine"] = to_json(without_names(question.topology));
   job["collective"] = name_of(question.collective);
   job["root"] = is_rooted(question.collective.kind) ? py::object(py::int_(question.collective.root))
@@ -51,6 +54,7 @@ using PlainCube = std::vector<std::tuple<int, int, int>>;
 using PlainAnswer =
     std::tuple<std::string, std::string, std::int64_t>;  // verdict, a result of one point, conflicts
 
+// The inverse of what dict_of(CutQuestion) writes.
 Cube cube_of(const PlainCube& plain) {
   Cube cube;
   for (const auto& [chunk, link, step] : plain)
@@ -58,6 +62,7 @@ Cube cube_of(const PlainCube& plain) {
   return cube;
 }
 
+// Without answers: question_of() reads them where the other process has added "answers".
 py::dict dict_of(const CutQuestion& question) {
   std::vector<PlainCube> cubes;
   for (const Cube& cube : question.cubes) {
@@ -88,6 +93,7 @@ CutQuestion question_of(const py::dict& plain, const Collective& asked) {
   for (const auto& [verdict, text, conflicts] : plain["answers"].cast<std::vector<PlainAnswer>>()) {
     CubeAnswer& answer = question.answers.emplace_back();
     answer = {.verdict = verdict_of(verdict), .conflicts = conflicts};
+    // Only a schedule can be verified here; the verdict "unsat" is taken as it is.
     if (answer.verdict != Verdict::Sat) continue;
     const Result result = sound_result(text, "the answer to a cube");
     if (result.points.size() != 1)
@@ -105,6 +111,7 @@ py::tuple search_with_others(const Topology& topology, const Collective& collect
   FrontierOptions options = frontier_options(asked, stop);
   for (const py::handle& each : cut)
     options.synthesis.cut.push_back(question_of(py::cast<py::dict>(each), collective));
+  // Several chunk counts may be searched at once (--jobs), so questions come from several threads.
   std::mutex mutex;
   std::vector<CutQuestion> hard;
   options.synthesis.hard = [&](const CutQuestion& question) {
@@ -118,6 +125,8 @@ py::tuple search_with_others(const Topology& topology, const Collective& collect
   return py::make_tuple(to_json(done.value), questions);
 }
 
+// One cube of a question, solved in this process: the text of a result with its schedule where there is one,
+// of the question's collective, which may be a phase of the one that was asked for.
 PlainAnswer cube_answered(const Topology& topology, const Collective& collective, const py::dict& plain,
                           int number, const py::kwargs& asked) {
   std::atomic<bool> stop = false;
@@ -147,11 +156,13 @@ Searched searched(const py::object& search, const LibraryQuestion& question,
                   const std::function<bool()>& stopped) {
   using Told = std::pair<std::optional<std::string>, std::string>;
   const auto told = [&] {
+    // The Python function waits for a worker in another process; meanwhile it lets other threads run.
     const py::gil_scoped_acquire python;
     return search(job_of(question), py::cpp_function(stopped)).cast<Told>();
   };
   const auto [text, why] = told();
   if (!text) return {.why = why};
+  // Outside of the GIL: a large schedule takes long to verify.
   return {.result = sound_result(*text, "an answer")};
 }
 
@@ -185,6 +196,7 @@ py::tuple built(OpenLibrary& library, const std::vector<LibraryQuestion>& questi
 py::dict verified(OpenLibrary& library, std::optional<std::int64_t> conflicts) {
   std::atomic<bool> stop = false;
   LibraryReport all{.answers = 0};
+  // After Ctrl-C the walk over the file goes on to its end, but checks nothing more.
   const auto work = [&] {
     library.file->each([&](const StoredAnswer& stored) {
       if (!stop) add(all, check_answer(stored, {.conflicts = conflicts.value_or(-1), .stop = &stop}));
@@ -279,6 +291,7 @@ void bind_library(py::module_& module) {
   module.def("library_questions", &library_questions, others);
   module.def("library_question",
              [](const Topology& topology, const Collective& collective, const py::kwargs& asked) {
+               // The flag would end with this call, so it is taken out of the options again.
                const std::atomic<bool> never = false;
                FrontierOptions options = frontier_options(asked, never);
                options.synthesis.limits.stop = nullptr;

@@ -6,6 +6,9 @@
 
 namespace chorale {
 
+// Exceptions are classes of the package (python/chorale/errors.py), so that they can derive from Python's and
+// carry results. They are imported when one is raised, so that the extension can be loaded before the
+// package.
 py::object exception_type(const char* name) {
   return py::module_::import("chorale.errors").attr(name);
 }
@@ -25,6 +28,7 @@ PYBIND11_MODULE(_chorale, module) {
       PyErr_SetString(exception_type("Hang").ptr(), error.what());
     }
   });
+  // Nouns first: calls name their classes in signatures.
   bind_nouns(module);
   bind_calls(module);
   bind_library(module);

@@ -35,9 +35,10 @@ std::string kind_of(const Certificate& certificate) {
   return name_in(certificate_kinds(), certificate.kind);
 }
 
-// A value as Python has it.
+// A value as Python has it: by kind of value, not by field, so that a field of a new noun needs nothing here
+// unless its type is new. INT_MAX is None where the field allows any number; a number that an older file did
+// not state is 0; enumerations are their names; an optional without a value is None.
 template <typename Value>
-// By kind of value, not by field: a field of a new noun needs nothing here unless its type is new.
 py::object python_of(const Value& value, const FieldWords& words) {
   if constexpr (std::is_same_v<Value, int>)
     return words.or_any && value == INT_MAX ? py::object(py::none())
@@ -80,9 +81,9 @@ std::string class_of() {
   return py::type::of<Value>().attr("__name__").template cast<std::string>();
 }
 
-// Its annotation in the stub.
+// Its annotation in the stub, for what python_of() makes of it. The test of documents compares the two
+// (tests/docs/described.py).
 template <typename Value>
-// As python_of() converts it; tests/docs/described.py compares these with the stub.
 std::string annotation(const FieldWords& words) {
   if constexpr (is_noun<Value>) return class_of<Value>();
   if constexpr (is_nouns<Value>) return "List[" + class_of<typename Value::value_type>() + "]";
@@ -112,6 +113,8 @@ void bind_fields(py::class_<Type>& type) {
   fields<Type>([&](const auto& field) {
     using Value = std::remove_cvref_t<decltype(field.of(std::declval<const Type&>()))>;
     annotations[py::str(field.words.name)] = annotation<Value>(field.words);
+    // Nouns are returned by reference into their owner, which pybind11 keeps alive: the points of a result
+    // are not copied. A list of nouns is a new list of references.
     if constexpr (is_noun<Value> || is_nouns<Value>)
       type.def_property_readonly(
           field.words.name.data(), [&field](const Type& value) -> const Value& { return field.of(value); },
@@ -133,8 +136,8 @@ void require_switches(const Topology& topology, const std::vector<int>& which) {
                        "count switches from 0; they are nodes after the ranks");
 }
 
-// Constructors go through the readers of files, so that a machine made in Python obeys the same rules,
-// with the same words for what is wrong.
+// Links and limits are made as they are given; the constructor of a machine writes it and reads it again, so
+// that it obeys the rules of files, with the same words for what is wrong.
 void bind_machines(py::module_& module) {
   py::class_<Link> link(module, "Link", "A directed link, and what a step and a byte cost over it.");
   bind_fields(link);
@@ -217,6 +220,8 @@ void bind_machines(py::module_& module) {
       });
 }
 
+// Made from JSON only, or by name (communication() in python/calls.cpp). The number of ranks is not a field
+// of files, which name a machine beside the collective.
 void bind_collectives(py::module_& module) {
   py::class_<ChunkSpec> chunk(
       module, "Chunk", "Sources (pre) and destinations (post) of a chunk, and its slots in their buffers.");
@@ -247,6 +252,8 @@ void bind_collectives(py::module_& module) {
       });
 }
 
+// Points and claims cannot be made in Python: they come with a result. A schedule is copied at each
+// access, and may have millions of sends.
 void bind_points(py::module_& module) {
   py::class_<Send>(module, "Send", "A chunk over a link; with 'reduce' the receiver adds it to its own.")
       .def_readonly("chunk", &Send::chunk)
@@ -280,6 +287,7 @@ void bind_points(py::module_& module) {
     const auto number = [](int value, const char* none) {
       return value == INT_MAX ? std::string(none) : std::to_string(value);
     };
+    // A claim about any chunk count states rounds per `chunks` chunks.
     const bool rate = claim.any_chunks && claim.rounds != kNoSchedule;
     return "<Claim: " + name_of(claim.collective) + ", " +
            (claim.any_chunks ? "any" : std::to_string(claim.chunks)) +
@@ -418,6 +426,8 @@ void bind_results(py::module_& module) {
 
 }  // namespace
 
+// Links before machines, chunks before collectives: a class has to be known before a signature or an
+// annotation names it.
 void bind_nouns(py::module_& module) {
   module.attr("_fields") = known_fields();
   bind_machines(module);

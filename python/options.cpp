@@ -6,9 +6,9 @@
 namespace chorale {
 namespace {
 
-// What is asked, or the default; None where that is not to have the option.
+// The value that the owner has, as Python has it: durations in seconds (milliseconds in C++), choices by
+// name, None where the option is not given and does not have a default.
 template <typename Owner>
-// Durations are seconds in Python and milliseconds in C++; choices are words.
 py::object python_of(const OptionRow<Owner>& row, Owner owner) {
   const OptionWords& words = row.words;
   if (row.member.text) return py::str(row.member.text(owner));
@@ -21,6 +21,8 @@ py::object python_of(const OptionRow<Owner>& row, Owner owner) {
   return py::int_(*value);
 }
 
+// The inverse of python_of() for everything that counts. None is refused where the option has no value that
+// stands for "not given".
 std::int64_t counted_in(const py::dict& asked, const OptionWords& words) {
   const std::string name(words.name);
   if (words.kind == OptionKind::Switch) return keyword<bool>(asked, name.c_str());
@@ -34,7 +36,8 @@ std::int64_t counted_in(const py::dict& asked, const OptionWords& words) {
   return value;
 }
 
-// The default of a number may be none that can be asked for.
+// The default of a number may be out of its range (0: by the file, of a rate above 0), and may be given all
+// the same.
 template <typename Owner>
 void take_number(const py::dict& asked, const OptionRow<Owner>& row, Owner& options) {
   const std::string name(row.words.name);
@@ -44,9 +47,9 @@ void take_number(const py::dict& asked, const OptionRow<Owner>& row, Owner& opti
   row.member.number(options) = number;
 }
 
+// Takes what it knows and leaves the rest, so that several tables can be asked one after the other; what is
+// left in the end is an unknown keyword.
 template <typename Owner>
-// Takes what it knows and leaves the rest, so that several tables can be asked one after the other; what
-// is left in the end is an unknown keyword.
 void take(py::dict& asked, std::span<const OptionRow<Owner>> rows, Owner& options) {
   for (const OptionRow<Owner>& row : rows) {
     const std::string name(row.words.name);
@@ -61,6 +64,7 @@ void take(py::dict& asked, std::span<const OptionRow<Owner>> rows, Owner& option
   }
 }
 
+// TypeError with Python's own words, as of a function that has no such parameter.
 void require_all_taken(const py::dict& asked) {
   for (const auto& [name, unused] : asked)
     throw py::type_error("unexpected keyword argument '" + py::cast<std::string>(name) + "'");
@@ -75,6 +79,8 @@ Owner options_in(const py::kwargs& asked, std::span<const OptionRow<Owner>> rows
   return options;
 }
 
+// The last table of both kinds of search, after which nothing may be left; then the conditions between
+// options, by their names in Python.
 void take_search(py::dict& asked, FrontierOptions& options, const std::atomic<bool>& stop) {
   take(asked, search_rows(), options);
   require_all_taken(asked);
@@ -82,6 +88,7 @@ void take_search(py::dict& asked, FrontierOptions& options, const std::atomic<bo
   options.synthesis.limits.stop = &stop;
 }
 
+// [(name, default, help)], from which the package makes signatures and docstrings.
 template <typename Owner>
 void add(py::list& told, std::span<const OptionRow<Owner>> rows) {
   for (const OptionRow<Owner>& row : rows)
@@ -126,6 +133,7 @@ ImportOptions import_question(const py::kwargs& asked) {
   return options_in(asked, import_rows());
 }
 
+// Through the rows of a search, so that ranges and words are those of its options.
 SolveLimits limits_of(const std::optional<std::int64_t>& conflicts, const std::optional<double>& time_limit,
                       const std::atomic<bool>& stop) {
   FrontierOptions options;
@@ -136,6 +144,7 @@ SolveLimits limits_of(const std::optional<std::int64_t>& conflicts, const std::o
   return {.conflicts = options.synthesis.limits.conflicts, .time = options.time_limit, .stop = &stop};
 }
 
+// The options of a call of the package, by its name; [] of a call without rows.
 void bind_options(py::module_& module) {
   module.def("options", [](const std::string& call) {
     py::list told;

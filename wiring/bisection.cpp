@@ -16,8 +16,7 @@ class Halves {
     for (const Link& link : topology.links) out_[link.src].push_back(link.dst);
   }
 
-  // The first half of an order.
-  // Exchanges keep both halves equally large.
+  // From the first half of an order; of odd ranks it is the smaller one. Exchanges keep the sizes of both.
   int narrowed(const std::vector<Rank>& order) {
     in_half_.assign(out_.size(), false);
     for (std::size_t i = 0; i < order.size() / 2; ++i) in_half_[order[i]] = true;
@@ -37,8 +36,8 @@ class Halves {
     return gain;
   }
 
-  // The gain of a pair counts the links between the two twice, which stay across; they are taken off
-  // again.
+  // The sum of both gains counts the links between the two, one each way, which stay across: they are
+  // subtracted. A pair whose sum is not better is skipped without that count.
   bool exchange() {
     std::vector<int> gains;
     for (Rank a = 0; a < static_cast<int>(out_.size()); ++a) gains.push_back(gain(a));
@@ -68,9 +67,8 @@ class Halves {
 
 }  // namespace
 
-// Starts: the ranks in order, around each of some ranks by distance, and at random.
-// An upper bound of the bisection's width, found and not proven: the minimum is NP-hard. 40 starts, half
-// of them at random.
+// Starts: the ranks in order, then kStarts more: in turn around a random rank by distance, and at random. The
+// result is an upper bound on the width of the bisection, found and not proven: the minimum is NP-hard.
 int narrow_bisection(const Topology& topology) {
   Halves halves(topology);
   std::vector<Rank> order(topology.ranks);

@@ -1,11 +1,12 @@
 // A Cayley graph looks the same from every rank, so distances and cheapest paths are found from rank 0
 // alone.
 //
-// The Alltoall bound is the dual of a flow: with a price for each link, all pairs together must pay for
-// their paths, and a round pays at most for all links. By symmetry prices may be equal for all links of a
-// generator, which leaves one variable per generator: a linear program whose rows, one per set of paths,
-// are generated as they are violated (Kelley's cutting planes). Its prices are floating point; the bound
-// is proven by integers near them.
+// The Alltoall bound is the dual of a flow: with a price for each link, the blocks of all pairs pay at least
+// their cheapest paths, and a round is paid at most the prices of all links together. The mean of optimal
+// prices over all translations is optimal too, so the links of a generator may have one price, which leaves
+// one variable per generator: a linear program whose rows, one per set of paths, are generated as they are
+// violated (Kelley's cutting planes). Its prices are floating point; the bound is proven by integers near
+// them.
 #include "wiring/cayley.h"
 
 #include <fmt/format.h>
@@ -33,8 +34,9 @@ struct CheapestPaths {
   std::vector<int> hops = {};
 };
 
+// Dijkstra's algorithm from rank 0. Integral prices give exact sums, which proofs need; floating-point ones
+// steer the linear program.
 template <typename Price>
-// Dijkstra's algorithm. `hops` has of each generator how often all paths together use it.
 CheapestPaths<Price> cheapest_paths(const CayleyGraph& graph, const std::vector<Price>& prices) {
   const Group& group = *graph.group;
   struct Reached {
@@ -74,9 +76,10 @@ std::vector<int> multiplicities(const CayleyGraph& graph) {
 }
 
 // Prices whose bound is the optimum, as numbers: each set of paths allows the bound at most what they pay.
-// Variables: a price per generator and the bound. max bound, subject to: sum(links x price) = 1, and for
-// each set of paths, sum(hops x price) >= bound. A row is added for the cheapest paths at the current
-// prices until none is violated.
+// Variables: a price per generator, and the bound, which is maximized (its cost is -1). Subject to: sum(links
+// x price) = 1, and for each set of paths, sum(hops x price) >= bound. A row is added for the cheapest paths
+// at the current prices until none is violated, or after kMostCuts; prices of a program that is not solved to
+// its end are as valid.
 std::vector<double> best_prices(const CayleyGraph& graph) {
   const std::vector<int> counts = multiplicities(graph);
   const std::size_t n = counts.size();
@@ -135,6 +138,7 @@ std::string torus_name(const CayleyGraph& graph) {
   for (int at = 0; turns[at] < 0; at = group.product(at, b)) turns[at] = k++;
   int m = 1, at = a;
   for (; turns[at] < 0; at = group.product(at, a)) ++m;
+  // Counted from either side: b^t and b^(k - t) are the same torus, mirrored.
   const int twist = std::min(turns[at], k - turns[at]) % k;
   return twist == 0 ? fmt::format("torus {}x{}", m, k)
                     : fmt::format("torus {}x{} twisted by {}", m, k, twist);

@@ -57,8 +57,8 @@ class Generators {
   bool stopped() const { return stop_ != nullptr && stop_->load(); }
   int links_of_class(int c) const { return group_->inverses[elements_[c]] == elements_[c] ? 1 : 2; }
 
-  // With `links` more links, of the classes from `from` on.
-  // `left_` counts products of group elements, the same work on every machine.
+  // With `links` more links, of the classes from `from` on. `left_` counts the classes that automorphisms map
+  // and the links that distances are measured over, which is the same work on every machine.
   void choose(std::size_t from, int links) {
     if (left_ < 0 || stopped()) return;
     if (links == 0) {
@@ -75,8 +75,9 @@ class Generators {
     }
   }
 
-  // Read's orderly generation: the smallest set of an orbit is reached through smallest sets, so no list
-  // of known ones is needed. Elements are sorted, so the first that is smaller decides.
+  // Orderly generation (Read 1978): the smallest set of an orbit is reached through sets that are the
+  // smallest of theirs, so no list of known sets is needed. `chosen_` is ascending and the image is sorted,
+  // so they are compared as sequences.
   bool is_least() {
     for (const std::vector<int>& move : moves_) {
       if ((left_ -= std::ssize(chosen_)) < 0) return false;
@@ -162,11 +163,12 @@ class Generators {
 
 }  // namespace
 
-// The budget is divided among the groups of that order; a family is complete if none was sampled.
+// The effort is divided evenly among the groups of that order. A family is complete if none was sampled and
+// nothing stopped it.
 WiringFamily wirings(int ranks, int degree, const std::atomic<bool>* stop, const WiringEffort& effort) {
   WiringFamily family;
   std::vector<GroupKind> kinds = groups_of(ranks);
-  // More factors than generators.
+  // More factors than links: so few elements do not generate the group.
   std::erase_if(kinds, [&](const GroupKind& kind) { return std::ssize(kind.factors) > degree; });
   family.complete = true;
   for (const GroupKind& kind : kinds) {

@@ -22,7 +22,7 @@ std::vector<int> digits(int element, const std::vector<int>& factors) {
   return all;
 }
 
-// n^2 products: groups have at most a few thousand elements here.
+// n^2 products: a design has at most 512 ranks (api/design.h).
 Group with_table(std::string name, std::vector<int> factors, const std::function<int(int, int)>& product) {
   Group group{.name = std::move(name), .factors = std::move(factors)};
   for (const int factor : group.factors) group.order *= factor;
@@ -79,10 +79,9 @@ int order_of(const Group& group, int element) {
   return order;
 }
 
-// Images of the generators, one for each factor, chosen one after the other.
-// An automorphism is determined by the images of generators, which have the orders of these. Each choice
-// is tried: the map has to be a bijection and to respect products with generators, which then holds for
-// all products.
+// Images of the generators, one for each factor, chosen one after the other. They determine an automorphism,
+// and have the orders of the generators. Each choice is tried: the map has to be a bijection, and to respect
+// products with generators; by induction it then respects all products.
 class Images {
  public:
   Images(const Group& group, int most) : group_(group), most_(most) {
@@ -169,6 +168,8 @@ Group GroupKind::group() const {
   return twist == 1 ? cyclic_product(factors) : semidirect_product(factors[0], factors[1], twist);
 }
 
+// Abelian groups first, the cyclic one before products of more factors. A semidirect product needs m >= 3:
+// Z_2 has no automorphism but the identity.
 std::vector<GroupKind> groups_of(int order) {
   std::vector<GroupKind> kinds;
   std::vector<int> factors;
@@ -179,6 +180,7 @@ std::vector<GroupKind> groups_of(int order) {
   return kinds;
 }
 
+// The identity is added where the limits ended the enumeration before it.
 std::vector<std::vector<int>> automorphisms(const Group& group, int most) {
   std::vector<std::vector<int>> all = Images(group, most).all();
   std::vector<int> identity(group.order);
