@@ -33,6 +33,7 @@ SwitchCounts counts_of(const Allocation& allocation) {
 
 }  // namespace
 
+// Searches climb the tree by `above`; bounds go down it, so the inverse is made here.
 std::vector<std::vector<int>> NodeTree::below_uplinks() const {
   std::vector<std::vector<int>> below(uplinks.size() + 1);
   for (std::size_t u = 0; u < uplinks.size(); ++u)
@@ -57,6 +58,7 @@ NodeTree node_tree(const Allocation& allocation, const NetworkRates& rates) {
   std::vector<int> uplink(cluster.switches.size(), -1), in_order;
   for (int s = 0; s < static_cast<int>(cluster.switches.size()); ++s)
     if (is_cut(s)) in_order.push_back(s);
+  // By level, so that a switch comes after those below it, and a chain is joined from its lowest switch on.
   std::ranges::stable_sort(in_order, {}, [&](int s) { return counts.level[s]; });
   for (const int s : in_order) {
     const std::size_t tier = std::min<std::size_t>(counts.level[s], rates.tapers.size() - 1);

@@ -1,6 +1,6 @@
-// Three searches with one cost. Starts: nested orders of the mesh laid along the leaves, which regular
-// trees ask for. Annealing by swaps, first on time, then on excess
-// over times that the bound still admits (Targets). Last, branch and bound over all orders up to symmetry.
+// Three searches, one after the other. Starts: nested orders of the mesh laid along the leaves, which regular
+// trees ask for. Annealing by swaps, first on time, then on excess over times that the bound still admits
+// (Targets). Last, branch and bound over all orders up to symmetry.
 #include "placement/order_search.h"
 
 #include <algorithm>
@@ -57,6 +57,8 @@ void nestings(const std::vector<std::vector<int>>& factors, std::vector<std::siz
   if (is_end) all.push_back(digits);
 }
 
+// The nodes of the mesh in the order in which the digits count, the last digit the fastest. Digits of one
+// axis make up its coordinate; two axes of 4 as a1 b1 a2 b2 go through 2 x 2 tiles.
 std::vector<int> nodes_along(const NodeMesh& mesh, const std::vector<Digit>& digits) {
   std::vector<int> nodes(mesh.nodes);
   for (int i = 0; i < mesh.nodes; ++i) {
@@ -116,16 +118,16 @@ std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
         for (std::size_t h = 0; h < tree.leaves[leaf].hosts.size(); ++h) leaves[nodes[next++]] = leaf;
       found.push_back({NodeLoads(mesh, tree, leaves).time(), leaves});
     }
+  // A few are improved, and not the best alone: from another start, swaps may end at another local minimum.
   std::ranges::stable_sort(found, takes_less, &OrderCandidate::time);
   found.resize(std::min(found.size(), kImproved));
   return found;
 }
 
-// Swaps that raise the cost are taken by chance, fewer and fewer. `keep` sees the loads after each that is
-// taken, and may lower the number of moves.
+// Swaps that raise the cost are taken by chance, fewer and fewer: the temperature falls with the square of
+// the moves that are left, to 0 at the end, so the last swaps are descent. `keep` sees the loads after each
+// swap that is taken, and may lower the number of moves.
 template <class Cost, class Keep>
-// The chance of a worse swap falls with the square of what is left, to 0 at the end: the last swaps are
-// descent.
 void anneal(NodeLoads& loads, int nodes, double hottest, long long moves, std::mt19937& random,
             const Cost& cost, const Keep& keep) {
   double now = cost();
@@ -361,6 +363,7 @@ bool takes_less(const OrderTime& a, const OrderTime& b) {
 LeafOfNode search_order(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound,
                         long long moves) {
   std::vector<OrderCandidate> found = starts(mesh, tree);
+  // A fixed seed: the same question has the same answer, and mt19937 is the same in every library.
   std::mt19937 random(1);
   OrderCandidate best = found.front();
   const auto is_met = [&] { return best.time.us <= bound.us() * (1 + kRounding); };

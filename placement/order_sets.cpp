@@ -83,6 +83,8 @@ int load_of_set(const NodeTraffic& traffic, const Flags& in) {
   return all;
 }
 
+// A line's sets are down-sets along its own axis, too, here: both of its directions together are bounded, and
+// the busier one carries at least half.
 Least of_down_sets(const NodeMesh& mesh, const std::set<int>& sizes, long long& budget) {
   Least least;
   const DownSets sets(mesh.sizes, sizes.empty() ? 0 : *sizes.rbegin(), budget);
@@ -98,7 +100,7 @@ Least of_down_sets(const NodeMesh& mesh, const std::set<int>& sizes, long long& 
 }
 
 // The axis of the only line, if no other communication goes along it.
-// With two lines no axis is left along which pushing is known not to raise a load in one direction.
+// With two lines only axes of neither could be pushed along; such meshes are left to of_down_sets().
 std::optional<int> line_axis(const NodeMesh& mesh) {
   std::optional<int> axis;
   for (const NodeTraffic& traffic : mesh.traffic)

@@ -44,8 +44,7 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
   const Reduction& wanted = job.reductions[reduction];
   const std::vector<int> reduced = reduced_levels(matrix, wanted.axes);
   std::string fault;
-  // The first way to join levels under which all names exist is the one that is meant: names of different
-  // cuts differ.
+  // The first cut under which all names exist is the one that is meant: names of different cuts differ.
   for (const std::vector<int>& cut : level_cuts(static_cast<int>(reduced.size()))) {
     const SynthesisHierarchy levels =
         joined(synthesis_hierarchy(hierarchy, job.axes, matrix, wanted.axes, SynthesisKind::Collapsed), cut);

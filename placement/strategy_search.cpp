@@ -68,6 +68,7 @@ std::vector<long long> count_strategies(const StrategySpace& space, Rules rules,
   return counts;
 }
 
+// Twelve significant digits: 11 behind the first one.
 double rounded_price(double price) {
   if (!(price > 0) || !std::isfinite(price)) return price;
   const double unit = std::pow(10.0, std::floor(std::log10(price)) - 11);
@@ -113,6 +114,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
 
   struct Walked {  // a path, by its last edge
     int state;
+    // Parents are positions, since the list grows while it is read.
     int before;  // in `walked`, -1 at the start
     const StrategySpace::Edge* edge;
     double price;
