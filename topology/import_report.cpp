@@ -23,10 +23,12 @@ std::string sentences(const std::string& title, const std::vector<std::string>& 
   return text;
 }
 
+// Errors that are shown as 0.00 have no sign.
 std::string percent(double error) {
   return fmt::format("{}{:.2f} %", error < -5e-5 ? "-" : error > 5e-5 ? "+" : "", 100 * std::abs(error));
 }
 
+// Imports that are in chunks per round already have no rates: nothing was fitted.
 std::string fit_in_words(const Import& import) {
   if (import.rates.empty()) return "";
   double worst = 0;

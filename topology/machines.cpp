@@ -41,6 +41,7 @@ void require_no_import(const std::string& spec, const ImportOptions& options) {
                        "leave it out ('chorale topology list' has machines of several nodes by name)");
 }
 
+// A file of another tool, a file in either view, a named hierarchy, or else a named graph.
 Described described(const std::string& spec_or_file, const ImportOptions& options) {
   if (names_a_file(spec_or_file)) {
     const std::string text = read_file(spec_or_file);
@@ -62,6 +63,7 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
 // The machine without the failure that its name has, and the changes with it.
 std::pair<std::string, MachineChanges> with_failure(const std::string& spec_or_file, MachineChanges changes) {
   const NamedChanges named = split_failure(spec_or_file);
+  // The failure that the name has comes before the changes by options.
   const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& more) {
     to.insert(to.begin(), more.begin(), more.end());
   };
@@ -104,6 +106,8 @@ Topology load_topology(const std::string& spec_or_file, const MachineChanges& mo
   return changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
 }
 
+// A hierarchy without changes is returned as it is; a changed one is a graph first, and may have no levels
+// any more.
 Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) {
   const auto [spec, changes] = with_failure(spec_or_file, more);
   Described machine = described(spec, changes.import);

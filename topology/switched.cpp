@@ -1,3 +1,5 @@
+// A machine is a few loops over the builder (topology/switched_builder.h): ranks are numbered node by node,
+// switches as they are added. Bandwidths are in units of the slowest link.
 #include "topology/switched.h"
 
 #include "ir/error.h"
@@ -56,6 +58,8 @@ Topology mi250(int nodes) {
 Topology fat_tree(int k) {
   const int half = k / 2;
   SwitchedBuilder b(k * half * half, 25);
+  // Aggregation switch i of every pod is linked with the same k/2 cores, those from i * k/2 on: so two hosts
+  // of different pods have k^2/4 paths.
   std::vector<Node> cores;
   for (int i = 0; i < half * half; ++i) cores.push_back(b.add_switch());
   for (int pod = 0; pod < k; ++pod) {

@@ -70,8 +70,8 @@ class Routes {
   bool too_many_ = false;
 };
 
-// Whether a wire counts equal values once. `trunks_`: wires between switches do, unless only some switches
-// multicast and others reduce.
+// Whether a wire counts equal values once. `trunks_`: wires between switches do, unless both abilities occur
+// and switches differ in them.
 class WireAbilities {
  public:
   explicit WireAbilities(const Topology& topology) : topology_(topology) {

@@ -54,6 +54,7 @@ class YamlLists {
     return found->second;
   }
 
+  // Values stay text until they are asked for: of a key that is not asked for, anything may be listed.
   double number(const std::string& key, std::size_t i, double least, double most) const {
     const std::string& text = list(key).at(i);
     const std::optional<double> result = number_in<double>(text);
@@ -143,6 +144,7 @@ void join_unit(Wiring& wiring, const Dimension& dimension, const std::vector<int
                const std::string& where) {
   const int n = static_cast<int>(unit.size());
   const double us = dimension.latency_ns / 1000, gbs = dimension.gigabytes * kGigabyte;
+  // Two ranks in a ring have one link in each direction.
   if (dimension.shape == "Ring") {
     for (int i = 0; i < (n == 2 ? 1 : n); ++i) wiring.join(unit[i], unit[(i + 1) % n], gbs, us);
   } else if (dimension.shape == "FullyConnected") {
@@ -159,6 +161,7 @@ double with_unit(const std::string& text, const std::vector<std::pair<std::strin
                  const std::string& where) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  // The unit is all that follows the number: "Gbps" is not found in "400GbpsX".
   if (error == std::errc() && std::isfinite(number) && number >= 0)
     for (const auto& [unit, factor] : units)
       if (std::string_view(end, text.data() + text.size()) == unit) return number * factor;
@@ -173,6 +176,7 @@ double with_unit(const std::string& text, const std::vector<std::pair<std::strin
 Wiring read_astra_network(std::string_view text, const std::string& file) {
   const std::vector<Dimension> dimensions = dimensions_of(text, file);
   if (dimensions.empty()) throw InputError(file, "has no dimension", "list at least one");
+  // Ranks and links are counted before any is made, since a short file can describe a machine of any size.
   long long ranks = 1, lines = 0;
   for (const Dimension& dimension : dimensions) {
     if (dimension.shape != "Ring" && dimension.shape != "FullyConnected" && dimension.shape != "Switch")
@@ -189,6 +193,8 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
   Wiring wiring;
   std::vector<std::string> words;
   for (Rank n = 0; n < ranks; ++n) wiring.add(NodeKind::Gpu, fmt::format("npu {}", n));
+  // Ranks are numbered with the innermost dimension fastest: the units of dimension d are ranks that differ
+  // by multiples of the product of the sizes before it.
   int stride = 1;
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
     const Dimension& dimension = dimensions[d];
@@ -213,6 +219,7 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
 // a line, in both directions, with its error rate, which is ignored.
 Wiring read_ns3_topology(std::string_view text, const std::string& file) {
   std::vector<std::vector<std::string>> rows;  // of words, by line
+  // Blank lines are dropped, and errors name lines of the file, so each row keeps its line.
   std::vector<int> line_of;
   std::istringstream lines_of_text(std::string(text) + "\n");
   int line = 1;

@@ -29,6 +29,7 @@ class HwlocReader {
     host_.file = file;
   }
 
+  // Objects first: matrices name them by their numbers.
   Host read() {
     const std::string version = root_.text_or("version", "1");
     if (version.front() != '2' && version.front() != '3')
@@ -58,8 +59,8 @@ class HwlocReader {
   }
 
  private:
-  // `above`: the part that PCI below hangs on; -1: none yet.
-  // The tree is objects in objects; `above` is the innermost part so far that carries PCI.
+  // The tree is objects in objects. `above` is the innermost part so far, on which PCI below hangs; -1: none
+  // yet.
   void read_object(const XmlElement& object, int above) {
     const std::string type = object.text("type");
     if (type == "Package") read_cpu_info(object);
@@ -84,6 +85,7 @@ class HwlocReader {
     return above >= 0 ? above : host_.add({.kind = PartKind::Cpu, .name = "cpu"});
   }
 
+  // POWER reports no vendor; its model ("POWER9 ...") says as much.
   void read_cpu_info(const XmlElement& package) {
     for (const XmlElement& info : package.children("info")) {
       const std::string name = info.text("name"), value = info.text_or("value", "");
@@ -106,9 +108,8 @@ class HwlocReader {
     return kUnknownPciGbs;
   }
 
-  // "0302 [10de:1db8] [10de:131d] a1 00"
-  // Class, vendor:device, subsystem, revision: "0302 [10de:1db8] ...". NICs are InfiniBand (0207), or
-  // Ethernet with verbs: the management port is none.
+  // "0302 [10de:1db8] [10de:131d] a1 00": class, vendor:device, subsystem, revision. NICs are InfiniBand
+  // (0207), or Ethernet with verbs: the management port is none.
   void read_device(const XmlElement& device, int above) {
     const std::string type = device.text("pci_type"), bus = device.text("pci_busid");
     const std::string kind = type.substr(0, 4), id = type.size() >= 15 ? type.substr(6, 9) : "";
@@ -164,6 +165,8 @@ class HwlocReader {
     return known == gbits.end() ? up : std::min(up, known->second / 8);
   }
 
+  // "indexes" names n objects and "u64values" has n * n rates in rows, MB/s from the row's object to the
+  // column's. A matrix of one type has numbers alone, "type" before them; of several, "PCIDev:12" each.
   void read_matrix(const XmlElement& matrix) {
     const std::string name = matrix.text_or("name", "");
     if (name != "NVLinkBandwidth" && name != "XGMIBandwidth") return;

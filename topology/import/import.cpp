@@ -53,6 +53,8 @@ Format json_format(const JsonReader& json) {
   return Format::Msccl;
 }
 
+// By what one format has and those asked after it have not: a matrix of nvidia-smi has no word of its own but
+// GPU0, which other texts have too, and a file for ns-3 is numbers only.
 Format format_of(const NamedText& file) {
   if (file.text.size() > kMostBytes)
     throw InputError(file.path, "has over 64 MiB", "describe one node a file");
@@ -205,8 +207,8 @@ bool is_foreign(std::string_view text) {
   return std::ranges::any_of(kForeignKeys, [&](const char* key) { return text.find(key) != text.npos; });
 }
 
-// One machine may come of several files: several nodes, or nodes and the switches between them (Slurm).
-// All else describes a whole machine and stands alone.
+// One machine may come of several files: several nodes, or nodes and the switches between them (Slurm). Files
+// of all other kinds stand alone.
 Import imported(const std::vector<NamedText>& files, const ImportOptions& options) {
   if (options.nodes < 1 || !(options.error > 0 && options.error <= 0.5) || !(options.nic_gbits >= 0) ||
       !(options.nvlink_gbs >= 0))
@@ -265,6 +267,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
                                    counted(std::ssize(tree->hosts), "host")),
                        "give one file for all nodes, or one for each");
     const std::size_t nodes = tree ? tree->hosts.size() : static_cast<std::size_t>(options.nodes);
+    // One file of a node stands for all of them.
     hosts.resize(std::max(hosts.size(), nodes), hosts.front());
     import = from_wiring(wiring_of(hosts, options.network_within_nodes, tree ? &*tree : nullptr), options);
     const bool equal = std::ranges::all_of(hosts, [&](const Host& host) {

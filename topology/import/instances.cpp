@@ -19,6 +19,8 @@ namespace {
 
 using PartKind = HostPart::Kind;
 
+// What joins GPUs beside PCI: one switch for all; the two rings of a DGX-1; bridges between neighbours (0 and
+// 1, 2 and 3); a link for each two; nothing.
 enum class Joint { NvSwitch, Dgx1, Pairs, Xgmi, None };
 
 struct Instance {
@@ -62,9 +64,8 @@ const Instance& instance_named(const std::string& name) {
   throw InputError("--instance", "'" + name.substr(0, 60) + "' is not known", "use one of " + names());
 }
 
-// The type, and why it is thought to be that.
-// What the user says, then the file's name, then the
-// counts of GPUs and NICs if they leave one type.
+// The type, and why it is thought to be that: what the user says, then the file's name, then the counts of
+// GPUs and NICs if they leave one type.
 std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton, const std::string& named) {
   const Host& host = skeleton.host;
   const std::string file = lower_case(file_name(host.file));
@@ -82,6 +83,7 @@ std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton,
                    "use --instance TYPE, one of " + names());
 }
 
+// A cable has the rate of all its NVLinks: those of a GPU to the switch, or to its one partner.
 void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpus, double specified_gbs) {
   const double gbs = specified_gbs > 0               ? specified_gbs
                      : instance.joint == Joint::Xgmi ? xgmi_gbs("gfx942")

@@ -1,6 +1,10 @@
 // system > cpu > pci > pci > gpu > nvlink, as NCCL and RCCL write it. A <pci> is a link to its parent, and
 // the device at its end: a GPU, a NIC, a switch. NVLinks are listed by GPUs only, so those to a switch are
 // bidirectional, and those between GPUs are as each side lists them.
+//   <system><cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">
+//     <pci busid="0000:06:00.0" class="0x030200" link_speed="8 GT/s" link_width="16">
+//       <gpu dev="0" sm="70" rank="0"><nvlink target="0000:07:00.0" count="1" tclass="0x030200"/></gpu>
+//     </pci></cpu></system>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,6 +42,8 @@ class NcclReader {
     host_.file = file;
   }
 
+  // Links last, when all GPUs are known by their bus. A file with GPUs of which none is described (<gpu>)
+  // shows PCI only, and is completed from the table of instances.
   Host read() {
     if (root_.name() != "system")
       root_.fail("is not a topology of NCCL", "give a file that NCCL_TOPO_DUMP_FILE names");
@@ -224,6 +230,7 @@ class NcclReader {
     if (to_nobody_ > 0)
       host_.assumed.push_back(
           fmt::format("{} to GPUs that the file does not have are left out", counted(to_nobody_, cable)));
+    // Rates by ordered pair: a link that has another rate than its reverse is reported.
     std::map<std::pair<int, int>, double> there;
     for (const HostCable& each : host_.cables) there[{each.src, each.dst}] += each.gbs;
     const auto one_way = std::ranges::count_if(there, [&](const auto& each) {

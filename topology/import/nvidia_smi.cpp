@@ -155,7 +155,8 @@ class SmiReader {
     devices_.push_back(std::move(device));
   }
 
-  // The other half of the matrix shows where a glued cell ends.
+  // The other half of the matrix shows where a glued cell ends: "NV120-31" is NV12 and 0-31, or NV1 and
+  // 20-31.
   void unglue() {
     const std::size_t last = names_.size() - 1;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -226,8 +227,8 @@ class SmiReader {
     double gigatransfers;
     double nic_gbits;
   };
-  // nvidia-smi prints neither model nor rate. Links over all others together if there is no switch (a
-  // DGX-1's GPU has 6), and to a switch the same number to each other GPU (NV12 of an A100, NV18 of an
+  // nvidia-smi prints neither model nor rate. Without a switch a GPU's links are those to all others together
+  // (6 in a DGX-1); to a switch the same number is printed for each other GPU (NV12 of an A100, NV18 of an
   // H100).
   Generation generation() const {
     int most = 0, sum = 0;
@@ -263,6 +264,8 @@ class SmiReader {
         }
     }
     std::map<std::pair<int, int>, int> part_of;  // by level and class
+    // The part of a class is made when the first of its devices comes, after that of its class one level up,
+    // so parents come before children.
     const auto part = [&](auto&& self, int level, std::size_t device) -> int {
       const auto [at, added] = part_of.try_emplace({level, group[level][device]}, -1);
       if (!added) return at->second;
@@ -292,6 +295,7 @@ class SmiReader {
     }
     const double nvlink = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : nvlink_gbs(gpus.sm);
     join_gpus(gpu_parts, nvlink);
+    // 10 GB/s, as NCCL assumes for Skylake: the text names no CPU.
     host_.socket_gbs = socket_gbs("", "", 0, 0) + 4;
     host_.assumed.push_back(fmt::format(
         "the text has no rates: GPUs are taken for {}, with NVLinks of {} GB/s{} and PCI of {} "

@@ -117,6 +117,7 @@ class RocmText {
   int number_ = 0;
 };
 
+// GPUs are counted by their cards, card0 on; each pair is there once, the lower number first.
 RocmTopology read_rocm_json(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   if (!json.has("system")) json.fail("has no \"system\"", remedy());
@@ -148,7 +149,8 @@ RocmTopology read_rocm_json(std::string_view text, const std::string& file) {
   return read;
 }
 
-// A matrix that is not symmetric, or has holes, was cut when it was copied.
+// Holes show that the text was cut when it was copied. A link is the same from both of its ends, so the two
+// halves of the matrix have to agree.
 void require_whole(const RocmTopology& read, const std::string& file) {
   for (int a = 0; a < read.gpus; ++a)
     for (int b = 0; b < read.gpus; ++b) {

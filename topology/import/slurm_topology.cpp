@@ -77,6 +77,8 @@ class SlurmReader {
     throw InputError(fmt::format("{}:{}", file_, number_), problem, remedy);
   }
 
+  // Keys in any order, each once. A switch has hosts or switches; both is what 'scontrol show topology'
+  // prints.
   void read_line(const std::string& line) {
     std::map<std::string, std::string> values;
     for (const std::string& word : words_in(line)) {

@@ -55,6 +55,7 @@ class TacclReader {
   }
 
  private:
+  // TACCL's beta is the time of a chunk in microseconds: bytes per microsecond are MB/s.
   double gbs(double us) const { return bytes_ / us * 1e-3; }
   int gpu(int node, int g) const { return node * gpus_ + g; }
 
@@ -65,6 +66,7 @@ class TacclReader {
     return result;
   }
 
+  // A path through a switch has two ports, each with half of the latency.
   void join_node(int node) {
     if (json_.has("links")) return join_by_matrix(node);
     const std::vector<double> rate = rates();
@@ -88,6 +90,7 @@ class TacclReader {
     }
   }
 
+  // [dst][src]: how many links, and the time of a chunk over one of them.
   void join_by_matrix(int node) {
     const JsonReader links = json_["links"], betas = json_["betas"];
     const auto square = [&](const JsonReader& matrix, int row) {
@@ -121,6 +124,8 @@ class TacclReader {
     for (int node = 0; node < nodes_; ++node)
       for (int n = 0; n < std::min(nics, gpus_); ++n) {
         const int each = std::max(1, gpus_ / nics);
+        // A NIC of its own is a port of the GPU; a shared one has a node for each direction, so that no path
+        // leads through it from GPU to GPU.
         if (each == 1) {
           ports.push_back({node, gpu(node, n), gpu(node, n), rate, alpha / 2});
           continue;

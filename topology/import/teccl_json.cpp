@@ -20,6 +20,7 @@ class TecclReader {
   TecclReader(std::string_view text, const std::string& file)
       : json_(parse_json(text, file)["TopologyParams"]), file_(file_name(file)) {}
 
+  // By name; a file may only add the number of chassis, latencies, and the side of a mesh.
   Wiring read() {
     const std::string name = json_["name"].text();
     chassis_ = json_.has("chassis") ? json_["chassis"].integer(1, kMostRanks) : 1;

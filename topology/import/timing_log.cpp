@@ -1,6 +1,8 @@
 // nccl-tests: columns size, count, type, redop, root, time (us), ...; lines of # around them, of which newer
 // ones name the test. OSU: a title "# OSU MPI Latency Test v7.2", then lines of size and number:
-// microseconds, or MB/s.
+// microseconds, or MB/s. A row of each:
+//   1048576  262144  float  sum  -1  45.30  23.15  43.40  0
+//   65536    12.42
 #include "topology/import/timing_log.h"
 
 #include <fmt/format.h>
@@ -51,8 +53,8 @@ class LogReader {
     throw InputError(fmt::format("{}:{}", file_, line_), problem, remedy);
   }
 
-  // The titles decide what the columns are; a log of another test is refused, since its times would be
-  // read as a link's.
+  // The titles decide what the columns are; a log of another test is refused, since its times would be taken
+  // for those of a link, or of another collective.
   void title(const std::string& line) {
     const auto has = [&](const char* words) { return line.find(words) != line.npos; };
     if (has("OSU") && has("Test")) {  // "# OSU MPI-CUDA Latency Test v7.2"

@@ -67,7 +67,7 @@ class Simplifier {
   // By GPU: the rates to and from the switch.
   using Shares = std::map<int, std::pair<double, double>>;
 
-  // Switches of different speeds may be joined if one is a multiple of the other for every GPU.
+  // Are the rates of one switch those of the other, times one number for all GPUs and both directions?
   static bool same_shares(const Shares& a, const Shares& b) {
     if (a.empty() || a.size() != b.size()) return false;
     const double times = b.begin()->second.first / a.begin()->second.first;
@@ -81,6 +81,7 @@ class Simplifier {
   }
 
   // Into the first of each kind of shares.
+  // Shares of a switch are compared with those of switches that have the same first GPU, and no others.
   void merge_nvswitches() {
     std::map<int, Shares> shares;
     for (const WiringLine& line : wiring_.lines) {
@@ -140,6 +141,8 @@ class Simplifier {
   }
 
   // All that can go at once: no two that are neighbours.
+  // A node with two neighbours in both directions becomes two lines, one with one of each becomes one. Rates
+  // of lines in a row are the least, latencies add up.
   bool contract() {
     const std::vector<Ends> all = ends();
     std::set<int> gone, kept;
@@ -226,6 +229,7 @@ void Wiring::join(int a, int b, double gbs, double alpha_us) {
 // that sends to several of these does so over one line of its rate.
 void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nodes, bool within_nodes) {
   constexpr std::size_t kMostLines = 100'000, kMostSwitches = 3'000;
+  // Two nodes need one line per port; of more, each port reaches a switch per other node.
   const bool fits = nodes == 2 || (ports.size() * static_cast<std::size_t>(nodes) <= kMostLines &&
                                    ports.size() + static_cast<std::size_t>(nodes) <= kMostSwitches);
   wiring.assumed.emplace_back("the network never blocks; each NIC has its own speed into it");
@@ -258,6 +262,7 @@ void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nod
 
 void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, const SwitchTree& tree) {
   std::vector<int> node;
+  // By switch: the rates of all ports below it, and half of the longest latency of one.
   std::vector<double> below(tree.switches.size(), 0), alpha(tree.switches.size(), 0);
   for (const std::string& name : tree.switches)
     node.push_back(wiring.add(NodeKind::Network, "network switch " + name));

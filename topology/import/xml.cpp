@@ -25,6 +25,7 @@ struct XmlElement::Document {
   std::vector<std::size_t> newlines = {};
   pugi::xml_document tree = {};
 
+  // pugixml knows offsets only; lines are found by binary search when an error needs one.
   std::ptrdiff_t line(std::ptrdiff_t offset) const {
     const auto at =
         std::ranges::lower_bound(newlines, static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
@@ -120,6 +121,7 @@ XmlElement parse_xml(std::string_view text, const std::string& file) {
     refuse(parsed.offset, std::string("is not XML: ") + parsed.description(), "write the file again");
   const pugi::xml_node root = document->tree.document_element();
   if (!root) refuse(0, "has no element", "write the file again");
+  // A walk without recursion: depth and number are bounded before a reader descends recursively.
   int elements = 0, depth = 1;
   for (pugi::xml_node at = root; at;) {
     if (++elements > kMostElements)
