@@ -43,6 +43,7 @@ OrError<std::vector<int>> places_for(const Workload& workload, const std::vector
   return places;
 }
 
+// In the order of the list. Programs have at most kMostOperations operations, so no index is kept.
 std::vector<std::string> readers(const Workload& workload, const std::string& name) {
   std::vector<std::string> result;
   for (const Operation& operation : workload.operations)
@@ -96,6 +97,7 @@ MaybeError check_alone(const Operation& operation, const std::string& where) {
   return {};
 }
 
+// New operations and those that are gone have nothing to be compared with.
 std::vector<std::string> retyped(const Workload& before, const Workload& after) {
   std::vector<std::string> names;
   for (const Operation& now : after.operations)

@@ -50,6 +50,8 @@ Operation tidied(const Operation& operation) {
   return result;
 }
 
+// Constants first, in the order of kinds and names (Send stands for all that are none, behind them); a
+// constant that is not read is dropped. All else keeps its order.
 void tidy_operations(std::vector<Operation>& operations) {
   std::ranges::transform(operations, operations.begin(), tidied);
   std::set<std::string> read;
@@ -124,6 +126,7 @@ class ProgramCheck {
     return {};
   }
 
+  // Operations see the program as far as it is typed, so an operand that comes later is "not there".
   MaybeError walk() {
     result_ = given_;
     result_.operations.clear();
@@ -135,6 +138,7 @@ class ProgramCheck {
       OrError<TensorType> type = inferred_type(result_, operation, where_(operation.name));
       if (!type) return type.error();
       operation.type = *std::move(type);
+      // Normal form: the layout that was asked for is written as the result has it (flat of a vector is 0).
       if (operation.layout.kind == LayoutKind::Sliced) operation.layout = operation.type.layout;
       if (!operation.updates.empty())
         if (auto error = look_at_update(operation)) return error;
@@ -217,6 +221,7 @@ class ProgramCheck {
   }
 
   // Runs of operations that are of the same kernel (overlap).
+  // A name that comes again after another one would be two kernels.
   MaybeError look_at_runs(std::string Operation::*member, const std::string& what) {
     std::string before;
     for (const Operation& operation : result_.operations) {
@@ -235,9 +240,9 @@ class ProgramCheck {
     return {};
   }
 
-  // Faults of kernels and overlaps name no operation of theirs but the kernel or the overlap, where a
-  // reader finds all of it.
+  // Faults are reported at the place of the kernel or the overlap, where a reader finds all of it.
   MaybeError look_at_units() const {
+    // Kernels by themselves, then overlaps, whose units are valid by then.
     const std::vector<Unit> all = units(result_);
     std::map<std::string, std::vector<Unit>> overlaps;
     for (const Unit& unit : all) {

@@ -29,6 +29,7 @@ constexpr std::int64_t kMostWhole = std::int64_t{1} << 62;
 
 }  // namespace
 
+// A setting for a size that the program does not declare is an error, since it would change nothing.
 Workload WorkloadParser::parse() {
   heading();
   while (!is_at("return") && !is_at_end()) statement();
@@ -122,6 +123,7 @@ void WorkloadParser::size() {
   draft_.workload.sizes.push_back(std::move(size));
 }
 
+// 4*H*S: the factor 4, the sizes H and S, and the value of all of it, in normal form (sizes sorted).
 Extent WorkloadParser::product() {
   Extent extent;
   do {
@@ -245,6 +247,7 @@ TensorLayout WorkloadParser::sliced() {
           .dim = static_cast<int>(whole("flat, or a dimension", 0, kMostDimensions - 1))};
 }
 
+// By the first token. Words that begin a statement are reserved, so no name can be taken for one.
 void WorkloadParser::statement() {
   if (is_at("ranks") || is_at("groups"))
     fail("a statement", "ranks and groups stand right after the program's name");
@@ -285,6 +288,7 @@ void WorkloadParser::assignment() {
     fail_at(token, fmt::format("'{}' is there already, from {}", name_, draft_.places[name_]),
             "give the result a name of its own");
   draft_.places[name_] = place(file_, token);
+  // Errors of what the statement is made of name the statement.
   draft_.statement = name_;
   const Value value = expression();
   if (value.made)

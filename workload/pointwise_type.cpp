@@ -203,6 +203,8 @@ MaybeError require_slices_of(const Typing& typing, std::size_t k, const TensorSh
   return {};
 }
 
+// Replicated operands adapt to any layout. All others have to have one layout, the result's; a slice that is
+// broadcast has to be one of the result as well.
 OrError<TensorLayout> common_layout(const Typing& typing, const TensorShape& shape) {
   const int dimensions = static_cast<int>(shape.size());
   int first = -1;
@@ -220,6 +222,7 @@ OrError<TensorLayout> common_layout(const Typing& typing, const TensorShape& sha
 
 }  // namespace
 
+// Each check needs those before it: shapes an expression without flaws, layouts the shape that they are of.
 OrError<TensorType> pointwise_type(const Typing& typing) {
   if (auto error = require_expression(typing)) return *error;
   const OrError<TensorType> scope = scoped(typing);

@@ -36,6 +36,7 @@ bool is_replicated(const TensorType& type) {
   return type.layout.kind == LayoutKind::Replicated;
 }
 
+// Each rank multiplies what it has: Local by Local or Replicated, in either order.
 bool makes_local(const TensorType& a, const TensorType& b) {
   const auto fits = [](const TensorType& type) {
     return type.layout.kind == LayoutKind::Local || is_replicated(type);

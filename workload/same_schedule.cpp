@@ -37,6 +37,7 @@ int ScheduleBook::number(const std::string& description) {
 // their numbers are. Names of kernels and overlaps do not count, only which operations they hold.
 std::string ScheduleBook::key(const Workload& workload) {
   std::map<std::string, int> numbers;  // by name
+  // Inputs count although nothing may read them: a program that lost one is another program.
   std::vector<int> inputs;
   for (const Operation& operation : workload.operations) {
     std::vector<int> operands;

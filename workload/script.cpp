@@ -180,6 +180,7 @@ class ScriptReader {
 
   ScriptCall call() {
     ScriptCall call = {.at = place_, .name = next_word()};
+    // The form is chosen before arguments are read, so that an error can show how the call is written.
     const CallForm* form = nullptr;
     std::string all;
     for (const CallForm& one : call_forms()) {
@@ -258,6 +259,7 @@ class ScriptReader {
 
 }  // namespace
 
+// An error of a transformation is reported at its call, with the words of the transformation.
 Workload transformed(const Workload& workload, std::string_view script, const std::string& file) {
   ScriptReader reader(script, file);
   Workload result = workload;

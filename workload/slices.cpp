@@ -121,6 +121,7 @@ OrError<Workload> as_slice(const Workload& workload, const std::string& input) {
   return typed;
 }
 
+// An update has an effect without a reader, so it is never dead.
 OrError<Workload> dead(const Workload& workload, const std::string& name) {
   const std::string where = "dead " + name;
   const OrError<const Operation*> named = operation_for(workload, name, where);

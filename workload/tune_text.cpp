@@ -22,6 +22,7 @@ std::string bound_by(const UnitPrice& unit) {
   return longest == unit.moved_us ? "links" : longest == unit.memory_us ? "memory" : "arithmetic";
 }
 
+// A line per unit with its time by itself; those that are overlapped are below the time of all of them.
 std::string unit_lines(const Candidate& candidate) {
   std::string text;
   for (const RunPrice& run : candidate.price.runs) {

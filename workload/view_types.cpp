@@ -89,6 +89,7 @@ bool in_full(const Typing& typing, TensorLayout& layout) {
 
 }  // namespace
 
+// Slices go where their dimension goes.
 OrError<TensorType> transpose_type(const Typing& typing) {
   const std::vector<int>& dims = typing.operation.dims;
   if (dims.size() != 2 || dims[0] == dims[1]) return typing.fail("transposes two different dimensions");
@@ -125,6 +126,7 @@ OrError<TensorType> reshape_type(const Typing& typing) {
   return result;
 }
 
+// Along a dimension that is not cut: which elements a rank would keep depends on the rank otherwise.
 OrError<TensorType> narrow_type(const Typing& typing) {
   TensorType result = typing.only();
   const Operation& operation = typing.operation;
