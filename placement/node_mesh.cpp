@@ -85,6 +85,7 @@ double message_bytes(const Reduction& reduction, double ranks, double inside, do
 
 }  // namespace
 
+// What stays inside of nodes loads no link of a switch, and is left out.
 NodeMesh node_mesh(const Job& job, int node_ranks) {
   if (overlaps(job))
     throw InputError(

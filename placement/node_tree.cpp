@@ -14,6 +14,7 @@ struct SwitchCounts {
   std::vector<int> all, wanted, level;  // hosts below it, those of the job; 0: hosts hang on it
 };
 
+// Each host counts at all switches above it; the level of a switch is that of the farthest host below it.
 SwitchCounts counts_of(const Allocation& allocation) {
   const SwitchTree& tree = allocation.cluster;
   SwitchCounts counts{.all = std::vector(tree.switches.size(), 0),

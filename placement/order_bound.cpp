@@ -181,6 +181,7 @@ class Thresholds {
   }
 
  private:
+  // An open link has no choice within the times, so the times have to rise to one of its choices.
   void descend(std::vector<double> times) {
     if ((budget_ -= static_cast<long long>(choices_.size())) < 0) return;
     double sum = 0;
@@ -213,6 +214,7 @@ OrderBound::OrderBound(const NodeMesh& mesh, const NodeTree& tree, long long bud
     us_ += alone_.back();
   }
   if (tree.uplinks.empty()) return;
+  // Links with equally many hosts below them have the same loads, and other times at other rates.
   std::set<int> sizes;
   for (const Uplink& uplink : tree.uplinks) sizes.insert(uplink.hosts);
   const auto least = least_loads(mesh, sizes, budget);

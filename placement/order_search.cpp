@@ -193,6 +193,8 @@ class Targets {
  public:
   Targets(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, double most) : bound_(bound) {
     for (int t = 0; t < static_cast<int>(mesh.traffic.size()); ++t) {
+      // A communication takes the time of its busiest link, so its times are integer numbers of messages over
+      // a link's rate; less than its own bound it never takes.
       std::set<double> times = {bound.alone(t)};
       for (const Uplink& uplink : tree.uplinks) {
         const double one = mesh.traffic[t].bytes / uplink.gbs / 1e3;
@@ -249,6 +251,7 @@ class Targets {
 // First the times of the bound, then those below the best so far.
 void reach_targets(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, long long moves,
                    std::mt19937& random, OrderCandidate& best) {
+  // A fixed number of runs in all: first the targets at the bound, then those below the best that was found.
   const long long each = moves / kRuns;
   long long runs = kRuns;
   const auto reach_within = [&](double most) {

@@ -142,6 +142,7 @@ class SlicesAlongLine {
     }
   }
 
+  // The first slice sends nothing along the line; each further one is compared with the one before it.
   Least least() {
     States states;
     for (int s = 0; s < static_cast<int>(slices_.size()); ++s) {
@@ -208,6 +209,7 @@ class SlicesAlongLine {
  private:
   using States = std::map<std::pair<int, int>, std::set<NodeSetLoads>>;  // (nodes so far, last slice)
 
+  // Only vectors of equal state are compared: what follows depends on the number of nodes and the last slice.
   States next(const States& states) {
     States then;
     for (int s = 0; s < static_cast<int>(slices_.size()); ++s) {

@@ -63,6 +63,7 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
       return {.fault = refused->words};
     const ReductionPrice price(hierarchy, matrix, wanted, algorithm, cut);
     OwnStrategy own;
+    // Valid by the verifier, and so priced: an instruction without an edge does nothing, or leads to no sum.
     const std::vector<ChargedInstruction> steps = charged(*StrategySpace::of(price.levels()), *strategy);
     for (std::size_t i = 0; i < strategy->size(); ++i) {
       if (i == steps.size())

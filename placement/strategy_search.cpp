@@ -163,6 +163,7 @@ std::vector<PricedStrategy> cheapest_scatters(const StrategySpace& space, const 
                                               int most) {
   std::vector<PricedStrategy> result;
   PricedStrategy so_far;
+  // Each level is scattered once, so the path is complete when as many levels are as there are.
   const auto go = [&](const auto& self, int state, int scattered) -> void {
     if (scattered == space.levels()) {
       result.push_back(so_far);

@@ -12,6 +12,7 @@ namespace {
 
 // The NVLinks of one (25 GB/s each), and one NIC of 12.5 GB/s that all GPUs share.
 Topology dgx1_nodes(int nodes) {
+  // The rings of dgx1 (topology/builders.cpp). An NVLink is two units, half an NVLink one: the NIC.
   constexpr int kTwo[] = {0, 1, 4, 5, 6, 7, 2, 3}, kOne[] = {0, 2, 1, 3, 6, 4, 7, 5};
   SwitchedBuilder b(8 * nodes, 12.5);
   for (int node = 0; node < nodes; ++node)

@@ -65,6 +65,7 @@ std::string describe(const Topology& t) {
       connected ? "diameter " + counted(diameter, "hop") : "NOT connected");
   text += fmt::format("alpha {} us per step, beta {} us per byte of a round\n", step_alpha_us(t),
                       round_beta_us_per_byte(t));
+  // Sums of bandwidths in chunks per round; of several links between the same two nodes each is listed.
   for (Node n = 0; n < t.ranks + t.switches; ++n) {
     int out = 0, in = 0;
     std::string to;

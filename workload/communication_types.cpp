@@ -55,6 +55,7 @@ struct Rule {
   LayoutKind leaves;
 };
 
+// Words that several rows share.
 constexpr const char* kSummands = "a Local tensor, of which each rank has its own";
 constexpr const char* kAddedUpTooOften =
     "it would be added up as many times as there are ranks: take it as it is";

@@ -147,6 +147,7 @@ class ProgramCheck {
     return {};
   }
 
+  // RANK, GROUP and WORLD exist once each, and are called so.
   MaybeError take_operation_name(const Operation& operation) {
     if (!is_constant(operation.kind)) return take_name("an operation", operation.name);
     if (operation.kind == OperationKind::Size) return look_at_size(operation);

@@ -69,6 +69,7 @@ class KernelCheck {
     return nullptr;
   }
 
+  // Kinds that no kernel holds, each with what to do instead.
   void look_at_kind(int index) {
     switch (at(index).kind) {
       case Kind::AllReduce:
@@ -161,6 +162,8 @@ class KernelCheck {
     return aligned(type.layout, size(type.shape), size(domain_.shape)) == domain_.layout && same_place(type);
   }
 
+  // What arrives from other ranks comes before all computations, and what is sent comes after them: so a sum
+  // over ranks reads nothing that the kernel makes, and a gather or Send only that.
   void look_at(int index) {
     const Operation& each = at(index);
     look_at_reads(index);

@@ -209,6 +209,8 @@ TensorShape WorkloadParser::shape() {
   return shape;
 }
 
+// Replicated, Local, Sliced(1), Sliced(flat), Rooted(0); and of groups, with what they have the same of:
+// "Replicated EACH GROUP", "Local GROUP 1..3".
 void WorkloadParser::layout(TensorType& type) {
   if (takes("Replicated")) {
     type.layout = {};

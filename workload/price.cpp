@@ -319,6 +319,7 @@ WorkloadPrice price(const Workload& workload, const WorkloadPrices& prices, cons
   return priced(std::move(units), prices, given);
 }
 
+// All kinds among the world and among a group; across groups there is AllReduce only.
 WorkloadPrices switch_prices(const Workload& workload, const AlphaBeta& link, const DeviceNumbers& device) {
   WorkloadPrices prices{.device = device};
   for (const Scope scope : {Scope::World, Scope::Group})

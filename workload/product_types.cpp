@@ -101,6 +101,8 @@ OrError<Extent> window_side(const Typing& typing, const Extent& in, const Extent
 
 }  // namespace
 
+// [.., M, K] by [K, N], one matrix for all, or by [.., K, N], one for each. Shapes first, then elements,
+// groups and layouts, so that the first error is of what is most wrong.
 OrError<TensorType> matmul_type(const Typing& typing) {
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   const std::size_t dimensions = a.shape.size();

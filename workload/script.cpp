@@ -48,6 +48,7 @@ OrError<Workload> apply_split(const Workload& workload, const ScriptCall& call) 
                layout);
 }
 
+// reorder has groups of one name, any number of them and one, of which two groups are needed.
 std::span<const CallForm> call_forms() {
   static const std::vector<CallForm> kForms = {
       {"split",

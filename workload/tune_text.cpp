@@ -75,6 +75,8 @@ std::string json(const Candidate& candidate) {
 
 }  // namespace
 
+// The ranking, how the best one is carried out, and why it wins: its units beside those of the program as it
+// was given.
 std::string to_text(const TuneResult& result, int most_lines) {
   std::string text = fmt::format(
       "{} in {:.3f} s; {} valid transformations, {} of them to schedules that were known, {} refused",

@@ -105,6 +105,8 @@ OrError<TensorType> transpose_type(const Typing& typing) {
   return result;
 }
 
+// Flat slices are the same elements under any shape; slices along a dimension only if one of the new shape
+// keeps them.
 OrError<TensorType> reshape_type(const Typing& typing) {
   TensorType result = typing.only();
   result.shape = typing.operation.shape;

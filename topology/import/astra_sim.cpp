@@ -65,6 +65,8 @@ class YamlLists {
   }
 
  private:
+  // "- value" adds to the last key; "key: value", "key: [a, b]" and "key:" begin one. Nothing is nested, and
+  // indentation means nothing.
   void read_line(const std::string& line, int number, std::string& key) {
     const std::string words = trimmed(line);
     if (words.empty()) return;
@@ -231,6 +233,7 @@ Wiring read_ns3_topology(std::string_view text, const std::string& file) {
   const auto where = [&](std::size_t r) {
     return fmt::format("{}:{}", file, r < line_of.size() ? line_of[r] : line);
   };
+  // A word that is missing is an empty one, and out of range.
   const auto number = [&](std::size_t r, std::size_t w, long long least, long long most) {
     const std::string text_of = r < rows.size() && w < rows[r].size() ? rows[r][w] : "";
     const std::optional<long long> result = number_in<long long>(text_of);

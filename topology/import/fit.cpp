@@ -60,6 +60,7 @@ RateFit within(std::span<const double> gbs, const Units& part) {
 }  // namespace
 
 RateFit fitted(std::span<const double> gbs, double error) {
+  // `others` has each rate once, the slowest among them, which fits its own interval as it is.
   const double slowest = *std::ranges::min_element(gbs);
   std::vector<double> others(gbs.begin(), gbs.end());
   std::ranges::sort(others);

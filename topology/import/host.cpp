@@ -31,6 +31,7 @@ int root_of(std::vector<int>& parent, int n) {
   return n;
 }
 
+// One node of the cluster in the wiring. A part becomes a node of the wiring when it is first named.
 class HostWiring {
  public:
   // number: of the node in the cluster.

@@ -139,6 +139,7 @@ class HwlocReader {
   }
 
   // Of devices of the system: a number of its own in version 2, a bit each in version 3.
+  // OpenFabrics is 3 in version 2 and the bit 32 in version 3, co-processors are 5 and 8.
   bool is_os_device(const XmlElement& child, int as_number, int as_bit) const {
     if (child.text_or("type", "") != "OSDev" || !child.has("osdev_type")) return false;
     const int type = child.integer("osdev_type", 0, 1 << 20);

@@ -214,6 +214,8 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
       !(options.nvlink_gbs >= 0))
     throw InputError("import", "a number is out of range",
                      "nodes are 1 or more, the error is above 0 and at most 0.5, rates are not negative");
+  // What each file is. Graphs that NCCL chose are reported and passed over, so that a dump of both can be
+  // given.
   std::vector<std::pair<const NamedText*, Format>> machines;
   std::vector<std::string> passed_over;
   for (const NamedText& file : files) {
@@ -229,6 +231,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
                      "has no machine in it, only graphs that NCCL chose",
                      "give the file that NCCL_TOPO_DUMP_FILE names");
   const auto slurm = std::ranges::find(machines, Format::Slurm, [](const auto& each) { return each.second; });
+  // Slurm's switches alone are a machine whose hosts are ranks; beside files of nodes they are its network.
   std::optional<SwitchTree> tree;
   if (slurm != machines.end()) {
     tree = read_slurm_topology(slurm->first->text, slurm->first->path);
@@ -270,6 +273,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
     // One file of a node stands for all of them.
     hosts.resize(std::max(hosts.size(), nodes), hosts.front());
     import = from_wiring(wiring_of(hosts, options.network_within_nodes, tree ? &*tree : nullptr), options);
+    // Levels have equal nodes, so a number of nodes is stated only of such.
     const bool equal = std::ranges::all_of(hosts, [&](const Host& host) {
       return host.count(HostPart::Kind::Gpu) == hosts.front().count(HostPart::Kind::Gpu);
     });

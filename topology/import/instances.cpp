@@ -121,6 +121,7 @@ void require_gpus(const Host& host, const Instance& instance) {
 
 }  // namespace
 
+// NVLinks join GPUs in the order of the file; NICs get the type's speed.
 Host completed(PciSkeleton skeleton, const ImportOptions& options) {
   const auto [instance, why] = instance_of(skeleton, options.instance);
   Host& host = skeleton.host;
@@ -153,6 +154,7 @@ Host with_nics_of(Host host, const ImportOptions& options) {
     return host;
   }
   const std::vector<int> gpus = host.gpus();
+  // Eight GPUs and four NICs: each for two neighbours. Eight and 32: four beside each GPU.
   const int sharing = std::max(1, instance.gpus / instance.nics),
             each = std::max(1, instance.nics / instance.gpus);
   const double net_gbs = (options.nic_gbits > 0 ? options.nic_gbits : instance.nic_gbits) / 8;
@@ -160,6 +162,8 @@ Host with_nics_of(Host host, const ImportOptions& options) {
     const int own_switch = static_cast<int>(host.parts.size());
     const double up = host.parts[gpus[first]].up_gbs;
     for (std::size_t g = first; g < std::min(gpus.size(), first + static_cast<std::size_t>(sharing)); ++g) {
+      // What leads to the GPU from its CPU is hung on the new switch; GPUs that share it already have moved
+      // with the first of them.
       int top = gpus[g];  // below a CPU, or below a switch that is new
       while (host.parts[top].parent >= 0 && host.parts[host.parts[top].parent].kind != PartKind::Cpu)
         top = host.parts[top].parent;

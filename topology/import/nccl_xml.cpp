@@ -146,6 +146,8 @@ class NcclReader {
 
   double default_nic_gbs(double up) const { return choices_.nic_gbits > 0 ? choices_.nic_gbits / 8 : up; }
 
+  // Ranks of the job that wrote the dump number the GPUs, or else their devices. The rate of a link is by the
+  // architecture: gcn of AMD, the compute capability of NVIDIA.
   void read_gpu(const XmlElement& gpu, const std::string& bus, int parent, double up) {
     const int dev = gpu.integer("dev", 0, 1 << 20);
     const int rank = gpu.has("rank") ? gpu.integer("rank", -1, 1 << 30) : -1;

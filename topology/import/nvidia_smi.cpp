@@ -120,6 +120,7 @@ class SmiReader {
     return std::pair(cell, static_cast<std::size_t>(end - word.data()));
   }
 
+  // As many cells as there are columns, and then CPUs. Only the last cell may have something glued to it.
   void read_row(std::size_t i) {
     const std::vector<std::string> words = words_in(lines_[i]);
     if (words.empty()) return;

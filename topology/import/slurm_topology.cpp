@@ -166,6 +166,7 @@ SwitchTree read_slurm_topology(std::string_view text, const std::string& file) {
   return SlurmReader(text, file).tree();
 }
 
+// Nothing is known of a host but its place, so it is one rank with one NIC.
 Wiring wiring_of(const SwitchTree& tree, const std::string& file, const ImportOptions& options) {
   Wiring wiring;
   const double gbits = options.nic_gbits > 0 ? options.nic_gbits : kSlurmNicGbits;

@@ -25,6 +25,7 @@ class LogReader {
   LogReader(std::string_view text, const std::string& file, TimingOf of)
       : text_(std::string(text)), file_(file), collective_(of == TimingOf::Collective) {}
 
+  // Lines of numbers before a title are skipped: what their columns are is not known yet.
   TimingLog read() {
     for (std::string line; std::getline(text_, line);) {
       if (++line_ > kMostLines)
@@ -86,6 +87,7 @@ class LogReader {
     return value;
   }
 
+  // Of nccl-tests the time out of place, in column 5; the columns in place are behind it.
   void row(const std::string& line) {
     const std::vector<std::string> words = words_in(line);
     const std::size_t column = kind_ == LogKind::Nccl ? 5 : 1;

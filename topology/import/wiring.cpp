@@ -194,6 +194,7 @@ class Simplifier {
                                          dropped_ == 1 ? "leads" : "lead", dropped_ == 1 ? "is" : "are"));
   }
 
+  // Nodes that are left keep their order, so GPUs keep their ranks.
   Wiring renumbered() {
     std::vector<int> number(wiring_.nodes.size(), -1);
     Wiring result{.read = std::move(wiring_.read), .assumed = std::move(wiring_.assumed)};

@@ -72,6 +72,7 @@ bool XmlElement::has(const char* attribute) const {
   return !pugi::xml_node(node_).attribute(attribute).empty();
 }
 
+// Values become names of parts and words of errors, so they are short, and without control characters.
 std::string XmlElement::text(const char* attribute) const {
   const pugi::xml_attribute found = pugi::xml_node(node_).attribute(attribute);
   if (!found) fail(fmt::format("has no {}", attribute), "write the file again");
@@ -113,6 +114,7 @@ XmlElement parse_xml(std::string_view text, const std::string& file) {
   const auto refuse = [&](std::ptrdiff_t offset, const std::string& problem, const std::string& remedy) {
     throw InputError(fmt::format("{}:{}", file, document->line(offset)), problem, remedy);
   };
+  // Anywhere in the text, within a comment, too: refusing more than is needed is safe here.
   if (const std::size_t entity = text.find("<!ENTITY"); entity != std::string_view::npos)
     refuse(static_cast<std::ptrdiff_t>(entity), "declares entities", "write what they stand for instead");
   const pugi::xml_parse_result parsed = document->tree.load_buffer(
