@@ -3,6 +3,9 @@
 // are no box of the mesh (6 of 4 x 4) is refused: neighbours along an axis would be on different nodes for
 // different ranks.
 //
+// Data 4 x tensor 4 in nodes of 8 ranks: a node has all of tensor and 2 of data, and the mesh of nodes is
+// data 2.
+//
 // Communications of the same pattern over the same axes are added up, since they load the same links in
 // the same proportion.
 #include "placement/node_mesh.h"

@@ -317,10 +317,12 @@ class SlicesOfLinks {
 
 }  // namespace
 
+// Of an exchange every pair across the cut; of a ring as few edges as any set can have, one each way.
 int load_of_part(const NodeTraffic& traffic, int m, int k) {
   return traffic.pattern == GroupPattern::All ? m * (k - m) : m > 0 && m < k ? 1 : 0;
 }
 
+// Both directions of a ring or an exchange are equal; of a line the busier one has half, rounded up.
 int in_one_direction(const NodeTraffic& traffic, int both) {
   return traffic.pattern == GroupPattern::Line ? (both + 1) / 2 : both;
 }

@@ -34,7 +34,8 @@ double least_us(const ReductionRanking& reduction) {
 std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const ParallelismMatrix& matrix,
                                      const std::vector<int>& reduction_axes) {
   // [level]: `members` are positions that a group joins, `bases` those of its first member; every position is
-  // one of each, added up.
+  // one of each, added up. A level of 8 that is data 2 x tensor 4, reduced over data, has the members 0 and 4
+  // and the bases 0 to 3.
   std::vector<LevelSplit> splits(hierarchy.levels.size());
   for (std::size_t j = 0; j < splits.size(); ++j) {
     // Inside of a level the axes are digits (placement/synthesis_hierarchy.cpp).

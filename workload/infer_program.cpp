@@ -20,7 +20,8 @@ namespace chorale {
 namespace {
 
 // Operands once each, in the order of the expression, and only those that it has; a conversion at the very
-// end is the cast of the result.
+// end is the cast of the result. Cast(fp16, x * y + x) has the operands x and y and the expression x * y + x,
+// cast to fp16.
 void tidy_expression(Operation& operation) {
   Expression& expression = operation.expression;
   std::vector<std::string> operands;

@@ -290,6 +290,7 @@ class MoveSearch {
       }
   }
 
+  // A unit that is overlapped already is the beginning of no other overlap.
   void overlaps() {
     for (std::size_t i = 0; i < units_.size(); ++i)
       if (units_[i].overlap.empty()) overlaps_from({i}), overlaps_beside(i);

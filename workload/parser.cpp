@@ -1,5 +1,13 @@
 // Statements of the text form, from top to bottom; each function reads one rule of the grammar
 // (docs/workloads.md) and begins at its first token.
+//   workload sgd
+//   ranks 4
+//   size N = 2^20
+//   Tensor g(fp16, [N], Local)
+//   Tensor p(fp32, [N], Replicated) state
+//   avg = AllReduce("+", g) / WORLD
+//   p_ = Update(p, p - 0.01 * avg)
+//   return p_
 //
 // Declarations and operations are typed as they come (Draft::add), with errors at their own places. When
 // all is read, inferred() checks what concerns several operations; it knows operations by name only, so

@@ -1,4 +1,6 @@
-// State that is kept in slices, and operations that are not needed.
+// State that is kept in slices, and operations that are not needed. Where a state m is stored by
+//   m_ = Update(m, AllGather(s_m_))
+// asSlice(m) declares m as s_m_ is sliced, s_m_ updates it, and the gather is gone.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,12 @@
 // An AllReduce in two parts, and back; one whose slices go on; one on two levels. The last part has the name
 // of the sum, so no reader changes, and the new operations stand where the AllReduce stood. What may be done
-// is decided by shape and scope alone: types of the result are checked by rewritten().
+// is decided by shape and scope alone: types of the result are checked by rewritten(). Of
+// sum = AllReduce("+", g) they make
+//   split(sum, rs)         rs = ReduceScatter("+", g, flat)          sum = AllGather(rs)
+//   shard(sum, all, part)  all = AllReduce("+", g)                   part = Slice(all, flat)
+//                          sum = AllGather(part)
+//   levels(sum, rs, ar)    rs = ReduceScatter("+", g, flat, GROUP)   ar = AllReduce("+", rs, ACROSS)
+//                          sum = AllGather(ar)
 #include <fmt/format.h>
 
 #include "ir/error.h"

@@ -1,7 +1,7 @@
 // Operations that are done as one are brought together first: what lies between the first and the last of
 // them and depends on one goes behind, all else stays where it is, and they come where the last one was. This
 // is possible unless something outside depends on one of them and another one depends on it. Kernels and
-// overlaps are moved as a whole.
+// overlaps are moved as a whole. Of a, u, x and b, where x reads a, fusing a and b makes u, a, b, x.
 #include <fmt/format.h>
 
 #include <algorithm>

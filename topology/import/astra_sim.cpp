@@ -1,6 +1,11 @@
 // ASTRA-sim's networks. The analytical ones are dimensions, the innermost first: ring, all pairs or a switch,
 // with how many there are, GB/s of a link and nanoseconds. As YAML this is four keys with a list each, so
-// that is all of YAML that is read. Those for ns-3 are a list of links by the numbers of nodes.
+// that is all of YAML that is read:
+//   topology: [ Ring, Switch ]
+//   npus_count: [ 4, 2 ]
+//   bandwidth: [ 100.0, 25.0 ]  # GB/s
+//   latency: [ 500.0, 1000.0 ]  # ns
+// Those for ns-3 are a list of links by the numbers of nodes.
 #include <fmt/format.h>
 
 #include <algorithm>

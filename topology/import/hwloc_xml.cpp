@@ -1,5 +1,9 @@
 // hwloc's objects: bridges are links of PCI with their speed in GB/s, GPUs and NICs are PCI devices by their
 // class, and NVLinks are a matrix over GPUs and NVSwitches in MB/s. What has host bridges in it is a CPU.
+//   <object type="Package" os_index="0">
+//     <object type="Bridge" bridge_type="0-1">
+//       <object type="Bridge" bridge_type="1-1" pci_busid="0000:00:02.0" pci_link_speed="15.753846">
+//         <object type="PCIDev" gp_index="12" pci_busid="0000:04:00.0" pci_type="0302 [10de:1db8] ..."/>
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -3,6 +3,11 @@
 // CPUs (SYS); or the NVLinks between two GPUs (NV4), which hide their PCI path. The tree of PCI is composed
 // of these by classes: devices that are joined at a level or below hang on one part.
 //
+//          GPU0  GPU1  NIC0  CPU Affinity
+//   GPU0    X    NV4   PIX   0-31
+//   GPU1   NV4    X    SYS   32-63
+//   NIC0   PIX   SYS    X
+//
 // The format is meant for readers: columns by tabs or whitespace, drivers without the last of them, the last
 // cell of a row glued to the CPUs after it ("NV120-31"). So a row is parsed from the left, by the forms that
 // a cell can have.

@@ -2,7 +2,12 @@
 // type of the link between them (XGMI or PCIE), and the NUMA node of each GPU. One hop of XGMI is a direct
 // link; more lead over other GPUs and are no links. The output has no rates and no NICs.
 //
-// As text: tables with a title line ("==== Hops between two GPUs ===="), a header of GPUs and a row for each.
+// As text: tables with a title line, a header of GPUs and a row for each.
+//   ======== Hops between two GPUs ========
+//          GPU0  GPU1
+//   GPU0   0     1
+//   GPU1   1     0
+//   GPU[0]  : (Topology) Numa Node: 0
 // As JSON: "system": {"(Topology) Link type between DRM devices 0 and 1": "XGMI", ...}, "card0": {...}.
 #include <fmt/format.h>
 

@@ -1,7 +1,11 @@
 // Slurm's topology.conf of the tree plugin: a line for each switch with the hosts or the switches that hang
 // on it ("SwitchName=s2 Switches=s[0-1]"), names as host lists ("tux[0-3,12,18-20]"). Keys are
-// case-insensitive; what follows a # is a comment. LinkSpeed has no unit and is ignored. The output of
-// 'scontrol show topology' is read, too.
+// case-insensitive; what follows a # is a comment. LinkSpeed has no unit and is ignored. Two leaves below one
+// switch are
+//   SwitchName=s0 Nodes=n[0-3]
+//   SwitchName=s1 Nodes=n[4-7]
+//   SwitchName=top Switches=s[0-1]
+// The output of 'scontrol show topology' is read, too.
 // https://slurm.schedmd.com/topology.conf.html
 #include <fmt/format.h>
 

@@ -1,6 +1,8 @@
 // TACCL's profile of a node: microseconds for a chunk of a size that only the name gives. Its links are not
 // in the file but in TACCL's code, by the number of rates: two are an NDv2 (a DGX-1's NVLinks, double and
 // single), one is all GPUs on a switch; a file with matrices ("links") has them itself.
+//   {"name": "DGX2_1MB", "gpus_per_node": 16, "alpha": 0.7, "node_betas_list": [8],
+//    "nics_per_node": 8, "remote_alpha": 1.7, "remote_beta": 106}
 #include <fmt/format.h>
 
 #include <algorithm>

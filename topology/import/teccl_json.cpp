@@ -1,5 +1,6 @@
 // TE-CCL's input names a machine that its code builds: rates are in the code, in GB/s, and latencies there or
 // in the file, in seconds. The rest of the input is about the search.
+//   {"TopologyParams": {"name": "AMD", "chassis": 2, "alpha": [7e-7, 7.5e-7]}}
 #include <fmt/format.h>
 
 #include <utility>
