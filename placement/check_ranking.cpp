@@ -179,9 +179,12 @@ class Placement {
     }
     const SynthesisHierarchy whole = synthesis_hierarchy(
         ranking_.hierarchy, ranking_.job.axes, ranked_.matrix, wanted.axes, SynthesisKind::Collapsed);
+    // Strategies of one reduction are over one cut, which its levels name.
     const std::optional<std::vector<int>> cut = cut_of(reduction, whole);
     if (!cut)
       return refuse("is split over {}, not over the levels that it names", fmt::join(whole.names(), ", "));
+    // Listed strategies are distinct, valid and priced right, and each takes as long as the one that is
+    // computed at its place: so none that is cheaper is missing.
     std::set<Strategy> seen;
     for (std::size_t s = 0; s < reduction.strategies.size(); ++s) {
       const std::string before = place_;

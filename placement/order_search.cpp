@@ -102,6 +102,7 @@ struct OrderCandidate {
   LeafOfNode leaves = {};
 };
 
+// Every nesting on every order of leaves, a few thousand at most (kMostNestings), by their times.
 std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
   std::vector<std::vector<Digit>> all;
   std::vector<Digit> digits;

@@ -213,6 +213,7 @@ class RateReader {
     return take();
   }
 
+  // As an exit is chosen: the number of children whose links some limit is over, or 1.
   bool choose_detour(int j) {
     if (!link(j).detour) return true;
     for (int children = 1; children <= level(j).fan_out; ++children) {

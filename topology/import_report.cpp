@@ -44,6 +44,7 @@ std::string fit_in_words(const Import& import) {
 
 }  // namespace
 
+// Names of nodes last, since they may be thousands; the first 64 are shown.
 std::string describe(const Import& import) {
   const Topology& machine = import.machine;
   std::string text = fmt::format("{}: {}, {}, {}\n", machine.name, counted(machine.ranks, "rank"),

@@ -32,6 +32,7 @@ struct Described {
   MachineParts parts = {};  // of a graph from a file of another tool
 };
 
+// An option that would change nothing is an error, and not ignored.
 void require_no_import(const std::string& spec, const ImportOptions& options) {
   if (options == ImportOptions()) return;
   for (const OptionRow<ImportOptions>& row : import_rows())
@@ -119,6 +120,7 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) 
   return levels;
 }
 
+// Placements have no algorithms for switches that compute, so their price would be that of another machine.
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
   const Described machine = described(split_failure(spec_or_file).machine, changes.import);
   if (changes.switches.any() || (machine.graph && abilities_of(*machine.graph).any()))

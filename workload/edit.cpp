@@ -73,6 +73,7 @@ bool is_a_name(const Workload& workload, const std::string& name) {
          std::ranges::find(workload.sizes, name, &WorkloadSize::name) != workload.sizes.end();
 }
 
+// Names of sizes, kernels and overlaps count: all names of a program are different.
 std::string unused(const Workload& workload, const std::string& name) {
   std::string result = name;
   for (int i = 2; is_a_name(workload, result); ++i) result = fmt::format("{}_{}", name, i);
@@ -87,6 +88,7 @@ MaybeError check_new_name(const Workload& workload, const std::string& name, con
   return {};
 }
 
+// Fusing and overlapping come last, so what is fused or overlapped is not taken apart.
 MaybeError check_alone(const Operation& operation, const std::string& where) {
   if (!operation.kernel.empty())
     return InputError(where, fmt::format("{} is in the kernel {}", operation.name, operation.kernel),

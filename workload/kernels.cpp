@@ -15,6 +15,7 @@ namespace {
 
 using Kind = OperationKind;
 
+// Reports all faults of the first kind that there is, each with the operation and a remedy.
 class KernelCheck {
  public:
   KernelCheck(const Workload& workload, const std::vector<int>& operations)
@@ -146,6 +147,7 @@ class KernelCheck {
     return kind == Kind::AllGather || kind == Kind::Broadcast || kind == Kind::Send;
   }
 
+  // The same groups: on other ranks there would be nothing to be computed with.
   bool same_place(const TensorType& type) const {
     return type.scope == domain_.scope && type.first_group == domain_.first_group &&
            type.last_group == domain_.last_group;

@@ -30,6 +30,7 @@ OrError<TensorType> number_type(const Typing&) {
   return TensorType{.element = ElementType::Int32};
 }
 
+// Sizes go up to 2^48, numbers of a program to 2^31 - 1.
 OrError<TensorType> size_type(const Typing& typing) {
   const std::vector<WorkloadSize>& sizes = typing.workload.sizes;
   const auto size = std::ranges::find(sizes, typing.operation.name, &WorkloadSize::name);
@@ -236,6 +237,7 @@ Operation with_fields_of_kind(const Operation& operation) {
   return result;
 }
 
+// What a text calls, or the expression; a cast of the result is written around it.
 std::string call_text(const Operation& operation) {
   if (operation.kind != Kind::Pointwise) return CallPrinter(operation).text();
   const std::string text = to_string(operation.expression, operation.operands);

@@ -116,6 +116,7 @@ void WorkloadParser::sizes() {
   while (takes(","));
 }
 
+// A setting wins over the text's value, which is read all the same.
 void WorkloadParser::size() {
   const Token token = now();
   const std::string name = new_name("the size");
@@ -205,6 +206,7 @@ ElementType WorkloadParser::element() {
   return *type;
 }
 
+// [N, 4*H]; [] is a scalar.
 TensorShape WorkloadParser::shape() {
   TensorShape shape;
   expect("[", "and the sides");
@@ -308,12 +310,14 @@ void WorkloadParser::assignment() {
   draft_.statement.clear();
 }
 
+// The operation was added under a temporary name, before it was known that it is all of the statement.
 void WorkloadParser::rename_last() {
   Operation& last = draft_.workload.operations.back();
   draft_.places[name_] = draft_.places[last.name];
   last.name = name_;
 }
 
+// As many as there can be operations; inferred() refuses one that is there twice.
 void WorkloadParser::outputs() {
   std::vector<std::string>& outputs = draft_.workload.outputs;
   do {

@@ -28,6 +28,7 @@ std::string printed_input(const Workload& workload, const Operation& input) {
   return text + ")" + (input.state ? " state" : "") + (input.scattered ? " scattered" : "") + "\n";
 }
 
+// A result in the memory of an input is Update(input, ...).
 std::string printed_operation(const Operation& operation) {
   const std::string call = call_text(operation);
   return operation.updates.empty()

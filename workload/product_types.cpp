@@ -136,6 +136,7 @@ OrError<TensorType> matmul_type(const Typing& typing) {
   return result;
 }
 
+// Images [N, C, H, W] with windows [O, C, h, w] give [N, O, H', W'].
 OrError<TensorType> convolution_type(const Typing& typing) {
   constexpr int kMostWindow = 1 << 20;
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];

@@ -17,6 +17,7 @@ struct ScriptPlace {
   int line = 1, column = 1;
 };
 
+// reorder(avg; m_, v_; s_) has the groups {avg}, {m_, v_}, {s_}; a layout is apart from them.
 struct ScriptCall {
   ScriptPlace at = {};
   std::string name = {};
@@ -147,6 +148,7 @@ class ScriptReader {
     throw InputError(where(place_), fmt::format("{}, found {}", expected, found), remedy);
   }
 
+  // Lines and columns are counted from 1, for errors.
   void next() {
     place_.column++;
     if (text_[at_++] == '\n') place_ = {.line = place_.line + 1, .column = 1};
@@ -228,6 +230,8 @@ class ScriptReader {
     }
   }
 
+  // Sliced(flat), Sliced(1), Rooted(0). Whether the tensor has that dimension or rank is seen when it is
+  // applied.
   TensorLayout layout(const CallForm& form) {
     skip_space();
     const ScriptPlace at = place_;

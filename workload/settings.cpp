@@ -62,6 +62,7 @@ int* number_of(Execution& execution, const OpenSetting& setting) {
 
 }  // namespace
 
+// Points first, then pieces, blocks and channels: the tuner varies them in this order.
 std::vector<OpenSetting> open_settings(const Workload& workload, const WorkloadPrices& prices,
                                        const SettingValues& values) {
   std::vector<OpenSetting> settings;

@@ -27,6 +27,7 @@ std::string on_one_line(const Workload& workload) {
 
 }  // namespace
 
+// Line by line, so that an error names its line.
 TuneLog::TuneLog(const Workload& workload, std::string machine, const NamedText& log)
     : program_(on_one_line(workload)), machine_(std::move(machine)) {
   std::string_view lines = log.text;

@@ -16,6 +16,7 @@ std::string schedule_words(const Candidate& candidate) {
 }
 
 // Where the time of a unit goes, but for its launch.
+// Steps and launches are paid beside the longest of the three; what is larger names the unit.
 std::string bound_by(const UnitPrice& unit) {
   const double longest = std::max({unit.moved_us, unit.memory_us, unit.compute_us});
   if (unit.steps_us + unit.launch_us > longest) return unit.steps_us > unit.launch_us ? "steps" : "launch";
@@ -104,6 +105,7 @@ std::string to_text(const TuneResult& result, int most_lines) {
   return text;
 }
 
+// The program as it was given is the first candidate, and has the names of all.
 std::string to_json(const TuneResult& result) {
   std::vector<std::string> candidates;
   for (const Candidate& candidate : result.candidates) candidates.push_back(json(candidate));

@@ -69,6 +69,7 @@ MaybeError require_indices_of_rows(const Typing& typing) {
   return {};
 }
 
+// Which layouts fit is listed, since there is no single remedy.
 [[nodiscard]] InputError fail_rows(const Typing& typing, const std::string& layouts) {
   return typing.fail(fmt::format("no rank can compute its part of the rows of {} by {} from what it has",
                                  typing.shown_operand(0), typing.shown_operand(1)),

@@ -37,6 +37,7 @@ struct Dimension {
   double latency_ns = 0;
 };
 
+// Without quotes, too: YAML may put words in them.
 std::string trimmed(const std::string& text) {
   const auto first = text.find_first_not_of(" \t\r'\""), last = text.find_last_not_of(" \t\r'\"");
   return first == std::string::npos ? "" : text.substr(first, last - first + 1);
@@ -205,6 +206,7 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
   int stride = 1;
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
     const Dimension& dimension = dimensions[d];
+    // A unit begins at each rank whose coordinate in the dimension is 0.
     for (Rank first = 0; first < ranks && dimension.count > 1; ++first) {
       if (first / stride % dimension.count != 0) continue;
       std::vector<int> unit;

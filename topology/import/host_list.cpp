@@ -17,6 +17,7 @@ class HostListReader {
  public:
   explicit HostListReader(const std::string& where) : where_(where) {}
 
+  // Commas within brackets are those of a range list, so depth is counted.
   std::vector<std::string> all(const std::string& text) const {
     std::vector<std::string> names = {};
     for (std::size_t begin = 0; begin < text.size();) {

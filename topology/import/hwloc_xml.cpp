@@ -26,6 +26,7 @@ constexpr int kMostObjects = 4096;        // of a matrix
 constexpr double kMostMegabytes = 1e9;    // a second
 constexpr double kUnknownPciGbs = 15.75;  // 8 GT/s x 16
 
+// Reads the tree of objects, then the matrices, which name devices by numbers (gp_index) of their own.
 class HwlocReader {
  public:
   HwlocReader(std::string_view text, const std::string& file, const ImportOptions& choices)
@@ -105,6 +106,7 @@ class HwlocReader {
     }
   }
 
+  // 0 and no attribute mean that hwloc does not know it; these are counted, and reported as assumed.
   double pci_rate(const XmlElement& object) {
     const double gbs = object.has("pci_link_speed") ? object.number("pci_link_speed", 0, 1e6) : 0;
     if (gbs > 0) return gbs;
@@ -187,6 +189,7 @@ class HwlocReader {
     if (names.size() != n || values.size() != n * n)
       matrix.fail(fmt::format("has {} objects and {} values for {}", names.size(), values.size(), count),
                   "write the file again");
+    // Rates to objects that are no part (a CPU's) are left out, and counted.
     std::vector<int> parts;
     for (const std::string& each : names) {
       const auto known = at_.find(each);

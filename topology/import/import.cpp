@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 64 << 20;
 constexpr std::size_t kMostLinks = 1'000'000;
+// The last three bytes are the byte order mark of UTF-8.
 constexpr const char* kBlank = " \t\r\n\xef\xbb\xbf";
 // Keys of JSON that is another tool's; Chorale's own machines have "ranks" or "hierarchy".
 constexpr std::array kForeignKeys = {"\"msccl_type\"",    "\"TopologyParams\"",   "\"npus_count\"",
@@ -77,6 +78,7 @@ Format format_of(const NamedText& file) {
   throw InputError(file.path, "is of no known format", "known are " + known_formats());
 }
 
+// Several files of these are the nodes of one machine.
 bool is_of_a_node(Format format) {
   return format == Format::Nccl || format == Format::Hwloc || format == Format::NvidiaSmi ||
          format == Format::RocmSmi;
@@ -108,6 +110,7 @@ Topology in_chunks(const Wiring& wiring, double error, Import& import) {
                      fmt::format("import fewer nodes; {} switches are the most", kMostRanks));
   if (wiring.lines.size() > kMostLinks)
     throw InputError("machine", "has over a million links", "import fewer nodes");
+  // Rates are fitted together, the fastest first, since one unit has to serve all of them.
   std::map<double, int, std::greater<>> count;  // by rate
   for (const WiringLine& line : wiring.lines) ++count[line.gbs];
   std::map<double, int> bandwidth;
@@ -199,6 +202,8 @@ std::string known_formats() {
          "topology.conf, JSON of msccl-tools, TACCL and TE-CCL, and ASTRA-sim's networks";
 }
 
+// Only Chorale's own format is JSON without one of the keys; all that is not JSON is another tool's, and
+// imported() decides which.
 bool is_foreign(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlank);
   if (begin == text.npos) return false;

@@ -23,6 +23,8 @@ using PartKind = HostPart::Kind;
 // 1, 2 and 3); a link for each two; nothing.
 enum class Joint { NvSwitch, Dgx1, Pairs, Xgmi, None };
 
+// A row is a cloud type with what its files do not show. p5 has two rows, since files name it "p5." and
+// "p5-".
 struct Instance {
   const char* name;
   const char* in_file;  // what its files are called
@@ -111,6 +113,7 @@ void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpu
   }
 }
 
+// A file of another machine would be completed wrongly without a word.
 void require_gpus(const Host& host, const Instance& instance) {
   const int gpus = host.count(PartKind::Gpu);
   if (gpus != instance.gpus)

@@ -29,6 +29,7 @@ constexpr double kMostMegabits = 1e8;        // 100 Tb/s
 constexpr double kAssumedGigatransfers = 8;  // of PCI whose file lacks it, as NCCL has it
 constexpr int kAssumedWidth = 16;
 
+// Counts what it ignores or assumes while it reads, and reports the counts in the end.
 class NcclReader {
   struct ListedLink {  // an NVLink, to be read when all GPUs are known
     XmlElement element;
@@ -75,6 +76,8 @@ class NcclReader {
     read_children(cpu, at);
   }
 
+  // PCI links beside the tree ("pcilink") and links to CPUs ("c2c") of others than GPUs are ignored and
+  // counted.
   void read_children(const XmlElement& element, int parent) {
     for (const XmlElement& child : element.children()) {
       const std::string name = child.name();

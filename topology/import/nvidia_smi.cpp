@@ -45,6 +45,7 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
+// A row of the matrix.
 struct Device {
   std::string name = {};
   bool gpu = false;
@@ -194,6 +195,7 @@ class SmiReader {
                       counted(glued, "last cell is", "last cells are")));
   }
 
+  // A text that was edited, or of which a column was cut, mostly fails here.
   void require_symmetry() const {
     for (std::size_t a = 0; a < devices_.size(); ++a)
       for (std::size_t b = 0; b < devices_.size(); ++b) {

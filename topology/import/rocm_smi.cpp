@@ -95,6 +95,7 @@ class RocmText {
       if (column != row) read_cell(row, column, words[column + 1]);
   }
 
+  // Tables of weights and others are skipped before this.
   void read_cell(int row, int column, const std::string& word) {
     if (table_ == Table::Type) {
       read_.type[{row, column}] = word;
@@ -177,6 +178,7 @@ void require_whole(const RocmTopology& read, const std::string& file) {
 }  // namespace
 
 Host read_rocm_smi(std::string_view text, const std::string& file, const ImportOptions& options) {
+  // Both forms become one topology, which is checked and wired once.
   const bool json = text[text.find_first_not_of(" \t\r\n\xef\xbb\xbf")] == '{';
   const RocmTopology read = json ? read_rocm_json(text, file) : RocmText(text, file).read();
   require_whole(read, file);

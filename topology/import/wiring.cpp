@@ -35,6 +35,7 @@ class Simplifier {
   }
 
  private:
+  // Neighbours, whatever the number of lines: add_up() has made one of parallel lines.
   struct Ends {
     std::set<int> from = {}, to = {};  // by node: where its lines come from and lead to
   };
@@ -244,6 +245,7 @@ void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nod
                                          within_nodes ? "" : ": for this many NICs it is one switch"));
     return;
   }
+  // The switch into a node is not linked from its own ports, so nothing goes out and comes back.
   std::vector<int> into;
   for (int node = 0; node < nodes; ++node)
     into.push_back(wiring.add(NodeKind::Network, fmt::format("network into node {}", node)));

@@ -47,6 +47,7 @@ std::string XmlElement::name() const {
   return pugi::xml_node(node_).name();
 }
 
+// Elements alone: comments and text between them are no children.
 std::vector<XmlElement> XmlElement::children() const {
   std::vector<XmlElement> result;
   for (const pugi::xml_node child : pugi::xml_node(node_).children())
@@ -88,6 +89,7 @@ std::string XmlElement::text_or(const char* attribute, const std::string& otherw
   return has(attribute) ? text(attribute) : otherwise;
 }
 
+// All of the value is the number: "8x" and " 8" are none.
 int XmlElement::integer(const char* attribute, int least, int most) const {
   const std::string value = text(attribute);
   const std::optional<int> result = number_in<int>(value);
