@@ -24,6 +24,8 @@ const StrategySpace::Edge* edge_for(const StrategySpace& space, int state,
 
 }  // namespace
 
+// Over the collapsed hierarchy everything that devices can do has a name; the other kinds leave out groupings
+// that they cannot name.
 std::shared_ptr<const StrategySpace> space_of(SynthesisKind synthesis, const ParallelismMatrix& matrix,
                                               const Reduction& reduction, const std::vector<int>& cut) {
   const int levels = static_cast<int>(cut.size());

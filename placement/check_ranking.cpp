@@ -301,6 +301,7 @@ void check_order(const Ranking& ranking, RankingReport& report) {
   for (std::size_t m = 0; m < ranking.best.size(); ++m)
     if (!seen.insert(ranking.best[m].matrix.factors).second)
       refuse(report, fmt::format("placement {} is there twice", m + 1));
+  // Rounded as the ranking compared them; what differs in rounding alone is in either order.
   for (std::size_t m = 1; m < ranking.best.size(); ++m)
     if (rounded_price(ranking.best[m].us) < rounded_price(ranking.best[m - 1].us) &&
         !same(ranking.best[m].us, ranking.best[m - 1].us))

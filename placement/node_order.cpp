@@ -86,6 +86,7 @@ NodeOrder best_order(const Allocation& allocation, const OrderQuestion& question
   NodeOrder order{.job = question.job, .node_ranks = question.node_ranks, .rates = question.rates};
   const OrderBound bound(mesh, tree);
   order.bound_us = bound.us();
+  // From here on the order has the best time that is known; an exhaustive search may still replace it.
   LeafOfNode leaves = search_order(mesh, tree, bound, question.moves);
   order.time = time_on(mesh, tree, hosts_of(tree, leaves));
   const auto is_met = [&] { return order.time.us <= order.bound_us * (1 + 1e-9); };

@@ -84,6 +84,7 @@ NodeTree node_tree(const Allocation& allocation, const NetworkRates& rates) {
     if (above >= 0 && is_cut(above) && uplink[above] != uplink[s])
       tree.uplinks[uplink[s]].above = uplink[above];
   }
+  // Leaves in the order in which the list of hosts comes to them.
   std::map<int, int> leaf_at;  // by switch
   for (int h = 0; h < all; ++h) {
     const int s = cluster.leaf[allocation.hosts[h]];

@@ -44,6 +44,8 @@ class Parts {
   // Once the budget is spent, nothing is enumerated any more.
   bool is_spent() const { return budget_ < 0; }
 
+  // The sum over parts of what each sends at least, in the time of the link. Nothing may be left above the
+  // root.
   bool fits(const Multiset& parts, int uplink) const {
     if (uplink < 0) return parts.empty();
     int all = 0;

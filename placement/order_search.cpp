@@ -165,6 +165,7 @@ void improve(const NodeMesh& mesh, const NodeTree& tree, double part, double bou
       [&](double /*cost*/, long long move, long long& last) {
         if (!takes_less(loads.time(), best.time)) return;
         keep_order(loads, best);
+        // At the bound only the bytes can get better: a few more moves per node are enough.
         if (best.time.us <= bound_us * (1 + kRounding)) last = std::min(last, move + 20LL * mesh.nodes);
       });
 }
@@ -275,6 +276,7 @@ class Alikes {
   void put(int leaf, int by) {
     for (const int u : above_[leaf]) put_[u] += by;
   }
+  // Up to the first uplink that both leaves are below, subtrees have to be of one shape, and empty.
   bool alike(int a, int b) const {
     if (hosts_[a] != hosts_[b] || above_[a].size() != above_[b].size()) return false;
     for (std::size_t i = 0; i < above_[a].size() && above_[a][i] != above_[b][i]; ++i)

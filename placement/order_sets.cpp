@@ -294,6 +294,7 @@ class SlicesOfLinks {
     }
     return all;
   }
+  // A slice of the mesh has `most_` nodes, so larger counts are of no set.
   Counts sums(const Counts& first, const Counts& second) {
     Counts all;
     for (const std::vector<int>& a : first)

@@ -76,6 +76,7 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
     own.levels = levels.names();
     return own;
   }
+  // No cut has these levels; the fault is that of the last one.
   return {.fault = fault};
 }
 

@@ -98,6 +98,7 @@ int ReductionPrice::size(int level) const {
   return static_cast<int>(product);
 }
 
+// By level of the machine; levels that the reduction is not split over are joined by nothing.
 std::vector<bool> ReductionPrice::joined(const Charge& charge) const {
   std::vector<bool> result(splits_.size(), false);
   for (int l = 0; l < levels(); ++l)

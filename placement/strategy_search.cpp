@@ -75,6 +75,7 @@ double rounded_price(double price) {
   return std::round(price / unit) * unit;
 }
 
+// A strategy with an instruction that cannot be done has an infinite price, and is not counted.
 Count count_cheaper(const StrategySpace& space, const std::vector<double>& prices, Rules rules, int most,
                     double than) {
   Count count;

@@ -40,6 +40,7 @@ Node node_named(const Topology& t, const std::string& option, const std::string&
 
 // Those that "A-B" or "A>B" names.
 std::vector<LinkId> links_named(const Topology& t, const std::string& option, const std::string& text) {
+  // At either of the two characters.
   const std::size_t at = text.find_first_of("->");
   if (at == std::string::npos)
     throw InputError(option, "'" + text.substr(0, 60) + "' names no link",

@@ -65,6 +65,7 @@ class Fabric {
 
  private:
   // By node, through switches alone; -1 if there is no path.
+  // Breadth first from the destination, against the links; other ranks are reached and not passed.
   std::vector<int> hops_to(Rank t) const {
     std::vector<int> distance(out_.size(), -1);
     std::vector<Node> queue = {t};
@@ -194,6 +195,7 @@ class Fabric {
     return (next >= topology_.ranks || next == t) && hops_to_[t][next] == hops_to_[t][at] - 1;
   }
 
+  // All shortest paths, depth first; the caller gives up where they are more than `most`.
   void extend(Node at, Rank t, std::vector<LinkId>& way, std::vector<std::vector<LinkId>>& chosen,
               std::size_t most) const {
     for (LinkId l : out_[at]) {

@@ -58,6 +58,7 @@ class CutLevels {
     return false;
   }
 
+  // Two searches per rank, for the ranks that are examined only.
   const std::vector<RoutePair>& pairs(Rank from) {
     if (pairs_[from].empty()) pairs_[from] = graph_.from(from);
     return pairs_[from];

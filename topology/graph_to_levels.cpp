@@ -249,6 +249,7 @@ class RateReader {
     known_ = std::move(all);
   }
 
+  // The rate of the level's first part of a kind; 1 where no link takes one, since any rate will do.
   double first(int j, Kind kind) const {
     const auto at = known_.find({j, kind, 0});
     return at == known_.end() ? 1 : at->second;

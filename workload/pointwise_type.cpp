@@ -83,6 +83,7 @@ Promotion of_leaf(const Typing& typing, const ExpressionNode& node) {
 }
 
 // Requires an expression without a flaw.
+// The expression is postfix: operators take their values from the end of the stack.
 ElementType element_of(const Typing& typing) {
   std::vector<Promotion> stack;
   for (const ExpressionNode& node : typing.operation.expression) {

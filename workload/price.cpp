@@ -262,7 +262,7 @@ std::vector<Cost> switch_points(OperationKind kind, int ranks) {
   const int doublings = std::bit_width(static_cast<unsigned>(others));
   std::vector<Cost> points;
   switch (kind) {
-    case OperationKind::AllReduce:  // everything to everyone; doubling; ReduceScatter and AllGather
+    case OperationKind::AllReduce:  // everything to everyone; ReduceScatter and AllGather; doubling
       points = {{.steps = 1, .rounds = others}, {.steps = 2, .rounds = 2 * others, .chunks = ranks}};
       if (halvings > 0) points.push_back({.steps = halvings, .rounds = halvings});
       break;

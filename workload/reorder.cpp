@@ -88,6 +88,7 @@ class Reordering {
     return {};
   }
 
+  // What stays may not read what is moved out of its own kernel.
   MaybeError keep(const Operation& old) {
     for (const std::string& operand : old.operands)
       if (!old.kernel.empty() && renamed_.contains(operand) &&

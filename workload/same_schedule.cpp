@@ -29,6 +29,7 @@ std::string described(Operation operation, const std::vector<int>& operands) {
 
 }  // namespace
 
+// Equal descriptions have equal numbers in all programs of the book.
 int ScheduleBook::number(const std::string& description) {
   return numbers_.try_emplace(description, static_cast<int>(numbers_.size())).first->second;
 }

@@ -30,6 +30,7 @@ OrError<Workload> split(const Workload& workload, const std::string& name, Split
     return InputError(
         where, fmt::format("{} leaves no {}", scatters ? "ReduceScatter" : "Reduce", to_string(layout)),
         scatters ? "Sliced(flat), or Sliced of a dimension" : "Rooted of a rank");
+  // Across groups there is AllReduce only, and a Reduce has no GROUP.
   if (sum.over == Scope::Across || (sum.over == Scope::Group && !scatters))
     return InputError(where, "it is of one level of two", "split what is not");
   if (scatters && sum.type.shape.empty())

@@ -64,6 +64,7 @@ std::int64_t read_second_factor(const Workload& workload, const TensorType& firs
 // Multiplications and additions of one element of a product.
 double inner_length(const Workload& workload, const Operation& product, const TensorType& first,
                     const TensorType& second, int rank) {
+  // Where the factors are cut along what is summed over, a rank sums over its part.
   const int dim = product.kind == Kind::MatMul ? static_cast<int>(first.shape.size()) - 1 : 1;
   const bool cut = first.layout.kind == LayoutKind::Sliced && first.layout.dim == dim;
   double length = static_cast<double>(cut ? share_of(workload, first, rank).length : first.shape[dim].value);

@@ -39,6 +39,7 @@ std::vector<Units> narrowed(const std::vector<Units>& parts, double rate, double
   return result;
 }
 
+// The middle of the interval has the integers of all of it.
 RateFit within(std::span<const double> gbs, const Units& part) {
   RateFit fit;
   const double about = (part.least + part.most) / 2;

@@ -23,6 +23,7 @@ constexpr double kMegabyte = 1 << 20;
 double bytes_in_name(const std::string& name) {
   const auto end = std::min(name.find("KB"), name.find("MB"));
   if (end == std::string::npos) return 0;
+  // The digits right before the unit.
   std::size_t begin = end;
   while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
   double number = 0;
