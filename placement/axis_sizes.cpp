@@ -43,6 +43,9 @@ struct Candidate {
 }  // namespace
 
 Ranking rank_sizes(const Hierarchy& hierarchy, const JobTemplate& job, const PlaceOptions& options) {
+  // Three passes over the same list: sizes that multiply to the devices, of these the ones that fit, of these
+  // the time. Sizes are never compared without a placement: the one with the least computation may need most
+  // communication.
   const auto started = std::chrono::steady_clock::now();
   const long long all = devices(hierarchy);
   std::vector<std::vector<int>> products;
@@ -90,9 +93,11 @@ Ranking rank_sizes(const Hierarchy& hierarchy, const JobTemplate& job, const Pla
   for (Candidate& candidate : candidates) {
     if (options.progress && !options.progress(done, of)) break;
     PlaceOptions inner = options;
+    // The caller sees sizes and not matrices, so the counts of the inner ranking stay inside.
     inner.ranked = {};
     inner.progress = [&](int, int) { return !options.progress || options.progress(done, of); };
     Ranking placed = rank_placements(hierarchy, candidate.job, inner);
+    // A ranking that was cut short may lack its best placement, so these sizes have no time.
     if (placed.priced < placed.matrices) break;  // stopped
     ++done;
     if (placed.best.empty()) {  // over the hierarchy that was asked for these sizes have no strategy

@@ -12,6 +12,7 @@ namespace {
 // The edge that does this, or none. There an instruction has one name, and others may have used another.
 const StrategySpace::Edge* edge_for(const StrategySpace& space, int state,
                                     const StrategyInstruction& wanted) {
+  // Names are compared by their groups at size 2, as the space compares them.
   std::vector<int> sizes(space.levels() + 1, 2);
   sizes[0] = 1;
   const DeviceGroups groups = groups_of(sizes, wanted);
@@ -23,6 +24,8 @@ const StrategySpace::Edge* edge_for(const StrategySpace& space, int state,
 
 }  // namespace
 
+// Over the collapsed hierarchy everything that devices can do has a name; the other kinds leave out groupings
+// that they cannot name.
 std::shared_ptr<const StrategySpace> space_of(SynthesisKind synthesis, const ParallelismMatrix& matrix,
                                               const Reduction& reduction, const std::vector<int>& cut) {
   const int levels = static_cast<int>(cut.size());
@@ -38,9 +41,8 @@ std::vector<ChargedInstruction> steps_of(const PricedStrategy& priced, const Str
   return steps;
 }
 
-// Gathers what the ReduceScatters have scattered.
-// A gather at the end of its time is a scatter at the beginning of its own: bytes before the ReduceScatter
-// are bytes after the AllGather, so a level that it joined counts once more as scattered.
+// An AllGather begins with what its ReduceScatter has left: bytes before the ReduceScatter are bytes after
+// the AllGather, so a level that it joined counts once more as scattered.
 std::vector<ChargedInstruction> backwards(std::vector<ChargedInstruction> scatters) {
   std::reverse(scatters.begin(), scatters.end());
   for (ChargedInstruction& step : scatters) {

@@ -26,6 +26,7 @@
 namespace chorale {
 namespace {
 
+// Relative, and far above what sums in another order differ by.
 bool same(double a, double b) {
   return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b));
 }
@@ -35,8 +36,7 @@ bool same(const PricedInstruction& a, const StepTime& b) {
          a.rings == b.rings && (a.pattern.empty() || a.pattern == b.pattern);
 }
 
-// The options by which the ranking states that it was made; words that are none mean the defaults, and the
-// comparison then fails.
+// The options by which the ranking states that it was made. The reader of files refuses words that are none.
 PlaceOptions options_of(const Ranking& ranking) {
   return {
       .algorithm = value_in(algorithms(), ranking.algorithm).value_or(Algorithm::Auto),
@@ -46,9 +46,8 @@ PlaceOptions options_of(const Ranking& ranking) {
       .conditions = ranking.conditions};
 }
 
-// Faults are collected with the name of the placement and the reduction that they are in (place_), and
-// checking goes on with the next, so that one report has all of them.
-// Of one placement.
+// Checks one placement. Faults are collected with the name of the placement and the reduction that they are
+// in (place_), and checking goes on with the next, so that one report has all of them.
 class Placement {
  public:
   // `conditioned`: it has to obey the conditions of the ranking.
@@ -120,6 +119,8 @@ class Placement {
     return true;
   }
 
+  // Side by side. The iteration is simulated again from the steps that were verified before, once with the
+  // strategies and once with a single instruction in place of each.
   void check_spans() {
     const Iteration all =
         iteration(ranking_.hierarchy, ranking_.job, ranked_.matrix, options_.algorithm, doings_);
@@ -178,9 +179,12 @@ class Placement {
     }
     const SynthesisHierarchy whole = synthesis_hierarchy(
         ranking_.hierarchy, ranking_.job.axes, ranked_.matrix, wanted.axes, SynthesisKind::Collapsed);
+    // Strategies of one reduction are over one cut, which its levels name.
     const std::optional<std::vector<int>> cut = cut_of(reduction, whole);
     if (!cut)
       return refuse("is split over {}, not over the levels that it names", fmt::join(whole.names(), ", "));
+    // Listed strategies are distinct, valid and priced right, and each takes as long as the one that is
+    // computed at its place: so none that is cheaper is missing.
     std::set<Strategy> seen;
     for (std::size_t s = 0; s < reduction.strategies.size(); ++s) {
       const std::string before = place_;
@@ -254,7 +258,7 @@ class Placement {
     if (doing.cut.empty()) doing = {cut, std::move(steps)};
   }
 
-  // The user's strategy by the names of its levels, as it was read in the beginning.
+  // The user's strategy is named again by its levels, and evaluated as it was when the ranking was made.
   void check_own(const ReductionRanking& reduction) {
     if (!reduction.own || !reduction.own->fault.empty()) return;
     const OwnStrategy& own = *reduction.own;
@@ -291,11 +295,13 @@ void refuse(RankingReport& report, std::string words) {
   report.faults.push_back({.kind = Fault::Kind::Claim, .words = std::move(words)});
 }
 
+// Placements are distinct, and none takes less than the one before it.
 void check_order(const Ranking& ranking, RankingReport& report) {
   std::set<std::vector<std::vector<int>>> seen;
   for (std::size_t m = 0; m < ranking.best.size(); ++m)
     if (!seen.insert(ranking.best[m].matrix.factors).second)
       refuse(report, fmt::format("placement {} is there twice", m + 1));
+  // Rounded as the ranking compared them; what differs in rounding alone is in either order.
   for (std::size_t m = 1; m < ranking.best.size(); ++m)
     if (rounded_price(ranking.best[m].us) < rounded_price(ranking.best[m - 1].us) &&
         !same(ranking.best[m].us, ranking.best[m - 1].us))
@@ -329,6 +335,8 @@ void check_sizes(const Ranking& ranking, RankingReport& report) {
 void check_against_all(const Ranking& ranking, const std::function<bool(int, int)>& progress,
                        RankingReport& report) {
   PlaceOptions options = options_of(ranking);
+  // As many placements and strategies as the file lists: of equal ones, which is first depends on how many
+  // are asked for.
   options.top = std::max<int>(1, static_cast<int>(ranking.best.size()));
   for (const RankedMatrix& ranked : ranking.best)
     for (const ReductionRanking& reduction : ranked.reductions)
@@ -360,6 +368,8 @@ void check_against_all(const Ranking& ranking, const std::function<bool(int, int
 }  // namespace
 
 RankingReport check_ranking(const Ranking& ranking, const std::function<bool(int done, int of)>& progress) {
+  // The axes have to fit first, since all else is computed from them; all matrices are priced last, since
+  // that takes longest.
   RankingReport report;
   require_fitting_axes(ranking.hierarchy, ranking.job.axes);
   for (std::size_t m = 0; m < ranking.best.size(); ++m)

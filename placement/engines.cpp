@@ -94,6 +94,8 @@ class SmtFinder : public SequenceFinder {
   int length_ = 0;  // instructions that it knows of
 };
 
+// What a solver may choose from: each grouping with each operation. names[i] is
+// instructions[i] as strategies are written.
 struct Model {
   std::vector<StrategyInstruction> names = {};
   std::vector<LoweredInstruction> instructions = {};

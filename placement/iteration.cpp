@@ -13,6 +13,7 @@ namespace chorale {
 std::vector<ReductionSteps> undivided(const Hierarchy& hierarchy, const Job& job,
                                       const ParallelismMatrix& matrix, Algorithm algorithm,
                                       std::vector<ReductionSteps> doings) {
+  // The cut stays: only the steps over it become one.
   for (std::size_t r = 0; r < doings.size(); ++r) {
     if (doings[r].cut.empty()) continue;
     const Reduction& reduction = job.reductions[r];
@@ -30,6 +31,7 @@ Iteration iteration(const Hierarchy& hierarchy, const Job& job, const Parallelis
     const Reduction& reduction = job.reductions[r];
     Communication communication{.times = reduction.times, .after = before[r]};
     if (const std::size_t levels = reduced_levels(matrix, reduction.axes).size(); levels > 0) {
+      // An exchange has no strategy and no cut: every level is one of its own.
       const bool exchange = reduction.goal == Goal::AllToAll || reduction.goal == Goal::Shift;
       const ReductionPrice price(hierarchy, matrix, reduction, algorithm,
                                  exchange ? std::vector<int>(levels, 1) : doings[r].cut);

@@ -43,6 +43,7 @@ bool meets(const ParallelismMatrix& matrix, const Conditions::Order& order) {
   return true;
 }
 
+// The axis has factor 1 at the level and at all outside of it.
 bool meets(const ParallelismMatrix& matrix, const Conditions::Inside& inside) {
   for (int j = 0; j <= inside.level; ++j)
     if (matrix.factors[inside.axis][j] > 1) return false;

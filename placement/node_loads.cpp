@@ -10,6 +10,7 @@
 
 namespace chorale {
 
+// Per direction: of an exchange among k nodes k - 1, of a ring or line one.
 int messages_of_a_node(const NodeTraffic& traffic) {
   return traffic.pattern == GroupPattern::All ? static_cast<int>(traffic.groups.front().size()) - 1 : 1;
 }
@@ -86,6 +87,7 @@ void NodeLoads::put(int node, int leaf) {
   leaf_[node] = leaf;
 }
 
+// What is taken away is counted in the state in which put() counted it: the node itself is on no leaf.
 void NodeLoads::take(int node) {
   const int leaf = leaf_[node];
   leaf_[node] = -1;
@@ -93,6 +95,8 @@ void NodeLoads::take(int node) {
 }
 
 void NodeLoads::swap(int a, int b) {
+  // Both are taken before either is put, so that no message between the two is counted from a leaf that one
+  // of them has left.
   const int of_a = leaf_[a], of_b = leaf_[b];
   take(a);
   take(b);

@@ -3,6 +3,9 @@
 // are no box of the mesh (6 of 4 x 4) is refused: neighbours along an axis would be on different nodes for
 // different ranks.
 //
+// Data 4 x tensor 4 in nodes of 8 ranks: a node has all of tensor and 2 of data, and the mesh of nodes is
+// data 2.
+//
 // Communications of the same pattern over the same axes are added up, since they load the same links in
 // the same proportion.
 #include "placement/node_mesh.h"
@@ -85,6 +88,7 @@ double message_bytes(const Reduction& reduction, double ranks, double inside, do
 
 }  // namespace
 
+// What stays inside of nodes loads no link of a switch, and is left out.
 NodeMesh node_mesh(const Job& job, int node_ranks) {
   if (overlaps(job))
     throw InputError(

@@ -16,6 +16,7 @@
 namespace chorale {
 namespace {
 
+// A node of the mesh is a host of the allocation, so their numbers have to agree.
 NodeMesh mesh_on(const Allocation& allocation, const OrderQuestion& question) {
   NodeMesh mesh = node_mesh(question.job, question.node_ranks);
   if (mesh.nodes != static_cast<int>(allocation.hosts.size()))
@@ -63,7 +64,7 @@ std::vector<OrderedCommunication> communications_of(const Job& job, const NodeMe
   return all;
 }
 
-// All hosts, in the order of what `key` gives for each.
+// Positions in Allocation::hosts, by the key of the host at each.
 template <typename Key>
 std::vector<int> sorted_by(const Allocation& allocation, const Key& key) {
   std::vector<int> order(allocation.hosts.size());
@@ -85,6 +86,7 @@ NodeOrder best_order(const Allocation& allocation, const OrderQuestion& question
   NodeOrder order{.job = question.job, .node_ranks = question.node_ranks, .rates = question.rates};
   const OrderBound bound(mesh, tree);
   order.bound_us = bound.us();
+  // From here on the order has the best time that is known; an exhaustive search may still replace it.
   LeafOfNode leaves = search_order(mesh, tree, bound, question.moves);
   order.time = time_on(mesh, tree, hosts_of(tree, leaves));
   const auto is_met = [&] { return order.time.us <= order.bound_us * (1 + 1e-9); };
@@ -96,6 +98,7 @@ NodeOrder best_order(const Allocation& allocation, const OrderQuestion& question
   const std::vector<int> hosts = hosts_of(tree, leaves);
   order.time = time_on(mesh, tree, hosts);
   order.proven = !order.proof.empty();
+  // A time that was proven is a bound, even where OrderBound is weaker.
   if (order.proven) order.bound_us = order.time.us;
   for (const int h : hosts) {
     const int host = allocation.hosts[h];
@@ -103,8 +106,8 @@ NodeOrder best_order(const Allocation& allocation, const OrderQuestion& question
     order.switches.push_back(allocation.cluster.switches[allocation.cluster.leaf[host]]);
   }
   order.communications = communications_of(question.job, mesh, tree, leaves);
-  // Names as people sort them would put n10 behind n9; sort and most launchers do not. By switch: the hosts
-  // of one side by side, as volcano, Kueue and dlrover have them.
+  // Baselines. Alphabetical: by characters, n10 before n9, as launchers sort names. By switch: hosts of one
+  // switch side by side.
   const auto alphabetical = sorted_by(allocation, [&](int h) { return allocation.cluster.hosts[h]; });
   const auto by_switch = sorted_by(allocation, [](int h) { return h; });
   order.others = {{"alphabetical", time_on(mesh, tree, alphabetical)},

@@ -1,7 +1,7 @@
-// A link up of a switch is as fast as the links of all its hosts together, over the taper of its tier;
-// hosts of other jobs count for its speed and not for its load. Switches that have none or all of the
-// job's hosts below them cut nothing and are left out. A chain of switches with the same hosts is as one
-// link, as fast as its slowest.
+// A link up of a switch is as fast as the links of all its hosts together, over the taper of its tier: 8
+// hosts of 25 GB/s at a taper of 2 make 100 GB/s. Hosts of other jobs count for its speed and not for its
+// load. Switches that have none or all of the job's hosts below them cut nothing and are left out. A chain of
+// switches with the same hosts is as one link, as fast as its slowest.
 #include "placement/node_tree.h"
 
 #include <algorithm>
@@ -14,6 +14,7 @@ struct SwitchCounts {
   std::vector<int> all, wanted, level;  // hosts below it, those of the job; 0: hosts hang on it
 };
 
+// Each host counts at all switches above it; the level of a switch is that of the farthest host below it.
 SwitchCounts counts_of(const Allocation& allocation) {
   const SwitchTree& tree = allocation.cluster;
   SwitchCounts counts{.all = std::vector(tree.switches.size(), 0),
@@ -33,6 +34,7 @@ SwitchCounts counts_of(const Allocation& allocation) {
 
 }  // namespace
 
+// Searches climb the tree by `above`; bounds go down it, so the inverse is made here.
 std::vector<std::vector<int>> NodeTree::below_uplinks() const {
   std::vector<std::vector<int>> below(uplinks.size() + 1);
   for (std::size_t u = 0; u < uplinks.size(); ++u)
@@ -57,6 +59,7 @@ NodeTree node_tree(const Allocation& allocation, const NetworkRates& rates) {
   std::vector<int> uplink(cluster.switches.size(), -1), in_order;
   for (int s = 0; s < static_cast<int>(cluster.switches.size()); ++s)
     if (is_cut(s)) in_order.push_back(s);
+  // By level, so that a switch comes after those below it, and a chain is joined from its lowest switch on.
   std::ranges::stable_sort(in_order, {}, [&](int s) { return counts.level[s]; });
   for (const int s : in_order) {
     const std::size_t tier = std::min<std::size_t>(counts.level[s], rates.tapers.size() - 1);
@@ -81,6 +84,7 @@ NodeTree node_tree(const Allocation& allocation, const NetworkRates& rates) {
     if (above >= 0 && is_cut(above) && uplink[above] != uplink[s])
       tree.uplinks[uplink[s]].above = uplink[above];
   }
+  // Leaves in the order in which the list of hosts comes to them.
   std::map<int, int> leaf_at;  // by switch
   for (int h = 0; h < all; ++h) {
     const int s = cluster.leaf[allocation.hosts[h]];

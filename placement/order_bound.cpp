@@ -2,9 +2,9 @@
 // along the tree; what is possible stays possible with more time, so the least time is found by bisection
 // over the finitely many times that a link can take.
 //
-// Thresholds combines communications: each link, by the number of hosts below it, must send one of
-// finitely many load vectors (order_sets.h); the least sum of times that admits one for every link is
-// found by branching over an open link's choices.
+// Thresholds combines communications: each link, by the number of hosts below it, must send at least one of
+// finitely many load vectors (order_sets.h); the least sum of times that admits one for every link is found
+// by branching over an open link's choices.
 #include "placement/order_bound.h"
 
 #include <algorithm>
@@ -44,6 +44,8 @@ class Parts {
   // Once the budget is spent, nothing is enumerated any more.
   bool is_spent() const { return budget_ < 0; }
 
+  // The sum over parts of what each sends at least, in the time of the link. Nothing may be left above the
+  // root.
   bool fits(const Multiset& parts, int uplink) const {
     if (uplink < 0) return parts.empty();
     int all = 0;
@@ -86,7 +88,6 @@ class Parts {
     }
   }
 
-  // Each part of one side is put to at most one of the other.
   // Of two subtrees: each part of one either becomes one with a part of the other, of the same group, or
   // stays alone.
   Multisets joined(const Multisets& first, const Multisets& second) {
@@ -141,6 +142,9 @@ double node_us(const NodeTraffic& traffic, const NodeTree& tree) {
 
 // The least time of one communication that its parts allow.
 double least_alone(const NodeTraffic& traffic, const NodeTree& tree, long long budget) {
+  // All times that parts can give a link: an integer number of messages over its rate. With k nodes in a
+  // group, an exchange sends at most k * k / 4 messages each way, for halves of the group; rings and lines
+  // one.
   std::set<double> times = {node_us(traffic, tree)};
   const int k = static_cast<int>(traffic.groups.front().size());
   for (const Uplink& uplink : tree.uplinks) {
@@ -179,6 +183,7 @@ class Thresholds {
   }
 
  private:
+  // An open link has no choice within the times, so the times have to rise to one of its choices.
   void descend(std::vector<double> times) {
     if ((budget_ -= static_cast<long long>(choices_.size())) < 0) return;
     double sum = 0;
@@ -211,6 +216,7 @@ OrderBound::OrderBound(const NodeMesh& mesh, const NodeTree& tree, long long bud
     us_ += alone_.back();
   }
   if (tree.uplinks.empty()) return;
+  // Links with equally many hosts below them have the same loads, and other times at other rates.
   std::set<int> sizes;
   for (const Uplink& uplink : tree.uplinks) sizes.insert(uplink.hosts);
   const auto least = least_loads(mesh, sizes, budget);

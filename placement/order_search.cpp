@@ -1,6 +1,6 @@
-// Three searches with one cost. Starts: nested orders of the mesh laid along the leaves, which regular
-// trees ask for. Annealing by swaps, first on time, then on excess
-// over times that the bound still admits (Targets). Last, branch and bound over all orders up to symmetry.
+// Three searches, one after the other. Starts: nested orders of the mesh laid along the leaves, which regular
+// trees ask for. Annealing by swaps, first on time, then on excess over times that the bound still admits
+// (Targets). Last, branch and bound over all orders up to symmetry.
 #include "placement/order_search.h"
 
 #include <algorithm>
@@ -57,6 +57,8 @@ void nestings(const std::vector<std::vector<int>>& factors, std::vector<std::siz
   if (is_end) all.push_back(digits);
 }
 
+// The nodes of the mesh in the order in which the digits count, the last digit the fastest. Digits of one
+// axis make up its coordinate; two axes of 4 as a1 b1 a2 b2 go through 2 x 2 tiles.
 std::vector<int> nodes_along(const NodeMesh& mesh, const std::vector<Digit>& digits) {
   std::vector<int> nodes(mesh.nodes);
   for (int i = 0; i < mesh.nodes; ++i) {
@@ -100,6 +102,7 @@ struct OrderCandidate {
   LeafOfNode leaves = {};
 };
 
+// Every nesting on every order of leaves, a few thousand at most (kMostNestings), by their times.
 std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
   std::vector<std::vector<Digit>> all;
   std::vector<Digit> digits;
@@ -116,16 +119,16 @@ std::vector<OrderCandidate> starts(const NodeMesh& mesh, const NodeTree& tree) {
         for (std::size_t h = 0; h < tree.leaves[leaf].hosts.size(); ++h) leaves[nodes[next++]] = leaf;
       found.push_back({NodeLoads(mesh, tree, leaves).time(), leaves});
     }
+  // A few are improved, and not the best alone: from another start, swaps may end at another local minimum.
   std::ranges::stable_sort(found, takes_less, &OrderCandidate::time);
   found.resize(std::min(found.size(), kImproved));
   return found;
 }
 
-// Swaps that raise the cost are taken by chance, fewer and fewer. `keep` sees the loads after each that is
-// taken, and may lower the number of moves.
+// Swaps that raise the cost are taken by chance, fewer and fewer: the temperature falls with the square of
+// the moves that are left, to 0 at the end, so the last swaps are descent. `keep` sees the loads after each
+// swap that is taken, and may lower the number of moves.
 template <class Cost, class Keep>
-// The chance of a worse swap falls with the square of what is left, to 0 at the end: the last swaps are
-// descent.
 void anneal(NodeLoads& loads, int nodes, double hottest, long long moves, std::mt19937& random,
             const Cost& cost, const Keep& keep) {
   double now = cost();
@@ -162,6 +165,7 @@ void improve(const NodeMesh& mesh, const NodeTree& tree, double part, double bou
       [&](double /*cost*/, long long move, long long& last) {
         if (!takes_less(loads.time(), best.time)) return;
         keep_order(loads, best);
+        // At the bound only the bytes can get better: a few more moves per node are enough.
         if (best.time.us <= bound_us * (1 + kRounding)) last = std::min(last, move + 20LL * mesh.nodes);
       });
 }
@@ -191,6 +195,8 @@ class Targets {
  public:
   Targets(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, double most) : bound_(bound) {
     for (int t = 0; t < static_cast<int>(mesh.traffic.size()); ++t) {
+      // A communication takes the time of its busiest link, so its times are integer numbers of messages over
+      // a link's rate; less than its own bound it never takes.
       std::set<double> times = {bound.alone(t)};
       for (const Uplink& uplink : tree.uplinks) {
         const double one = mesh.traffic[t].bytes / uplink.gbs / 1e3;
@@ -247,6 +253,7 @@ class Targets {
 // First the times of the bound, then those below the best so far.
 void reach_targets(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound, long long moves,
                    std::mt19937& random, OrderCandidate& best) {
+  // A fixed number of runs in all: first the targets at the bound, then those below the best that was found.
   const long long each = moves / kRuns;
   long long runs = kRuns;
   const auto reach_within = [&](double most) {
@@ -269,6 +276,7 @@ class Alikes {
   void put(int leaf, int by) {
     for (const int u : above_[leaf]) put_[u] += by;
   }
+  // Up to the first uplink that both leaves are below, subtrees have to be of one shape, and empty.
   bool alike(int a, int b) const {
     if (hosts_[a] != hosts_[b] || above_[a].size() != above_[b].size()) return false;
     for (std::size_t i = 0; i < above_[a].size() && above_[a][i] != above_[b][i]; ++i)
@@ -361,6 +369,7 @@ bool takes_less(const OrderTime& a, const OrderTime& b) {
 LeafOfNode search_order(const NodeMesh& mesh, const NodeTree& tree, const OrderBound& bound,
                         long long moves) {
   std::vector<OrderCandidate> found = starts(mesh, tree);
+  // A fixed seed: the same question has the same answer, and mt19937 is the same in every library.
   std::mt19937 random(1);
   OrderCandidate best = found.front();
   const auto is_met = [&] { return best.time.us <= bound.us() * (1 + kRounding); };

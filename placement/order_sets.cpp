@@ -83,6 +83,8 @@ int load_of_set(const NodeTraffic& traffic, const Flags& in) {
   return all;
 }
 
+// A line's sets are down-sets along its own axis, too, here: both of its directions together are bounded, and
+// the busier one carries at least half.
 Least of_down_sets(const NodeMesh& mesh, const std::set<int>& sizes, long long& budget) {
   Least least;
   const DownSets sets(mesh.sizes, sizes.empty() ? 0 : *sizes.rbegin(), budget);
@@ -98,7 +100,7 @@ Least of_down_sets(const NodeMesh& mesh, const std::set<int>& sizes, long long& 
 }
 
 // The axis of the only line, if no other communication goes along it.
-// With two lines no axis is left along which pushing is known not to raise a load in one direction.
+// With two lines only axes of neither could be pushed along; such meshes are left to of_down_sets().
 std::optional<int> line_axis(const NodeMesh& mesh) {
   std::optional<int> axis;
   for (const NodeTraffic& traffic : mesh.traffic)
@@ -140,6 +142,7 @@ class SlicesAlongLine {
     }
   }
 
+  // The first slice sends nothing along the line; each further one is compared with the one before it.
   Least least() {
     States states;
     for (int s = 0; s < static_cast<int>(slices_.size()); ++s) {
@@ -206,6 +209,7 @@ class SlicesAlongLine {
  private:
   using States = std::map<std::pair<int, int>, std::set<NodeSetLoads>>;  // (nodes so far, last slice)
 
+  // Only vectors of equal state are compared: what follows depends on the number of nodes and the last slice.
   States next(const States& states) {
     States then;
     for (int s = 0; s < static_cast<int>(slices_.size()); ++s) {
@@ -290,6 +294,7 @@ class SlicesOfLinks {
     }
     return all;
   }
+  // A slice of the mesh has `most_` nodes, so larger counts are of no set.
   Counts sums(const Counts& first, const Counts& second) {
     Counts all;
     for (const std::vector<int>& a : first)
@@ -313,10 +318,12 @@ class SlicesOfLinks {
 
 }  // namespace
 
+// Of an exchange every pair across the cut; of a ring as few edges as any set can have, one each way.
 int load_of_part(const NodeTraffic& traffic, int m, int k) {
   return traffic.pattern == GroupPattern::All ? m * (k - m) : m > 0 && m < k ? 1 : 0;
 }
 
+// Both directions of a ring or an exchange are equal; of a line the busier one has half, rounded up.
 int in_one_direction(const NodeTraffic& traffic, int both) {
   return traffic.pattern == GroupPattern::Line ? (both + 1) / 2 : both;
 }

@@ -44,8 +44,7 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
   const Reduction& wanted = job.reductions[reduction];
   const std::vector<int> reduced = reduced_levels(matrix, wanted.axes);
   std::string fault;
-  // The first way to join levels under which all names exist is the one that is meant: names of different
-  // cuts differ.
+  // The first cut under which all names exist is the one that is meant: names of different cuts differ.
   for (const std::vector<int>& cut : level_cuts(static_cast<int>(reduced.size()))) {
     const SynthesisHierarchy levels =
         joined(synthesis_hierarchy(hierarchy, job.axes, matrix, wanted.axes, SynthesisKind::Collapsed), cut);
@@ -64,6 +63,7 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
       return {.fault = refused->words};
     const ReductionPrice price(hierarchy, matrix, wanted, algorithm, cut);
     OwnStrategy own;
+    // Valid by the verifier, and so priced: an instruction without an edge does nothing, or leads to no sum.
     const std::vector<ChargedInstruction> steps = charged(*StrategySpace::of(price.levels()), *strategy);
     for (std::size_t i = 0; i < strategy->size(); ++i) {
       if (i == steps.size())
@@ -76,6 +76,7 @@ OwnStrategy evaluated(const Hierarchy& hierarchy, const Job& job, int reduction,
     own.levels = levels.names();
     return own;
   }
+  // No cut has these levels; the fault is that of the last one.
   return {.fault = fault};
 }
 

@@ -1,6 +1,7 @@
 // An order is laid over the levels from the inside out: the fastest axis takes what it can of the innermost
-// level, the next one what is left of it. A list of devices is recognized by comparing it with every matrix
-// in every order of axes inside of the levels.
+// level, the next one what is left of it. Over 2 nodes of 8 GPUs, "data,tensor" with 4 of each puts all of
+// tensor inside of a node, and of data 2 inside and 2 between nodes. A list of devices is recognized by
+// comparing it with every matrix in every order of axes inside of the levels.
 #include "placement/present.h"
 
 #include <fmt/format.h>
@@ -31,8 +32,7 @@ std::vector<std::string> split_at(std::string text, char separator) {
                    "Megatron has it), or the device of each rank");
 }
 
-// Axes, the slowest first; those of size 1 that are not named are the slowest.
-// An axis of size 1 can stand anywhere; it is put in front.
+// Axes, the slowest first. One of size 1 that is not named can stand anywhere, and is put in front.
 std::vector<int> axes_in_order(const std::vector<Axis>& axes, const std::vector<std::string>& names,
                                const std::string& where) {
   std::vector<int> order;
@@ -51,6 +51,8 @@ std::vector<int> axes_in_order(const std::vector<Axis>& axes, const std::vector<
   return order;
 }
 
+// An axis takes the greatest common divisor of what is left of it and of the level. If that is all of
+// neither, the order cuts the level across, and no matrix of factors says so.
 ParallelismMatrix by_order(const Hierarchy& hierarchy, const std::vector<Axis>& axes,
                            const std::vector<int>& order, const std::string& where) {
   const std::size_t levels = hierarchy.levels.size();
@@ -129,6 +131,7 @@ ParallelismMatrix read_present(const Hierarchy& hierarchy, const std::vector<Axi
   if (text.empty()) refuse(where, "is empty");
   if (text.find_first_not_of("0123456789, ") == std::string::npos)
     return without_idle_orders(by_devices(hierarchy, axes, split_at(text, ','), where));
+  // A single name is an order as well, and may have a - in it.
   const bool whole = std::ranges::find(axes, text, &Axis::name) != axes.end();
   const bool fastest_first = !whole && text.find(',') == std::string::npos;
   std::vector<int> order = axes_in_order(axes, split_at(text, fastest_first ? '-' : ','), where);

@@ -33,6 +33,9 @@ double least_us(const ReductionRanking& reduction) {
 
 std::vector<LevelSplit> level_splits(const Hierarchy& hierarchy, const ParallelismMatrix& matrix,
                                      const std::vector<int>& reduction_axes) {
+  // [level]: `members` are positions that a group joins, `bases` those of its first member; every position is
+  // one of each, added up. A level of 8 that is data 2 x tensor 4, reduced over data, has the members 0 and 4
+  // and the bases 0 to 3.
   std::vector<LevelSplit> splits(hierarchy.levels.size());
   for (std::size_t j = 0; j < splits.size(); ++j) {
     // Inside of a level the axes are digits (placement/synthesis_hierarchy.cpp).
@@ -95,6 +98,7 @@ int ReductionPrice::size(int level) const {
   return static_cast<int>(product);
 }
 
+// By level of the machine; levels that the reduction is not split over are joined by nothing.
 std::vector<bool> ReductionPrice::joined(const Charge& charge) const {
   std::vector<bool> result(splits_.size(), false);
   for (int l = 0; l < levels(); ++l)
@@ -111,6 +115,7 @@ std::vector<GroupLoad> ReductionPrice::groups(const Charge& charge) const {
     if (charge.joined[l]) size_of_groups *= size(l);
   std::vector<GroupLoad> result;
   for (const Charge::Part& part : charge.parts) {
+    // What a device holds: the data divided by the size of each level as often as it was scattered there.
     double bytes = bytes_;
     for (int l = 0; l < levels(); ++l) bytes *= std::pow(size(l), -part.scattered[l]);
     if (!padded_ && charge.operation == StrategyInstruction::Operation::ReduceScatter &&

@@ -68,12 +68,14 @@ std::vector<long long> count_strategies(const StrategySpace& space, Rules rules,
   return counts;
 }
 
+// Twelve significant digits: 11 behind the first one.
 double rounded_price(double price) {
   if (!(price > 0) || !std::isfinite(price)) return price;
   const double unit = std::pow(10.0, std::floor(std::log10(price)) - 11);
   return std::round(price / unit) * unit;
 }
 
+// A strategy with an instruction that cannot be done has an infinite price, and is not counted.
 Count count_cheaper(const StrategySpace& space, const std::vector<double>& prices, Rules rules, int most,
                     double than) {
   Count count;
@@ -113,6 +115,7 @@ std::vector<PricedStrategy> cheapest_strategies(const StrategySpace& space, cons
 
   struct Walked {  // a path, by its last edge
     int state;
+    // Parents are positions, since the list grows while it is read.
     int before;  // in `walked`, -1 at the start
     const StrategySpace::Edge* edge;
     double price;
@@ -161,6 +164,7 @@ std::vector<PricedStrategy> cheapest_scatters(const StrategySpace& space, const 
                                               int most) {
   std::vector<PricedStrategy> result;
   PricedStrategy so_far;
+  // Each level is scattered once, so the path is complete when as many levels are as there are.
   const auto go = [&](const auto& self, int state, int scattered) -> void {
     if (scattered == space.levels()) {
       result.push_back(so_far);

@@ -273,6 +273,7 @@ std::shared_ptr<const StrategySpace> StrategySpace::of(int levels,
   return at->second;
 }
 
+// Longest paths by dynamic programming in topological order.
 int StrategySpace::longest() const {
   std::vector<int> steps(edges_.size(), 0);  // of the longest path there
   for (int state : order_)

@@ -144,6 +144,8 @@ SynthesisHierarchy synthesis_hierarchy(const Hierarchy& hierarchy, const std::ve
   return result;
 }
 
+// Joined levels have the factors of all, the outer ones slower, so a group over them is one over their
+// product.
 SynthesisHierarchy joined(const SynthesisHierarchy& hierarchy, const std::vector<int>& lengths) {
   SynthesisHierarchy result{.levels = {hierarchy.levels.front()}};
   std::size_t at = 1;
@@ -217,6 +219,8 @@ struct Digit {
   bool mixed = false;  // of (a), where a level has both
 };
 
+// By kind, as synthesis_hierarchy() lists its levels, with the reduction's axes taken as one at the position
+// of the first of them.
 std::vector<Digit> digits_of(SynthesisKind kind, const ParallelismMatrix& matrix,
                              const std::vector<int>& reduction_axes) {
   const int axes = static_cast<int>(matrix.factors.size());
@@ -299,6 +303,8 @@ std::vector<int> devices_of_mesh(const ParallelismMatrix& matrix) {
   return offsets(matrix, all);
 }
 
+// From factors alone, without levels or names: the verifier's goal is independent of the strategy's
+// hierarchy.
 DeviceGroups reduction_groups(const ParallelismMatrix& matrix, const std::vector<int>& reduction_axes) {
   std::vector<Factor> reduced;
   for (int i : reduction_axes)

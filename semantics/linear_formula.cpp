@@ -1,4 +1,9 @@
 // The text is written rule by rule; nothing is kept of it but the numbers of those that a proof adds up.
+//
+// OPB has linear inequalities only. A clause is one whose literals sum up to 1 or more, and ~x is 1 - x, so
+// that (source) of chunk 0 over link 0 from rank 0 in step 1, of a copy, is the line
+//   1 ~s_0_0_1 1 h_0_0_0 >= 1 ;
+// A proof multiplies rules and adds them up, so a rule is named by its place among the lines (from 1 on).
 #include "semantics/linear_formula.h"
 
 #include <fmt/format.h>
@@ -52,6 +57,8 @@ LinearFormula::LinearFormula(const Topology& topology, const Collective& collect
   if (budget.rounds != kAnyRounds) write_counts(topology, collective, budget);
 }
 
+// All rules but (rounds) and (bandwidth), of one contribution to a chunk; in the order of the header, and
+// (end) last. For a copy there is one call per chunk, and a part is the send itself.
 void LinearFormula::write_chunk(const Topology& topology, const ChunkSpec& spec, Chunk c, int i, int steps) {
   const auto out = std::back_inserter(body_);
   variables_ += static_cast<long>(topology.ranks) * (steps + 1);
@@ -80,6 +87,7 @@ void LinearFormula::write_chunk(const Topology& topology, const ChunkSpec& spec,
   }
 }
 
+// (rounds) and (bandwidth). OPB has only `>=`, so "at most R" has coefficients of -1 and -R on the right.
 void LinearFormula::write_counts(const Topology& topology, const Collective& collective,
                                  const Budget& budget) {
   const auto out = std::back_inserter(body_);
@@ -89,6 +97,7 @@ void LinearFormula::write_counts(const Topology& topology, const Collective& col
   variables_ += static_cast<long>(budget.rounds) * budget.steps;
   for (int s = 1; s <= budget.steps; ++s) rounds(s, -1);
   end(-budget.rounds);
+  // Rounds of a step need no order here: only their number enters, and a solver may choose any of them.
   rounds_rule_ = rules_;
   const auto limit = [&](std::span<const LinkId> links, int bandwidth, int s) {
     rounds(s, bandwidth);
@@ -115,6 +124,8 @@ std::string LinearFormula::text() const {
 }
 
 double LinearFormula::literals(const Topology& topology, const Collective& collective, const Budget& budget) {
+  // As they are written above, for each step: of a link two literals in (source), four if there are parts
+  // beside sends, and one in (arrival); of a rank two in (arrival). (start) and (end) are few and left out.
   const double links = static_cast<double>(topology.links.size()), ranks = topology.ranks;
   const double steps = budget.steps, chunks = static_cast<double>(collective.chunks.size());
   double all = 0;

@@ -177,8 +177,7 @@ void PlainFormula::once(Chunk c, Rank n, int s) {
   }
 }
 
-// Nothing is sent to a rank that has all of the chunk: such sends change nothing and would only make the
-// space larger.
+// The verifier rejects such sends: a copy repeats what the receiver has, and an addend counts twice.
 void PlainFormula::complete(Chunk c, LinkId l, int s) {
   std::vector<Lit> clause = {-send(c, l, s)};
   for (int i = 0; i < contributions(c); ++i) clause.push_back(-in(c, topology_.links[l].dst, s - 1, i));

@@ -199,6 +199,7 @@ void SymbolicMachine::expect(const SymbolicValue& value, const std::string& what
     complain(Kind::Match, doing.access, "{} holds piece {}, not {}", what, value.piece, piece);
 }
 
+// Of what is not there no sum is made: the fault was reported by expect(), and more would follow from it.
 SymbolicValue SymbolicMachine::sum(const SymbolicValue& a, const SymbolicValue& b, const Doing& doing) {
   if (!a.sum || !b.sum) return {};
   if (a.applied + b.applied > 0) complain(Kind::Epilogue, doing.access, "adds to what has had its epilogue");
@@ -298,6 +299,9 @@ void SymbolicMachine::outputs(Rank n, const std::string& when, int launch) {
   }
 }
 
+// The first rank that has an output of these chunks sets the tree of all others, unless the collective
+// gives one. Trees are compared by their numbers, in which a + b and b + a are equal: addition of floats is
+// commutative and not associative.
 void SymbolicMachine::order(Rank n, int o, const SymbolicValue& value, const std::string& when, int launch) {
   if (value.sum->size() < 2 || collective_.order.kind == SumOrder::Kind::Free) return;
   const std::span<const Chunk> chunks = promise_.chunks(n, o);
@@ -326,6 +330,8 @@ int SymbolicMachine::asked_tree(std::span<const Chunk> chunks, int launch) {
     ranks.push_back(term.rank);
   }
   std::ranges::sort(ranks);
+  // Nodes come after their children, so one pass in their order numbers the tree; a node with one child left
+  // is that child.
   const CombinationTree tree = restricted(collective_.order.tree, ranks);
   std::vector<int> number(tree.parent.size(), -1);
   for (int node = 0; node < std::ssize(number); ++node) {

@@ -1,3 +1,6 @@
+// Every entry point asks for one fault only: a value is accepted or it is not, and the first fault is the
+// reason. What a value was verified for is shared from a schedule down to the programs lowered from it, so
+// that a program cannot be run for another collective than its schedule was made for.
 #include "semantics/verified.h"
 
 #include <memory>
@@ -39,6 +42,8 @@ Verification<Schedule> verify(const Topology& topology, const Collective& collec
   return Verifier::verification(verified_for(topology, collective), std::move(schedule), faults);
 }
 
+// Accepted for the collective that the schedule performs, which has as many chunks as the point states, and
+// not for `asked`: violations() has compared the two.
 Verification<Schedule> verify(const Topology& topology, const Collective& asked, const Point& point) {
   return Verifier::verification(verified_for(topology, point.collective), point.schedule,
                                 violations(topology, asked, point, 1));
@@ -57,6 +62,7 @@ Verification<Program> verify(const Verified<Schedule>& schedule, Program program
   return Verifier::verification(Verifier::same(schedule), std::move(program), faults);
 }
 
+// Depth and memory are the program's own statements; an executor provides what they state.
 Verification<BlockProgram> verify(const Verified<Program>& steps, BlockProgram program) {
   const std::vector<Fault> faults = violations(
       steps.collective(), program, {.depth = program.queue_depth, .in_place = program.in_place}, 1);
@@ -68,6 +74,7 @@ Verification<PeerProgram> verify(const Verified<Program>& steps, PeerProgram pro
   return Verifier::verification(Verifier::same(steps), std::move(program), faults);
 }
 
+// Without links: what such a program was verified for has ranks alone.
 Verification<BlockProgram> verify(const Collective& collective, BlockProgram program,
                                   const BlockVerifierOptions& options) {
   const std::vector<Fault> faults = violations(collective, program, options, 1);

@@ -169,7 +169,7 @@ class BlockVerifier final : SymbolicMachine {
   }
 
   // The condition that the next instruction waits for, in words; empty if it can run.
-  // In words, since the same question is asked in the end of those that never ran.
+  // In words, since the same question is asked at the end of instructions that never ran.
   std::string waits(Rank n, int b) {
     const Block& block = program_.ranks[n].blocks[b];
     const BlockInstruction& i = block.instructions[next_[first_block_[n] + b]];

@@ -160,8 +160,8 @@ class PeerVerifier final : SymbolicMachine {
     });
   }
 
-  // A Wait beyond all Signals of a launch would never end, whatever the order; all others end or are part
-  // of a cycle, which running finds.
+  // A value above all Signals of a launch is given by none of them, and in the last launch no later one gives
+  // it. All other Waits end, or are part of a cycle, which running finds.
   void waits() {
     for_each_instruction(program_, [&](Rank n, int b, int i, const PeerInstruction& wait) {
       if (wait.opcode == PeerOpcode::Wait && wait.value > most_[n][wait.counter])

@@ -45,7 +45,7 @@ class ProgramVerifier final : SymbolicMachine {
     return std::move(found_);
   }
 
-  // Of a program that is valid: who completes which sum, for the pass that puts functions there.
+  // Of a program that is right: the instructions that complete sums, for the pass that puts functions there.
   std::vector<Completion> completions() {
     note_completions();
     run();
@@ -157,7 +157,7 @@ class ProgramVerifier final : SymbolicMachine {
     }
   }
 
-  // No epoch looks into another, so memory is that of the last one that ended.
+  // Messages begin and end in one epoch, so memory is all that an epoch takes over from those before it.
   void run() {
     for (Rank n = 0; n < ranks(); ++n)
       for (int i = 0; i < program_.ranks[n].input_chunks; ++i)

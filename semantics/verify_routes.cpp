@@ -1,6 +1,8 @@
-// The load of a link or a limit below is bounded above if one limit is over all links that use it, or if it
-// has one user, which is no wider. A limit that is used twice by one path counts twice there, so its users
-// must not do that.
+// Links of the topology are routes, those of the underlay are wires, and the load of a wire is what all
+// routes over it carry. It is bounded by the topology if one limit, no wider than the wire, is over all links
+// that use the wire, or if one link uses it that is no wider. A sum of several limits would bound it as well,
+// but flatten() makes no such limits. A limit of the underlay that one path uses twice counts twice there, so
+// paths must not do that.
 #include "semantics/verify_routes.h"
 
 #include <algorithm>
@@ -29,6 +31,7 @@ class RouteCheck : FaultList {
   }
 
  private:
+  // What the checks below index by, and limits whose meaning they know.
   void require_form() {
     const int nodes = topology_.ranks + below_.switches;
     for (const Link& link : below_.links)
@@ -48,6 +51,8 @@ class RouteCheck : FaultList {
                  limit.name);
   }
 
+  // Walks from the source of the link: nodes below the number of ranks are ranks, all others are switches.
+  // Latencies add up, and the slowest wire sets the beta, as in flatten().
   void check_route(LinkId l) {
     const Link& link = topology_.links[l];
     const std::vector<LinkId>& way = below_.routes[l];
@@ -74,6 +79,7 @@ class RouteCheck : FaultList {
       wrong("its alpha or beta is not that of its route");
   }
 
+  // From wires and limits below to the links that use them; links come in ascending order.
   void check_widths() {
     for (std::size_t z = 0; z < topology_.limits.size(); ++z)
       for (LinkId l : topology_.limits[z].links) over_[l].push_back(static_cast<int>(z));
@@ -96,6 +102,7 @@ class RouteCheck : FaultList {
 
   void check_width(const std::vector<LinkId>& users, int bandwidth, const std::string& of) {
     if (users.empty() || (users.size() == 1 && topology_.links[users.front()].bandwidth <= bandwidth)) return;
+    // A limit over all users is one over the first. Both lists are sorted, as std::includes needs.
     for (int z : over_[users.front()]) {
       const SharedLimit& limit = topology_.limits[z];
       if (limit.bandwidth <= bandwidth &&

@@ -11,6 +11,8 @@
 namespace chorale {
 namespace {
 
+// Summands are those of the group or the world of the operand, rank by rank; of a sum across groups, those of
+// the ranks with the same number in each group, which are `ranks` apart.
 double sum_over_ranks(const Workload& workload, const MadeElement& made, const OperandReader& read,
                       const RankSum& rank_sum) {
   const Operation& op = *made.op;
@@ -111,6 +113,7 @@ double reduced_along(const Workload& workload, const MadeElement& made, const Op
   return sum;
 }
 
+// Row-major: the last dimension varies fastest.
 TensorSides coordinates(const TensorSides& sides, std::int64_t element) {
   TensorSides result(sides.size());
   for (std::size_t d = sides.size(); d-- > 0; element /= sides[d]) result[d] = element % sides[d];
@@ -137,7 +140,7 @@ double moved(const MadeElement& made, const OperandReader& read) {
   return read(operand, made.rank, element_at(made.operands[operand].sides, at));
 }
 
-// Numbers that are no row give zeros, as embeddings with padding want it.
+// Numbers that are no row give zeros.
 double gathered_row(const MadeElement& made, const OperandReader& read) {
   const TensorSides& rows = made.operands[0].sides;
   std::int64_t length = 1;

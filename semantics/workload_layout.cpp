@@ -1,5 +1,9 @@
 // The positions of elements of tensors, by the definition of layouts; and tensors assembled from the parts of
 // ranks, as users see them, and divided again.
+//
+// A Holding describes every layout: all of a tensor (side 1, length 1), none of it (length 0), or a run along
+// one dimension. fp32[6, 4] sliced along dimension 0 over 4 ranks has side 6 and inner 4, and the ranks have
+// 2, 2, 1 and 1 of the 6 (part_begin, ir/pieces.h). A flat slice is one of a vector of all elements.
 #include "semantics/workload_layout.h"
 
 #include <fmt/format.h>
@@ -11,6 +15,7 @@
 namespace chorale {
 namespace {
 
+// The ranks that hold a tensor of the type are those from the first to before the last.
 int first_rank(const Workload& workload, const TensorType& type) {
   return type.scope == Scope::World ? 0 : type.first_group * workload.ranks;
 }
@@ -28,6 +33,7 @@ int first_peer(const Workload& workload, const TensorType& type, int rank) {
   return type.scope == Scope::World ? 0 : rank / workload.ranks * workload.ranks;
 }
 
+// In this order: a group that does not hold the tensor, a rank that is not the root, a replica, a slice.
 Holding held(const Workload& workload, const TensorType& type, int rank) {
   const std::int64_t all = elements(type);
   const int group = rank / workload.ranks;
@@ -70,6 +76,8 @@ std::int64_t aligned(const TensorSides& in, std::int64_t element, const TensorSi
   return aligned_element;
 }
 
+// Replicas are compared where a second rank brings an element. A tensor that each group has is kept once, and
+// that of each further group is compared with it.
 std::vector<std::vector<double>> whole(const Workload& workload, const TensorType& type,
                                        const RankValues& values) {
   if (std::ssize(values) != world(workload)) throw std::logic_error("a tensor of another number of ranks");

@@ -42,7 +42,8 @@ std::int64_t aligned(const TensorSides& in, std::int64_t element, const TensorSi
 using RankValues = std::vector<std::vector<double>>;  // by rank of the world
 
 // The tensor assembled from the parts of ranks; throws std::logic_error if replicas differ. One per group
-// that holds it (one if the scope is the world, or each group has the same); of Local the ranks' one after the other.
+// that holds it (one if the scope is the world, or each group has the same); of Local the ranks' one after
+// the other.
 std::vector<std::vector<double>> whole(const Workload&, const TensorType&, const RankValues&);
 // The inverse.
 RankValues laid_out(const Workload&, const TensorType&, const std::vector<std::vector<double>>& whole);

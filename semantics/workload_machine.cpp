@@ -165,8 +165,8 @@ class WorkloadMachine {
     values_.push_back(std::move(value));
   }
 
-  // A gather makes each element on the rank that has it, and writes it to all; a send to one other rank,
-  // or to none at the last group.
+  // A gather makes each element on the rank that has it, and writes it to all; a send to one other rank, or
+  // to none where there is no such group.
   std::vector<int> receivers(const Value& value, int rank) const {
     const Operation& op = *value.op;
     if (op.kind == OperationKind::Send) {
@@ -315,8 +315,8 @@ class WorkloadMachine {
   // --- Units ---
 
   // All elements of the units on all ranks, in one order.
-  // A queue: an element that must wait goes to its end. If a whole round of the queue does nothing, then
-  // nothing ever will, and the first read that failed is the error.
+  // A queue: a run of elements that must wait goes to its end. If a whole turn of the queue does nothing,
+  // then nothing ever will, and the error is the missing read of the element that was tried last.
   void do_together(std::size_t first, std::size_t last) {
     std::vector<Task> tasks;
     for (std::size_t u = first; u < last; ++u) {

@@ -26,8 +26,8 @@ struct UnitTraffic {
   std::string name = {};  // of the kernel, or operation
   std::int64_t read = 0, written = 0;
   // The least that a rank has to send, of a tensor of n bytes over p ranks of which the smallest part has s:
-  //   AllReduce 2 * (n - s);  ReduceScatter, AllGather, AllToAll n - s (AllToAllV too, if its counts are even); Reduce, Broadcast n, if p > 1;
-  //   Send what it has
+  //   AllReduce 2 * (n - s);  ReduceScatter, AllGather, AllToAll n - s (AllToAllV too, if its counts are
+  //   even); Reduce, Broadcast n, if p > 1; Send what it has
   std::int64_t sent = 0;
 };
 

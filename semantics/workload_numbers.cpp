@@ -1,6 +1,6 @@
 // Numbers are doubles here, which hold every number of the types exactly, and rounding is done on their
-// values: by the distance of neighbours at a number's size, not by its bits. Sums and products of two fp32
-// numbers are made in fp32.
+// values: by the distance of neighbours at a number's size, not by its bits, as devices do it. Sums and
+// products of two fp32 numbers are made in fp32.
 #include "semantics/workload_numbers.h"
 
 #include <algorithm>
@@ -13,7 +13,9 @@
 namespace chorale {
 namespace {
 
-// With `digits` binary ones, and exponents from `least`; `largest` is the largest number.
+// With `digits` binary ones, and exponents from `least`; `largest` is the largest number. The product with a
+// power of two is exact, so ties are recognized exactly; they go to the even neighbour. What is nearest to a
+// number above the largest is infinity: fp16 has 65504, and 65520 is a tie of it with 65536.
 double rounded_to_digits(double value, int digits, int least, double largest) {
   if (!std::isfinite(value) || value == 0) return value;
   const int exponent = std::max(std::ilogb(value), least);  // below `least` the neighbours get no closer
@@ -29,6 +31,7 @@ double saturated(double value, double largest) {
   return std::isinf(value) ? std::copysign(largest, value) : value;
 }
 
+// By way of unsigned numbers, whose conversions wrap around by definition.
 double wrapped(std::int64_t value) {
   return static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value)));
 }
@@ -37,6 +40,8 @@ bool is_computed_in_float(ElementType type) {
   return type == ElementType::Float32 || is_short_type(type);
 }
 
+// The counter is the element's index, so a number depends on no other: ranks draw the same ones for the same
+// elements, however a tensor is divided.
 double random_number(std::uint64_t seed, std::uint32_t stream, std::int64_t index) {
   const auto low = [](std::uint64_t words) { return static_cast<std::uint32_t>(words); };
   const auto high = [](std::uint64_t words) { return static_cast<std::uint32_t>(words >> 32); };
@@ -45,6 +50,7 @@ double random_number(std::uint64_t seed, std::uint32_t stream, std::int64_t inde
 }
 
 template <typename R>
+// In R from operator to operator; a conversion within the expression rounds to its type.
 R computed_in(const Expression& expression, std::int64_t index, std::uint64_t seed,
               const std::function<double(int)>& operand,
               const std::function<std::int64_t(int)>& index_along) {
@@ -90,6 +96,7 @@ double rounded(ElementType type, double value) {
     case ElementType::Float8E5m2:
       return saturated(rounded_to_digits(static_cast<float>(value), 3, -14, 57344), 57344);
     case ElementType::Int32:
+      // NaN is no greater than anything, and becomes the smallest.
       if (!(value > kLeast)) return kLeast;
       return value >= kMost ? kMost : static_cast<std::int32_t>(value);
     default:
@@ -119,6 +126,7 @@ double product(ElementType type, double a, double b) {
   return is_computed_in_float(type) ? static_cast<float>(a) * static_cast<float>(b) : a * b;
 }
 
+// Infinities as the type has them: the largest numbers of integers and of floats of 8 bits, which saturate.
 double neutral(ElementType type, ReduceOp op) {
   if (op == ReduceOp::Sum) return 0;
   const double least = rounded(type, -std::numeric_limits<double>::infinity());

@@ -125,8 +125,8 @@ Topology twisted_torus(const std::array<int, 3>& sides, const std::array<std::ar
   return b.machine();
 }
 
-// Jouppi et al. 2023 (TPU v4): a 3D torus of 50 GB/s per link and direction, twisted where its sides are k,
-// k, 2k or k, 2k, 2k: a link that wraps around a short side also advances by k along the long ones (Camara et
+// Jouppi et al. 2023 (TPU v4): a 3D torus of 50 GB/s per link and direction. With sides k, k, 2k or k, 2k, 2k
+// it may be twisted: a link that wraps around a short side also advances by k along the long ones (Camara et
 // al. 2010).
 Topology tpu(const std::string& where, const std::string& text) {
   const std::size_t colon = text.find(':');

@@ -1,3 +1,6 @@
+// One-dimensional Weisfeiler-Leman refinement. A node's new colour is its old one with the sorted colours of
+// its links, so classes are only ever split, and a round that leaves their number leaves them all. Ranks
+// begin with one colour, switches with another.
 #include "topology/alike.h"
 
 #include <algorithm>
@@ -35,6 +38,7 @@ std::vector<int> refined(const Topology& topology, const std::vector<int>& nodes
     colours[topology.links[l].src].second.push_back(colour_of(topology, l, true, nodes));
     colours[topology.links[l].dst].second.push_back(colour_of(topology, l, false, nodes));
   }
+  // Colours are numbered anew in each round: as they are, they would grow with the rounds.
   std::map<NodeColour, int> numbers;
   for (NodeColour& colour : colours) {
     std::ranges::sort(colour.second);

@@ -137,6 +137,8 @@ Topology dgx1() {
 Topology dgx_a100(int nodes) {
   constexpr int kGpus = 8, kNvlinks = 12;
   Topology t{.ranks = kGpus * nodes};
+  // One pair may have all twelve NVLinks of both of its ends, as long as these send nothing else (limit_ports
+  // below).
   for (int node = 0; node < nodes; ++node) link_all_pairs(t, node * kGpus, kGpus, kNvlinks);
   for (Rank a = 0; a < t.ranks; ++a)
     for (int node = 0; node < nodes; ++node)
@@ -214,6 +216,8 @@ const std::vector<CatalogueEntry>& topology_catalogue() {
   return entries;
 }
 
+// Names without sizes first. A DGX-1 or DGX-2 without a number of nodes is one of these; with one it is a
+// machine of switched_machine(). The name of the result is the spec.
 Topology named_topology(const std::string& spec) {
   if (spec.size() > 100)
     throw InputError("topology " + spec.substr(0, 60) + "...", "is not a machine",

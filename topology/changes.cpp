@@ -27,6 +27,7 @@ std::optional<int> number_in(const std::string& text) {
   return number;
 }
 
+// "3" is rank 3 and "switch0" the first node behind the ranks.
 Node node_named(const Topology& t, const std::string& option, const std::string& name) {
   const bool is_switch = name.starts_with("switch");
   const auto number = number_in(is_switch ? name.substr(6) : name);
@@ -39,6 +40,7 @@ Node node_named(const Topology& t, const std::string& option, const std::string&
 
 // Those that "A-B" or "A>B" names.
 std::vector<LinkId> links_named(const Topology& t, const std::string& option, const std::string& text) {
+  // At either of the two characters.
   const std::size_t at = text.find_first_of("->");
   if (at == std::string::npos)
     throw InputError(option, "'" + text.substr(0, 60) + "' names no link",
@@ -56,6 +58,7 @@ std::vector<LinkId> links_named(const Topology& t, const std::string& option, co
   return result;
 }
 
+// A fraction of a bandwidth: above / below.
 struct Part {
   int above = 1, below = 1;
 };
@@ -90,6 +93,8 @@ void scale(Topology& t, int times) {
   for (SharedLimit& limit : t.limits) enlarged(limit.bandwidth);
 }
 
+// Scaled by the least common multiple of the denominators of the new bandwidths: a half of 3 chunks per round
+// is 3 of 6, and every other bandwidth is doubled as well.
 void degrade(Topology& t, const std::string& text) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos)
@@ -105,6 +110,7 @@ void degrade(Topology& t, const std::string& text) {
         static_cast<int>(static_cast<long long>(t.links[l].bandwidth) * part.above / part.below);
 }
 
+// Links behind a removed one move up, and limits name the remaining ones by their new numbers.
 void remove(Topology& t, const std::vector<bool>& gone) {
   std::vector<LinkId> number(t.links.size(), -1);
   std::vector<Link> left;
@@ -121,6 +127,7 @@ void remove(Topology& t, const std::vector<bool>& gone) {
   std::erase_if(t.limits, [](const SharedLimit& limit) { return limit.links.empty(); });
 }
 
+// `gone` is by node; switches stay, and are numbered behind the ranks that are left.
 void remove_ranks(Topology& t, const std::vector<bool>& gone) {
   std::vector<bool> links(t.links.size(), false);
   for (std::size_t l = 0; l < links.size(); ++l) links[l] = gone[t.links[l].src] || gone[t.links[l].dst];
@@ -137,7 +144,8 @@ void remove_ranks(Topology& t, const std::vector<bool>& gone) {
   t.ranks = next - t.switches;
 }
 
-// A limit over the links of one rank is its cable to a switch; the switch is then not described.
+// Every switch gets the abilities. A limit over the links of one rank is its cable to a switch; the switch is
+// then not described.
 void give(Topology& t, const Abilities& abilities) {
   const auto add = [&abilities](Abilities& to, bool into_switch, bool out_of_switch) {
     to.multicast = to.multicast || (abilities.multicast && into_switch);
@@ -164,6 +172,8 @@ void give(Topology& t, const Abilities& abilities) {
 }  // namespace
 
 Topology changed(const Topology& given, const MachineChanges& changes) {
+  // Links and ranks are looked up before any of them is removed, by the numbers of the machine that was
+  // given.
   if (!changes.any()) return given;
   Topology t = given;
   for (const std::string& each : changes.degraded) degrade(t, each);

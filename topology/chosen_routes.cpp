@@ -65,6 +65,7 @@ class Fabric {
 
  private:
   // By node, through switches alone; -1 if there is no path.
+  // Breadth first from the destination, against the links; other ranks are reached and not passed.
   std::vector<int> hops_to(Rank t) const {
     std::vector<int> distance(out_.size(), -1);
     std::vector<Node> queue = {t};
@@ -94,8 +95,7 @@ class Fabric {
   }
 
   // Groups of groups: of ranks at most a number of hops apart, for each distance that occurs.
-  // Union of all pairs at most `most` hops apart, until nothing changes: what is left are the units of
-  // that tier.
+  // Ranks at most `most` hops apart are merged until nothing changes; the classes are the units of that tier.
   void find_places() {
     std::set<int> distances;
     for (Rank t = 0; t < topology_.ranks; ++t)
@@ -155,10 +155,9 @@ class Fabric {
     return differ == 1 && (choice == RouteChoice::OneDigit || (by & (by - 1)) == 0);
   }
 
-  // Of links that lead on, the wider ones more often, by how far apart the ends are: at the n-th choice on
-  // the tiers from n on.
-  // Destination-based, balanced: of k equal links the one of number (sum of the digits' distances) mod k,
-  // so that all ranks of a unit send to the same offset over different links. Wider links take as many
+  // Of k equal links that lead on the one of number (sum of the digits' distances) mod k, at the n-th choice
+  // of the tiers from n on. What one rank sends to others is thus spread over the links, and the choice
+  // depends on distances only, so a shift of all places maps paths to paths. Wider links take as many
   // residues as they are wide.
   std::vector<LinkId> one_way(Rank s, Rank t) const {
     std::vector<LinkId> way;
@@ -190,11 +189,13 @@ class Fabric {
     return way;
   }
 
+  // Along shortest paths only: one hop nearer to the destination.
   bool leads_on(Node at, LinkId l, Rank t) const {
     const Node next = topology_.links[l].dst;
     return (next >= topology_.ranks || next == t) && hops_to_[t][next] == hops_to_[t][at] - 1;
   }
 
+  // All shortest paths, depth first; the caller gives up where they are more than `most`.
   void extend(Node at, Rank t, std::vector<LinkId>& way, std::vector<std::vector<LinkId>>& chosen,
               std::size_t most) const {
     for (LinkId l : out_[at]) {

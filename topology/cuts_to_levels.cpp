@@ -32,6 +32,8 @@ class CutLevels {
  public:
   explicit CutLevels(const Topology& machine) : machine_(machine), graph_(machine), pairs_(machine.ranks) {}
 
+  // Sizes are found twice: as rank 0 sees them, which gives the rotations that may be symmetries, and then as
+  // all ranks see them that these leave different.
   Levels levels() {
     if (!all_linked()) return {.why_none = why_};
     find_sizes();
@@ -56,6 +58,7 @@ class CutLevels {
     return false;
   }
 
+  // Two searches per rank, for the ranks that are examined only.
   const std::vector<RoutePair>& pairs(Rank from) {
     if (pairs_[from].empty()) pairs_[from] = graph_.from(from);
     return pairs_[from];
@@ -99,8 +102,7 @@ class CutLevels {
            less(nearest_outside.gbs, farthest_inside.gbs);
   }
 
-  // Ranks of units, from all down to one; each divides the one before it.
-  // From the largest unit down: each size divides the one before, since levels nest.
+  // Ranks of units, from all down to one: each size divides the one before, since levels nest.
   void find_sizes() {
     sizes_ = {machine_.ranks};
     for (int size = machine_.ranks - 1; size > 1; --size)

@@ -64,6 +64,8 @@ std::string to_dot(const Topology& t, const Hierarchy* levels) {
   for (Node n = t.ranks; n < t.ranks + t.switches; ++n)
     text += fmt::format("  \"{}\" [shape=box{}];\n", name_of(t, n), able(t, n));
   std::vector<bool> used(t.links.size(), false);
+  // Ranks need no lines of their own: graphviz makes nodes of what links name. Bandwidth is the width of the
+  // line, up to 8 points.
   for (std::size_t l = 0; l < t.links.size(); ++l) {
     if (used[l]) continue;
     const int back = matching_reverse(t, l, used);

@@ -1,3 +1,5 @@
+// Failures have the names that changes have on the command line (topology/changes.cpp), so a failed machine
+// is the named one with one change, and its name can be given wherever a machine's can.
 #include "topology/failures.h"
 
 #include <fmt/format.h>
@@ -17,6 +19,7 @@ constexpr std::string_view kLink = "link ", kRank = "rank ";
 }  // namespace
 
 std::vector<std::string> single_failures(const Topology& described) {
+  // Parallel links between the same two nodes fail together, and so do both directions of a cable.
   std::set<std::pair<Node, Node>> directed;
   for (const Link& link : described.links) directed.emplace(link.src, link.dst);
   std::vector<std::string> failures;
@@ -32,6 +35,8 @@ std::vector<std::string> single_failures(const Topology& described) {
 }
 
 NamedChanges split_failure(const std::string& spec_or_file) {
+  // The first " without ". Names of machines have no blanks; a path that has this word in it is split as
+  // well.
   const std::size_t at = spec_or_file.find(kWithout);
   if (at == std::string::npos) return {.machine = spec_or_file};
   NamedChanges named{.machine = spec_or_file.substr(0, at),

@@ -213,6 +213,7 @@ class RateReader {
     return take();
   }
 
+  // As an exit is chosen: the number of children whose links some limit is over, or 1.
   bool choose_detour(int j) {
     if (!link(j).detour) return true;
     for (int children = 1; children <= level(j).fan_out; ++children) {
@@ -248,6 +249,7 @@ class RateReader {
     known_ = std::move(all);
   }
 
+  // The rate of the level's first part of a kind; 1 where no link takes one, since any rate will do.
   double first(int j, Kind kind) const {
     const auto at = known_.find({j, kind, 0});
     return at == known_.end() ? 1 : at->second;

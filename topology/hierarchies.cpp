@@ -146,6 +146,7 @@ const std::vector<CatalogueEntry>& hierarchy_catalogue() {
   return entries;
 }
 
+// "kind" or "kind:sizes"; the name of the result is the spec.
 Hierarchy named_hierarchy(const std::string& spec) {
   if (spec.size() > 100)
     throw InputError("hierarchy " + spec.substr(0, 60) + "...", "is not a machine",

@@ -23,10 +23,12 @@ std::string sentences(const std::string& title, const std::vector<std::string>& 
   return text;
 }
 
+// Errors that are shown as 0.00 have no sign.
 std::string percent(double error) {
   return fmt::format("{}{:.2f} %", error < -5e-5 ? "-" : error > 5e-5 ? "+" : "", 100 * std::abs(error));
 }
 
+// Imports that are in chunks per round already have no rates: nothing was fitted.
 std::string fit_in_words(const Import& import) {
   if (import.rates.empty()) return "";
   double worst = 0;
@@ -42,6 +44,7 @@ std::string fit_in_words(const Import& import) {
 
 }  // namespace
 
+// Names of nodes last, since they may be thousands; the first 64 are shown.
 std::string describe(const Import& import) {
   const Topology& machine = import.machine;
   std::string text = fmt::format("{}: {}, {}, {}\n", machine.name, counted(machine.ranks, "rank"),

@@ -72,6 +72,7 @@ std::optional<LevelRoute> LevelRoutes::route(Rank from, Rank to) const {
   return way;
 }
 
+// Where the ends are in different children: out of the one, and into the other.
 void LevelRoutes::add_outside(LevelRoute& way, Rank from, Rank to) const {
   const int j = way.level, n = hierarchy_.levels[j].fan_out;
   const LinkModel& link = hierarchy_.levels[j].link;
@@ -90,6 +91,7 @@ void LevelRoutes::add_outside(LevelRoute& way, Rank from, Rank to) const {
   }
 }
 
+// Inside of each child, from the end to what leaves the child. A ring without exit or host adds no part.
 void LevelRoutes::add_inside(LevelRoute& way, int level, Rank from, Rank to) const {
   const LinkModel& link = hierarchy_.levels[level].link;
   if (link.host) {

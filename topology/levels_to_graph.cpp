@@ -70,6 +70,7 @@ std::map<LevelPart, double> binding_parts(const TakenParts& taken, const Hierarc
 
 }  // namespace
 
+// A link is as fast as the slowest part of its path, and no faster than one stream.
 LevelGraph level_graph(const Hierarchy& hierarchy) {
   const long long ranks = devices(hierarchy);
   if (ranks > kMostGraphRanks)

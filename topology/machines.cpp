@@ -32,6 +32,7 @@ struct Described {
   MachineParts parts = {};  // of a graph from a file of another tool
 };
 
+// An option that would change nothing is an error, and not ignored.
 void require_no_import(const std::string& spec, const ImportOptions& options) {
   if (options == ImportOptions()) return;
   for (const OptionRow<ImportOptions>& row : import_rows())
@@ -41,6 +42,7 @@ void require_no_import(const std::string& spec, const ImportOptions& options) {
                        "leave it out ('chorale topology list' has machines of several nodes by name)");
 }
 
+// A file of another tool, a file in either view, a named hierarchy, or else a named graph.
 Described described(const std::string& spec_or_file, const ImportOptions& options) {
   if (names_a_file(spec_or_file)) {
     const std::string text = read_file(spec_or_file);
@@ -62,6 +64,7 @@ Described described(const std::string& spec_or_file, const ImportOptions& option
 // The machine without the failure that its name has, and the changes with it.
 std::pair<std::string, MachineChanges> with_failure(const std::string& spec_or_file, MachineChanges changes) {
   const NamedChanges named = split_failure(spec_or_file);
+  // The failure that the name has comes before the changes by options.
   const auto append = [](std::vector<std::string>& to, const std::vector<std::string>& more) {
     to.insert(to.begin(), more.begin(), more.end());
   };
@@ -104,6 +107,8 @@ Topology load_topology(const std::string& spec_or_file, const MachineChanges& mo
   return changed(machine.graph ? *machine.graph : graph_of(*machine.levels), changes);
 }
 
+// A hierarchy without changes is returned as it is; a changed one is a graph first, and may have no levels
+// any more.
 Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) {
   const auto [spec, changes] = with_failure(spec_or_file, more);
   Described machine = described(spec, changes.import);
@@ -115,6 +120,7 @@ Levels load_levels(const std::string& spec_or_file, const MachineChanges& more) 
   return levels;
 }
 
+// Placements have no algorithms for switches that compute, so their price would be that of another machine.
 Hierarchy load_hierarchy(const std::string& spec_or_file, const MachineChanges& changes) {
   const Described machine = described(split_failure(spec_or_file).machine, changes.import);
   if (changes.switches.any() || (machine.graph && abilities_of(*machine.graph).any()))

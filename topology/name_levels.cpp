@@ -1,3 +1,6 @@
+// From the innermost level out. A level is named by what its children are: one rank is a GPU, as many as a
+// node has are a node, more are racks and pods. Two nodes of two sockets of four GPUs have the levels node,
+// socket, gpu.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,6 +37,7 @@ void name_levels(Hierarchy& hierarchy, const Topology& machine, const MachinePar
                        : below == 1                           ? "gpu"
                                                               : "";
     if (name.empty()) {
+      // Ranks of a child of a child: the route from rank 0 to that rank leaves one and enters the next.
       int half = 1;
       for (std::size_t k = hierarchy.levels.size() - 1; k > j + 1; --k) half *= hierarchy.levels[k].fan_out;
       bool cpu = false, pci = false;

@@ -10,6 +10,7 @@
 
 namespace chorale {
 
+// "tpu:AxBxC[:twisted]" is of the kind tpu.
 std::vector<std::string> kinds(const std::vector<CatalogueEntry>& catalogue) {
   std::vector<std::string> result;
   for (const CatalogueEntry& entry : catalogue)

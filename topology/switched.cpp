@@ -1,3 +1,5 @@
+// A machine is a few loops over the builder (topology/switched_builder.h): ranks are numbered node by node,
+// switches as they are added. Bandwidths are in units of the slowest link.
 #include "topology/switched.h"
 
 #include "ir/error.h"
@@ -10,6 +12,7 @@ namespace {
 
 // The NVLinks of one (25 GB/s each), and one NIC of 12.5 GB/s that all GPUs share.
 Topology dgx1_nodes(int nodes) {
+  // The rings of dgx1 (topology/builders.cpp). An NVLink is two units, half an NVLink one: the NIC.
   constexpr int kTwo[] = {0, 1, 4, 5, 6, 7, 2, 3}, kOne[] = {0, 2, 1, 3, 6, 4, 7, 5};
   SwitchedBuilder b(8 * nodes, 12.5);
   for (int node = 0; node < nodes; ++node)
@@ -56,6 +59,8 @@ Topology mi250(int nodes) {
 Topology fat_tree(int k) {
   const int half = k / 2;
   SwitchedBuilder b(k * half * half, 25);
+  // Aggregation switch i of every pod is linked with the same k/2 cores, those from i * k/2 on: so two hosts
+  // of different pods have k^2/4 paths.
   std::vector<Node> cores;
   for (int i = 0; i < half * half; ++i) cores.push_back(b.add_switch());
   for (int pod = 0; pod < k; ++pod) {

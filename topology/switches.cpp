@@ -70,8 +70,8 @@ class Routes {
   bool too_many_ = false;
 };
 
-// Whether a wire counts equal values once. `trunks_`: wires between switches do, unless only some switches
-// multicast and others reduce.
+// Whether a wire counts equal values once. `trunks_`: wires between switches do, unless both abilities occur
+// and switches differ in them.
 class WireAbilities {
  public:
   explicit WireAbilities(const Topology& topology) : topology_(topology) {
@@ -149,6 +149,8 @@ Topology flatten(const Topology& topology) {
   return flat_over(topology, taken);
 }
 
+// Routes become links, and each wire lists the links over it; wires with several become limits; and limits of
+// the topology are rewritten from wires to the links over them.
 Topology flat_over(const Topology& topology, const ChosenRoutes& taken) {
   Topology flat{.name = topology.name, .ranks = topology.ranks};
   if (taken.choice != RouteChoice::All)

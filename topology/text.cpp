@@ -9,6 +9,7 @@
 namespace chorale {
 namespace {
 
+// "on a switch, 8 ports of 50 GB/s, 5 us, on rails, out of it 56 GB/s for 2": what is usual is left out.
 std::string level_in_words(const Level& level) {
   const LinkModel& link = level.link;
   std::string text =
@@ -47,6 +48,7 @@ std::string name_of(const Topology& t, Node n) {
 }
 
 std::string describe(const Topology& t) {
+  // In links from rank to rank: each switch on a path adds one.
   int diameter = 0;
   bool connected = true;
   const HopCounts hops(t);
@@ -63,6 +65,7 @@ std::string describe(const Topology& t) {
       connected ? "diameter " + counted(diameter, "hop") : "NOT connected");
   text += fmt::format("alpha {} us per step, beta {} us per byte of a round\n", step_alpha_us(t),
                       round_beta_us_per_byte(t));
+  // Sums of bandwidths in chunks per round; of several links between the same two nodes each is listed.
   for (Node n = 0; n < t.ranks + t.switches; ++n) {
     int out = 0, in = 0;
     std::string to;

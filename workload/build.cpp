@@ -15,6 +15,7 @@ namespace {
 using Op = ExpressionOperator;
 using Kind = OperationKind;
 
+// An operator over values is their postfix forms, one after the other, and the operator.
 PointwiseTerm formula(Op op, const std::vector<Term>& values) {
   return PointwiseTerm(applied(op, values));
 }
@@ -42,6 +43,7 @@ PointwiseTerm operator<(const PointwiseTerm& a, const PointwiseTerm& b) {
 PointwiseTerm operator<=(const PointwiseTerm& a, const PointwiseTerm& b) {
   return formula(Op::LessEqual, {a.term, b.term});
 }
+// Less and LessEqual are all that expressions have; the others exchange their values.
 PointwiseTerm operator>(const PointwiseTerm& a, const PointwiseTerm& b) {
   return b < a;
 }
@@ -170,12 +172,14 @@ Tensor Builder::store(const Tensor& input, const Tensor& result) {
   return result;
 }
 
+// Typed as it is added, so an error is thrown where the operation is written, with the program's name.
 Tensor Builder::add(Operation operation) {
   const Tensor result{operation.name};
   draft_.add(std::move(operation), draft_.workload.name);
   return result;
 }
 
+// An operand that is more than a name becomes an operation before this one.
 Tensor Builder::add(Operation operation, const std::vector<PointwiseTerm>& operands) {
   for (const PointwiseTerm& operand : operands)
     operation.operands.push_back(draft_.named(operand.term, operation.name, draft_.workload.name));
@@ -224,6 +228,7 @@ Tensor Builder::convolution(const std::string& name, const PointwiseTerm& images
 Tensor Builder::reduce_tensor(const std::string& name, ReduceOp op, const PointwiseTerm& value) {
   return add({.kind = Kind::ReduceTensor, .name = name, .reduction = op}, {value});
 }
+// Norms, means and the like are several operations, of which the last, pointwise one has the name.
 Tensor Builder::norm(const std::string& name, const PointwiseTerm& value) {
   return add(pointwise(name, draft_.norm(value.term, name, draft_.workload.name)));
 }
@@ -283,6 +288,7 @@ PointwiseTerm Builder::number(const Side& side) {
   return PointwiseTerm(draft_.side(side.extent));
 }
 
+// Each dropout has a stream of its own, in the order in which they are built.
 PointwiseTerm Builder::dropout(const PointwiseTerm& value, double probability) {
   if (!(probability >= 0 && probability < 1))
     throw InputError(draft_.workload.name, fmt::format("a dropout with the probability {}", probability),
@@ -306,6 +312,7 @@ void Builder::returns(const std::vector<Tensor>& tensors) {
   for (const Tensor& each : tensors) draft_.workload.outputs.push_back(each.name);
 }
 
+// The draft stays as it was, so more can be added and finished again.
 Workload Builder::finish() const {
   return inferred(draft_.workload, draft_.workload.name).or_throw();
 }

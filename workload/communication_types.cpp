@@ -55,6 +55,7 @@ struct Rule {
   LayoutKind leaves;
 };
 
+// Words that several rows share.
 constexpr const char* kSummands = "a Local tensor, of which each rank has its own";
 constexpr const char* kAddedUpTooOften =
     "it would be added up as many times as there are ranks: take it as it is";
@@ -102,6 +103,8 @@ constexpr Rule kRules[] = {
 
 }  // namespace
 
+// Scope, then what is taken, then what is left. An AllReduce across groups is apart: it keeps the layout, and
+// changes only that all groups have the same.
 OrError<TensorType> collective_type(const Typing& typing) {
   const Operation& operation = typing.operation;
   const Rule& rule = *std::ranges::find(kRules, operation.kind, &Rule::kind);
@@ -119,6 +122,8 @@ OrError<TensorType> collective_type(const Typing& typing) {
   return laid_out_as(typing, operation.layout);
 }
 
+// Rank r of p gives the s-th of p parts of the first side to rank s. The type stays: parts are exchanged for
+// parts.
 OrError<TensorType> all_to_all_type(const Typing& typing) {
   const TensorType& type = typing.only();
   if (type.layout.kind != LayoutKind::Local)
@@ -163,6 +168,7 @@ OrError<TensorType> send_type(const Typing& typing) {
     return typing.fail(fmt::format("sends {} groups further on", shift), "use GROUP + 1 or GROUP - 1");
   if (result.scope != Scope::Group)
     return typing.fail_not_taken("a tensor of groups", "declare what it is made of with GROUP");
+  // What would go beyond the last group, or before the first, is dropped.
   result.first_group = std::max(result.first_group + shift, 0);
   result.last_group = std::min(result.last_group + shift, last);
   if (result.first_group > result.last_group)

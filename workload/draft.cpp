@@ -33,6 +33,7 @@ std::string Draft::fresh(const std::string& base) {
     if (const std::string name = fmt::format("{}{}", begin, number); taken.insert(name).second) return name;
 }
 
+// An operand by itself has a name already; only what computes something becomes an operation.
 std::string Draft::named(const Term& term, const std::string& base, const std::string& where) {
   if (term.expression.size() == 1 && term.operands.size() == 1) return term.operands.front();
   const std::string name = fresh(base);
@@ -40,6 +41,7 @@ std::string Draft::named(const Term& term, const std::string& base, const std::s
   return name;
 }
 
+// Added when it is first read, and once: all readers share it.
 Term Draft::constant(OperationKind kind) {
   const std::string name = to_string(kind);
   if (find(workload, name) == nullptr) add({.kind = kind, .name = name}, name);

@@ -43,6 +43,7 @@ OrError<std::vector<int>> places_for(const Workload& workload, const std::vector
   return places;
 }
 
+// In the order of the list. Programs have at most kMostOperations operations, so no index is kept.
 std::vector<std::string> readers(const Workload& workload, const std::string& name) {
   std::vector<std::string> result;
   for (const Operation& operation : workload.operations)
@@ -72,6 +73,7 @@ bool is_a_name(const Workload& workload, const std::string& name) {
          std::ranges::find(workload.sizes, name, &WorkloadSize::name) != workload.sizes.end();
 }
 
+// Names of sizes, kernels and overlaps count: all names of a program are different.
 std::string unused(const Workload& workload, const std::string& name) {
   std::string result = name;
   for (int i = 2; is_a_name(workload, result); ++i) result = fmt::format("{}_{}", name, i);
@@ -86,6 +88,7 @@ MaybeError check_new_name(const Workload& workload, const std::string& name, con
   return {};
 }
 
+// Fusing and overlapping come last, so what is fused or overlapped is not taken apart.
 MaybeError check_alone(const Operation& operation, const std::string& where) {
   if (!operation.kernel.empty())
     return InputError(where, fmt::format("{} is in the kernel {}", operation.name, operation.kernel),
@@ -96,6 +99,7 @@ MaybeError check_alone(const Operation& operation, const std::string& where) {
   return {};
 }
 
+// New operations and those that are gone have nothing to be compared with.
 std::vector<std::string> retyped(const Workload& before, const Workload& after) {
   std::vector<std::string> names;
   for (const Operation& now : after.operations)

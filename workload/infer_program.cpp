@@ -20,7 +20,8 @@ namespace chorale {
 namespace {
 
 // Operands once each, in the order of the expression, and only those that it has; a conversion at the very
-// end is the cast of the result.
+// end is the cast of the result. Cast(fp16, x * y + x) has the operands x and y and the expression x * y + x,
+// cast to fp16.
 void tidy_expression(Operation& operation) {
   Expression& expression = operation.expression;
   std::vector<std::string> operands;
@@ -50,6 +51,8 @@ Operation tidied(const Operation& operation) {
   return result;
 }
 
+// Constants first, in the order of kinds and names (Send stands for all that are none, behind them); a
+// constant that is not read is dropped. All else keeps its order.
 void tidy_operations(std::vector<Operation>& operations) {
   std::ranges::transform(operations, operations.begin(), tidied);
   std::set<std::string> read;
@@ -124,6 +127,7 @@ class ProgramCheck {
     return {};
   }
 
+  // Operations see the program as far as it is typed, so an operand that comes later is "not there".
   MaybeError walk() {
     result_ = given_;
     result_.operations.clear();
@@ -135,6 +139,7 @@ class ProgramCheck {
       OrError<TensorType> type = inferred_type(result_, operation, where_(operation.name));
       if (!type) return type.error();
       operation.type = *std::move(type);
+      // Normal form: the layout that was asked for is written as the result has it (flat of a vector is 0).
       if (operation.layout.kind == LayoutKind::Sliced) operation.layout = operation.type.layout;
       if (!operation.updates.empty())
         if (auto error = look_at_update(operation)) return error;
@@ -143,6 +148,7 @@ class ProgramCheck {
     return {};
   }
 
+  // RANK, GROUP and WORLD exist once each, and are called so.
   MaybeError take_operation_name(const Operation& operation) {
     if (!is_constant(operation.kind)) return take_name("an operation", operation.name);
     if (operation.kind == OperationKind::Size) return look_at_size(operation);
@@ -217,6 +223,7 @@ class ProgramCheck {
   }
 
   // Runs of operations that are of the same kernel (overlap).
+  // A name that comes again after another one would be two kernels.
   MaybeError look_at_runs(std::string Operation::*member, const std::string& what) {
     std::string before;
     for (const Operation& operation : result_.operations) {
@@ -235,9 +242,9 @@ class ProgramCheck {
     return {};
   }
 
-  // Faults of kernels and overlaps name no operation of theirs but the kernel or the overlap, where a
-  // reader finds all of it.
+  // Faults are reported at the place of the kernel or the overlap, where a reader finds all of it.
   MaybeError look_at_units() const {
+    // Kernels by themselves, then overlaps, whose units are valid by then.
     const std::vector<Unit> all = units(result_);
     std::map<std::string, std::vector<Unit>> overlaps;
     for (const Unit& unit : all) {

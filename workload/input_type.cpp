@@ -15,6 +15,7 @@ namespace {
 OrError<Extent> valued(const Typing& typing, Extent extent) {
   constexpr std::size_t kMostFactors = 16;
   const std::vector<WorkloadSize>& sizes = typing.workload.sizes;
+  // H*B and B*H are the same side.
   std::ranges::sort(extent.sizes);
   if (extent.sizes.size() > kMostFactors)
     return typing.fail("has a side of too many sizes", fmt::format("{} are the most", kMostFactors));

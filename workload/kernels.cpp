@@ -15,6 +15,7 @@ namespace {
 
 using Kind = OperationKind;
 
+// Reports all faults of the first kind that there is, each with the operation and a remedy.
 class KernelCheck {
  public:
   KernelCheck(const Workload& workload, const std::vector<int>& operations)
@@ -69,6 +70,7 @@ class KernelCheck {
     return nullptr;
   }
 
+  // Kinds that no kernel holds, each with what to do instead.
   void look_at_kind(int index) {
     switch (at(index).kind) {
       case Kind::AllReduce:
@@ -145,6 +147,7 @@ class KernelCheck {
     return kind == Kind::AllGather || kind == Kind::Broadcast || kind == Kind::Send;
   }
 
+  // The same groups: on other ranks there would be nothing to be computed with.
   bool same_place(const TensorType& type) const {
     return type.scope == domain_.scope && type.first_group == domain_.first_group &&
            type.last_group == domain_.last_group;
@@ -161,6 +164,8 @@ class KernelCheck {
     return aligned(type.layout, size(type.shape), size(domain_.shape)) == domain_.layout && same_place(type);
   }
 
+  // What arrives from other ranks comes before all computations, and what is sent comes after them: so a sum
+  // over ranks reads nothing that the kernel makes, and a gather or Send only that.
   void look_at(int index) {
     const Operation& each = at(index);
     look_at_reads(index);

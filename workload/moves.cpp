@@ -84,6 +84,7 @@ class MoveSearch {
       if (root < ranks_of(workload_, sum.type)) split_as(sum, {.kind = LayoutKind::Rooted, .root = root});
   }
 
+  // The script leaves out what split() takes by default, so that equal moves have equal texts.
   void split_as(const Operation& sum, const TensorLayout& layout) {
     const bool scatters = layout.kind == LayoutKind::Sliced;
     const std::string first = unused(workload_, (scatters ? "rs_" : "r_") + sum.name);
@@ -139,6 +140,7 @@ class MoveSearch {
     return false;
   }
 
+  // Undoes splits, also those of the program that was given.
   void joins(const Operation& gather) {
     const Kind first = operation(workload_, gather.operands[0]).kind;
     if (first == Kind::ReduceScatter || first == Kind::Reduce)
@@ -147,8 +149,8 @@ class MoveSearch {
 
   // --- Reorder ---
 
-  // Greedy: the longest prefix of units that can all go behind the gather, then parts of it. Trying all
-  // subsets would be exponential, and what a part of the prefix makes possible later is found from there.
+  // Greedy: units that can go behind the gather together, one more at a time, and then parts of these. Trying
+  // all subsets would be exponential, and what a part makes possible later is found from there.
   void reorders(const Operation& gather) {
     const std::string prefix = unused_prefix(workload_);
     Names all;
@@ -177,8 +179,8 @@ class MoveSearch {
     if (const Names each = operations_of(all); each.size() > all.size()) reorder_behind(gather, each, prefix);
   }
 
-  // Units, with those of `all` that read them, directly or through each other.
-  // A unit by itself often cannot stay behind: what reads it needs slices, too.
+  // Units, with those of `all` that read them, directly or through each other. Moved alone, a unit would be
+  // gathered again for its readers; with them, the gather moves on.
   Names followed(Names names, const Names& all) const {
     std::set<std::string> made;
     for (const std::string& name : operations_of(names)) made.insert(name);
@@ -288,6 +290,7 @@ class MoveSearch {
       }
   }
 
+  // A unit that is overlapped already is the beginning of no other overlap.
   void overlaps() {
     for (std::size_t i = 0; i < units_.size(); ++i)
       if (units_[i].overlap.empty()) overlaps_from({i}), overlaps_beside(i);

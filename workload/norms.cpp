@@ -60,6 +60,7 @@ Term Draft::reduced(ReduceOp op, const Term& term, int dim, const std::string& b
   return operand_term(result);
 }
 
+// Summands are converted before they are added up, the sum is divided in the wider type.
 Term Draft::mean(const Term& term, int dim, const std::string& base, const std::string& where) {
   const std::string name = named(term, base, where);
   const TensorType type = operation(workload, name).type;
@@ -92,6 +93,7 @@ Term Draft::softmax(const Term& term, int dim, const std::string& base, const st
   return as_given(type, applied(Op::Divide, {powers, sum}));
 }
 
+// Zhang and Sennrich 2019: no mean is subtracted, so one reduction is enough.
 Term Draft::rms_norm(const Term& term, const Term& weight, double epsilon, const std::string& base,
                      const std::string& where) {
   const Term x = operand_term(named(term, base, where));

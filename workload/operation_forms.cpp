@@ -21,6 +21,7 @@ namespace {
 using Kind = OperationKind;
 using Arg = ArgumentKind;
 
+// RANK and GROUP differ from rank to rank, so they are Local; WORLD and sizes are the same everywhere.
 OrError<TensorType> rank_type(const Typing&) {
   return TensorType{.element = ElementType::Int32, .layout = {.kind = LayoutKind::Local}};
 }
@@ -29,6 +30,7 @@ OrError<TensorType> number_type(const Typing&) {
   return TensorType{.element = ElementType::Int32};
 }
 
+// Sizes go up to 2^48, numbers of a program to 2^31 - 1.
 OrError<TensorType> size_type(const Typing& typing) {
   const std::vector<WorkloadSize>& sizes = typing.workload.sizes;
   const auto size = std::ranges::find(sizes, typing.operation.name, &WorkloadSize::name);
@@ -39,6 +41,8 @@ OrError<TensorType> size_type(const Typing& typing) {
   return number_type(typing);
 }
 
+// An argument with words stands behind a comma; the words are what an error expects there. One without comes
+// first, or may be left out.
 const std::vector<OperationForm>& forms() {
   static const std::vector<OperationForm> kForms = {
       {Kind::Input, {}, input_type},
@@ -189,6 +193,7 @@ const OperationForm& form_of(OperationKind kind) {
   return form;
 }
 
+// Kinds behind Pointwise are called by their names; those before it are declared, or have words of their own.
 std::optional<OperationKind> called_kind(std::string_view name) {
   for (const OperationForm& form : forms())
     if (form.kind > Kind::Pointwise && to_string(form.kind) == name) return form.kind;
@@ -209,6 +214,7 @@ int operand_count(const OperationForm& form) {
   return is(Arg::Tensors) > 0 ? -1 : is(Arg::Tensor);
 }
 
+// All kinds have a name, operands, a type, and may update an input or be in a kernel; a constant is in none.
 Operation with_fields_of_kind(const Operation& operation) {
   Operation result{.kind = operation.kind,
                    .name = operation.name,
@@ -231,6 +237,7 @@ Operation with_fields_of_kind(const Operation& operation) {
   return result;
 }
 
+// What a text calls, or the expression; a cast of the result is written around it.
 std::string call_text(const Operation& operation) {
   if (operation.kind != Kind::Pointwise) return CallPrinter(operation).text();
   const std::string text = to_string(operation.expression, operation.operands);

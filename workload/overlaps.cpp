@@ -88,6 +88,8 @@ bool reads_from(const Workload& workload, const Unit& reader, const Unit& made) 
   return false;
 }
 
+// One communication by itself, and computations that neither depend on it nor it on them. These may depend on
+// each other.
 bool goes_beside(const Workload& workload, const std::vector<Unit>& members) {
   const Unit* moved = nullptr;
   for (const Unit& unit : members)

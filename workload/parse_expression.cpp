@@ -45,6 +45,8 @@ std::string WorkloadParser::operand(const Token& token) const {
           did_you_mean(name, known, "declare it as a Tensor or Scalar, or compute it before"));
 }
 
+// In this order: an operator of the user may have any name that is not reserved, and the rest are words of
+// the language, of which the functions of elements are the common grammar's.
 ExpressionReader::Value WorkloadParser::call(const Token& token) {
   if (token.text == "Dropout") return dropout(token);
   if (const Operator* const user = find_operator(token.text)) return apply_operator(token, *user);

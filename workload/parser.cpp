@@ -1,5 +1,13 @@
 // Statements of the text form, from top to bottom; each function reads one rule of the grammar
 // (docs/workloads.md) and begins at its first token.
+//   workload sgd
+//   ranks 4
+//   size N = 2^20
+//   Tensor g(fp16, [N], Local)
+//   Tensor p(fp32, [N], Replicated) state
+//   avg = AllReduce("+", g) / WORLD
+//   p_ = Update(p, p - 0.01 * avg)
+//   return p_
 //
 // Declarations and operations are typed as they come (Draft::add), with errors at their own places. When
 // all is read, inferred() checks what concerns several operations; it knows operations by name only, so
@@ -29,6 +37,7 @@ constexpr std::int64_t kMostWhole = std::int64_t{1} << 62;
 
 }  // namespace
 
+// A setting for a size that the program does not declare is an error, since it would change nothing.
 Workload WorkloadParser::parse() {
   heading();
   while (!is_at("return") && !is_at_end()) statement();
@@ -107,6 +116,7 @@ void WorkloadParser::sizes() {
   while (takes(","));
 }
 
+// A setting wins over the text's value, which is read all the same.
 void WorkloadParser::size() {
   const Token token = now();
   const std::string name = new_name("the size");
@@ -122,6 +132,7 @@ void WorkloadParser::size() {
   draft_.workload.sizes.push_back(std::move(size));
 }
 
+// 4*H*S: the factor 4, the sizes H and S, and the value of all of it, in normal form (sizes sorted).
 Extent WorkloadParser::product() {
   Extent extent;
   do {
@@ -195,6 +206,7 @@ ElementType WorkloadParser::element() {
   return *type;
 }
 
+// [N, 4*H]; [] is a scalar.
 TensorShape WorkloadParser::shape() {
   TensorShape shape;
   expect("[", "and the sides");
@@ -207,6 +219,8 @@ TensorShape WorkloadParser::shape() {
   return shape;
 }
 
+// Replicated, Local, Sliced(1), Sliced(flat), Rooted(0); and of groups, with what they have the same of:
+// "Replicated EACH GROUP", "Local GROUP 1..3".
 void WorkloadParser::layout(TensorType& type) {
   if (takes("Replicated")) {
     type.layout = {};
@@ -245,6 +259,7 @@ TensorLayout WorkloadParser::sliced() {
           .dim = static_cast<int>(whole("flat, or a dimension", 0, kMostDimensions - 1))};
 }
 
+// By the first token. Words that begin a statement are reserved, so no name can be taken for one.
 void WorkloadParser::statement() {
   if (is_at("ranks") || is_at("groups"))
     fail("a statement", "ranks and groups stand right after the program's name");
@@ -285,6 +300,7 @@ void WorkloadParser::assignment() {
     fail_at(token, fmt::format("'{}' is there already, from {}", name_, draft_.places[name_]),
             "give the result a name of its own");
   draft_.places[name_] = place(file_, token);
+  // Errors of what the statement is made of name the statement.
   draft_.statement = name_;
   const Value value = expression();
   if (value.made)
@@ -294,12 +310,14 @@ void WorkloadParser::assignment() {
   draft_.statement.clear();
 }
 
+// The operation was added under a temporary name, before it was known that it is all of the statement.
 void WorkloadParser::rename_last() {
   Operation& last = draft_.workload.operations.back();
   draft_.places[name_] = draft_.places[last.name];
   last.name = name_;
 }
 
+// As many as there can be operations; inferred() refuses one that is there twice.
 void WorkloadParser::outputs() {
   std::vector<std::string>& outputs = draft_.workload.outputs;
   do {

@@ -83,6 +83,7 @@ Promotion of_leaf(const Typing& typing, const ExpressionNode& node) {
 }
 
 // Requires an expression without a flaw.
+// The expression is postfix: operators take their values from the end of the stack.
 ElementType element_of(const Typing& typing) {
   std::vector<Promotion> stack;
   for (const ExpressionNode& node : typing.operation.expression) {
@@ -203,6 +204,8 @@ MaybeError require_slices_of(const Typing& typing, std::size_t k, const TensorSh
   return {};
 }
 
+// Replicated operands adapt to any layout. All others have to have one layout, the result's; a slice that is
+// broadcast has to be one of the result as well.
 OrError<TensorLayout> common_layout(const Typing& typing, const TensorShape& shape) {
   const int dimensions = static_cast<int>(shape.size());
   int first = -1;
@@ -220,6 +223,7 @@ OrError<TensorLayout> common_layout(const Typing& typing, const TensorShape& sha
 
 }  // namespace
 
+// Each check needs those before it: shapes an expression without flaws, layouts the shape that they are of.
 OrError<TensorType> pointwise_type(const Typing& typing) {
   if (auto error = require_expression(typing)) return *error;
   const OrError<TensorType> scope = scoped(typing);

@@ -83,6 +83,7 @@ class OpenRun {
   // Each number of pieces begins with what is best for each collective alone; what another number led to
   // is not taken over, so the result does not depend on the order of the numbers.
   RunPrice best(Execution& chosen) {
+    // One number if the execution gives it, or if nothing is handed over.
     const std::vector<OpenUnit> alone = units_;
     std::vector<OpenUnit> best = alone;
     double least = -1;
@@ -139,6 +140,7 @@ class OpenRun {
         .name = work.unit.name,
         .launch_us = device.launch_us,
         .memory_us = static_cast<double>(work.read + work.written) / (1e3 * device.memory_gbs),
+        // Times of the three kinds of arithmetic add up. 1e12 operations per second are 1e6 per microsecond.
         .compute_us = (work.product_flops / device.product_tflops + work.flops / device.compute_tflops +
                        work.double_flops / device.double_tflops) /
                       1e6};
@@ -170,6 +172,7 @@ class OpenRun {
   // shared by all stages, so their traffic together is a bound.
   double us() const {
     if (units_.size() == 1) return units_[0].settled().us();
+    // Communication and computation side by side: the longer of the two, and one launch more.
     if (beside_) {
       double moved = 0, computed = 0;
       for (const OpenUnit& open : units_)
@@ -177,6 +180,8 @@ class OpenRun {
       return std::max(moved, computed) + device_.launch_us;
     }
     const double pieces = pieces_;
+    // One communication takes its steps once, whatever the pieces are. Several hand pieces to each other, so
+    // each piece takes the steps of each.
     const bool cut = communicating_ > 1;
     double steps = 0, all = 0, slowest = 0, memory = 0;
     for (const OpenUnit& open : units_) {
@@ -226,6 +231,7 @@ std::string why_none(const std::vector<UnitWork>& units, const WorkloadPrices& p
 }
 
 // Requires that each collective has a price.
+// A run ends where the overlap changes; units of no overlap are runs of their own.
 WorkloadPrice priced(std::vector<UnitWork> units, const WorkloadPrices& prices, const Execution& given) {
   WorkloadPrice result;
   result.execution = {.block = given.block, .channels = given.channels};
@@ -256,7 +262,7 @@ std::vector<Cost> switch_points(OperationKind kind, int ranks) {
   const int doublings = std::bit_width(static_cast<unsigned>(others));
   std::vector<Cost> points;
   switch (kind) {
-    case OperationKind::AllReduce:  // everything to everyone; doubling; ReduceScatter and AllGather
+    case OperationKind::AllReduce:  // everything to everyone; ReduceScatter and AllGather; doubling
       points = {{.steps = 1, .rounds = others}, {.steps = 2, .rounds = 2 * others, .chunks = ranks}};
       if (halvings > 0) points.push_back({.steps = halvings, .rounds = halvings});
       break;
@@ -286,7 +292,7 @@ const CollectivePrice* price_of(const WorkloadPrices& prices, OperationKind kind
   return nullptr;
 }
 
-// Powers of two, down to pieces of piece_bytes, where handing over costs as much as it hides.
+// Powers of two, as long as a piece has piece_bytes or more.
 std::vector<int> possible_pieces(std::int64_t handed_over, const DeviceNumbers& device) {
   constexpr int kMostPieces = 64;
   std::vector<int> pieces = {1};
@@ -313,6 +319,7 @@ WorkloadPrice price(const Workload& workload, const WorkloadPrices& prices, cons
   return priced(std::move(units), prices, given);
 }
 
+// All kinds among the world and among a group; across groups there is AllReduce only.
 WorkloadPrices switch_prices(const Workload& workload, const AlphaBeta& link, const DeviceNumbers& device) {
   WorkloadPrices prices{.device = device};
   for (const Scope scope : {Scope::World, Scope::Group})

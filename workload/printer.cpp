@@ -8,7 +8,7 @@
 namespace chorale {
 namespace {
 
-// Their numbers are left out where all groups have the tensor, as the parser's default is.
+// Numbers of groups are left out where all groups have the tensor, as the parser takes it then.
 std::string printed_layout(const Workload& workload, const TensorType& type) {
   const std::string layout = to_string(type.layout) + (type.each ? " EACH" : "");
   if (type.scope == Scope::World) return layout;
@@ -17,6 +17,7 @@ std::string printed_layout(const Workload& workload, const TensorType& type) {
   return fmt::format("{} GROUP {}..{}", layout, type.first_group, type.last_group);
 }
 
+// A Scalar has no shape, and no layout either where it is Replicated.
 std::string printed_input(const Workload& workload, const Operation& input) {
   const TensorType& type = input.type;
   const std::string layout = printed_layout(workload, type);
@@ -27,6 +28,7 @@ std::string printed_input(const Workload& workload, const Operation& input) {
   return text + ")" + (input.state ? " state" : "") + (input.scattered ? " scattered" : "") + "\n";
 }
 
+// A result in the memory of an input is Update(input, ...).
 std::string printed_operation(const Operation& operation) {
   const std::string call = call_text(operation);
   return operation.updates.empty()

@@ -36,6 +36,7 @@ bool is_replicated(const TensorType& type) {
   return type.layout.kind == LayoutKind::Replicated;
 }
 
+// Each rank multiplies what it has: Local by Local or Replicated, in either order.
 bool makes_local(const TensorType& a, const TensorType& b) {
   const auto fits = [](const TensorType& type) {
     return type.layout.kind == LayoutKind::Local || is_replicated(type);
@@ -100,6 +101,8 @@ OrError<Extent> window_side(const Typing& typing, const Extent& in, const Extent
 
 }  // namespace
 
+// [.., M, K] by [K, N], one matrix for all, or by [.., K, N], one for each. Shapes first, then elements,
+// groups and layouts, so that the first error is of what is most wrong.
 OrError<TensorType> matmul_type(const Typing& typing) {
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];
   const std::size_t dimensions = a.shape.size();
@@ -133,6 +136,7 @@ OrError<TensorType> matmul_type(const Typing& typing) {
   return result;
 }
 
+// Images [N, C, H, W] with windows [O, C, h, w] give [N, O, H', W'].
 OrError<TensorType> convolution_type(const Typing& typing) {
   constexpr int kMostWindow = 1 << 20;
   const TensorType &a = *typing.operands[0], &b = *typing.operands[1];

@@ -15,6 +15,7 @@ OrError<TensorType> reduce_tensor_type(const Typing& typing) {
   return result;
 }
 
+// The side stays, with length 1, so that the result broadcasts to what it was made of.
 OrError<TensorType> reduce_along_type(const Typing& typing) {
   if (auto error = require_reduction(typing)) return *error;
   TensorType result = typing.only();

@@ -1,5 +1,8 @@
 // An AllGather moved behind operations that read it: f(AllGather(x)) = AllGather(f(x)) where f works on each
-// slice by itself. (And Broadcast likewise, with the root's tensor in place of slices.)
+// slice by itself. (And Broadcast likewise, with the root's tensor in place of slices.) Behind m_, for
+// example:
+//   avg = AllGather(rs)                      s_m_ = 0.9 * m + 0.1 * rs
+//   m_ = Update(m, 0.9 * m + 0.1 * avg)      m_ = Update(m, AllGather(s_m_))
 //
 // One pass down the list. `sliced_` maps names of the old program to the operation of the new one that has
 // the slices; it begins with the gather itself, and what it gathers. An operation that is to be moved reads
@@ -85,6 +88,7 @@ class Reordering {
     return {};
   }
 
+  // What stays may not read what is moved out of its own kernel.
   MaybeError keep(const Operation& old) {
     for (const std::string& operand : old.operands)
       if (!old.kernel.empty() && renamed_.contains(operand) &&

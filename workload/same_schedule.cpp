@@ -29,6 +29,7 @@ std::string described(Operation operation, const std::vector<int>& operands) {
 
 }  // namespace
 
+// Equal descriptions have equal numbers in all programs of the book.
 int ScheduleBook::number(const std::string& description) {
   return numbers_.try_emplace(description, static_cast<int>(numbers_.size())).first->second;
 }
@@ -37,6 +38,7 @@ int ScheduleBook::number(const std::string& description) {
 // their numbers are. Names of kernels and overlaps do not count, only which operations they hold.
 std::string ScheduleBook::key(const Workload& workload) {
   std::map<std::string, int> numbers;  // by name
+  // Inputs count although nothing may read them: a program that lost one is another program.
   std::vector<int> inputs;
   for (const Operation& operation : workload.operations) {
     std::vector<int> operands;

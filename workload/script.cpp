@@ -17,6 +17,7 @@ struct ScriptPlace {
   int line = 1, column = 1;
 };
 
+// reorder(avg; m_, v_; s_) has the groups {avg}, {m_, v_}, {s_}; a layout is apart from them.
 struct ScriptCall {
   ScriptPlace at = {};
   std::string name = {};
@@ -48,6 +49,7 @@ OrError<Workload> apply_split(const Workload& workload, const ScriptCall& call) 
                layout);
 }
 
+// reorder has groups of one name, any number of them and one, of which two groups are needed.
 std::span<const CallForm> call_forms() {
   static const std::vector<CallForm> kForms = {
       {"split",
@@ -146,6 +148,7 @@ class ScriptReader {
     throw InputError(where(place_), fmt::format("{}, found {}", expected, found), remedy);
   }
 
+  // Lines and columns are counted from 1, for errors.
   void next() {
     place_.column++;
     if (text_[at_++] == '\n') place_ = {.line = place_.line + 1, .column = 1};
@@ -180,6 +183,7 @@ class ScriptReader {
 
   ScriptCall call() {
     ScriptCall call = {.at = place_, .name = next_word()};
+    // The form is chosen before arguments are read, so that an error can show how the call is written.
     const CallForm* form = nullptr;
     std::string all;
     for (const CallForm& one : call_forms()) {
@@ -226,6 +230,8 @@ class ScriptReader {
     }
   }
 
+  // Sliced(flat), Sliced(1), Rooted(0). Whether the tensor has that dimension or rank is seen when it is
+  // applied.
   TensorLayout layout(const CallForm& form) {
     skip_space();
     const ScriptPlace at = place_;
@@ -258,6 +264,7 @@ class ScriptReader {
 
 }  // namespace
 
+// An error of a transformation is reported at its call, with the words of the transformation.
 Workload transformed(const Workload& workload, std::string_view script, const std::string& file) {
   ScriptReader reader(script, file);
   Workload result = workload;

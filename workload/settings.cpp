@@ -13,6 +13,7 @@ namespace {
 
 using SettingKind = OpenSetting::Kind;
 
+// Sends, rows by counts and what has one point have nothing to choose.
 void add_points(const CollectiveWork& collective, const WorkloadPrices& prices,
                 std::vector<OpenSetting>& settings) {
   if (!has_algorithm(collective.kind)) return;
@@ -41,6 +42,7 @@ void add_pieces(const std::vector<UnitWork>& work, const DeviceNumbers& device,
   }
 }
 
+// `usual` is what is emitted where nothing is given; the first value stands for it if it is not among them.
 OpenSetting numbers_of(SettingKind kind, const std::vector<int>& values, int usual) {
   const auto it = std::ranges::find(values, usual);
   return {.kind = kind,
@@ -60,6 +62,7 @@ int* number_of(Execution& execution, const OpenSetting& setting) {
 
 }  // namespace
 
+// Points first, then pieces, blocks and channels: the tuner varies them in this order.
 std::vector<OpenSetting> open_settings(const Workload& workload, const WorkloadPrices& prices,
                                        const SettingValues& values) {
   std::vector<OpenSetting> settings;

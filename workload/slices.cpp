@@ -1,4 +1,6 @@
-// State that is kept in slices, and operations that are not needed.
+// State that is kept in slices, and operations that are not needed. Where a state m is stored by
+//   m_ = Update(m, AllGather(s_m_))
+// asSlice(m) declares m as s_m_ is sliced, s_m_ updates it, and the gather is gone.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -121,6 +123,7 @@ OrError<Workload> as_slice(const Workload& workload, const std::string& input) {
   return typed;
 }
 
+// An update has an effect without a reader, so it is never dead.
 OrError<Workload> dead(const Workload& workload, const std::string& name) {
   const std::string where = "dead " + name;
   const OrError<const Operation*> named = operation_for(workload, name, where);

@@ -1,8 +1,12 @@
-// An AllReduce in two parts, and back; and one whose slices go on. What reads the sum reads the
-// last part, which has its name.
-// All of them keep the name of the last part, so no reader changes; the new operations stand where the
-// AllReduce stood. What may be done is decided by shape and scope alone: types of the result are checked
-// by rewritten().
+// An AllReduce in two parts, and back; one whose slices go on; one on two levels. The last part has the name
+// of the sum, so no reader changes, and the new operations stand where the AllReduce stood. What may be done
+// is decided by shape and scope alone: types of the result are checked by rewritten(). Of
+// sum = AllReduce("+", g) they make
+//   split(sum, rs)         rs = ReduceScatter("+", g, flat)          sum = AllGather(rs)
+//   shard(sum, all, part)  all = AllReduce("+", g)                   part = Slice(all, flat)
+//                          sum = AllGather(part)
+//   levels(sum, rs, ar)    rs = ReduceScatter("+", g, flat, GROUP)   ar = AllReduce("+", rs, ACROSS)
+//                          sum = AllGather(ar)
 #include <fmt/format.h>
 
 #include "ir/error.h"
@@ -26,6 +30,7 @@ OrError<Workload> split(const Workload& workload, const std::string& name, Split
     return InputError(
         where, fmt::format("{} leaves no {}", scatters ? "ReduceScatter" : "Reduce", to_string(layout)),
         scatters ? "Sliced(flat), or Sliced of a dimension" : "Rooted of a rank");
+  // Across groups there is AllReduce only, and a Reduce has no GROUP.
   if (sum.over == Scope::Across || (sum.over == Scope::Group && !scatters))
     return InputError(where, "it is of one level of two", "split what is not");
   if (scatters && sum.type.shape.empty())
@@ -48,6 +53,7 @@ OrError<Workload> split(const Workload& workload, const std::string& name, Split
   return rewritten(workload, std::move(result), where);
 }
 
+// Only if nothing else needs the first part: it is gone afterwards.
 OrError<Workload> join(const Workload& workload, const std::string& gather) {
   const std::string where = "join " + gather;
   const OrError<const Operation*> named = operation_for(workload, gather, where);
@@ -102,6 +108,8 @@ OrError<const Operation*> sum_for(const Workload& workload, const std::string& n
 
 }  // namespace
 
+// The AllReduce is not made cheaper by this. What reads the sum can be moved in front of the AllGather, and
+// then works on slices; a Send between groups sends 1/r of the tensor.
 OrError<Workload> shard(const Workload& workload, const std::string& name, const std::string& first,
                         const std::string& slice, TensorLayout layout) {
   const std::string where = "shard " + name;
@@ -120,9 +128,9 @@ OrError<Workload> shard(const Workload& workload, const std::string& name, const
   return rewritten(workload, std::move(result), where);
 }
 
-// Of r ranks in each of g groups: the first moves (r-1)/r of the tensor inside of groups, the second only
-// 1/r of it between groups, where links are slow (hierarchical AllReduce, as BlueConnect and NCCL's trees
-// have it).
+// Of r ranks in each of g groups: the first moves (r-1)/r of the tensor inside of groups, and the second sums
+// only 1/r of it between groups, where links are slow (hierarchical AllReduce, as in BlueConnect, Cho et al.
+// 2019).
 OrError<Workload> levels(const Workload& workload, const std::string& name, const std::string& first,
                          const std::string& second, TensorLayout layout) {
   const std::string where = "levels " + name;

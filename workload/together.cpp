@@ -1,7 +1,7 @@
 // Operations that are done as one are brought together first: what lies between the first and the last of
 // them and depends on one goes behind, all else stays where it is, and they come where the last one was. This
 // is possible unless something outside depends on one of them and another one depends on it. Kernels and
-// overlaps are moved as a whole.
+// overlaps are moved as a whole. Of a, u, x and b, where x reads a, fusing a and b makes u, a, b, x.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -76,9 +76,9 @@ bool precedes(const std::vector<std::set<int>>& before, const Block& a, const Bl
       b, [&](int i) { return std::ranges::any_of(a, [&](int j) { return before[i].contains(j); }); });
 }
 
-// A topological argument: `from` is a breadth-first tree of what depends on the members. A block of it
-// that the members depend on would have to stand before and after them; the path in the tree names the
-// operations that close the circle. All others keep their order, so a program that has its members
+// `from` leads from a block that depends on the members to the block through which it does, and so on, to the
+// members. One of these that the members depend on would have to stand before and after them; its path names
+// the operations that close the circle. All others keep their order, so a program that has its members
 // together already comes out as it was.
 OrError<Workload> brought_together(const Workload& workload, const std::vector<int>& members,
                                    const std::string& where) {
@@ -156,6 +156,7 @@ MaybeError check_members(const Workload& workload, const std::vector<int>& membe
 }
 
 // Kernels of which some operations are members and others are not.
+// A kernel is one launch: one part of it cannot be moved away from the other.
 MaybeError check_whole_kernels(const Workload& workload, const std::vector<int>& members,
                                const std::string& where) {
   for (int i = 0; i < static_cast<int>(workload.operations.size()); ++i) {
@@ -207,6 +208,7 @@ OrError<Workload> fuse(const Workload& workload, const std::vector<std::string>&
   if (!together) return together;
   Workload& result = *together;
   const std::vector<int> now = places_now(workload, members, result);
+  // The places stay those of the members, and only their order changes.
   const Workload moved = result;
   int at = now.front();
   for (const int i : in_kernel_order(moved, now)) {

@@ -18,6 +18,7 @@
 namespace chorale {
 namespace {
 
+// As if nothing were overlapped: the measure of what a schedule does, whatever is hidden by what.
 double one_after_the_other_us(const WorkloadPrice& price) {
   double us = 0;
   for (const RunPrice& run : price.runs)
@@ -118,6 +119,7 @@ class Tuner {
     add(std::move(found));
   }
 
+  // Measurements of an earlier run are taken over when their schedule is found again, by its script.
   void add(Candidate candidate) {
     best_us_ = result_.candidates.empty() ? candidate.price.us : std::min(best_us_, candidate.price.us);
     note(priced_line(candidate));
@@ -145,6 +147,7 @@ class Tuner {
         candidate.measured_us = each.us, candidate.execution = each.execution;
   }
 
+  // Failures last, then what was not measured: a prediction is never put before a measurement.
   void rank() {
     const std::vector<Candidate>& all = result_.candidates;
     result_.ranking.resize(all.size());
@@ -156,8 +159,8 @@ class Tuner {
   }
 
   // The best by their prices: what an earlier run has measured is not among the best for that.
-  // All chosen ones first as they are priced; then the settings of those within 1.5 times of the fastest
-  // are varied. A slower schedule does not become the fastest by its number of blocks.
+  // All chosen ones first as they are priced; then the settings of those within 1.5 times of the fastest are
+  // varied. Runs are expensive, and settings of a slower schedule are not expected to make up for more.
   void measure() {
     if (!options_.measure || options_.measured <= 0) return;
     std::vector<int> chosen = result_.ranking;

@@ -27,6 +27,7 @@ std::string on_one_line(const Workload& workload) {
 
 }  // namespace
 
+// Line by line, so that an error names its line.
 TuneLog::TuneLog(const Workload& workload, std::string machine, const NamedText& log)
     : program_(on_one_line(workload)), machine_(std::move(machine)) {
   std::string_view lines = log.text;
@@ -45,6 +46,7 @@ TuneLog::TuneLog(const Workload& workload, std::string machine, const NamedText&
         json.fail("it is the log of another machine", "start a new one");
       continue;
     }
+    // Prices are validated and dropped, and so are failures: both are found again.
     json.require_object({"script", "price_us", "measured_us", "with", "execution", "failed"});
     const double most = std::numeric_limits<double>::max();
     const std::string script = json["script"].text(kLongestLogText);

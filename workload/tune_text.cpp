@@ -16,12 +16,14 @@ std::string schedule_words(const Candidate& candidate) {
 }
 
 // Where the time of a unit goes, but for its launch.
+// Steps and launches are paid beside the longest of the three; what is larger names the unit.
 std::string bound_by(const UnitPrice& unit) {
   const double longest = std::max({unit.moved_us, unit.memory_us, unit.compute_us});
   if (unit.steps_us + unit.launch_us > longest) return unit.steps_us > unit.launch_us ? "steps" : "launch";
   return longest == unit.moved_us ? "links" : longest == unit.memory_us ? "memory" : "arithmetic";
 }
 
+// A line per unit with its time by itself; those that are overlapped are below the time of all of them.
 std::string unit_lines(const Candidate& candidate) {
   std::string text;
   for (const RunPrice& run : candidate.price.runs) {
@@ -74,6 +76,8 @@ std::string json(const Candidate& candidate) {
 
 }  // namespace
 
+// The ranking, how the best one is carried out, and why it wins: its units beside those of the program as it
+// was given.
 std::string to_text(const TuneResult& result, int most_lines) {
   std::string text = fmt::format(
       "{} in {:.3f} s; {} valid transformations, {} of them to schedules that were known, {} refused",
@@ -101,6 +105,7 @@ std::string to_text(const TuneResult& result, int most_lines) {
   return text;
 }
 
+// The program as it was given is the first candidate, and has the names of all.
 std::string to_json(const TuneResult& result) {
   std::vector<std::string> candidates;
   for (const Candidate& candidate : result.candidates) candidates.push_back(json(candidate));

@@ -82,12 +82,14 @@ bool same_sides(const TensorShape& a, const TensorShape& b) {
   return std::ranges::equal(a, b, {}, &Extent::value, &Extent::value);
 }
 
+// From the last side backwards; leading sides that the smaller shape lacks are as if they were 1.
 bool broadcasts(const TensorShape& shape, const TensorShape& to) {
   if (shape.size() > to.size()) return false;
   return std::equal(shape.rbegin(), shape.rend(), to.rbegin(),
                     [](const Extent& a, const Extent& b) { return a.value == 1 || a.value == b.value; });
 }
 
+// Slices of any length are allowed: parts may differ by one, and be empty.
 std::string layout_flaw(const TensorLayout& layout, int dimensions, int ranks) {
   if (layout.kind == LayoutKind::Rooted && (layout.root < 0 || layout.root >= ranks))
     return fmt::format("{} names rank {}, and the ranks are 0 to {}", to_string(layout), layout.root,

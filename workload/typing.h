@@ -51,8 +51,9 @@ int dimensions(const TensorType&);
 // An operation that reduces can add up, or take the least or the largest.
 MaybeError require_reduction(const Typing&);
 
-// Scope and groups of a result, from those of all operands, with elements as the first of these has them. Groups are what all operands have; in groups, a
-// tensor that the world has replicated, or every rank has of its own, is each group's, too.
+// Scope and groups of a result, from those of all operands, with elements as the first of these has them.
+// Groups are what all operands have; in groups, a tensor that the world has replicated, or every rank has of
+// its own, is each group's, too.
 OrError<TensorType> scoped(const Typing&);
 
 // Which dimension of a tensor with more dimensions a slice is along, once it is broadcast to that: they are

@@ -64,6 +64,7 @@ std::int64_t read_second_factor(const Workload& workload, const TensorType& firs
 // Multiplications and additions of one element of a product.
 double inner_length(const Workload& workload, const Operation& product, const TensorType& first,
                     const TensorType& second, int rank) {
+  // Where the factors are cut along what is summed over, a rank sums over its part.
   const int dim = product.kind == Kind::MatMul ? static_cast<int>(first.shape.size()) - 1 : 1;
   const bool cut = first.layout.kind == LayoutKind::Sliced && first.layout.dim == dim;
   double length = static_cast<double>(cut ? share_of(workload, first, rank).length : first.shape[dim].value);
@@ -72,11 +73,13 @@ double inner_length(const Workload& workload, const Operation& product, const Te
   return length;
 }
 
+// A Send beyond the last group, or before the first, has no receiver and moves nothing.
 bool sends(const Workload& workload, const Operation& send, int rank) {
   const int to = rank / workload.ranks + send.shift;
   return to >= send.type.first_group && to <= send.type.last_group;
 }
 
+// One operation for each operator, whichever it is: exp and + cost the same in this model.
 int arithmetic(const Expression& expression) {
   return static_cast<int>(
       std::ranges::count_if(expression, [](const ExpressionNode& node) { return arity(node.op) > 0; }));
@@ -160,6 +163,8 @@ class WorkCount {
     return work;
   }
 
+  // From memory, by kind: communication and sums read what the rank has; views what they take; products all
+  // of both factors, but for batches.
   std::int64_t elements_of_operand(const Operation& operation, std::size_t k, int rank) const {
     const TensorType& type = named_.at(operation.operands[k])->type;
     if (operation.kind == Kind::Send)
@@ -192,6 +197,8 @@ class WorkCount {
     });
   }
 
+  // By the type that arithmetic is done in: float64 and integers apart, float32 for shorter floats, products
+  // of short floats on tensor cores. Two operations for each multiplication and addition of a product.
   void count_flops(const Operation& operation, int rank, UnitWork& work) const {
     const ElementType element = operation.type.element;
     const bool wide = element == ElementType::Float64 || element == ElementType::Int32;
@@ -242,6 +249,7 @@ std::vector<UnitWork> unit_work(const Workload& workload) {
     if (!unit.overlap.empty()) overlaps[unit.overlap].push_back(unit);
   }
   for (const auto& [name, members] : overlaps)
+    // Units of such an overlap are priced side by side, and not as a pipeline.
     if (goes_beside(workload, members))
       for (UnitWork& work : result) work.beside = work.beside || work.unit.overlap == name;
   return result;

@@ -69,6 +69,7 @@ MaybeError require_indices_of_rows(const Typing& typing) {
   return {};
 }
 
+// Which layouts fit is listed, since there is no single remedy.
 [[nodiscard]] InputError fail_rows(const Typing& typing, const std::string& layouts) {
   return typing.fail(fmt::format("no rank can compute its part of the rows of {} by {} from what it has",
                                  typing.shown_operand(0), typing.shown_operand(1)),
@@ -89,6 +90,7 @@ bool in_full(const Typing& typing, TensorLayout& layout) {
 
 }  // namespace
 
+// Slices go where their dimension goes.
 OrError<TensorType> transpose_type(const Typing& typing) {
   const std::vector<int>& dims = typing.operation.dims;
   if (dims.size() != 2 || dims[0] == dims[1]) return typing.fail("transposes two different dimensions");
@@ -104,6 +106,8 @@ OrError<TensorType> transpose_type(const Typing& typing) {
   return result;
 }
 
+// Flat slices are the same elements under any shape; slices along a dimension only if one of the new shape
+// keeps them.
 OrError<TensorType> reshape_type(const Typing& typing) {
   TensorType result = typing.only();
   result.shape = typing.operation.shape;
@@ -125,6 +129,7 @@ OrError<TensorType> reshape_type(const Typing& typing) {
   return result;
 }
 
+// Along a dimension that is not cut: which elements a rank would keep depends on the rank otherwise.
 OrError<TensorType> narrow_type(const Typing& typing) {
   TensorType result = typing.only();
   const Operation& operation = typing.operation;

@@ -1,6 +1,11 @@
 // ASTRA-sim's networks. The analytical ones are dimensions, the innermost first: ring, all pairs or a switch,
 // with how many there are, GB/s of a link and nanoseconds. As YAML this is four keys with a list each, so
-// that is all of YAML that is read. Those for ns-3 are a list of links by the numbers of nodes.
+// that is all of YAML that is read:
+//   topology: [ Ring, Switch ]
+//   npus_count: [ 4, 2 ]
+//   bandwidth: [ 100.0, 25.0 ]  # GB/s
+//   latency: [ 500.0, 1000.0 ]  # ns
+// Those for ns-3 are a list of links by the numbers of nodes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,6 +37,7 @@ struct Dimension {
   double latency_ns = 0;
 };
 
+// Without quotes, too: YAML may put words in them.
 std::string trimmed(const std::string& text) {
   const auto first = text.find_first_not_of(" \t\r'\""), last = text.find_last_not_of(" \t\r'\"");
   return first == std::string::npos ? "" : text.substr(first, last - first + 1);
@@ -54,6 +60,7 @@ class YamlLists {
     return found->second;
   }
 
+  // Values stay text until they are asked for: of a key that is not asked for, anything may be listed.
   double number(const std::string& key, std::size_t i, double least, double most) const {
     const std::string& text = list(key).at(i);
     const std::optional<double> result = number_in<double>(text);
@@ -64,6 +71,8 @@ class YamlLists {
   }
 
  private:
+  // "- value" adds to the last key; "key: value", "key: [a, b]" and "key:" begin one. Nothing is nested, and
+  // indentation means nothing.
   void read_line(const std::string& line, int number, std::string& key) {
     const std::string words = trimmed(line);
     if (words.empty()) return;
@@ -143,6 +152,7 @@ void join_unit(Wiring& wiring, const Dimension& dimension, const std::vector<int
                const std::string& where) {
   const int n = static_cast<int>(unit.size());
   const double us = dimension.latency_ns / 1000, gbs = dimension.gigabytes * kGigabyte;
+  // Two ranks in a ring have one link in each direction.
   if (dimension.shape == "Ring") {
     for (int i = 0; i < (n == 2 ? 1 : n); ++i) wiring.join(unit[i], unit[(i + 1) % n], gbs, us);
   } else if (dimension.shape == "FullyConnected") {
@@ -159,6 +169,7 @@ double with_unit(const std::string& text, const std::vector<std::pair<std::strin
                  const std::string& where) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  // The unit is all that follows the number: "Gbps" is not found in "400GbpsX".
   if (error == std::errc() && std::isfinite(number) && number >= 0)
     for (const auto& [unit, factor] : units)
       if (std::string_view(end, text.data() + text.size()) == unit) return number * factor;
@@ -173,6 +184,7 @@ double with_unit(const std::string& text, const std::vector<std::pair<std::strin
 Wiring read_astra_network(std::string_view text, const std::string& file) {
   const std::vector<Dimension> dimensions = dimensions_of(text, file);
   if (dimensions.empty()) throw InputError(file, "has no dimension", "list at least one");
+  // Ranks and links are counted before any is made, since a short file can describe a machine of any size.
   long long ranks = 1, lines = 0;
   for (const Dimension& dimension : dimensions) {
     if (dimension.shape != "Ring" && dimension.shape != "FullyConnected" && dimension.shape != "Switch")
@@ -189,9 +201,12 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
   Wiring wiring;
   std::vector<std::string> words;
   for (Rank n = 0; n < ranks; ++n) wiring.add(NodeKind::Gpu, fmt::format("npu {}", n));
+  // Ranks are numbered with the innermost dimension fastest: the units of dimension d are ranks that differ
+  // by multiples of the product of the sizes before it.
   int stride = 1;
   for (std::size_t d = 0; d < dimensions.size(); ++d) {
     const Dimension& dimension = dimensions[d];
+    // A unit begins at each rank whose coordinate in the dimension is 0.
     for (Rank first = 0; first < ranks && dimension.count > 1; ++first) {
       if (first / stride % dimension.count != 0) continue;
       std::vector<int> unit;
@@ -213,6 +228,7 @@ Wiring read_astra_network(std::string_view text, const std::string& file) {
 // a line, in both directions, with its error rate, which is ignored.
 Wiring read_ns3_topology(std::string_view text, const std::string& file) {
   std::vector<std::vector<std::string>> rows;  // of words, by line
+  // Blank lines are dropped, and errors name lines of the file, so each row keeps its line.
   std::vector<int> line_of;
   std::istringstream lines_of_text(std::string(text) + "\n");
   int line = 1;
@@ -224,6 +240,7 @@ Wiring read_ns3_topology(std::string_view text, const std::string& file) {
   const auto where = [&](std::size_t r) {
     return fmt::format("{}:{}", file, r < line_of.size() ? line_of[r] : line);
   };
+  // A word that is missing is an empty one, and out of range.
   const auto number = [&](std::size_t r, std::size_t w, long long least, long long most) {
     const std::string text_of = r < rows.size() && w < rows[r].size() ? rows[r][w] : "";
     const std::optional<long long> result = number_in<long long>(text_of);

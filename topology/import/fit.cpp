@@ -39,6 +39,7 @@ std::vector<Units> narrowed(const std::vector<Units>& parts, double rate, double
   return result;
 }
 
+// The middle of the interval has the integers of all of it.
 RateFit within(std::span<const double> gbs, const Units& part) {
   RateFit fit;
   const double about = (part.least + part.most) / 2;
@@ -60,6 +61,7 @@ RateFit within(std::span<const double> gbs, const Units& part) {
 }  // namespace
 
 RateFit fitted(std::span<const double> gbs, double error) {
+  // `others` has each rate once, the slowest among them, which fits its own interval as it is.
   const double slowest = *std::ranges::min_element(gbs);
   std::vector<double> others(gbs.begin(), gbs.end());
   std::ranges::sort(others);

@@ -1,3 +1,6 @@
+// GPUs of all nodes first, since they are ranks, and then the rest, node by node. The tree of PCI has one of
+// two meanings: where cables do not join all GPUs, it is how GPUs reach each other, and all of it is kept;
+// elsewhere it only leads from GPUs to NICs and back, over nodes of one direction each.
 #include "topology/import/host.h"
 
 #include <fmt/format.h>
@@ -28,6 +31,7 @@ int root_of(std::vector<int>& parent, int n) {
   return n;
 }
 
+// One node of the cluster in the wiring. A part becomes a node of the wiring when it is first named.
 class HostWiring {
  public:
   // number: of the node in the cluster.
@@ -52,8 +56,8 @@ class HostWiring {
       reach_network(ports);
   }
 
-  // A GPU whose links lead to a CPU reaches others over it, which takes the CPUs' own links.
-  // Union-find over cables.
+  // Are all GPUs one component of the cables (union-find)? A cable to a CPU rules that out: over it a GPU
+  // reaches others by the links between CPUs, which are a part of the tree.
   bool joined_without_pci() const {
     std::vector<int> group(host_.parts.size());
     std::iota(group.begin(), group.end(), 0);
@@ -84,7 +88,8 @@ class HostWiring {
     return wiring_.add(as, host_.parts[part].name + suffix);
   }
 
-  // The whole tree becomes nodes of the wiring; simplified() takes out what forwards only.
+  // The whole tree becomes nodes of the wiring; simplified() takes out dead ends and what lies between just
+  // two others.
   void keep_pci(std::vector<NetworkPort>& ports) {
     std::vector<int> cpus;
     for (std::size_t i = 0; i < host_.parts.size(); ++i) {
@@ -128,6 +133,7 @@ class HostWiring {
     return from;
   }
 
+  // A part and its parent, or two CPUs.
   double gbs_between(int a, int b) const {
     if (host_.parts[a].parent == b) return host_.parts[a].up_gbs;
     if (host_.parts[b].parent == a) return host_.parts[b].up_gbs;
@@ -142,6 +148,8 @@ class HostWiring {
       if (host_.parts[p].kind == PartKind::Gpu) gpus.push_back(static_cast<int>(p));
       if (host_.parts[p].kind == PartKind::Nic) nics.push_back(static_cast<int>(p));
     }
+    // Nearest is by the number of parts on the path; of equally near ones all count. Both directions of the
+    // question: a NIC that is no GPU's nearest still serves the GPUs nearest to it.
     std::set<std::pair<int, int>> pairs;
     const auto nearest = [&](int from, const std::vector<int>& to, bool from_gpu) {
       std::size_t least = std::numeric_limits<std::size_t>::max();
@@ -152,6 +160,7 @@ class HostWiring {
     };
     for (int gpu : gpus) nearest(gpu, nics, true);
     for (int nic : nics) nearest(nic, gpus, false);
+    // A hop that several pairs share is one link.
     std::set<std::pair<int, int>> hops;  // towards NICs
     for (const auto& [gpu, nic] : pairs) {
       const std::vector<int> parts = way(gpu, nic);

@@ -17,6 +17,7 @@ class HostListReader {
  public:
   explicit HostListReader(const std::string& where) : where_(where) {}
 
+  // Commas within brackets are those of a range list, so depth is counted.
   std::vector<std::string> all(const std::string& text) const {
     std::vector<std::string> names = {};
     for (std::size_t begin = 0; begin < text.size();) {
@@ -42,6 +43,8 @@ class HostListReader {
       fail(fmt::format("makes more than {} names", kMostRanks), "give fewer");
   }
 
+  // The rest behind the first brackets is expanded first, and each number is put before each of its names: so
+  // the last brackets vary fastest, as Slurm lists them.
   std::vector<std::string> expanded(const std::string& word) const {
     const std::size_t open = word.find('[');
     if (open == std::string::npos) {
@@ -71,6 +74,7 @@ class HostListReader {
     return names;
   }
 
+  // Nine digits fit an int.
   int end_of_range(const std::string& digits, const std::string& word) const {
     const int number = number_in<int>(digits).value_or(-1);
     if (digits.size() > 9 || number < 0) fail("'" + word.substr(0, 60) + "' has a range that is none");

@@ -1,5 +1,9 @@
 // hwloc's objects: bridges are links of PCI with their speed in GB/s, GPUs and NICs are PCI devices by their
 // class, and NVLinks are a matrix over GPUs and NVSwitches in MB/s. What has host bridges in it is a CPU.
+//   <object type="Package" os_index="0">
+//     <object type="Bridge" bridge_type="0-1">
+//       <object type="Bridge" bridge_type="1-1" pci_busid="0000:00:02.0" pci_link_speed="15.753846">
+//         <object type="PCIDev" gp_index="12" pci_busid="0000:04:00.0" pci_type="0302 [10de:1db8] ..."/>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,6 +26,7 @@ constexpr int kMostObjects = 4096;        // of a matrix
 constexpr double kMostMegabytes = 1e9;    // a second
 constexpr double kUnknownPciGbs = 15.75;  // 8 GT/s x 16
 
+// Reads the tree of objects, then the matrices, which name devices by numbers (gp_index) of their own.
 class HwlocReader {
  public:
   HwlocReader(std::string_view text, const std::string& file, const ImportOptions& choices)
@@ -29,6 +34,7 @@ class HwlocReader {
     host_.file = file;
   }
 
+  // Objects first: matrices name them by their numbers.
   Host read() {
     const std::string version = root_.text_or("version", "1");
     if (version.front() != '2' && version.front() != '3')
@@ -58,8 +64,8 @@ class HwlocReader {
   }
 
  private:
-  // `above`: the part that PCI below hangs on; -1: none yet.
-  // The tree is objects in objects; `above` is the innermost part so far that carries PCI.
+  // The tree is objects in objects. `above` is the innermost part so far, on which PCI below hangs; -1: none
+  // yet.
   void read_object(const XmlElement& object, int above) {
     const std::string type = object.text("type");
     if (type == "Package") read_cpu_info(object);
@@ -84,6 +90,7 @@ class HwlocReader {
     return above >= 0 ? above : host_.add({.kind = PartKind::Cpu, .name = "cpu"});
   }
 
+  // POWER reports no vendor; its model ("POWER9 ...") says as much.
   void read_cpu_info(const XmlElement& package) {
     for (const XmlElement& info : package.children("info")) {
       const std::string name = info.text("name"), value = info.text_or("value", "");
@@ -99,6 +106,7 @@ class HwlocReader {
     }
   }
 
+  // 0 and no attribute mean that hwloc does not know it; these are counted, and reported as assumed.
   double pci_rate(const XmlElement& object) {
     const double gbs = object.has("pci_link_speed") ? object.number("pci_link_speed", 0, 1e6) : 0;
     if (gbs > 0) return gbs;
@@ -106,9 +114,8 @@ class HwlocReader {
     return kUnknownPciGbs;
   }
 
-  // "0302 [10de:1db8] [10de:131d] a1 00"
-  // Class, vendor:device, subsystem, revision: "0302 [10de:1db8] ...". NICs are InfiniBand (0207), or
-  // Ethernet with verbs: the management port is none.
+  // "0302 [10de:1db8] [10de:131d] a1 00": class, vendor:device, subsystem, revision. NICs are InfiniBand
+  // (0207), or Ethernet with verbs: the management port is none.
   void read_device(const XmlElement& device, int above) {
     const std::string type = device.text("pci_type"), bus = device.text("pci_busid");
     const std::string kind = type.substr(0, 4), id = type.size() >= 15 ? type.substr(6, 9) : "";
@@ -138,6 +145,7 @@ class HwlocReader {
   }
 
   // Of devices of the system: a number of its own in version 2, a bit each in version 3.
+  // OpenFabrics is 3 in version 2 and the bit 32 in version 3, co-processors are 5 and 8.
   bool is_os_device(const XmlElement& child, int as_number, int as_bit) const {
     if (child.text_or("type", "") != "OSDev" || !child.has("osdev_type")) return false;
     const int type = child.integer("osdev_type", 0, 1 << 20);
@@ -164,6 +172,8 @@ class HwlocReader {
     return known == gbits.end() ? up : std::min(up, known->second / 8);
   }
 
+  // "indexes" names n objects and "u64values" has n * n rates in rows, MB/s from the row's object to the
+  // column's. A matrix of one type has numbers alone, "type" before them; of several, "PCIDev:12" each.
   void read_matrix(const XmlElement& matrix) {
     const std::string name = matrix.text_or("name", "");
     if (name != "NVLinkBandwidth" && name != "XGMIBandwidth") return;
@@ -179,6 +189,7 @@ class HwlocReader {
     if (names.size() != n || values.size() != n * n)
       matrix.fail(fmt::format("has {} objects and {} values for {}", names.size(), values.size(), count),
                   "write the file again");
+    // Rates to objects that are no part (a CPU's) are left out, and counted.
     std::vector<int> parts;
     for (const std::string& each : names) {
       const auto known = at_.find(each);

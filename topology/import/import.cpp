@@ -27,6 +27,7 @@ namespace {
 
 constexpr std::size_t kMostBytes = 64 << 20;
 constexpr std::size_t kMostLinks = 1'000'000;
+// The last three bytes are the byte order mark of UTF-8.
 constexpr const char* kBlank = " \t\r\n\xef\xbb\xbf";
 // Keys of JSON that is another tool's; Chorale's own machines have "ranks" or "hierarchy".
 constexpr std::array kForeignKeys = {"\"msccl_type\"",    "\"TopologyParams\"",   "\"npus_count\"",
@@ -53,6 +54,8 @@ Format json_format(const JsonReader& json) {
   return Format::Msccl;
 }
 
+// By what one format has and those asked after it have not: a matrix of nvidia-smi has no word of its own but
+// GPU0, which other texts have too, and a file for ns-3 is numbers only.
 Format format_of(const NamedText& file) {
   if (file.text.size() > kMostBytes)
     throw InputError(file.path, "has over 64 MiB", "describe one node a file");
@@ -75,6 +78,7 @@ Format format_of(const NamedText& file) {
   throw InputError(file.path, "is of no known format", "known are " + known_formats());
 }
 
+// Several files of these are the nodes of one machine.
 bool is_of_a_node(Format format) {
   return format == Format::Nccl || format == Format::Hwloc || format == Format::NvidiaSmi ||
          format == Format::RocmSmi;
@@ -106,6 +110,7 @@ Topology in_chunks(const Wiring& wiring, double error, Import& import) {
                      fmt::format("import fewer nodes; {} switches are the most", kMostRanks));
   if (wiring.lines.size() > kMostLinks)
     throw InputError("machine", "has over a million links", "import fewer nodes");
+  // Rates are fitted together, the fastest first, since one unit has to serve all of them.
   std::map<double, int, std::greater<>> count;  // by rate
   for (const WiringLine& line : wiring.lines) ++count[line.gbs];
   std::map<double, int> bandwidth;
@@ -197,6 +202,8 @@ std::string known_formats() {
          "topology.conf, JSON of msccl-tools, TACCL and TE-CCL, and ASTRA-sim's networks";
 }
 
+// Only Chorale's own format is JSON without one of the keys; all that is not JSON is another tool's, and
+// imported() decides which.
 bool is_foreign(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(kBlank);
   if (begin == text.npos) return false;
@@ -205,13 +212,15 @@ bool is_foreign(std::string_view text) {
   return std::ranges::any_of(kForeignKeys, [&](const char* key) { return text.find(key) != text.npos; });
 }
 
-// One machine may come of several files: several nodes, or nodes and the switches between them (Slurm).
-// All else describes a whole machine and stands alone.
+// One machine may come of several files: several nodes, or nodes and the switches between them (Slurm). Files
+// of all other kinds stand alone.
 Import imported(const std::vector<NamedText>& files, const ImportOptions& options) {
   if (options.nodes < 1 || !(options.error > 0 && options.error <= 0.5) || !(options.nic_gbits >= 0) ||
       !(options.nvlink_gbs >= 0))
     throw InputError("import", "a number is out of range",
                      "nodes are 1 or more, the error is above 0 and at most 0.5, rates are not negative");
+  // What each file is. Graphs that NCCL chose are reported and passed over, so that a dump of both can be
+  // given.
   std::vector<std::pair<const NamedText*, Format>> machines;
   std::vector<std::string> passed_over;
   for (const NamedText& file : files) {
@@ -227,6 +236,7 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
                      "has no machine in it, only graphs that NCCL chose",
                      "give the file that NCCL_TOPO_DUMP_FILE names");
   const auto slurm = std::ranges::find(machines, Format::Slurm, [](const auto& each) { return each.second; });
+  // Slurm's switches alone are a machine whose hosts are ranks; beside files of nodes they are its network.
   std::optional<SwitchTree> tree;
   if (slurm != machines.end()) {
     tree = read_slurm_topology(slurm->first->text, slurm->first->path);
@@ -265,8 +275,10 @@ Import imported(const std::vector<NamedText>& files, const ImportOptions& option
                                    counted(std::ssize(tree->hosts), "host")),
                        "give one file for all nodes, or one for each");
     const std::size_t nodes = tree ? tree->hosts.size() : static_cast<std::size_t>(options.nodes);
+    // One file of a node stands for all of them.
     hosts.resize(std::max(hosts.size(), nodes), hosts.front());
     import = from_wiring(wiring_of(hosts, options.network_within_nodes, tree ? &*tree : nullptr), options);
+    // Levels have equal nodes, so a number of nodes is stated only of such.
     const bool equal = std::ranges::all_of(hosts, [&](const Host& host) {
       return host.count(HostPart::Kind::Gpu) == hosts.front().count(HostPart::Kind::Gpu);
     });

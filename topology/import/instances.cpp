@@ -19,8 +19,12 @@ namespace {
 
 using PartKind = HostPart::Kind;
 
+// What joins GPUs beside PCI: one switch for all; the two rings of a DGX-1; bridges between neighbours (0 and
+// 1, 2 and 3); a link for each two; nothing.
 enum class Joint { NvSwitch, Dgx1, Pairs, Xgmi, None };
 
+// A row is a cloud type with what its files do not show. p5 has two rows, since files name it "p5." and
+// "p5-".
 struct Instance {
   const char* name;
   const char* in_file;  // what its files are called
@@ -62,9 +66,8 @@ const Instance& instance_named(const std::string& name) {
   throw InputError("--instance", "'" + name.substr(0, 60) + "' is not known", "use one of " + names());
 }
 
-// The type, and why it is thought to be that.
-// What the user says, then the file's name, then the
-// counts of GPUs and NICs if they leave one type.
+// The type, and why it is thought to be that: what the user says, then the file's name, then the counts of
+// GPUs and NICs if they leave one type.
 std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton, const std::string& named) {
   const Host& host = skeleton.host;
   const std::string file = lower_case(file_name(host.file));
@@ -82,6 +85,7 @@ std::pair<const Instance*, std::string> instance_of(const PciSkeleton& skeleton,
                    "use --instance TYPE, one of " + names());
 }
 
+// A cable has the rate of all its NVLinks: those of a GPU to the switch, or to its one partner.
 void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpus, double specified_gbs) {
   const double gbs = specified_gbs > 0               ? specified_gbs
                      : instance.joint == Joint::Xgmi ? xgmi_gbs("gfx942")
@@ -109,6 +113,7 @@ void join_gpus(Host& host, const Instance& instance, const std::vector<int>& gpu
   }
 }
 
+// A file of another machine would be completed wrongly without a word.
 void require_gpus(const Host& host, const Instance& instance) {
   const int gpus = host.count(PartKind::Gpu);
   if (gpus != instance.gpus)
@@ -119,6 +124,7 @@ void require_gpus(const Host& host, const Instance& instance) {
 
 }  // namespace
 
+// NVLinks join GPUs in the order of the file; NICs get the type's speed.
 Host completed(PciSkeleton skeleton, const ImportOptions& options) {
   const auto [instance, why] = instance_of(skeleton, options.instance);
   Host& host = skeleton.host;
@@ -151,6 +157,7 @@ Host with_nics_of(Host host, const ImportOptions& options) {
     return host;
   }
   const std::vector<int> gpus = host.gpus();
+  // Eight GPUs and four NICs: each for two neighbours. Eight and 32: four beside each GPU.
   const int sharing = std::max(1, instance.gpus / instance.nics),
             each = std::max(1, instance.nics / instance.gpus);
   const double net_gbs = (options.nic_gbits > 0 ? options.nic_gbits : instance.nic_gbits) / 8;
@@ -158,6 +165,8 @@ Host with_nics_of(Host host, const ImportOptions& options) {
     const int own_switch = static_cast<int>(host.parts.size());
     const double up = host.parts[gpus[first]].up_gbs;
     for (std::size_t g = first; g < std::min(gpus.size(), first + static_cast<std::size_t>(sharing)); ++g) {
+      // What leads to the GPU from its CPU is hung on the new switch; GPUs that share it already have moved
+      // with the first of them.
       int top = gpus[g];  // below a CPU, or below a switch that is new
       while (host.parts[top].parent >= 0 && host.parts[host.parts[top].parent].kind != PartKind::Cpu)
         top = host.parts[top].parent;

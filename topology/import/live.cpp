@@ -23,6 +23,7 @@ std::string live_hwloc_xml() {
 
 std::string live_nvidia_smi() {
   constexpr std::size_t kMostOutput = 1 << 24;
+  // Errors of nvidia-smi are dropped: without a driver it reports that, and there is nothing to import.
   std::FILE* const pipe = popen("nvidia-smi topo -m 2>/dev/null", "r");
   if (pipe == nullptr) return "";
   std::string text;

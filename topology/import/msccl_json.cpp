@@ -1,5 +1,8 @@
 // msccl-tools' topology: a matrix of links, by destination and then source, in chunks per round; and its
-// "switches", which are limits over the links from some ranks to others.
+// "switches", which are limits over the links from some ranks to others. Two ranks that are linked by two
+// chunks per round, of which a port lets one pass from rank 0 to rank 1:
+//   {"msccl_type": "topology", "name": "pair", "links": [[0, 2], [2, 0]],
+//    "switches": [[[0], [1], 1, "port"]]}
 #include <fmt/format.h>
 
 #include <algorithm>

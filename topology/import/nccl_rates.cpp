@@ -2,6 +2,7 @@
 
 namespace chorale {
 
+// By generation: Blackwell 100, Hopper 90, Ampere 80 and 86, Volta 70, Pascal 60.
 double nvlink_gbs(int sm) {
   if (sm >= 100) return 40.1;
   if (sm >= 90) return 20.6;

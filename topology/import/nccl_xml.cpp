@@ -1,6 +1,10 @@
 // system > cpu > pci > pci > gpu > nvlink, as NCCL and RCCL write it. A <pci> is a link to its parent, and
 // the device at its end: a GPU, a NIC, a switch. NVLinks are listed by GPUs only, so those to a switch are
 // bidirectional, and those between GPUs are as each side lists them.
+//   <system><cpu numaid="0" arch="x86_64" vendor="GenuineIntel" familyid="6" modelid="85">
+//     <pci busid="0000:06:00.0" class="0x030200" link_speed="8 GT/s" link_width="16">
+//       <gpu dev="0" sm="70" rank="0"><nvlink target="0000:07:00.0" count="1" tclass="0x030200"/></gpu>
+//     </pci></cpu></system>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,6 +29,7 @@ constexpr double kMostMegabits = 1e8;        // 100 Tb/s
 constexpr double kAssumedGigatransfers = 8;  // of PCI whose file lacks it, as NCCL has it
 constexpr int kAssumedWidth = 16;
 
+// Counts what it ignores or assumes while it reads, and reports the counts in the end.
 class NcclReader {
   struct ListedLink {  // an NVLink, to be read when all GPUs are known
     XmlElement element;
@@ -38,6 +43,8 @@ class NcclReader {
     host_.file = file;
   }
 
+  // Links last, when all GPUs are known by their bus. A file with GPUs of which none is described (<gpu>)
+  // shows PCI only, and is completed from the table of instances.
   Host read() {
     if (root_.name() != "system")
       root_.fail("is not a topology of NCCL", "give a file that NCCL_TOPO_DUMP_FILE names");
@@ -69,6 +76,8 @@ class NcclReader {
     read_children(cpu, at);
   }
 
+  // PCI links beside the tree ("pcilink") and links to CPUs ("c2c") of others than GPUs are ignored and
+  // counted.
   void read_children(const XmlElement& element, int parent) {
     for (const XmlElement& child : element.children()) {
       const std::string name = child.name();
@@ -140,6 +149,8 @@ class NcclReader {
 
   double default_nic_gbs(double up) const { return choices_.nic_gbits > 0 ? choices_.nic_gbits / 8 : up; }
 
+  // Ranks of the job that wrote the dump number the GPUs, or else their devices. The rate of a link is by the
+  // architecture: gcn of AMD, the compute capability of NVIDIA.
   void read_gpu(const XmlElement& gpu, const std::string& bus, int parent, double up) {
     const int dev = gpu.integer("dev", 0, 1 << 20);
     const int rank = gpu.has("rank") ? gpu.integer("rank", -1, 1 << 30) : -1;
@@ -224,6 +235,7 @@ class NcclReader {
     if (to_nobody_ > 0)
       host_.assumed.push_back(
           fmt::format("{} to GPUs that the file does not have are left out", counted(to_nobody_, cable)));
+    // Rates by ordered pair: a link that has another rate than its reverse is reported.
     std::map<std::pair<int, int>, double> there;
     for (const HostCable& each : host_.cables) there[{each.src, each.dst}] += each.gbs;
     const auto one_way = std::ranges::count_if(there, [&](const auto& each) {

@@ -3,6 +3,11 @@
 // CPUs (SYS); or the NVLinks between two GPUs (NV4), which hide their PCI path. The tree of PCI is composed
 // of these by classes: devices that are joined at a level or below hang on one part.
 //
+//          GPU0  GPU1  NIC0  CPU Affinity
+//   GPU0    X    NV4   PIX   0-31
+//   GPU1   NV4    X    SYS   32-63
+//   NIC0   PIX   SYS    X
+//
 // The format is meant for readers: columns by tabs or whitespace, drivers without the last of them, the last
 // cell of a row glued to the CPUs after it ("NV120-31"). So a row is parsed from the left, by the forms that
 // a cell can have.
@@ -40,6 +45,7 @@ struct Cell {
   bool operator==(const Cell&) const = default;
 };
 
+// A row of the matrix.
 struct Device {
   std::string name = {};
   bool gpu = false;
@@ -120,6 +126,7 @@ class SmiReader {
     return std::pair(cell, static_cast<std::size_t>(end - word.data()));
   }
 
+  // As many cells as there are columns, and then CPUs. Only the last cell may have something glued to it.
   void read_row(std::size_t i) {
     const std::vector<std::string> words = words_in(lines_[i]);
     if (words.empty()) return;
@@ -155,7 +162,8 @@ class SmiReader {
     devices_.push_back(std::move(device));
   }
 
-  // The other half of the matrix shows where a glued cell ends.
+  // The other half of the matrix shows where a glued cell ends: "NV120-31" is NV12 and 0-31, or NV1 and
+  // 20-31.
   void unglue() {
     const std::size_t last = names_.size() - 1;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
@@ -187,6 +195,7 @@ class SmiReader {
                       counted(glued, "last cell is", "last cells are")));
   }
 
+  // A text that was edited, or of which a column was cut, mostly fails here.
   void require_symmetry() const {
     for (std::size_t a = 0; a < devices_.size(); ++a)
       for (std::size_t b = 0; b < devices_.size(); ++b) {
@@ -226,8 +235,8 @@ class SmiReader {
     double gigatransfers;
     double nic_gbits;
   };
-  // nvidia-smi prints neither model nor rate. Links over all others together if there is no switch (a
-  // DGX-1's GPU has 6), and to a switch the same number to each other GPU (NV12 of an A100, NV18 of an
+  // nvidia-smi prints neither model nor rate. Without a switch a GPU's links are those to all others together
+  // (6 in a DGX-1); to a switch the same number is printed for each other GPU (NV12 of an A100, NV18 of an
   // H100).
   Generation generation() const {
     int most = 0, sum = 0;
@@ -263,6 +272,8 @@ class SmiReader {
         }
     }
     std::map<std::pair<int, int>, int> part_of;  // by level and class
+    // The part of a class is made when the first of its devices comes, after that of its class one level up,
+    // so parents come before children.
     const auto part = [&](auto&& self, int level, std::size_t device) -> int {
       const auto [at, added] = part_of.try_emplace({level, group[level][device]}, -1);
       if (!added) return at->second;
@@ -292,6 +303,7 @@ class SmiReader {
     }
     const double nvlink = choices_.nvlink_gbs > 0 ? choices_.nvlink_gbs : nvlink_gbs(gpus.sm);
     join_gpus(gpu_parts, nvlink);
+    // 10 GB/s, as NCCL assumes for Skylake: the text names no CPU.
     host_.socket_gbs = socket_gbs("", "", 0, 0) + 4;
     host_.assumed.push_back(fmt::format(
         "the text has no rates: GPUs are taken for {}, with NVLinks of {} GB/s{} and PCI of {} "

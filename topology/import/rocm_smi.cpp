@@ -2,7 +2,12 @@
 // type of the link between them (XGMI or PCIE), and the NUMA node of each GPU. One hop of XGMI is a direct
 // link; more lead over other GPUs and are no links. The output has no rates and no NICs.
 //
-// As text: tables with a title line ("==== Hops between two GPUs ===="), a header of GPUs and a row for each.
+// As text: tables with a title line, a header of GPUs and a row for each.
+//   ======== Hops between two GPUs ========
+//          GPU0  GPU1
+//   GPU0   0     1
+//   GPU1   1     0
+//   GPU[0]  : (Topology) Numa Node: 0
 // As JSON: "system": {"(Topology) Link type between DRM devices 0 and 1": "XGMI", ...}, "card0": {...}.
 #include <fmt/format.h>
 
@@ -90,6 +95,7 @@ class RocmText {
       if (column != row) read_cell(row, column, words[column + 1]);
   }
 
+  // Tables of weights and others are skipped before this.
   void read_cell(int row, int column, const std::string& word) {
     if (table_ == Table::Type) {
       read_.type[{row, column}] = word;
@@ -117,6 +123,7 @@ class RocmText {
   int number_ = 0;
 };
 
+// GPUs are counted by their cards, card0 on; each pair is there once, the lower number first.
 RocmTopology read_rocm_json(std::string_view text, const std::string& file) {
   const JsonReader json = parse_json(text, file);
   if (!json.has("system")) json.fail("has no \"system\"", remedy());
@@ -148,7 +155,8 @@ RocmTopology read_rocm_json(std::string_view text, const std::string& file) {
   return read;
 }
 
-// A matrix that is not symmetric, or has holes, was cut when it was copied.
+// Holes show that the text was cut when it was copied. A link is the same from both of its ends, so the two
+// halves of the matrix have to agree.
 void require_whole(const RocmTopology& read, const std::string& file) {
   for (int a = 0; a < read.gpus; ++a)
     for (int b = 0; b < read.gpus; ++b) {
@@ -170,6 +178,7 @@ void require_whole(const RocmTopology& read, const std::string& file) {
 }  // namespace
 
 Host read_rocm_smi(std::string_view text, const std::string& file, const ImportOptions& options) {
+  // Both forms become one topology, which is checked and wired once.
   const bool json = text[text.find_first_not_of(" \t\r\n\xef\xbb\xbf")] == '{';
   const RocmTopology read = json ? read_rocm_json(text, file) : RocmText(text, file).read();
   require_whole(read, file);

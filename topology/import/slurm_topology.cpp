@@ -1,7 +1,11 @@
 // Slurm's topology.conf of the tree plugin: a line for each switch with the hosts or the switches that hang
 // on it ("SwitchName=s2 Switches=s[0-1]"), names as host lists ("tux[0-3,12,18-20]"). Keys are
-// case-insensitive; what follows a # is a comment. LinkSpeed has no unit and is ignored. The output of
-// 'scontrol show topology' is read, too.
+// case-insensitive; what follows a # is a comment. LinkSpeed has no unit and is ignored. Two leaves below one
+// switch are
+//   SwitchName=s0 Nodes=n[0-3]
+//   SwitchName=s1 Nodes=n[4-7]
+//   SwitchName=top Switches=s[0-1]
+// The output of 'scontrol show topology' is read, too.
 // https://slurm.schedmd.com/topology.conf.html
 #include <fmt/format.h>
 
@@ -77,6 +81,8 @@ class SlurmReader {
     throw InputError(fmt::format("{}:{}", file_, number_), problem, remedy);
   }
 
+  // Keys in any order, each once. A switch has hosts or switches; both is what 'scontrol show topology'
+  // prints.
   void read_line(const std::string& line) {
     std::map<std::string, std::string> values;
     for (const std::string& word : words_in(line)) {
@@ -164,6 +170,7 @@ SwitchTree read_slurm_topology(std::string_view text, const std::string& file) {
   return SlurmReader(text, file).tree();
 }
 
+// Nothing is known of a host but its place, so it is one rank with one NIC.
 Wiring wiring_of(const SwitchTree& tree, const std::string& file, const ImportOptions& options) {
   Wiring wiring;
   const double gbits = options.nic_gbits > 0 ? options.nic_gbits : kSlurmNicGbits;

@@ -1,6 +1,8 @@
 // TACCL's profile of a node: microseconds for a chunk of a size that only the name gives. Its links are not
 // in the file but in TACCL's code, by the number of rates: two are an NDv2 (a DGX-1's NVLinks, double and
 // single), one is all GPUs on a switch; a file with matrices ("links") has them itself.
+//   {"name": "DGX2_1MB", "gpus_per_node": 16, "alpha": 0.7, "node_betas_list": [8],
+//    "nics_per_node": 8, "remote_alpha": 1.7, "remote_beta": 106}
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,6 +23,7 @@ constexpr double kMegabyte = 1 << 20;
 double bytes_in_name(const std::string& name) {
   const auto end = std::min(name.find("KB"), name.find("MB"));
   if (end == std::string::npos) return 0;
+  // The digits right before the unit.
   std::size_t begin = end;
   while (begin > 0 && name[begin - 1] >= '0' && name[begin - 1] <= '9') --begin;
   double number = 0;
@@ -55,6 +58,7 @@ class TacclReader {
   }
 
  private:
+  // TACCL's beta is the time of a chunk in microseconds: bytes per microsecond are MB/s.
   double gbs(double us) const { return bytes_ / us * 1e-3; }
   int gpu(int node, int g) const { return node * gpus_ + g; }
 
@@ -65,6 +69,7 @@ class TacclReader {
     return result;
   }
 
+  // A path through a switch has two ports, each with half of the latency.
   void join_node(int node) {
     if (json_.has("links")) return join_by_matrix(node);
     const std::vector<double> rate = rates();
@@ -88,6 +93,7 @@ class TacclReader {
     }
   }
 
+  // [dst][src]: how many links, and the time of a chunk over one of them.
   void join_by_matrix(int node) {
     const JsonReader links = json_["links"], betas = json_["betas"];
     const auto square = [&](const JsonReader& matrix, int row) {
@@ -121,6 +127,8 @@ class TacclReader {
     for (int node = 0; node < nodes_; ++node)
       for (int n = 0; n < std::min(nics, gpus_); ++n) {
         const int each = std::max(1, gpus_ / nics);
+        // A NIC of its own is a port of the GPU; a shared one has a node for each direction, so that no path
+        // leads through it from GPU to GPU.
         if (each == 1) {
           ports.push_back({node, gpu(node, n), gpu(node, n), rate, alpha / 2});
           continue;

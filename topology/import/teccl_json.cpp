@@ -1,5 +1,6 @@
 // TE-CCL's input names a machine that its code builds: rates are in the code, in GB/s, and latencies there or
 // in the file, in seconds. The rest of the input is about the search.
+//   {"TopologyParams": {"name": "AMD", "chassis": 2, "alpha": [7e-7, 7.5e-7]}}
 #include <fmt/format.h>
 
 #include <utility>
@@ -20,6 +21,7 @@ class TecclReader {
   TecclReader(std::string_view text, const std::string& file)
       : json_(parse_json(text, file)["TopologyParams"]), file_(file_name(file)) {}
 
+  // By name; a file may only add the number of chassis, latencies, and the side of a mesh.
   Wiring read() {
     const std::string name = json_["name"].text();
     chassis_ = json_.has("chassis") ? json_["chassis"].integer(1, kMostRanks) : 1;

@@ -1,6 +1,8 @@
 // nccl-tests: columns size, count, type, redop, root, time (us), ...; lines of # around them, of which newer
 // ones name the test. OSU: a title "# OSU MPI Latency Test v7.2", then lines of size and number:
-// microseconds, or MB/s.
+// microseconds, or MB/s. A row of each:
+//   1048576  262144  float  sum  -1  45.30  23.15  43.40  0
+//   65536    12.42
 #include "topology/import/timing_log.h"
 
 #include <fmt/format.h>
@@ -23,6 +25,7 @@ class LogReader {
   LogReader(std::string_view text, const std::string& file, TimingOf of)
       : text_(std::string(text)), file_(file), collective_(of == TimingOf::Collective) {}
 
+  // Lines of numbers before a title are skipped: what their columns are is not known yet.
   TimingLog read() {
     for (std::string line; std::getline(text_, line);) {
       if (++line_ > kMostLines)
@@ -51,8 +54,8 @@ class LogReader {
     throw InputError(fmt::format("{}:{}", file_, line_), problem, remedy);
   }
 
-  // The titles decide what the columns are; a log of another test is refused, since its times would be
-  // read as a link's.
+  // The titles decide what the columns are; a log of another test is refused, since its times would be taken
+  // for those of a link, or of another collective.
   void title(const std::string& line) {
     const auto has = [&](const char* words) { return line.find(words) != line.npos; };
     if (has("OSU") && has("Test")) {  // "# OSU MPI-CUDA Latency Test v7.2"
@@ -84,6 +87,7 @@ class LogReader {
     return value;
   }
 
+  // Of nccl-tests the time out of place, in column 5; the columns in place are behind it.
   void row(const std::string& line) {
     const std::vector<std::string> words = words_in(line);
     const std::size_t column = kind_ == LogKind::Nccl ? 5 : 1;

@@ -35,6 +35,7 @@ class Simplifier {
   }
 
  private:
+  // Neighbours, whatever the number of lines: add_up() has made one of parallel lines.
   struct Ends {
     std::set<int> from = {}, to = {};  // by node: where its lines come from and lead to
   };
@@ -67,7 +68,7 @@ class Simplifier {
   // By GPU: the rates to and from the switch.
   using Shares = std::map<int, std::pair<double, double>>;
 
-  // Switches of different speeds may be joined if one is a multiple of the other for every GPU.
+  // Are the rates of one switch those of the other, times one number for all GPUs and both directions?
   static bool same_shares(const Shares& a, const Shares& b) {
     if (a.empty() || a.size() != b.size()) return false;
     const double times = b.begin()->second.first / a.begin()->second.first;
@@ -81,6 +82,7 @@ class Simplifier {
   }
 
   // Into the first of each kind of shares.
+  // Shares of a switch are compared with those of switches that have the same first GPU, and no others.
   void merge_nvswitches() {
     std::map<int, Shares> shares;
     for (const WiringLine& line : wiring_.lines) {
@@ -140,6 +142,8 @@ class Simplifier {
   }
 
   // All that can go at once: no two that are neighbours.
+  // A node with two neighbours in both directions becomes two lines, one with one of each becomes one. Rates
+  // of lines in a row are the least, latencies add up.
   bool contract() {
     const std::vector<Ends> all = ends();
     std::set<int> gone, kept;
@@ -191,6 +195,7 @@ class Simplifier {
                                          dropped_ == 1 ? "leads" : "lead", dropped_ == 1 ? "is" : "are"));
   }
 
+  // Nodes that are left keep their order, so GPUs keep their ranks.
   Wiring renumbered() {
     std::vector<int> number(wiring_.nodes.size(), -1);
     Wiring result{.read = std::move(wiring_.read), .assumed = std::move(wiring_.assumed)};
@@ -226,6 +231,7 @@ void Wiring::join(int a, int b, double gbs, double alpha_us) {
 // that sends to several of these does so over one line of its rate.
 void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nodes, bool within_nodes) {
   constexpr std::size_t kMostLines = 100'000, kMostSwitches = 3'000;
+  // Two nodes need one line per port; of more, each port reaches a switch per other node.
   const bool fits = nodes == 2 || (ports.size() * static_cast<std::size_t>(nodes) <= kMostLines &&
                                    ports.size() + static_cast<std::size_t>(nodes) <= kMostSwitches);
   wiring.assumed.emplace_back("the network never blocks; each NIC has its own speed into it");
@@ -239,6 +245,7 @@ void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nod
                                          within_nodes ? "" : ": for this many NICs it is one switch"));
     return;
   }
+  // The switch into a node is not linked from its own ports, so nothing goes out and comes back.
   std::vector<int> into;
   for (int node = 0; node < nodes; ++node)
     into.push_back(wiring.add(NodeKind::Network, fmt::format("network into node {}", node)));
@@ -258,6 +265,7 @@ void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, int nod
 
 void join_network(Wiring& wiring, const std::vector<NetworkPort>& ports, const SwitchTree& tree) {
   std::vector<int> node;
+  // By switch: the rates of all ports below it, and half of the longest latency of one.
   std::vector<double> below(tree.switches.size(), 0), alpha(tree.switches.size(), 0);
   for (const std::string& name : tree.switches)
     node.push_back(wiring.add(NodeKind::Network, "network switch " + name));

@@ -32,7 +32,8 @@ struct Wiring {
   void join(int a, int b, double gbs, double alpha_us);  // both directions
 };
 
-// Two rings over the GPUs of a DGX-1: calls join(a, b, links) for one with two NVLinks an edge, and one with one.
+// Two rings over the GPUs of a DGX-1: calls join(a, b, links) for one with two NVLinks an edge, and one with
+// one.
 template <typename Join>
 void join_two_rings(const Join& join) {
   constexpr int kTwo[] = {0, 1, 3, 2, 6, 7, 5, 4}, kOne[] = {0, 2, 1, 5, 6, 4, 7, 3};

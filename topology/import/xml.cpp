@@ -25,6 +25,7 @@ struct XmlElement::Document {
   std::vector<std::size_t> newlines = {};
   pugi::xml_document tree = {};
 
+  // pugixml knows offsets only; lines are found by binary search when an error needs one.
   std::ptrdiff_t line(std::ptrdiff_t offset) const {
     const auto at =
         std::ranges::lower_bound(newlines, static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
@@ -46,6 +47,7 @@ std::string XmlElement::name() const {
   return pugi::xml_node(node_).name();
 }
 
+// Elements alone: comments and text between them are no children.
 std::vector<XmlElement> XmlElement::children() const {
   std::vector<XmlElement> result;
   for (const pugi::xml_node child : pugi::xml_node(node_).children())
@@ -71,6 +73,7 @@ bool XmlElement::has(const char* attribute) const {
   return !pugi::xml_node(node_).attribute(attribute).empty();
 }
 
+// Values become names of parts and words of errors, so they are short, and without control characters.
 std::string XmlElement::text(const char* attribute) const {
   const pugi::xml_attribute found = pugi::xml_node(node_).attribute(attribute);
   if (!found) fail(fmt::format("has no {}", attribute), "write the file again");
@@ -86,6 +89,7 @@ std::string XmlElement::text_or(const char* attribute, const std::string& otherw
   return has(attribute) ? text(attribute) : otherwise;
 }
 
+// All of the value is the number: "8x" and " 8" are none.
 int XmlElement::integer(const char* attribute, int least, int most) const {
   const std::string value = text(attribute);
   const std::optional<int> result = number_in<int>(value);
@@ -112,6 +116,7 @@ XmlElement parse_xml(std::string_view text, const std::string& file) {
   const auto refuse = [&](std::ptrdiff_t offset, const std::string& problem, const std::string& remedy) {
     throw InputError(fmt::format("{}:{}", file, document->line(offset)), problem, remedy);
   };
+  // Anywhere in the text, within a comment, too: refusing more than is needed is safe here.
   if (const std::size_t entity = text.find("<!ENTITY"); entity != std::string_view::npos)
     refuse(static_cast<std::ptrdiff_t>(entity), "declares entities", "write what they stand for instead");
   const pugi::xml_parse_result parsed = document->tree.load_buffer(
@@ -120,6 +125,7 @@ XmlElement parse_xml(std::string_view text, const std::string& file) {
     refuse(parsed.offset, std::string("is not XML: ") + parsed.description(), "write the file again");
   const pugi::xml_node root = document->tree.document_element();
   if (!root) refuse(0, "has no element", "write the file again");
+  // A walk without recursion: depth and number are bounded before a reader descends recursively.
   int elements = 0, depth = 1;
   for (pugi::xml_node at = root; at;) {
     if (++elements > kMostElements)

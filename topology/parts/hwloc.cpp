@@ -11,6 +11,7 @@ namespace {
 std::string live_xml() {
   hwloc_topology_t machine = nullptr;
   if (hwloc_topology_init(&machine) != 0) return "";
+  // By default hwloc drops PCI: these are devices of known classes, and the bridges above them.
   hwloc_topology_set_io_types_filter(machine, HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
   std::string text;
   char* buffer = nullptr;
