@@ -8,6 +8,7 @@
 
 namespace chorale {
 
+// Links by the rank that they leave, in compressed rows; reversed, by the rank that they enter.
 TimedTree::Arcs::Arcs(const Topology& topology, bool reversed) : first(topology.ranks + 1, 0) {
   for (const Link& link : topology.links) from.push_back(reversed ? link.dst : link.src);
   for (const Rank n : from) ++first[n + 1];
@@ -23,6 +24,9 @@ bool TimedTree::Offer::operator<(const Offer& other) const {
   return std::pair(layer, rank) > std::pair(other.layer, other.rank);
 }
 
+// Dijkstra over pairs of rank and layer. From a wanted rank the path is read back to where the cost is 0,
+// that is, to the tree; an arrival without a link means that the rank had the chunk a layer before. All ranks
+// of the path are then at cost 0 from their layers on, and the search goes on.
 std::optional<double> TimedTree::grow(const Question& question, const TimedLoad& load, TimedSends& sends) {
   asked_ = &question;
   load_ = &load;
