@@ -19,6 +19,7 @@ TimedTree::Arcs::Arcs(const Topology& topology, bool reversed) : first(topology.
     all[next[from[l]]++] = {.link = l, .to = reversed ? topology.links[l].src : topology.links[l].dst};
 }
 
+// The order of equal costs is fixed, so that a tree does not depend on the heap.
 bool TimedTree::Offer::operator<(const Offer& other) const {
   if (cost != other.cost) return cost > other.cost;
   return std::pair(layer, rank) > std::pair(other.layer, other.rank);
