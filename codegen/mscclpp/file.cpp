@@ -63,7 +63,6 @@ bool consists_of(const std::vector<Role>& all, const std::vector<Role>& first, c
 }
 
 // The file as it is, with names resolved.
-// Members that many functions need are members: the number of ranks, and where notes go.
 class Parser {
  public:
   Parser(const JsonReader& root, int most_operations, std::vector<std::string>& notes)
@@ -255,7 +254,7 @@ class Parser {
   }
 
   // The executor takes one count for all operands of an operation, so their sizes have to agree (`places`).
-  // Of pairs it has quirks of its own: see the errors.
+  // Of pairs (put, get) it has quirks of its own, which the errors state.
   void moves(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, Operation& op) {
     op.from = places(json, "src_buff", op.shape->from, op.shape->more_from, n, gpu, block, op);
     op.to = places(json, "dst_buff", op.shape->to, op.shape->more_to, n, gpu, block, op);

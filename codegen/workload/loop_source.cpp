@@ -164,6 +164,8 @@ std::string construction(const LoopContents& loop) {
                   loop.options.name, variable, part_of(loop));
   for (const LoopParameter& p : loop.parameters)
     text += fmt::format("      {}.{} = {};\n", variable, member(p), p.pointer);
+  // A walk goes through a tensor that is broadcast along some dimensions; the part of the loop is known here
+  // only.
   for (const auto& [walk, made] : loop.walks) {
     std::string with_part = made;
     if (const std::size_t at = with_part.find(kPartOfLoop); at != std::string::npos)
@@ -206,6 +208,8 @@ std::string total_members(const LoopContents& loop) {
 
 }  // namespace
 
+// Four texts, since they stand in four places: the struct before the class, its construction and what follows
+// it in run(), its totals among the members.
 PrintedLoop printed_loop(const Workload& workload, const std::vector<int>& operations,
                          const LoopOptions& options, const LoopSurroundings& around) {
   const LoopContents loop = loop_contents(workload, operations, options, around);
