@@ -1,5 +1,5 @@
-// Products on a GPU by cuBLAS, with -DCHORALE_CUBLAS (and -lcublas); without, none is, and a plain kernel does them
-// (runtime/exchange/kernels.h). C++17, and is copied into emitted programs.
+// Products on a GPU by cuBLAS, with -DCHORALE_CUBLAS (and -lcublas); without, none is, and a plain kernel
+// does them (runtime/exchange/kernels.h). C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cuda_runtime.h>
