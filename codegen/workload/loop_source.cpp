@@ -1,7 +1,7 @@
 // The struct of a loop, for hosts: an element, the loop over a run, and the traversal of the space.
 //
 // Parts of the struct, from the inside: element() computes one element from values; run() calls it for
-// consecutive elements, with pointers that do not overlap, as the compiler is told by __restrict__, and
+// consecutive elements, with pointers that do not overlap, as __restrict__ declares, and
 // vectorizes that; operator() goes from run to run. The kernels' members (loop_kernels.cpp) call element(),
 // too, so hosts and GPUs compute alike.
 #include "codegen/workload/loop_source.h"
