@@ -25,8 +25,8 @@ constexpr Role kNone = {}, kLocal = {Where::Local}, kRemote = {Where::Remote}, k
 
 // Columns: name; pairs; first sources and what all further ones are; first destinations and further ones.
 // From the executor's handlers (execution_kernel.hpp): *re* add up, a further s also sends, rr* read from
-// peers, *pkt carry flags with the data. A copy stands before the sums, which fit one source as well: shape_for takes the
-// first row that fits.
+// peers, *pkt carry flags with the data. A copy stands before the sums, which fit one source as well:
+// shape_for takes the first row that fits.
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
       {"put", true, {}, kLocal, {}, kRemote},
@@ -117,9 +117,9 @@ class Parser {
     return type;
   }
 
-  // A memory channel is an end of a pair; several to one peer are distinguished by their order. A switch channel
-  // is a group of ranks, of which this one has to be a member, with the buffer that the switch reaches at all
-  // of them.
+  // A memory channel is an end of a pair; several to one peer are distinguished by their order. A switch
+  // channel is a group of ranks, of which this one has to be a member, with the buffer that the switch
+  // reaches at all of them.
   void channels(const JsonReader& json, Rank n, Gpu& gpu) {
     for (std::size_t i = 0; i < json.size(kMostChunks); ++i) {
       const JsonReader entry = json.at(i);
