@@ -103,8 +103,8 @@ void Arborescences::contract(int vertices, std::span<const WeightedArc> arcs) {
   for (const Node& node : nodes_) sources_ += node.parent < 0 && node.into.arc < 0 ? 1 : 0;
 }
 
-// All chosen arcs but those into the nodes around the root. There must be one node without an arc in, and it
-// must contain the root: what has an arc in, and is in no cycle with the root, cannot reach it.
+// All chosen arcs but those into the nodes around the root. One outermost node has no arc in, and it must
+// contain the root, since nothing leads into it. Of several such nodes no root reaches all.
 double Arborescences::cost(int root) const {
   if (sources_ != 1) return -1;
   double cost = sum_;

@@ -196,7 +196,7 @@ class Construction::Engine {
   };
 
   // All that the outcome of an attempt depends on. Fractions are represented by their rounds and their price
-  // of depth: a level that has not improved them packs no count again.
+  // of depth. With more work (a later level) the same count may be packed better, and is packed again.
   using Key = std::tuple<How, int, int, long long, double, double, long long>;
   Key key(const Attempt& attempt) const {
     if (attempt.how != How::Packed) return {attempt.how, attempt.chunks, 0, 0, 0, 0, 0};

@@ -118,8 +118,8 @@ class MatroidPacking {
   }
 
  private:
-  // Breadth first from the middle, over edges with copies left, those with most first. The middle are the
-  // ranks whose farthest rank is nearest; if there are several, forests divide them evenly.
+  // Breadth first from the middle, over edges with copies left, those with most first. Middles are the ranks
+  // whose farthest rank is nearest; each is the root of as many forests as the others.
   void begin() {
     std::vector<std::vector<int>> at(ranks_);
     for (int e = 0; e < std::ssize(edges_); ++e) {
