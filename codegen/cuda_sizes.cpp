@@ -120,8 +120,7 @@ std::string filled(std::string text, const std::string& mark, const std::string&
   return text.replace(text.find(mark), mark.size(), value);
 }
 
-// Of the Makefile of one algorithm: how its compilers are called.
-// Taken from there, so that both Makefiles call compilers alike.
+// How the compilers are called, from the Makefile of one algorithm, so that both Makefiles call them alike.
 std::string settings_of(const std::string& makefile) {
   const std::size_t begin = makefile.find("ARCH ?=");
   return makefile.substr(begin, makefile.find("HEADERS =") - begin);

@@ -83,6 +83,8 @@ std::optional<Fault> without_cuda_programs(const Collective& collective) {
                .remedy = "use another target"};
 }
 
+// Sums by switches (multimem.cu) are for algorithms of which each chunk has one owner (all_pairs_owners), and
+// left out elsewhere.
 std::vector<NamedText> to_cuda_sources(const Verified<PeerProgram>& program,
                                        const Verified<PeerProgram>& in_place, const CudaOptions& options) {
   const Collective& collective = program.collective();

@@ -44,6 +44,7 @@ std::string to_dot(const BlockProgram& program) {
     }
     text += edges + "  }\n";
   }
+  // A queue keeps the order: the k-th send of a connection is what its k-th receive takes.
   for (const auto& [connection, from] : sent) {
     const std::vector<std::string>& to = received[connection];
     for (std::size_t k = 0; k < from.size() && k < to.size(); ++k)

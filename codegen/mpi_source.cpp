@@ -25,7 +25,8 @@ std::string part_of_example(const std::string& declaration) {
   return example.substr(begin, example.find("\n\n", at) + 2 - begin);
 }
 
-// What codegen/mpi/tables.h has of programs without an epilogue, and what there is of it for others.
+// The tensors and the function of complete sums: those of the example, which apply nothing, or those that are
+// printed for this program.
 std::string applied(const Epilogue& epilogue) {
   if (epilogue.expression.empty()) return part_of_example("struct Tensors {");
   return printed_function(epilogue, "Function") +
@@ -52,6 +53,8 @@ std::string tables(std::span<const SizedProgram> programs, std::span<const After
 
 }  // namespace
 
+// The text behind the example's include of its tables is taken as it is. What stands before is only includes:
+// they are joined with those of the runtime, whose text follows, and then the tables.
 std::string to_mpi_source(std::span<const SizedProgram> programs, const std::string& name,
                           std::span<const AfterFailure> failures) {
   const Program& first = *programs.front().program;

@@ -10,9 +10,9 @@
 
 namespace chorale {
 
-// mpicxx -O2 -std=c++17 FILE -o x && mpirun -n RANKS ./x [elements of a block] [iterations] Programs of one
-// collective by rising sizes, the last for all sizes; with one function. `name` is the file's. With
-// `failures` such programs for each, one after the other; the first is for the whole machine.
+// A file for 'mpicxx -O2 -std=c++17 FILE -o x && mpirun -n RANKS ./x [elements of a block] [iterations]'.
+// Programs of one collective by rising sizes, the last for all sizes; with one function. `name` is the
+// file's. With `failures` such programs for each, one after the other; the first is for the whole machine.
 std::string to_mpi_source(std::span<const SizedProgram>, const std::string& name,
                           std::span<const AfterFailure> failures = {});
 

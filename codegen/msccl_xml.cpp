@@ -177,7 +177,7 @@ std::string to_msccl_xml(const Verified<BlockProgram>& verified, const MscclOpti
   const BlockProgram& program = *verified;
   if (const std::optional<Fault> fault = msccl_limit(collective, program, options))
     throw InputError(program.name, *fault);
-  // nchunksperloop is the longest buffer of any rank.
+  // nchunksperloop is the longest input or output of any rank.
   int channels = 1, chunks = 1;
   for (const BlockRank& rank : program.ranks) {
     chunks = std::max({chunks, rank.input_chunks, rank.output_chunks});

@@ -70,6 +70,8 @@ std::string to_nccl_source(std::span<const SizedProgram> programs, const std::st
   std::string host = nccl_host_source();
   const std::string mark = "@FUNCTION@";
   host.replace(host.find(mark), mark.size(), function(collective, program));
+  // In an order in which each part finds what it needs: arithmetic, the function of sums, NCCL's runtime, the
+  // tables, and what runs and checks them.
   return head + "\n" + arithmetic +
          (applies ? "#define CHORALE_STEP_FUNCTION\nnamespace chorale {\n\n" +
                         printed_function(program.epilogue, "StepFunction") + "\n}  // namespace chorale\n\n"

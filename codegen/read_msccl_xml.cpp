@@ -5,7 +5,7 @@
 // The form does not state which piece of its block an instruction moves, and where a block is not divisible
 // pieces differ in length: find_pieces() (codegen/passes/pieces.h) does.
 //
-// The only file that sees pugixml. It expands no entities of a document's own, and we give it no document
+// The only file that sees pugixml. It expands no entities of a document's own, and is given no document
 // type.
 #include <fmt/format.h>
 

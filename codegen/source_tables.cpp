@@ -78,7 +78,8 @@ std::string printed_steps(const StepRows& rows, const std::string& suffix) {
 
 namespace {
 
-// The failures that a file is ready for, after its forms.
+// The failures that a file is ready for, after its forms. Each names the first of its forms, the numbers that
+// ranks have then, and the rank that is gone.
 std::string printed_failures(std::span<const AfterFailure> failures) {
   std::string numbers, rows;
   for (std::size_t i = 0; i < failures.size(); ++i) {

@@ -55,6 +55,8 @@ class StrategyRun {
   }
 
   // False once there are too many sends.
+  // A ReduceScatter is a scatter that adds, an AllGather a gather to all; an AllReduce both, a Reduce a
+  // scatter and a gather to the first, a Broadcast a scatter of copies and a gather to all.
   bool perform(const LoweredInstruction& step) {
     if (step.operation == Operation::Broadcast)
       scatter(step.groups, false);
@@ -94,7 +96,7 @@ class StrategyRun {
     end(std::move(step));
   }
 
-  // What each has, to all or to the first.
+  // What each has, to all or to the first. Devices that give all away hold nothing afterwards.
   void gather(const DeviceGroups& groups, bool to_all) {
     Step step;
     for (const std::vector<int>& group : groups) {
@@ -194,6 +196,8 @@ std::optional<Verified<Schedule>> strategy_schedule(const Reduction& reduction,
                                                     const DeviceGroups& of_reduction,
                                                     const LoweredStrategy& steps, int devices) {
   const bool gathers = reduction.goal == Goal::AllGather;
+  // Begins with whole vectors. A run in which a part was no whole number of pieces says by how much they are
+  // to be finer, and the next one begins with that.
   for (int pieces = 1;;) {
     // A piece comes to, or from, all of two or more devices but one.
     if (1LL * pieces * devices / 2 > kMostStrategySends) return {};

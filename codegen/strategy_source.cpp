@@ -127,7 +127,8 @@ std::string megatron_name(const std::string& axis) {
 }
 
 // Megatron has five dimensions with names of its own, and needs each in --order; sizes of data parallelism
-// follow from the others. An axis that is none of them ends the text with the reason.
+// follow from the others. An axis that is none of them ends the text with the reason. The order is from the
+// fastest axis to the slowest, the reverse of a mesh.
 std::string megatron_text(const PlacedJob& job) {
   static constexpr std::array<std::pair<const char*, const char*>, 4> kSizes = {
       {{"tp", "--tensor-model-parallel-size"},
@@ -156,7 +157,7 @@ std::string megatron_text(const PlacedJob& job) {
       fmt::join(sizes, " "), fmt::join(order, "-"), job.devices.size(), fmt::join(job.devices, ","));
 }
 
-// For who has the directory and not this program.
+// For readers that have the directory and not this program.
 std::string read_me(const PlacedJob& job) {
   std::vector<std::string> axes;
   for (const Axis& axis : job.axes) axes.push_back(fmt::format("{} {}", axis.name, axis.size));

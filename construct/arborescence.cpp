@@ -12,6 +12,7 @@
 
 namespace chorale {
 
+// The outermost cycle that contains the node: union-find, with path compression.
 int Arborescences::top_of(int node) {
   int top = node;
   while (top_[top] != top) top = top_[top];
@@ -19,7 +20,9 @@ int Arborescences::top_of(int node) {
   return top;
 }
 
-// Of the nodes on the path, from the first to where it goes back to that.
+// Of the nodes on the path, from the first to where it goes back to that. An arc into the cycle replaces the
+// cycle's own arc into the same node, and costs what it costs more than that. Of the arcs from one node only
+// the cheapest stays: in_cycle_ has it, by node; numbers below `begin` are of cycles before this one.
 int Arborescences::contract_cycle(int first) {
   const int cycle = static_cast<int>(nodes_.size());
   nodes_.push_back({.first = static_cast<int>(arcs_.size()), .path = nodes_[first].path});
@@ -51,6 +54,8 @@ int Arborescences::contract_cycle(int first) {
   return cycle;
 }
 
+// Takes the cheapest arc into a node and goes on at its source. The path ends at a node without arcs in, or
+// at the path of an earlier vertex; where it meets itself the cycle becomes a node, from which it goes on.
 void Arborescences::grow_from(int vertex) {
   for (int at = vertex; nodes_[at].first < nodes_[at].last;) {
     Node& node = nodes_[at];
@@ -70,6 +75,8 @@ void Arborescences::grow_from(int vertex) {
   }
 }
 
+// Arcs are listed by the vertex that they enter, by a counting sort, in which `last` is first a count and
+// then where the next arc goes. Arcs from a vertex to itself are left out.
 void Arborescences::contract(int vertices, std::span<const WeightedArc> arcs) {
   vertices_ = vertices;
   nodes_.assign(vertices, {});
@@ -96,6 +103,8 @@ void Arborescences::contract(int vertices, std::span<const WeightedArc> arcs) {
   for (const Node& node : nodes_) sources_ += node.parent < 0 && node.into.arc < 0 ? 1 : 0;
 }
 
+// All chosen arcs but those into the nodes around the root. One outermost node has no arc in, and it must
+// contain the root, since nothing leads into it. Of several such nodes no root reaches all.
 double Arborescences::cost(int root) const {
   if (sources_ != 1) return -1;
   double cost = sum_;
@@ -114,6 +123,8 @@ void Arborescences::open(int vertex, int within) {
       if (part != node) waiting_.push_back(part);
 }
 
+// From the outermost nodes inwards. The arc into a node enters one vertex of it; around that vertex the
+// node's cycles are opened, and all other parts of these keep their own arcs.
 void Arborescences::arcs_into(int root, std::vector<int>& arcs) {
   arcs.assign(vertices_, -1);
   for (int n = 0; n < std::ssize(nodes_); ++n)

@@ -1,6 +1,6 @@
 // The cheapest spanning arborescences of a directed graph (Chu and Liu 1965; Edmonds 1967), of all roots at
-// once: cycles of cheapest arcs are contracted until none is left, whatever the root, and the one of a root is
-// read off by opening the cycles around it (Tarjan 1977).
+// once: cycles of cheapest arcs are contracted until none is left, whatever the root, and the one of a root
+// is read off by opening the cycles around it (Tarjan 1977).
 #pragma once
 
 #include <span>

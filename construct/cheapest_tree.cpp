@@ -37,6 +37,8 @@ void CheapestTree::start(const RankSet& sources) {
   }
 }
 
+// `base` is the cost up to n. Of a rank of the tree that is the price of its depth alone: the links of the
+// tree are taken in any case.
 void CheapestTree::relax(Rank n, double base, bool backwards, std::span<const double> prices,
                          double per_hop) {
   const std::span<const Network::Arc> arcs = network_.arcs(n, backwards);
@@ -50,7 +52,8 @@ void CheapestTree::relax(Rank n, double base, bool backwards, std::span<const do
   }
 }
 
-// Of all roots without sources, which are one vertex otherwise.
+// Prepares exact trees from these sources. These are one vertex: arcs into them are left out, arcs out of
+// them begin at the first. Without sources the contracted graph serves all roots.
 void CheapestTree::contract(const RankSet& sources, bool backwards, std::span<const double> prices) {
   Exact& exact = exact_[backwards ? 1 : 0];
   start(sources);
@@ -74,7 +77,8 @@ void CheapestTree::contract(const RankSet& sources, bool backwards, std::span<co
   relaxations_ += exact.trees.work() - before;
 }
 
-// The links of the contracted graph's tree of that root, from the root outwards.
+// The links of the contracted graph's tree of that root, from the root outwards. Breadth first, so that each
+// comes after the one into its source. Arcs between sources are no links of the machine, and are left out.
 double CheapestTree::append(Rank root, bool backwards, std::span<const double> prices,
                             std::vector<LinkId>& links) {
   Exact& exact = exact_[backwards ? 1 : 0];
@@ -104,7 +108,8 @@ double CheapestTree::span_exactly(const RankSet& sources, bool backwards, std::s
   return append(sources.front(), backwards, prices, links);
 }
 
-// Every rank contributes and needs the sum: the best of all roots.
+// Every rank contributes and needs the sum: the best of all roots. The contracted graphs, one for each
+// direction, give the cost of each root; only the two trees of the best one are read off.
 double CheapestTree::through_any(std::span<const double> prices, ChunkTree& tree) {
   contract({}, true, prices);
   contract({}, false, prices);
@@ -123,6 +128,9 @@ double CheapestTree::through_any(std::span<const double> prices, ChunkTree& tree
   return up + append(best, false, prices, tree.links);
 }
 
+// One Dijkstra search. When the cheapest rank that is wanted comes out of the heap, its path joins the tree,
+// and the ranks of the path are offered again at the price of their depth alone. Older offers stay in the
+// heap and are skipped, as they cost more than what is known by then.
 double CheapestTree::span(const RankSet& sources, const RankSet& targets, bool backwards,
                           std::span<const double> prices, double per_hop, std::vector<LinkId>& links) {
   if (per_hop == 0 && reaches_all(network_.ranks(), sources, targets))
@@ -163,6 +171,8 @@ double CheapestTree::span(const RankSet& sources, const RankSet& targets, bool b
   return missing > 0 ? -1 : sum;
 }
 
+// A tree backwards from the root to all contributors, its links in reverse order, so that leaves come first;
+// then a tree from the root to all destinations.
 double CheapestTree::through(Rank root, const ChunkClass& chunks, std::span<const double> prices,
                              double per_hop, ChunkTree& tree) {
   tree.links.clear();
@@ -181,6 +191,7 @@ double CheapestTree::through(Rank root, const ChunkClass& chunks, std::span<cons
   return down < 0 ? -1 : up + down;
 }
 
+// For many chunks that start at the same ranks and go to one rank each: one search gives all their paths.
 void CheapestTree::search_paths(const RankSet& sources, std::span<const double> prices, double per_hop) {
   start(sources);
   while (!offers_.empty()) {

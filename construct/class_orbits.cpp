@@ -1,7 +1,7 @@
-// A class is known by its sources and destinations, so an element of the group carries it to the class of
-// the carried sets: one look-up for each class and element. Elements that carry a representative to the same
-// class are as many as those that carry it to itself, |group| / |orbit|; this number, the unit, must be the
-// same for all orbits, or one chunk of each would not make equally many of all classes.
+// A class is known by its sources and destinations, so an element of the group carries it to the class of the
+// carried sets: one look-up for each representative and element. Elements that carry a representative to the
+// same class are as many as those that carry it to itself, |group| / |orbit|; this number, the unit, must be
+// the same for all orbits, or one chunk of each would not make equally many of all classes.
 #include "construct/class_orbits.h"
 
 #include <map>
@@ -23,6 +23,7 @@ std::optional<ClassOrbits> class_orbits(const std::vector<ChunkClass>& classes,
   std::map<std::pair<RankSet, RankSet>, int> number;
   for (int k = 0; k < std::ssize(classes); ++k) number[{classes[k].pre, classes[k].post}] = k;
   ClassOrbits orbits;
+  // By class: elements that have carried a representative to it; 0: it is in no orbit so far.
   std::vector<int> met(classes.size(), 0);
   for (int k = 0; k < std::ssize(classes); ++k) {
     if (met[k] > 0) continue;

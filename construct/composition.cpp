@@ -64,6 +64,8 @@ class LeadingRanks {
   bool leads(std::size_t k, Rank n, Rank d) const { return reach_[k + 1][n][d]; }
 
  private:
+  // What rank n has before stage k may be at d after the last stage if, in each stage on the way, a group may
+  // move it from any of its members to any other.
   std::vector<std::vector<std::vector<bool>>> reach_;  // before stage k: by rank and destination
 };
 
@@ -99,6 +101,7 @@ struct Policy {
   double step_weight = 0;
   bool sliced = false;
 };
+// The fewest steps, the fewest rounds, and something between; the first two also in slices.
 constexpr Policy kPolicies[] = {{1e6, false}, {1e-3, false}, {1, false}, {1e6, true}, {1e-3, true}};
 
 // One group's work in a stage: [block] -> chunks, in the order in which the collective numbers its blocks.
@@ -137,6 +140,7 @@ class Composer {
     Schedule whole;
     for (std::size_t k = 0; k < outline_.size(); ++k) {
       std::vector<Step> steps;
+      // All works are found before one takes effect: groups of a stage act on what the stage began with.
       std::vector<std::pair<std::size_t, GroupWork>> works;
       for (std::size_t g = 0; g < outline_[k].groups.size(); ++g)
         if (outline_[k].groups[g].size() > 1)
@@ -167,7 +171,10 @@ class Composer {
     return -1;
   }
 
-  // What there is to do in a group; of collectives with a root, a work a root.
+  // What there is to do in a group; of collectives with a root, a work a root. Copies (Allgather, Broadcast)
+  // are for chunks that a member lacks; sums (AllReduce, ReduceScatter, Reduce) for chunks to which every
+  // member contributes; Scatter, Gather and Alltoall move a chunk to the member from which it leads on.
+  // Chunks without a holder in the group are left out.
   std::vector<GroupWork> works_of(std::size_t k, const std::vector<Rank>& group) const {
     const CollectiveKind kind = outline_[k].kind;
     const int n = static_cast<int>(group.size());
@@ -218,7 +225,8 @@ class Composer {
     return works;
   }
 
-  // Its sends, all slices at once from the stage's first step on. False where it cannot be done.
+  // Its sends, all slices at once from the stage's first step on. False where it cannot be done. Step s of
+  // the group's schedule carries that step of every slice. Retiming takes slices apart.
   bool place(std::size_t k, const Topology& machine, const GroupWork& work, const Policy& policy,
              std::vector<Step>& steps) {
     const Point* const found = chosen(k, machine, work, policy);
@@ -240,6 +248,9 @@ class Composer {
     return true;
   }
 
+  // Of the outline's own points, or of constructed ones, the cheapest by the policy. A constructed slice
+  // divides the longest block, so no slice of that is short; a point of an outline comes with its slice, its
+  // chunk count. Null: refused, and why_ has the reason.
   const Point* chosen(std::size_t k, const Topology& machine, const GroupWork& work, const Policy& policy) {
     const OutlineStage& stage = outline_[k];
     const auto longest = static_cast<int>(work.longest());
@@ -358,7 +369,9 @@ class BestComposed {
   std::vector<ComposedPoint> points_ = {};
 };
 
-// Why the outline is not one for this machine and collective, in words; empty if it is.
+// Why the outline is not one for this machine and collective, in words; empty if it is. Policies that come to
+// equal schedules are tried once. A schedule with its stages one after the other is kept beside its
+// retimings: it may have the fewest steps.
 std::string compose_into(BestComposed& best, const ComposeQuestion& question, const Outline& outline,
                          PartSchedules& parts, WorkBudget& effort) {
   Composer composer(question.topology, question.collective, outline, parts);
@@ -392,6 +405,8 @@ void add_stages(Outline& outline, const Nesting& nesting, CollectiveKind kind,
 
 }  // namespace
 
+// Levels are numbered from the outermost: inwards goes from the network to the nodes. Where data are divided
+// first (a Scatter or ReduceScatter inside), each rank of a node sends its own part over the network.
 std::vector<Outline> outlines_for(const Collective& collective, const Nesting& nesting) {
   using Kind = CollectiveKind;
   const int levels = static_cast<int>(nesting.fan_outs.size());

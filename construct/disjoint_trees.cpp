@@ -29,6 +29,8 @@ class DisjointTrees {
     }
   }
 
+  // An offer that is refused is refused for good (see above), so an offer is examined once, and the loop ends
+  // when the last depth has made no offers.
   bool grow() {
     for (int i = 0; i < std::ssize(trees_); ++i)
       for (const Rank n : std::vector<Rank>(trees_[i].ranks)) offer(i, n);
@@ -64,7 +66,7 @@ class DisjointTrees {
   struct Offer {
     int tree = 0;
     LinkId link = 0;
-    int number = 0;  // of the link, of those that the tree was offered at this depth
+    int number = 0;  // in the order in which links were offered
   };
 
   void offer(int tree, Rank n) {
@@ -72,7 +74,9 @@ class DisjointTrees {
       if (!trees_[tree].has[to]) offers_.push_back({.tree = tree, .link = link, .number = next_++});
   }
 
-  // Can all trees that lack the end of the link, but this one, flow there at once without it?
+  // Can all trees that lack the end of the link, but this one, flow there at once without it? One unit of
+  // flow for each such tree, from any of its ranks, over links that have room; made unit by unit, by
+  // augmenting paths.
   bool leaves_enough(int tree, LinkId link) {
     const Rank to = network_.dst(link);
     std::ranges::fill(flow_, 0);
@@ -88,7 +92,9 @@ class DisjointTrees {
   }
 
   // One more unit, from some rank of tree `first`. A unit of another tree may enter elsewhere instead. The
-  // search starts at the end, since trees are near.
+  // search starts at the end, since trees are near. onward_ has for a rank how a unit goes on from there: 2 *
+  // link over that link; 2 * link + 1 back over it, where the unit that used it goes another way; kTree - t
+  // on the path of tree t's unit, which then enters at enters_next_[t].
   bool augment(int first, Rank to) {
     onward_.assign(network_.ranks(), kUnseen);
     enters_next_.assign(trees_.size(), -1);
@@ -119,6 +125,7 @@ class DisjointTrees {
     return false;
   }
 
+  // Carries out the augmenting path that augment() has found.
   void enter(int first, Rank n) {
     enters_[first] = n;
     while (onward_[n] != kEnd) {
@@ -145,6 +152,8 @@ class DisjointTrees {
 
 }  // namespace
 
+// Every chunk has a tree of its own, of which all grow together: a class of k chunks is k trees from the same
+// ranks.
 std::optional<ChunkPacking> disjoint_trees(const Network& network, const std::vector<ChunkClass>& classes,
                                            int chunks, long long rounds, WorkBudget& effort) {
   if (!network.topology().limits.empty()) return std::nullopt;  // shared limits

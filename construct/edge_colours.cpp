@@ -21,10 +21,14 @@ std::optional<std::vector<std::vector<int>>> edge_colours(std::vector<std::vecto
   for (const std::vector<int>& of : uses)
     for (int k = 0; k < kinds; ++k) left[k] += of[k];
   for (int s = 0; s < steps; ++s) {
+    // Rounds that are left are divided evenly over the steps that are left, the larger parts first.
     const int after = steps - s - 1, now = (rounds + after) / (after + 1);
     rounds -= now;
     // A flow from `out` to `in` and back with lower bounds: what must flow comes from `must` and ends in
     // `done`.
+    // An item has one unit: from `must` if it has to use something now, else from `out`. A kind has to be
+    // used `least` times, as later steps cannot carry more than the rest, and at most `most` times. A lower
+    // bound on an arc a -> b is an arc must -> b and an arc a -> done.
     const int out = items + kinds, in = out + 1, must = out + 2, done = out + 3;
     MaxFlow flow(done + 1);
     std::int64_t wanted = 0, of_items = 0, of_kinds = 0;

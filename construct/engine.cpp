@@ -146,6 +146,8 @@ class Construction::Engine {
                      {.how = How::Regular, .chunks = least});
   }
 
+  // The first bound, if levels have begun before it, changes what low trees aim at, so levels begin again;
+  // attempts whose key is as before are skipped. A weaker bound than the known one changes nothing.
   void know(const Rate& bound) {
     const double rate = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
     if (rate <= bound_) return;
@@ -169,6 +171,8 @@ class Construction::Engine {
     more_later_ = more_later;
   }
 
+  // Skips attempts that would repeat one, or that cannot beat what was found elsewhere; where all are done
+  // the next level begins.
   bool advance(const std::function<void(Point)>& found) {
     do {
       while (next_ < attempts_.size() &&
@@ -183,6 +187,7 @@ class Construction::Engine {
 
  private:
   enum class How { Quick, Regular, Disjoint, United, Packed, Exact, Composed };
+  // One construction of one chunk count: the unit of advance().
   struct Attempt {
     How how = How::Quick;
     int chunks = 1;
@@ -190,7 +195,8 @@ class Construction::Engine {
     int packer = 0;
   };
 
-  // All that the outcome of an attempt depends on.
+  // All that the outcome of an attempt depends on. Fractions are represented by their rounds and their price
+  // of depth. With more work (a later level) the same count may be packed better, and is packed again.
   using Key = std::tuple<How, int, int, long long, double, double, long long>;
   Key key(const Attempt& attempt) const {
     if (attempt.how != How::Packed) return {attempt.how, attempt.chunks, 0, 0, 0, 0, 0};
@@ -219,6 +225,8 @@ class Construction::Engine {
       if (each.rounds() > 0) least = least > 0 ? std::min(least, each.rounds()) : each.rounds();
     return least;
   }
+  // Rounds per chunk that may be hoped for: the bound, or, if that is more, a little less than fractions
+  // have.
   double rate() const { return std::max(bound_, kHopedOfFractions * fraction()); }
   bool met() const { return bound_ > 0 && best_rate_ <= bound_ * (1 + kNearBound); }
 
@@ -229,7 +237,9 @@ class Construction::Engine {
     return std::max(least, static_cast<long long>(std::ceil(rate() * chunks * (1 + slack) - 1e-6)));
   }
 
-  // Of the multiples of the unit up to `most`, or the unit, the least that whole rounds serve best.
+  // Of the multiples of the unit up to `most`, or the unit, the least that whole rounds serve best. With 5/3
+  // rounds per chunk, 3 chunks take 5 rounds and lose nothing, 4 take 7 and lose 5 %. A count that is more
+  // than twice the best so far is taken unless it loses 0.002 more.
   int good_chunks(const Count& count, const Level& level, int unit) const {
     int best = unit;
     double lost = std::numeric_limits<double>::infinity();
@@ -284,6 +294,9 @@ class Construction::Engine {
   }
 
   // False where there is none left.
+  // A level's attempts in order: tree unions; packings of many chunks, the largest first, for the rate; few
+  // chunks, for few steps; what waited for this level; exact and composed constructions, which wait for the
+  // next level as long as packing more comes first.
   bool begin_level() {
     if (classes().empty() || attempts_.empty() || is_fixed(one_)) return false;
     const long long budget = begun_ ? budget_ * kMoreWork : budget_;
@@ -292,8 +305,9 @@ class Construction::Engine {
     budget_ = budget;
     level_ = next;
     begun_ = true;
-    // The first levels also search for fewer steps, where a smaller space would. With its additional chunks one
-    // class meets the bound before them: a group of 3 in a tree then took 1.27 times the rounds in 10 steps.
+    // The first levels also search for fewer steps, where a smaller space would. With its additional chunks
+    // one class meets the bound before them: a group of 3 in a tree then took 1.27 times the rounds in 10
+    // steps.
     const int first_levels = kQuickLevels + (is_one_class() ? kMoreOfOneClass : 0);
     if (met() && (level_ >= first_levels || is_large())) return begin_late();
     const std::vector<Attempt> late = std::exchange(late_, {});
@@ -341,6 +355,7 @@ class Construction::Engine {
     return true;
   }
 
+  // Counts as they are, and multiples of the bound's own count, at which the bound has whole rounds.
   void add(How how, const std::vector<int>& counts, const std::vector<int>& times, double most_sends) {
     std::set<int> all(counts.begin(), counts.end());
     if (!all.empty()) all.insert(question_.min_chunks);
@@ -394,6 +409,8 @@ class Construction::Engine {
     return points;
   }
 
+  // Trees that are packed exactly (tree_union.h), each chunk count once: different counts may be made of the
+  // same trees.
   void unite(int chunks) {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
     const std::optional<ChunkPacking> packing = tree_union(topology_, chunks);
@@ -417,6 +434,8 @@ class Construction::Engine {
       put_in_steps(each_, *packing, "disjoint_trees", most_asked(fitting(kMostDisjoint)));
   }
 
+  // Two ways into steps: the packing once, in steps of several widths (order.h), and repeated as a pipeline
+  // (period.h), unless its rounds are far from those of fractions, which more chunks then come nearer to.
   void put_in_steps(const Commodities& of, const ChunkPacking& packing, const char* construction, int most) {
     const int chunks = packing.chunks * of.classes.unit;
     const Jobs jobs(of.network, of.classes, packing);
@@ -461,6 +480,8 @@ class Construction::Engine {
   // What it has more than the least that there can be, as far as is known.
   double over(double rate) const { return std::max(0.0, rate - this->rate()); }
 
+  // Most plans are refused by their cost alone: the schedule is made, and verified, only for those that are
+  // of use. A reversed question was packed as its dual.
   void keep(const char* construction, const Jobs& jobs, int chunks, int copies, const StepAssignment& plan) {
     const auto steps = static_cast<int>(plan.rounds.size());
     const double rate = static_cast<double>(plan.total_rounds()) / chunks;

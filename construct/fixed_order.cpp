@@ -43,6 +43,7 @@ struct Transfer {
 };
 using ChunkPlan = std::vector<Transfer>;
 
+// Plans chunk after chunk; what those before it load makes links more expensive for the next.
 class Planner {
  public:
   Planner(const Topology& topology, const Collective& collective)
@@ -85,6 +86,9 @@ class Planner {
     return *std::ranges::min_element(at->second, {}, [&](LinkId l) { return price(l); });
   }
 
+  // Dynamic programming over the tree, whose nodes are numbered after their children: at[node][n] is the
+  // cheapest way to have the node's value at rank n, where one operand lies, while the other comes over one
+  // link. The root's rank is chosen with what it costs to reach the farthest destination from there.
   std::optional<ChunkPlan> planned(const ChunkSpec& spec) {
     const CombinationTree tree = restricted(collective_.order.tree, {spec.pre.begin(), spec.pre.end()});
     const int nodes = static_cast<int>(tree.parent.size());
@@ -126,6 +130,7 @@ class Planner {
     std::vector<double> cost;
     std::vector<LinkId> by;
   };
+  // Dijkstra's algorithm, from all of the ranks at once.
   Ways cheapest_ways(const std::vector<Rank>& from) const {
     Ways ways{.cost = std::vector<double>(topology_.ranks, kNever),
               .by = std::vector<LinkId>(topology_.ranks, -1)};
@@ -145,6 +150,7 @@ class Planner {
     }
     return ways;
   }
+  // The price of the farthest destination from there.
   double reach(Rank from, const RankSet& post) const {
     const Ways ways = cheapest_ways({from});
     double most = 0;
@@ -232,7 +238,7 @@ Schedule ordered(const Topology& topology, const std::vector<ChunkPlan>& plans, 
   return schedule;
 }
 
-// --- Trees.
+// Trees are made as texts of nested pairs: ((0 1) (2 3)).
 
 // "(a b)" of the two halves of these texts, recursively.
 std::string halved(const std::vector<std::string>& parts) {
@@ -307,6 +313,8 @@ std::vector<std::string> candidates(const Topology& topology) {
 
 }  // namespace
 
+// Of up to 64 ranks an AllReduce is tried with as many chunks as ranks, so that trees are compared by how
+// evenly they load links, and not by one chunk's path.
 CombinationTree suitable_tree(const Topology& topology, const Collective& collective) {
   Collective tried = collective.kind == CollectiveKind::AllReduce && topology.ranks <= 64
                          ? of_kind(collective, collective.kind, topology.ranks)
@@ -328,6 +336,7 @@ CombinationTree suitable_tree(const Topology& topology, const Collective& collec
   return best;
 }
 
+// Widths 1, 2, 4, ... trade rounds for steps, up to steps in which nothing waits for room.
 std::vector<Schedule> sums_in_order(const Topology& topology, const Collective& collective,
                                     WorkBudget& effort) {
   if (!collective.combining || collective.order.kind != SumOrder::Kind::Fixed) return {};

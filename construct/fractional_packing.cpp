@@ -25,6 +25,8 @@ bool is_path(const ChunkClass& chunks) {
 
 }  // namespace
 
+// order_ lists runs of blocks. Paths of copies from the same ranks are one run, since one search serves all
+// of them; each block of other classes is a run of its own.
 FractionalPacking::FractionalPacking(const Network& network, const std::vector<ChunkClass>& classes, bool sum,
                                      int each)
     : network_(network),
@@ -56,6 +58,8 @@ double FractionalPacking::fullest() const {
   return most;
 }
 
+// Capacities times prices add up to 1. So prices are a dual solution: no packing has fewer rounds than the
+// cheapest trees of all its chunks cost together.
 void FractionalPacking::set_prices(std::vector<double>& bins) const {
   const double most = std::max(1e-12, fullest());
   double sum = 0;
@@ -70,6 +74,7 @@ std::vector<double> FractionalPacking::bin_prices() const {
   return prices;
 }
 
+// A link of price 0 would be taken for nothing, so the least price is above it.
 void FractionalPacking::reprice(double& mean) {
   set_prices(bin_prices_);
   network_.price_links(bin_prices_, prices_);
@@ -90,7 +95,8 @@ void FractionalPacking::add(const ChunkTree& tree, double chunks) {
     }
 }
 
-// How far along delta_ the soft maximum falls, by halving.
+// How far along delta_ the soft maximum falls, by halving. The sum of exponentials is convex along delta_, so
+// its slope rises and has one zero. Exponents are cut off where they would overflow.
 double FractionalPacking::best_step() {
   const double most = std::max(1e-12, fullest());
   const auto slope = [&](double step) {
@@ -115,7 +121,9 @@ double FractionalPacking::cost(const ChunkTree& tree) const {
   return sum;
 }
 
-// From the most expensive tree of the block to this one.
+// From the most expensive tree of the block to this one. Weight comes from one tree and not from all alike,
+// as in the plain method, so that trees which have become expensive disappear (pairwise steps of Frank and
+// Wolfe's method: Lacoste-Julien and Jaggi 2015).
 void FractionalPacking::move(Block& block, const ChunkTree& tree) {
   std::vector<Share>& shares = block.shares;
   for (const int b : changed_) delta_[b] = 0;
@@ -153,6 +161,8 @@ void FractionalPacking::move(Block& block, const ChunkTree& tree) {
     shares[most_expensive].chunks -= step * share;
 }
 
+// Each run once, in random order. Prices are renewed before each, so that it answers to what those before it
+// have done. False: the effort has ended, or a target cannot be reached.
 bool FractionalPacking::sweep(double hop, WorkBudget& effort) {
   std::vector<int> runs(order_.size());
   std::iota(runs.begin(), runs.end(), 0);
@@ -181,6 +191,8 @@ bool FractionalPacking::sweep(double hop, WorkBudget& effort) {
   return true;
 }
 
+// A maximum that is too sharp lets only tiny steps through. So it is sharpened when a sweep at the present
+// one gains little, measured by the distance between it and the true maximum, which falls as 1 / sharpness.
 bool FractionalPacking::improve(double target, double near, double hop, WorkBudget& effort) {
   const bool first = blocks_.empty() || blocks_.back().shares.empty();
   double before = first ? std::numeric_limits<double>::infinity() : fullest(), best = before;
@@ -197,6 +209,7 @@ bool FractionalPacking::improve(double target, double near, double hop, WorkBudg
   return true;
 }
 
+// Blocks of a class may have equal trees, which are not joined: draws from the shares are the same.
 std::vector<std::vector<FractionalPacking::Share>> FractionalPacking::shares() const {
   std::vector<std::vector<Share>> all(classes_.size());
   for (const Block& block : blocks_)

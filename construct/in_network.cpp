@@ -24,6 +24,8 @@ constexpr double kMostDirectSends = 4e6;  // of all schedules tried: a second or
 constexpr std::size_t kMostSources = 8;   // that are examined for a copy
 constexpr int kMostWaves = 64;
 
+// One step that is being filled, and what links and limits carry in it. What a limit counts once (counted_as,
+// ir/topology.h) is kept as a set by limit: further sends of it cost nothing there.
 class DirectSends {
  public:
   explicit DirectSends(const Topology& topology)
@@ -101,6 +103,8 @@ bool add_up_at(DirectSends& sends, const ChunkSpec& spec, Chunk c, Rank to) {
   return true;
 }
 
+// After a send without a link the others are not tried, but the step is taken all the same, which empties it
+// for the next schedule.
 std::optional<Schedule> in_one_step(DirectSends& sends, const Collective& collective) {
   bool possible = true;
   for (Chunk c = 0; c < std::ssize(collective.chunks); ++c) {
@@ -173,6 +177,8 @@ std::vector<Schedule> over_switches(const Topology& topology, const Collective& 
   for (const ChunkSpec& spec : collective.chunks)
     each += static_cast<double>(spec.pre.size() + spec.post.size());
   const int chunks = static_cast<int>(collective.chunks.size());
+  // More waves overlap better and take more steps. Their number grows by half, and all schedules together
+  // stay within kMostDirectSends.
   for (int waves = 1; waves <= std::min(chunks, kMostWaves) && left >= each; waves += 1 + waves / 2) {
     left -= each;
     std::optional<Schedule> made = by_owners(sends, collective, waves);

@@ -31,6 +31,8 @@ Jobs::Jobs(const Network& network, const ClassOrbits& classes, const ChunkPackin
   finish();
 }
 
+// By rank, sums_into_ and copy_into_ have the jobs of this tree that bring something there. They are cleared
+// by the tree's links alone: machines may have many more ranks than a path.
 void Jobs::add_tree(const ChunkTree& tree, Piece piece) {
   const int number = pieces();
   of_.push_back(piece);
@@ -56,6 +58,8 @@ void Jobs::add_tree(const ChunkTree& tree, Piece piece) {
   }
 }
 
+// A job of a copy is one send of a chunk of its class, and an element of the group makes of that a send of a
+// chunk of another class, whose number ClassOrbits gives.
 Schedule Jobs::schedule(const Collective& whole, int copies, const StepAssignment& plan) const {
   const std::vector<ChunkClass> classes = moving_classes(whole);
   Schedule schedule{.steps = std::vector<Step>(plan.rounds.size())};
@@ -75,6 +79,8 @@ Schedule Jobs::schedule(const Collective& whole, int copies, const StepAssignmen
   return tidy_sums(network().topology(), whole, std::move(schedule));
 }
 
+// Sends of a step are in order before it is decided which of them is the first at its rank, so equal
+// schedules come out equal.
 Schedule tidy_sums(const Topology& topology, const Collective& collective, Schedule schedule) {
   std::erase_if(schedule.steps, [](const Step& step) { return step.sends.empty(); });
   std::set<std::pair<Chunk, Rank>> there;

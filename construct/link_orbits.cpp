@@ -26,6 +26,8 @@ std::vector<std::vector<Rank>> identity_alone(int ranks) {
   return group;
 }
 
+// A link's place is its number among parallel links of its kind, which linked() adds to the first of that
+// kind.
 LinkOrbits::LinkOrbits(const Topology& topology, const std::vector<std::vector<Rank>>& group)
     : topology_(topology), group_(group) {
   const int links = static_cast<int>(topology.links.size());
@@ -59,6 +61,8 @@ LinkId LinkOrbits::linked(LinkId l, const std::vector<Rank>& ranks) const {
   return *(at + place_[l]);
 }
 
+// Only the identity fixes a rank, so no two elements carry a link into a representative to the same link:
+// each link is met exactly once.
 void LinkOrbits::find_orbits() {
   representative_.assign(topology_.ranks, -1);
   for (Rank n = 0; n < topology_.ranks; ++n)
@@ -90,7 +94,7 @@ void LinkOrbits::share_limits() {
   }
 }
 
-// A link is a bin of its own unless some limit alone never lets it be full.
+// A link is a bin of its own unless a limit over it is no wider, which then is full no later than the link.
 void LinkOrbits::share_links() {
   for (LinkId l = 0; l < static_cast<int>(topology_.links.size()); ++l) {
     if (entering_[l] != l) continue;

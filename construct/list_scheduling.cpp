@@ -1,6 +1,7 @@
 // Jobs over one link fit or do not fit alike. So there is a queue for each link and a heap of the queues'
 // heads: of what waits for a full link only the first is examined. A scan of all that is ready in each step
-// made narrow steps of large packings quadratic.
+// made narrow steps of large packings quadratic. A job of several sends is queued at its first link; where it
+// does not fit, those behind it wait for the next step.
 //
 // A job that waits for others "in no earlier step" may become ready while the step is filled; one that waits
 // for any of them "in a later step" is kept until the step has ended.
@@ -51,9 +52,9 @@ void ListScheduling::make_ready(int i) {
   ready_[l].push({.key = key_(i / n, i % n), .job = i});
 }
 
-// A job of several sends (ranks that exchange sums) may load a bin more than once, so they are added first
-// and taken out again if they are too many.
-// Its sends are in the bins afterwards if it has.
+// If the job fits, its sends are in the bins afterwards. A job of several sends (ranks that exchange sums)
+// may load a bin more than once, so all are added first, and taken out again if they are too many. The first
+// job of a step always fits, or a job wider than the step would wait forever.
 bool ListScheduling::has_room(int job, double width) {
   const auto add = [&](LinkId l, int by) {
     for (const int b : network_.bins_of(l)) used_[b] += by;
@@ -74,6 +75,8 @@ void ListScheduling::offer(LinkId l, Heads& heads, long long last) const {
   if (!ready_[l].empty() && ready_[l].top().key <= last) heads.emplace(ready_[l].top(), l);
 }
 
+// held_until_ keeps a job out of this step if any of what it waited for demands a later one, even where the
+// last to come would allow this one.
 void ListScheduling::take(int i, Heads& heads, long long last) {
   const int n = graph_.count(), step = static_cast<int>(plan_.rounds.size());
   plan_.step_of[i] = step;

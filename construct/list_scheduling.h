@@ -1,4 +1,4 @@
-// The list scheduler of this room: jobs put into steps, one step after the other. Who is urgent (a key for
+// The list scheduler of this room: jobs put into steps, one step after the other. What is urgent (a key for
 // each job) and how wide steps are is the caller's: construct/order.h, construct/period.h,
 // construct/retiming.h, construct/fixed_order.h.
 #pragma once

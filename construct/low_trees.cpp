@@ -37,6 +37,8 @@ class Annealing {
     }
   }
 
+  // The temperature falls linearly, in units of cost(), from 2 per rank to almost nothing. The best packing
+  // that was met is returned.
   std::vector<std::vector<int>> run() {
     if (edges_.size() < 2 || trees_.empty() || ranks_ < 3) return std::move(trees_);
     best_ = trees_;
@@ -57,6 +59,8 @@ class Annealing {
     return std::move(best_);
   }
 
+  // The rank farthest from any rank is an end of a longest path, and the rank farthest from there its other
+  // end; a root in the middle of that path gives the least height.
   TreeDepths measured(const std::vector<int>& tree) {
     hang(tree, 0);
     const Rank end = order_.back();
@@ -77,11 +81,15 @@ class Annealing {
 
   int below(std::size_t n) { return static_cast<int>(random_() % n); }
 
+  // A hop of height counts as much as four hops of depth of every rank: heights decide, and depths show the
+  // way to lower ones.
   int cost(const std::vector<int>& tree) {
     const TreeDepths s = measured(tree);
     return 4 * ranks_ * s.height + s.depths;
   }
 
+  // One tree at a time is laid out (at_, above_, over_, depth_, order_); a move lays out the tree that it
+  // changes.
   void hang(const std::vector<int>& tree, Rank root) {
     for (std::vector<Half>& halves : at_) halves.clear();
     for (int e : tree) {
@@ -90,6 +98,7 @@ class Annealing {
     }
     hang_from(root);
   }
+  // Breadth first, so order_ ends with a rank that is farthest from the root.
   void hang_from(Rank root) {
     order_.assign(1, root);
     above_[root] = -1;
@@ -122,7 +131,8 @@ class Annealing {
     return tree;
   }
 
-  // By how much the cost changes.
+  // By how much the cost changes. A random edge enters a random tree, and a random edge of the cycle leaves.
+  // If another tree has to give its copy up, it takes the edge that leaves, which must close the gap there.
   int try_move() {
     const int i = below(trees_.size());
     const int in = below(edges_.size());
@@ -152,6 +162,7 @@ class Annealing {
     return change;
   }
 
+  // A move that costs more is made with the probability exp(-change / heat) (Metropolis).
   bool accepted(int change) {
     if (change <= 0) return true;
     const double u = (static_cast<double>(random_() >> 8) + 1) / (1 << 24);

@@ -50,6 +50,8 @@ std::optional<std::vector<LinkId>> mirror_of(const Topology& topology) {
   return mirror;
 }
 
+// The reversed schedule is of the reversed machine, with its links' numbers (reversed, ir/schedule.h); the
+// mirror brings it back to this one.
 Point mirrored(const Point& point, const Collective& summing, const std::vector<LinkId>& mirror) {
   Point turned{.cost = point.cost,
                .method = Method::Dual,

@@ -20,7 +20,8 @@ constexpr std::size_t kMostNestings = 8;
 // inside, and a machine has many divisions, each of which would be tried for every chunk count.
 constexpr double kLeastContrast = 1.5;
 
-// Blocks that follow each other are the same graph, and each of them connected.
+// Blocks that follow each other are the same graph, and each of them connected. Links are compared by the
+// positions of their ends in the block, not up to isomorphism: ranks of a node are numbered alike.
 bool are_alike(const Topology& topology, int size) {
   std::vector<Rank> first(size);
   std::iota(first.begin(), first.end(), 0);
@@ -60,6 +61,8 @@ double contrast(const Topology& topology, const std::vector<double>& shares, int
 
 }  // namespace
 
+// Of two levels of groups the less pronounced one counts. Sizes that are no divisors, or whose blocks differ,
+// are not rated.
 std::vector<Nesting> nestings(const Topology& topology) {
   struct Rated {
     double contrast = 0;

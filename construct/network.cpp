@@ -1,6 +1,6 @@
 // Bins of links and arcs of ranks are lists by index in one array (compressed rows): packing reads them for
 // each link of each tree. A link has a bin of its own only if it is narrower than every limit over it, since
-// otherwise such a limit is full first.
+// otherwise such a limit is full no later.
 #include "construct/network.h"
 
 #include <algorithm>
@@ -41,6 +41,8 @@ Network::Network(const Topology& topology) : topology_(topology) {
   add_arcs();
 }
 
+// Packing counts sends: a bin has one capacity, and no weight for each link. So all links of a bin have to
+// take the same part of it.
 std::optional<Network> Network::up_to(const Topology& topology, std::vector<std::vector<Rank>> group) {
   if (group.size() <= 1) return Network(topology);
   auto symmetry = std::make_shared<const Symmetry>(topology, std::move(group));
@@ -53,7 +55,8 @@ std::optional<Network> Network::up_to(const Topology& topology, std::vector<std:
   return Network(topology, std::move(symmetry));
 }
 
-// All links of a bin take the same part of it, so that the part is a unit of its capacity.
+// All links of a bin take the same part of it, so that the part is a unit of its capacity. A link's own bin,
+// if it has one, is the last of its bins (LinkOrbits::share_links).
 Network::Network(const Topology& topology, std::shared_ptr<const Symmetry> symmetry)
     : topology_(topology), symmetry_(std::move(symmetry)) {
   const LinkOrbits& orbits = symmetry_->orbits;

@@ -1,8 +1,8 @@
-// What is urgent is counted in rounds: when its chunk is due, plus what must still follow it at the pace of
-// the steps, plus how far behind the fullest of its bins is. Chunks of a class are due one after the other,
-// in an order in which each prefix of them loads all bins evenly (vector balancing). The classic choice, the
-// longest path first, lets all deep trees start at once and starve each other later: up to 12 % more on the
-// same packing; due dates without balance: 1.301 in place of 1.175.
+// A send's urgency is a time in rounds, the least first: when its chunk is due, less what must still follow
+// it at the pace of the steps, less three times what the fullest of its bins still has to carry. Chunks of a
+// class are due one after the other, in an order in which each prefix loads all bins evenly (vector
+// balancing). The classic choice, the longest path first, lets all deep trees start at once and starve each
+// other later: up to 12 % more on the same packing; due dates without balance: 1.301 in place of 1.175.
 #include "construct/order.h"
 
 #include <algorithm>
@@ -67,6 +67,7 @@ std::vector<double> balanced_places(const Jobs& jobs, WorkBudget& effort) {
   return place;
 }
 
+// One plan by list scheduling, for one choice of widths.
 class Ordering {
  public:
   Ordering(const Jobs& jobs, int copies, const std::vector<double>& places, WorkBudget& effort)
@@ -79,6 +80,8 @@ class Ordering {
 
   const StepAssignment& plan() const { return scheduling_.plan(); }
 
+  // left_ and supply_ are kept up to date from step to step: urgencies and the width of the next step follow
+  // from them. False where the plan gets too long or the effort ends.
   bool run(const Widths& widths, int most_steps) {
     left_ = jobs_.load();
     for (double& sends : left_) sends *= copies_;
@@ -105,7 +108,8 @@ class Ordering {
     return most;
   }
 
-  // As it is when the job becomes ready; the least is the most urgent.
+  // As it is when the job becomes ready; the least is the most urgent. Asked for once per job, which is
+  // counted among the ready ones (supply_) here.
   long long urgency(int copy, int j) {
     double behind = 0;
     for (const int b : network_.bins_of(jobs_.link(j))) {

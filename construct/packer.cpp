@@ -34,6 +34,8 @@ Commodities each_class(const Topology& topology, const Collective& one) {
   return each;
 }
 
+// A group carries classes to classes of the same size, or it is of no use: all chunks of an orbit then have
+// one tree and its images, so a search is for one class and fills all links alike.
 std::optional<Commodities> up_to_symmetry(const Commodities& each) {
   std::vector<std::vector<Rank>> group = free_symmetries(each.network.topology());
   if (group.size() == 1) return std::nullopt;
@@ -76,6 +78,9 @@ void Packer::use(const FractionalPacking& packing, double hop) {
   hop_ = hop;
 }
 
+// A third of the work is for low trees, a third for the nearest ones, a sixth for each price of depth after
+// that; where it ends, or at a stop, there is what was found by then. Rounds are those of the nearest
+// fractions even where lower trees are used.
 void Packer::improve(double bound, bool first, long long work, const std::atomic<bool>* stop) {
   double low = std::numeric_limits<double>::infinity();
   if (first && bound > 0) {

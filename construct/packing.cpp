@@ -1,3 +1,11 @@
+// Three passes. Drawing: for each chunk, of some trees drawn by their shares the one that keeps the loads of
+// its class nearest to the mean of the shares (vector balancing, as in order.cpp). Negotiation: chunks over
+// full bins are grown again one by one, at prices that rise with the load and with what a bin has been over
+// before. Shortening: deep trees are grown again where hops are expensive, and bins may not become fuller
+// than the rounds allow.
+//
+// Negotiation aims at the least rounds first, and where that fails halfway between its aim and the best
+// rounds known, from the best packing known. So the result is never worse than what was drawn.
 #include "construct/packing.h"
 
 #include <algorithm>
@@ -20,6 +28,7 @@ constexpr double kSlack = 0.005;      // of the rounds, which shallower trees ma
 constexpr double kTooFull = 1e6;      // price of a bin without room
 constexpr int kShorteningPasses = 2;  // over all chunks, to shorten them
 
+// Of equal prices the first link would win always.
 void jitter(std::vector<double>& prices, std::mt19937& random) {
   for (double& price : prices)
     price = price * (1 + 0.002 * (static_cast<double>(random()) / 4294967296.0)) + 1e-12;
@@ -33,6 +42,7 @@ double mean_of(const std::vector<double>& prices, double most) {
 
 }  // namespace
 
+// Links are in an order in which each comes after those into its source, so one pass finds all depths.
 int depth(const Network& network, const ChunkTree& tree) {
   // By rank, over few of them: trees are small beside machines only in path classes, and there links are few.
   std::vector<std::pair<Rank, int>> at;
@@ -89,7 +99,8 @@ long long Rounding::rounds() const {
   return static_cast<long long>(most);
 }
 
-// Of some trees, drawn by their shares, the one that keeps loads most even.
+// Of some trees, drawn by their shares, the one that keeps loads most even: `off` has, by bin, what the class
+// loads it with so far less what its shares do on average, and the least growth of its squares wins.
 void Rounding::draw(const std::vector<std::vector<FractionalPacking::Share>>& shares, int chunks) {
   pieces_.clear();
   load_.assign(network_.bins(), 0);
@@ -139,6 +150,9 @@ bool Rounding::meets(const ChunkTree& tree, const std::vector<char>& bins) const
   });
 }
 
+// Exponential in how full a bin is with one more chunk, up to 1.5 times full; a bin that is over costs a
+// constant more; all that times its history, and by capacity, so that wide and narrow links compare in
+// rounds.
 void Rounding::price(long long rounds, double pressure) {
   for (int b = 0; b < network_.bins(); ++b) {
     const double full =
@@ -151,6 +165,8 @@ void Rounding::price(long long rounds, double pressure) {
   jitter(prices_, random_);
 }
 
+// The cheapest tree or path at the present prices. Closed bins (kTooFull) do not count for the mean that a
+// hop's price is measured by.
 bool Rounding::grow(Piece& piece, double hop, ChunkTree& tree, WorkBudget& effort) {
   const ChunkClass& chunks = classes_[piece.of];
   const long long before = trees_.relaxations();
@@ -166,6 +182,9 @@ bool Rounding::grow(Piece& piece, double hop, ChunkTree& tree, WorkBudget& effor
   return grown;
 }
 
+// An iteration grows about a quarter of the chunks over full bins again, and no more than twice the excess:
+// the others keep their places, so that not all leave a bin at once. Prices of depth differ from chunk to
+// chunk (kLeastHop).
 bool Rounding::negotiate(long long rounds, double hop, WorkBudget& effort) {
   history_.assign(network_.bins(), 0);
   const double hops[] = {std::max(hop, kLeastHop), std::max(hop, kLeastHop) / 10,

@@ -4,7 +4,7 @@
 // bin are negotiated, more expensive in each iteration; then what waits long moves to earlier classes that
 // have room. Greedy slots by time, without negotiation, gave 119 rounds for 88 on six full boxes with NICs.
 //
-// A job is due in step copy * slots + slot. In each step all that is due goes, which fits; the step is as
+// A job is due in step copy * period + slot. In each step all that is due goes, which fits; the step is as
 // wide as that needs, and holes take what is due later, within two latencies. So the pipe fills and empties
 // in narrower steps by itself: 1.021 of the bound where without holes it is 1.037 (Broadcast on a random
 // regular graph of 24 ranks).
@@ -43,9 +43,8 @@ class SlotSearch {
       for (const SendGraph::Edge& edge : jobs.after(j)) before_[edge.then].push_back(j);
   }
 
-  // share_ has the rounds of each class; load_ what is over each bin in the class, of all slots that are in
-  // it.
-  // Rounds of a period, evenly over its slots.
+  // Slots for a period of so many rounds, divided evenly over its slots: share_ has the rounds of each class
+  // (a slot modulo the period), load_ what the jobs of a class send over each bin.
   Slots find(long long rounds, int period) {
     period_ = period;
     share_.clear();
@@ -125,6 +124,8 @@ class SlotSearch {
     return best;
   }
 
+  // As in packing.cpp: pairs of class and bin that are over become more expensive by half in each iteration,
+  // and the jobs in them choose again, in random order.
   void negotiate() {
     double least = std::numeric_limits<double>::infinity();
     std::vector<int> met;
@@ -204,12 +205,11 @@ class SlotSearch {
   std::mt19937 random_{1};
 };
 
-// Copies, each a period after the one before. In a step goes what is due, and then what is due soon while it
-// is no wider for that.
+// Copies, each a period after the one before. A step takes what is due, and then what is due soon, as far as
+// the step does not get wider by it. Keys: kSlot from one slot to the next; within a slot the highest first.
 bool pipelined(ListScheduling& scheduling, const Jobs& jobs, const Slots& slots, int copies, int most_steps,
                WorkBudget& effort) {
-  constexpr long long kSlot =
-      1LL << 32;  // key of what is due one slot later; of these the highest goes first
+  constexpr long long kSlot = 1LL << 32;
   scheduling.begin(copies, [&](int copy, int j) {
     return (static_cast<long long>(copy) * slots.period + slots.slot[j]) * kSlot - jobs.height(j);
   });
@@ -241,11 +241,14 @@ void pipeline(const Jobs& jobs, long long rounds, int most_copies, int most_step
     }
   }
   if (all.empty()) return;
+  // Rounds of so many copies, about: a period each, and half of the latency, in which the pipe fills and
+  // empties in narrower steps.
   const auto estimate = [](const Slots& slots, int copies) {
     return copies * slots.rounds + slots.latency_rounds() / 2;
   };
   double latency = std::numeric_limits<double>::infinity();
   for (const Slots& slots : all) latency = std::min(latency, slots.latency_rounds());
+  // With so many copies the latency adds no more than `enough` allows; more of them gain nothing.
   const double worth = latency / static_cast<double>(rounds) / std::max(1e-4, enough - 1);
   ListScheduling scheduling(jobs, effort);
   // The same numbers of copies whatever the most is, so that more of them may be asked for and nothing is

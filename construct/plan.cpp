@@ -33,11 +33,14 @@ Plan backwards(Plan plan, bool reduce) {
   return plan;
 }
 
+// No overlap: what the second reads is complete when the first has ended.
 Plan operator+(Plan first, const Plan& second) {
   first.insert(first.end(), second.begin(), second.end());
   return first;
 }
 
+// Loads are those of one step, and are cleared by going over its sends once more. Where switches multicast or
+// reduce, a limit may count several sends once, and needed_rounds counts the step instead.
 std::optional<Schedule> on_topology(const Plan& plan, const Topology& topology,
                                     std::pair<Rank, Rank>* missing) {
   std::map<std::pair<Rank, Rank>, std::vector<LinkId>> links;

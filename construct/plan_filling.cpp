@@ -137,6 +137,8 @@ class PlanFilling {
 
 }  // namespace
 
+// What the matching leaves open (single links, limits at the receiver) is decided by the verifier, for the
+// whole schedule.
 std::optional<Schedule> fill_plan(const Topology& topology, const Collective& collective,
                                   const GrowthPlan& plan, unsigned seed) {
   PlanFilling filling(topology, collective, seed);

@@ -8,7 +8,8 @@
 // crosses the middle, n^2 / 2 times as many, over n links. All along rows first and then all along columns
 // takes twice as long. Packing every chunk takes minutes for 256 ranks.
 //
-// What lost: one chunk per pair of a row. A ring of 16 cannot send half a chunk to the rank opposite each way.
+// What lost: one chunk per pair of a row. A ring of 16 cannot send half a chunk to the opposite rank each
+// way.
 #include "construct/product_alltoall.h"
 
 #include <algorithm>
@@ -56,6 +57,8 @@ std::vector<std::vector<LinkId>> numbers_of(const Parts& parts) {
   return numbers;
 }
 
+// Ranks x * row to x * row + row - 1 are a row. A link that stays in neither a row nor a column ends it;
+// links of all rows, and of all columns, are to be equal in order, so that one schedule serves all.
 std::optional<Product> with_rows_of(int row, const Topology& topology) {
   Parts rows(topology.ranks / row), columns(row);
   for (LinkId l = 0; l < std::ssize(topology.links); ++l) {
@@ -97,6 +100,10 @@ Schedule alltoall_on(const Product& product, int chunks, int each, const Schedul
                      const Schedule& on_row) {
   const int a = product.column.ranks, b = product.row.ranks, ranks = a * b;
   Schedule schedule{.steps = std::vector<Step>(on_column.steps.size() + on_row.steps.size())};
+  // A send of the row's schedule is of a chunk from position `here` to `here2`. It stands for the chunks
+  // between these positions from each row to each: of those that have this number among `each`, the ones that
+  // go along rows first do so in their own row, the others, after the columns, in the row of their
+  // destination. Columns likewise.
   const auto along = [&](bool rows, std::size_t s, const Send& send) {
     const int side = rows ? b : a, other = rows ? a : b;
     const int here = send.chunk / each / side, here2 = send.chunk / each % side;

@@ -36,6 +36,8 @@ QuotientInstance::QuotientInstance(const Topology& topology, const Collective& c
   separate_ = std::ranges::all_of(entries_, [&](const auto& entries) { return nested(entries); });
 }
 
+// back_[u][m] is the rank that the element of u carries to m: what u has of m, its representative has of that
+// rank.
 void QuotientInstance::find_orbits() {
   index_.assign(ranks(), -1);
   element_.assign(ranks(), 0);
@@ -116,6 +118,8 @@ std::vector<bool> QuotientInstance::find_splits(const std::vector<std::vector<Li
   return idle;
 }
 
+// A bin that few of the links share is passed first, and one that all share last, so that the bins of
+// different entries join behind each other.
 std::vector<Entry> QuotientInstance::joined(const std::vector<LinkId>& into,
                                             const std::vector<bool>& idle) const {
   std::map<int, int> sharing;  // by bin: links of these
@@ -136,6 +140,7 @@ std::vector<Entry> QuotientInstance::joined(const std::vector<LinkId>& into,
   return entries;
 }
 
+// What follows a bin is the same on all paths through it: paths then are a tree towards the sink.
 bool QuotientInstance::nested(const std::vector<Entry>& entries) const {
   std::map<int, std::vector<Entry::Passed>> rest;
   for (const Entry& entry : entries)
@@ -164,6 +169,7 @@ Step QuotientInstance::carried_over(const std::vector<Pick>& picks) const {
   return step;
 }
 
+// What ranks start with they have since step 0, before the first step.
 Holdings::Holdings(const QuotientInstance& quotient)
     : quotient_(&quotient), since_(quotient.representatives().size() * quotient.chunks(), kMissing) {
   for (std::size_t i = 0; i < quotient.representatives().size(); ++i)

@@ -17,7 +17,7 @@ int ReceiverNetwork::nodes(const QuotientInstance& quotient, int representative)
 }
 
 // Entries with the same bins share their nodes: an arc is added once for each pair of bins that follow each
-// other. Bins come with the narrowest use first (Entry::bins), so paths join towards the sink.
+// other. Bins with the fewest links into the representative come first, so paths join towards the sink.
 ReceiverNetwork::ReceiverNetwork(const QuotientInstance& quotient, int representative, MaxFlow& flow,
                                  int first, int sink)
     : quotient_(quotient) {
@@ -43,6 +43,8 @@ ReceiverNetwork::ReceiverNetwork(const QuotientInstance& quotient, int represent
   }
 }
 
+// A chunk takes `weight` of the bin; where weights of its links differ, the least of them, so that no flow
+// that fits is refused.
 long long ReceiverNetwork::room(const Neck& neck, long long rounds) const {
   return quotient_.bins()[neck.bin].capacity * rounds / neck.weight;
 }

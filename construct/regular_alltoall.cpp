@@ -17,6 +17,8 @@ namespace {
 
 constexpr int kPasses = 3;  // over all paths, which are chosen again when all are known
 
+// The machine as rank 0 sees it: its links are the kinds, and each other rank has one link of each kind,
+// carried from there by the one element that carries rank 0 to it.
 class Translations {
  public:
   Translations(const Topology& topology, const std::vector<std::vector<Rank>>& group)
@@ -42,7 +44,8 @@ class Translations {
 };
 
 // How often the path of each chunk of rank 0 uses each kind: shortest paths, over the kind that carries
-// least.
+// least. A path is walked from rank 0, each hop by a kind that comes nearer. A further pass takes each path
+// out first, so that it meets the loads of all others.
 std::vector<std::vector<int>> balanced(const Translations& machine, const std::vector<Rank>& targets,
                                        const std::vector<std::vector<int>>& hops_to, std::vector<int>& load) {
   std::vector<std::vector<int>> uses(targets.size(), std::vector<int>(machine.kinds(), 0));
@@ -87,6 +90,7 @@ std::vector<Schedule> regular_alltoall(const Topology& topology, const Collectiv
   }
   std::vector<int> load, widths;
   std::vector<std::vector<int>> uses = balanced(machine, targets, hops_to, load);
+  // A round for each step, at least, and as many as the fullest kind needs.
   int rounds = steps;
   for (int k = 0; k < machine.kinds(); ++k) {
     widths.push_back(machine.width(k));
@@ -102,6 +106,7 @@ std::vector<Schedule> regular_alltoall(const Topology& topology, const Collectiv
       const int kind = (*colours)[x][s];
       if (kind < 0) continue;
       for (int g = 0; g < topology.ranks; ++g) {
+        // The chunk from g(0) to g(x) does what that from 0 to x does, carried by g.
         const int pair = group[g][0] * topology.ranks + group[g][targets[x]];
         schedule.steps[s].sends.push_back({.chunk = pair * collective.chunks_per_block + number,
                                            .link = machine.image(machine.link(n, kind), g)});

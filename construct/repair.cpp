@@ -110,7 +110,8 @@ class Regrowth {
     }
   }
 
-  // The cheapest path from what stands to the rank. Ranks on it are detached from their old parents.
+  // The cheapest path from what stands to the rank. Ranks on it are detached from their old parents. What
+  // hangs below these stays with them.
   bool hang(Rank to, CopyForest& forest, const std::vector<bool>& stands) {
     std::vector<double> price(topology_.ranks, -1);
     std::vector<LinkId> into(topology_.ranks, -1);
@@ -172,7 +173,8 @@ Schedule schedule_of(const Topology& topology, const CopyForests& copies, bool r
 }
 
 // The part of the old schedule that still can be, as forests; `reduce`: of the sends that add, or of those
-// that do not.
+// that do not. A link that is there between the same ranks stands for the old one, whatever its number was. A
+// second send of a chunk to a rank is left out: a forest has one.
 class Remains {
  public:
   Remains(const Task& before, const MovedParts& moves, const Task& now)
@@ -236,6 +238,8 @@ std::vector<std::optional<Rank>> roots(const Task& before, const Schedule& sched
   return result;
 }
 
+// Up is a forest of copies on the reversed machine, from the root to the contributors, and down one from the
+// root to the destinations. The two are one after the other at first; retiming lets them overlap.
 std::optional<Schedule> sums_patched(const Task& before, const Schedule& schedule, const MovedParts& moves,
                                      const Task& now, long long& lost) {
   const std::vector<std::optional<Rank>> at = roots(before, schedule, moves, now);
@@ -283,6 +287,8 @@ MovedParts moves_without(const std::vector<Rank>& gone, const Collective& before
   return moves;
 }
 
+// What comes of it is raw: steps as they were, rounds not counted. It is tidied and retimed, and each result
+// is verified; only a sum that is added up in another order than requested is dropped without an error.
 Patched patched(const Task& before, const Schedule& schedule, const MovedParts& moves, const Task& now,
                 const std::atomic<bool>* stop) {
   Patched result;

@@ -179,7 +179,8 @@ std::vector<Schedule> retimings(const Topology& topology, const Schedule& schedu
   for (int rounds = 1; effort.affords(relaxations); rounds = std::min(widest, rounds + rounds / 3 + 1)) {
     effort.spend(relaxations);
     const std::optional<StepAssignment> steps = in_even_steps(graph, key, rounds);
-    // Something must go at once that must also follow each other, which ours never make: left as it was.
+    // Nothing is returned where jobs wait for each other in a cycle, and one of them for a later step.
+    // Schedules of this room have no such cycle; any other schedule is kept as it is.
     schedules.push_back(steps ? in_steps(*steps, orders) : schedule);
     if (rounds == widest) break;
   }

@@ -244,6 +244,8 @@ class NodeByNode {
   int place_of(Rank n) const { return static_cast<int>(place_[n].second); }
   int size_of(Rank n) const { return static_cast<int>(nodes_[place_[n].first].size()); }
 
+  // A path between two ranks of a node is asked for again whenever a node after it leads nowhere, so it is
+  // kept.
   const Order& path_between(std::size_t j, Rank entry, Rank exit) {
     const auto [at, fresh] = paths_.try_emplace({entry, exit});
     if (fresh)
@@ -279,6 +281,7 @@ class NodeByNode {
   long effort_ = 0;  // links that may still be tried
 };
 
+// The widths that links have left, the widest first: the first with a ring.
 Ring widest(const Machine& machine, const Nodes& nodes, unsigned trial = 0) {
   for (const int width : machine.widths()) {
     Ring ring = nodes.ranks.size() > 1
@@ -292,6 +295,8 @@ Ring widest(const Machine& machine, const Nodes& nodes, unsigned trial = 0) {
   return {};
 }
 
+// The links are those of the ring as it is, between the same two ranks: they fit when the plan over it is
+// reversed as well.
 Ring backwards(const Ring& ring) {
   const std::size_t n = ring.order.size();
   Ring result{.order = ring.order};
@@ -306,6 +311,8 @@ Nodes one_node(const Topology& topology) {
   return {.ranks = {all}};
 }
 
+// Greedy: a widest ring of what is left, as often as it fits in a round, until there is none. Trials differ
+// in the order of the search; odd ones take each ring once.
 std::vector<Ring> rings_side_by_side(const Topology& topology, const Nodes& nodes, unsigned trial) {
   // Four V100 with two NVLinks each: one ring twice leaves pairs of ranks, and 4 rings in all; once each
   // there are NCCL's 6.
@@ -375,6 +382,8 @@ Order widest_ring(const Topology& topology) {
   return widest(Machine(topology), one_node(topology)).order;
 }
 
+// Latencies from the highest down, to the first gap by the factor kApart: links below it are inside of nodes,
+// and what they connect is a node. Where no gap is, all links are of one kind, and all ranks one node.
 Nodes nodes_of(const Topology& topology) {
   constexpr double kApart = 1.5;
   std::set<double, std::greater<>> latencies;

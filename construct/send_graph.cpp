@@ -1,8 +1,6 @@
-// Lists by job lie one after the other, in the order in which they were told; heights come from the last of a
-// topological order to the first.
-//
-// Edges are told in any order, and counted and placed by the job that they leave (a counting sort), which
-// keeps their order.
+// Lists by job lie one after the other in one array. Edges come in any order; finish() places them by the job
+// that they leave (a counting sort, which keeps their order), finds a topological order (Kahn 1962), and goes
+// through it from its end for the heights. Jobs of a cycle are in no order and have no height.
 #include "construct/send_graph.h"
 
 #include <algorithm>

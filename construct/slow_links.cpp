@@ -34,6 +34,8 @@ class SlowLinks {
       }
   }
 
+  // Greedy: the step with the fewest slow sends first, into the steps that still have some. A step that
+  // cannot be emptied stays, and later ones may move into it.
   std::optional<Schedule> together() {
     std::vector<std::pair<std::size_t, int>> slow;  // steps by their slow sends
     std::set<int> left;
@@ -64,7 +66,8 @@ class SlowLinks {
     return static_cast<std::size_t>(chunk) * topology_.ranks + rank;
   }
 
-  // The nearest of the steps that the send may be in; -1 if there is none.
+  // The nearest of the steps that the send may be in; -1 if there is none. After the step in which the source
+  // gets the chunk, and before any in which the destination sends it on.
   int step_for(int number, const std::set<int>& steps) const {
     const Send& send = sends_[number];
     const Link& link = topology_.links[send.link];

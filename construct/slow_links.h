@@ -12,8 +12,8 @@
 namespace chorale {
 
 // The same sends, those over the links of greatest latency in fewer steps, each step with the rounds that it
-// needs. Nothing where links are alike or no step can be rid of them; nothing for sums. No chunk may come to a
-// rank twice.
+// needs. Nothing where links are alike or no step can be rid of them; nothing for sums. No chunk may come to
+// a rank twice.
 std::optional<Schedule> slow_links_together(const Topology&, const Collective&, const Schedule&);
 
 }  // namespace chorale

@@ -16,6 +16,7 @@ Schedule SolvedQuestion::answer(Schedule of_solved) const {
   return is_reversed ? reversed(of_solved, true) : std::move(of_solved);
 }
 
+// Costs need no translation: a reversed step loads the same links, and has as many rounds.
 Point SolvedQuestion::point(Schedule of_solved, const Collective& asked,
                             const std::string& construction) const {
   Point point{.method = is_reversed ? Method::Dual : Method::Direct,

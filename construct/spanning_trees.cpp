@@ -31,6 +31,7 @@ class Forest {
     renew({});
   }
 
+  // A search from each rank that no other has reached: root_ distinguishes the trees of the forest.
   void renew(const std::vector<std::pair<int, int>>& copies) {  // copy, edge
     for (std::vector<Half>& halves : at_) halves.clear();
     for (const auto& [copy, edge] : copies) {
@@ -79,6 +80,8 @@ class Forest {
   std::vector<int> depth_;
 };
 
+// State: each copy is in one forest, or in none yet. clumps_ joins ranks between which no copy can be added
+// to any forest.
 class MatroidPacking {
  public:
   MatroidPacking(int ranks, const std::vector<Edge>& edges, int trees)
@@ -115,7 +118,8 @@ class MatroidPacking {
   }
 
  private:
-  // Breadth first from the middle, over edges with copies left, those with most first.
+  // Breadth first from the middle, over edges with copies left, those with most first. Middles are the ranks
+  // whose farthest rank is nearest; each is the root of as many forests as the others.
   void begin() {
     std::vector<std::vector<int>> at(ranks_);
     for (int e = 0; e < std::ssize(edges_); ++e) {
@@ -194,6 +198,8 @@ class MatroidPacking {
     for (int c : queue) clumps_.join(edges_[copies_[c].edge].a, edges_[copies_[c].edge].b);
   }
 
+  // Back along the search: each copy goes into the forest that the copy found from it has left, and the
+  // start, which was in none, is placed last.
   void move_up(int c, int forest, const std::vector<int>& parent, int start) {
     for (int to = forest;;) {
       const int from = copies_[c].forest;

@@ -22,6 +22,7 @@ constexpr double kFirstSharpness = 0.3, kLastSharpness = 6;
 constexpr double kDeeper = 0.02;
 constexpr double kWarmer = 0.3;  // what was too full for an iteration stays more expensive
 
+// One tree at a time is taken out and grown again, at the prices that the others leave.
 class TreeSpreading {
  public:
   TreeSpreading(int ranks, const std::vector<Edge>& edges, int trees)
@@ -39,6 +40,8 @@ class TreeSpreading {
     find_middle();
   }
 
+  // Until the fullest edge is as full as edges are on average, rounded up, which no trees can beat. Edges
+  // that need as many rounds as the best trees so far cost more in all later iterations.
   SpreadTrees run() {
     SpreadTrees best{.rounds = std::numeric_limits<int>::max()};
     std::vector<int> order(trees_.size());
@@ -93,6 +96,8 @@ class TreeSpreading {
     }
   }
 
+  // Prim's algorithm, from the root of that tree. An edge's price is exponential in how much fuller than the
+  // average it would be with this tree.
   void grow(Rank root, std::vector<int>& tree) {
     tree.clear();
     const double average =

@@ -108,6 +108,7 @@ void TimedLoad::weigh(int step) {
   factor_[step] = 1 / sum_[step];
 }
 
+// By capacity, so that a round costs alike on narrow links and wide ones.
 void TimedLoad::negotiate(std::vector<int> rounds) {
   sharpness_ = 0;
   floor_ = 0;
@@ -138,6 +139,7 @@ bool TimedLoad::overloaded(const TimedSends& sends) const {
   });
 }
 
+// The present price (pressure) rises for all alike, the permanent one only where something is over.
 void TimedLoad::raise() {
   pressure_ = std::min(pressure_ * kMorePressure, kMostPressure);
   for (int s = 0; s < steps_; ++s)
@@ -150,6 +152,8 @@ void TimedLoad::raise() {
     }
 }
 
+// The most that a bin lacks, in rounds, rounded up; where none lacks any, less than 0, what all can spare,
+// rounded down.
 long long TimedLoad::lacking(int step) const {
   long long most = std::numeric_limits<long long>::min();
   for (int b = 0; b < bins(); ++b) {
@@ -172,6 +176,7 @@ void TimedLoad::move_round() {
   widen(to, 1);
 }
 
+// Least over: the fewest rounds that the step then lacks, and of equals the least sum over its bins.
 bool TimedLoad::narrow() {
   int step = -1;
   std::pair<long long, long long> least;
@@ -190,6 +195,7 @@ bool TimedLoad::narrow() {
   return step >= 0;
 }
 
+// The load stays: a step that gets narrower may be over afterwards.
 void TimedLoad::widen(int step, int rounds) {
   rounds_[step] += rounds;
   for (int b = 0; b < bins(); ++b) {

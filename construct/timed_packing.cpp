@@ -78,6 +78,8 @@ int fewest_rounds_of(const std::vector<Schedule>& schedules, int steps) {
 
 class Packing {
  public:
+  // With a group, only classes that start at representatives are packed. Distances are to every destination,
+  // and for sums to every contributor as well, since a root is one of them.
   Packing(const Topology& topology, const Collective& collective, const Group& group)
       : topology_(topology),
         collective_(collective),
@@ -101,7 +103,8 @@ class Packing {
 
   bool nothing_moves() const { return classes_.empty(); }
 
-  // That the farthest class needs; nothing where a rank cannot be reached.
+  // That the farthest class needs; nothing where a rank cannot be reached. A sum needs the hops of the
+  // farthest contribution to its best root, and from there to the farthest destination.
   std::optional<int> fewest_steps() const {
     int most = 0;
     for (const ChunkClass& chunks : classes_) {
@@ -178,7 +181,9 @@ class Packing {
     return repair(load, kMostWorkAtOnce);
   }
 
-  // By class the trees that need the fewest rounds.
+  // By class the trees that need the fewest rounds. A tree stands for `bundle` chunks, the least divisor of
+  // all counts with which an iteration is affordable. An iteration has each tree grown anew once, at sharper
+  // prices than the one before.
   void pack_fractions(int least) {
     int bundle = 1;  // chunks that a tree stands for
     while (together_ % bundle != 0 ||
@@ -232,6 +237,8 @@ class Packing {
     return by_step;
   }
 
+  // Takes 1, 2, 4, ... rounds away as long as repairs succeed, and half as many where one fails. After a
+  // failure with a single round attempts divide the rounds evenly over the steps, until that fails, too.
   void tighten(int least) {
     std::vector<int> rounds = load_now().rounds();
     for (int fewer = 1, failures = 0;
@@ -253,7 +260,9 @@ class Packing {
     }
   }
 
-  // Until nothing is over. False if conflicts between chunks remain.
+  // Until nothing is over. False if conflicts between chunks remain. In an iteration each chunk in what is
+  // overloaded, and some others, takes the cheapest tree of its class or a new one, whichever is cheaper,
+  // with its own load taken out. Every fourth iteration moves a round between steps.
   bool repair(TimedLoad& load, long long most_work) {
     const long long begun = oracle_.work();
     std::vector<Tree*> order;
@@ -383,6 +392,8 @@ class Packing {
   TimedSends sends_ = {};
 };
 
+// With symmetries first, which is quicker; then each chunk by itself, which may beat that. Only of an
+// Allgather and an Alltoall does a group carry chunks (carried).
 std::vector<Group> groups_for(const Topology& topology, const Collective& collective) {
   std::vector<Group> groups;
   if (collective.kind == CollectiveKind::Allgather || collective.kind == CollectiveKind::Alltoall)
@@ -405,6 +416,7 @@ std::vector<Schedule> timed_packing(const Topology& topology, const Collective& 
     if (!hops_needed) return {};
     const int fewest = *hops_needed;
     WorkBudget effort(kMostWork, stop);
+    // More and more steps, a sixth more each time: rates of close numbers of steps hardly differ.
     for (int steps = fewest; steps <= kTimesFewest * fewest + kMoreSteps && packing.is_quick(steps);
          steps += steps / kPartMoreSteps + 1) {
       if (!effort.affords(1)) break;

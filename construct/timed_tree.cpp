@@ -8,6 +8,7 @@
 
 namespace chorale {
 
+// Links by the rank that they leave, in compressed rows; reversed, by the rank that they enter.
 TimedTree::Arcs::Arcs(const Topology& topology, bool reversed) : first(topology.ranks + 1, 0) {
   for (const Link& link : topology.links) from.push_back(reversed ? link.dst : link.src);
   for (const Rank n : from) ++first[n + 1];
@@ -18,11 +19,15 @@ TimedTree::Arcs::Arcs(const Topology& topology, bool reversed) : first(topology.
     all[next[from[l]]++] = {.link = l, .to = reversed ? topology.links[l].src : topology.links[l].dst};
 }
 
+// The order of equal costs is fixed, so that a tree does not depend on the heap.
 bool TimedTree::Offer::operator<(const Offer& other) const {
   if (cost != other.cost) return cost > other.cost;
   return std::pair(layer, rank) > std::pair(other.layer, other.rank);
 }
 
+// Dijkstra over pairs of rank and layer. From a wanted rank the path is read back to where the cost is 0,
+// that is, to the tree; an arrival without a link means that the rank had the chunk a layer before. All ranks
+// of the path are then at cost 0 from their layers on, and the search goes on.
 std::optional<double> TimedTree::grow(const Question& question, const TimedLoad& load, TimedSends& sends) {
   asked_ = &question;
   load_ = &load;

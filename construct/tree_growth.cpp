@@ -78,7 +78,8 @@ struct ChunkKindHash {
   }
 };
 
-// One rank's part of one step.
+// One rank's part of one step. Nodes of the flow: source 0, sink 1, the network of this step, that of all
+// later steps, and a node for each kind of chunk, from which arcs lead to entries of both.
 class Receiver {
  public:
   // Of chunks of one kind those that come first in `order`, from a position on, are taken first.
@@ -116,7 +117,8 @@ class Receiver {
     return flow_->run(0, 1) == wanted;
   }
 
-  // As many as can come now, the most urgent first, such that the others can come later.
+  // As many as can come now, the most urgent first, such that the others can come later. An augmenting path
+  // never takes back room of this step that is used; it only exchanges which chunks use it.
   void pick(int rounds, int later, std::vector<Pick>& picks) {
     for (int arc : supply_) flow_->set_capacity(arc, 0);
     now_->set(*flow_, rounds);
@@ -148,6 +150,8 @@ class Receiver {
     return nearer(l, c) && holdings_.had(quotient_.topology().links[l].src, c, step_);
   }
 
+  // The order begins elsewhere for each rank and step, so that of chunks of one kind not all ranks take the
+  // same.
   void find_kinds(const std::vector<Chunk>& order) {
     const std::vector<Entry>& entries = quotient_.entries(representative_);
     const Rank v = quotient_.representatives()[representative_];
@@ -207,6 +211,8 @@ std::optional<Schedule> grown(const QuotientInstance& quotient, int rounds, cons
   int left = rounds;
   while (holdings.missing() > 0) {
     const int step = static_cast<int>(schedule.steps.size()) + 1;
+    // The width only falls from rank to rank, and is searched by bisection at each rank for which it is too
+    // wide.
     int now = left;
     for (int i = 0; i < representatives && now > 0; ++i) {
       if (stop != nullptr && *stop) return std::nullopt;

@@ -140,7 +140,7 @@ std::vector<Share> between(const NodeLayout& layout, const ByteCounts& counts, i
       for (Share& share : shares)
         if (fits(demand, share)) carry(demand, share);
   };
-  // From what takes no hop to what takes two: whoever comes first takes the room.
+  // From what takes no hop to what takes two: the first that fits takes the room.
   carry_where([](const Demand& d, const Share& s) { return d.src == s.out && d.dst == s.in; });
   if (!full.empty()) {  // their shares are for their own bytes
     carry_where(
@@ -217,8 +217,8 @@ int best_stages(const NodeLayout& layout, const TierRates& rates, const std::vec
   return best;
 }
 
-// Of nodes in which each rank has a NIC, those whose traffic inside is most of the bound; empty: there are
-// none.
+// By rank: is its traffic inside of its node most of the bound? Only in nodes in which each rank has a NIC of
+// its own; empty where no rank is.
 FullRanks full_ranks(const NodeLayout& layout, const TierRates& rates, const ByteCounts& counts,
                      double bound_us) {
   FullRanks full(counts.ranks, false);

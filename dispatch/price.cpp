@@ -21,13 +21,15 @@ AlltoallvLoads::AlltoallvLoads(const NodeLayout& layout, int steps)
       width_(2 * (ranks_ + nics_)),
       bytes_(static_cast<std::size_t>(steps) * width_) {}
 
-// No step where the hop stays on one rank.
+// A hop from a rank to itself takes no step and loads nothing.
 void AlltoallvLoads::within(Rank from, Rank to, int step, std::int64_t bytes) {
   if (from == to) return;
   of_step(step)[from] += bytes;
   of_step(step)[ranks_ + to] += bytes;
 }
 
+// A piece without NICs stays in its node and moves in the middle one of its three steps; others go to the NIC
+// that sends them, over the network, and on to their rank.
 void AlltoallvLoads::add(const AlltoallvPiece& piece) {
   if (piece.out < 0) return within(piece.src, piece.dst, piece.step + 1, piece.bytes);
   within(piece.src, piece.out, piece.step, piece.bytes);

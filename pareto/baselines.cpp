@@ -1,6 +1,6 @@
 // Two formulations of the literature: SCCL's integers as SMT-LIB text for Z3 (Cai et al. 2021), and a formula
-// of its own for each split of the rounds over the steps (2024). They share our types for machines and
-// limits, and our solvers; nothing else, so that the comparison measures what we added.
+// of its own for each split of the rounds over the steps (2024). They share the types for machines and
+// limits, and the solvers, with the engine; nothing else, so that a comparison measures what the engine adds.
 //
 // Neither expresses a sum. They can answer a question that has a dual copy (construct/solved_question.h); a
 // sum with several destinations has none.

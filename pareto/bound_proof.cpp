@@ -26,6 +26,7 @@ Budget refuted(const Claim& claim, int chunks) {
   return {.steps = std::min(claim.steps, rounds - 1), .rounds = rounds - 1};
 }
 
+// One line: the chunk enters the cut by one of these sends. Unit propagation shows it (rup).
 void enter(std::string& text, const Topology& topology, const EnteredCut& each, int steps) {
   const std::vector<int>& until = each.cut.until;
   text += "rup ";
@@ -36,7 +37,8 @@ void enter(std::string& text, const Topology& topology, const EnteredCut& each, 
   text += ">= 1 ;\n";
 }
 
-// What is added up, each with its price.
+// A step of cutting planes in postfix notation (pol): rules by their numbers, each times its price, all added
+// up. The rule of the rounds is taken as often as a round of the most expensive step costs.
 std::string sum(const Topology& topology, const LinearFormula& formula, const CutSum& cuts) {
   std::string text;
   const auto add = [&](long rule, std::int64_t times) {
@@ -67,6 +69,7 @@ std::string sum(const Topology& topology, const LinearFormula& formula, const Cu
   return text + "\n";
 }
 
+// The checker numbers lines on from the formula's rules: cuts, then their sum, the contradiction.
 std::string proof(const Topology& topology, const LinearFormula& formula, const CutSum& cuts, int steps) {
   std::string text = fmt::format("pseudo-Boolean proof version 2.0\nf {}\n", formula.rules());
   long last = formula.rules() + 1;

@@ -1,6 +1,6 @@
-// AllReduces composed of their phases: a ReduceScatter and then an Allgather, cut to a common chunk count, or an
-// Allgather of whole vectors with local sums. A composition has to be made and verified, which costs more than
-// all else here; so costs are added first, and only what no point dominates is made, each pair once.
+// AllReduces composed of their phases: a ReduceScatter and then an Allgather, cut to a common chunk count, or
+// an Allgather of whole vectors with local sums. A composition has to be made and verified, which costs more
+// than all else here; so costs are added first, and only what no point dominates is made, each pair once.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -34,8 +34,8 @@ bool Findings::is_trifle(const Cost& cost, const ParetoSet& known, double bound)
   return before <= kTrifle * rate || rate - bound > kNearer * (before - bound);
 }
 
-// ReduceScatter, then Allgather: chunk d*c+i is summed up at rank d and spread from there. Null where that is
-// not a sum. Gathered alone, vectors are added up locally.
+// ReduceScatter, then Allgather: chunk d*c+i is summed up at rank d and spread from there. Null where the
+// result is not a sum. Without a ReduceScatter whole vectors are gathered, and each rank adds them up.
 SharedPoint Findings::made(const Composition& of) const {
   const auto [at, fresh] = made_.try_emplace({of.scatter.get(), of.gather.get()});
   if (!fresh) return at->second;
@@ -60,8 +60,8 @@ SharedPoint Findings::made(const Composition& of) const {
     point.method = Method::Gathered;
     point.collective = of_kind(empty_.collective, CollectiveKind::AllReduceByGather, of.cost.chunks);
   }
-  // Two phases whose rounds exceed their steps by at most k may together exceed them by more; a step split,
-  // and they do not.
+  // Two phases whose rounds exceed their steps by at most k may together exceed them by more. Then steps are
+  // split until they do not.
   fit_in_more_steps(empty_.topology, point, empty_.space.extra_rounds);
   return at->second = std::make_shared<const Point>(std::move(point));
 }
@@ -158,7 +158,7 @@ ParetoSet Findings::merged(const Parts& parts, std::vector<SharedPoint>* beaten)
 // first.
 void Findings::add_of_replaced(const Parts& parts, std::vector<SharedPoint>& beaten) const {
   const auto with_replaced = [&](CollectiveKind kind) {
-    std::vector<std::pair<SharedPoint, bool>> all;  // with: it was replaced
+    std::vector<std::pair<SharedPoint, bool>> all;  // with whether it was replaced
     for (const auto* const from : {&parts.phases, &parts.replaced})
       if (const auto at = from->find(kind); at != from->end())
         for (const SharedPoint& phase : at->second) all.emplace_back(phase, from == &parts.replaced);

@@ -103,6 +103,8 @@ std::vector<Leaf> grown(Propagation& propagation, const Leaf& leaf, const std::v
 
 }  // namespace
 
+// The leaf with the fewest literals known is grown first, so cubes are of similar size. Where propagation
+// refutes the formula at once, or time is over, there are fewer cubes than asked for.
 std::vector<Cube> cut(const Topology& topology, const Collective& collective, const Budget& budget, int cubes,
                       const Deadline& deadline) {
   const SolvedQuestion solved(topology, collective);
@@ -145,6 +147,8 @@ CubeAnswer solve_cube(const Topology& topology, const Collective& collective, co
   return answer;
 }
 
+// The first cube with a schedule counts, whichever thread is the first to find one: only cubes after it are
+// left out. So the answer is the same for any number of threads.
 void solve_cubes(const Topology& topology, const Collective& collective, CutQuestion& question,
                  const SynthesisOptions& options, const Deadline& deadline) {
   question.answers.assign(question.cubes.size(), {});
@@ -163,6 +167,8 @@ void solve_cubes(const Topology& topology, const Collective& collective, CutQues
   side_by_side(tasks, options.cube_jobs);
 }
 
+// Answers may come from other processes: a schedule is verified again, and Unsat is claimed only of all cubes
+// of a partition.
 Answer put_together(const Topology& topology, const Collective& collective, const CutQuestion& question) {
   Answer answer;
   for (const CubeAnswer& one : question.answers) answer.conflicts += one.conflicts;

@@ -224,8 +224,8 @@ bool Findings::complete() const {
 }
 
 // Simulates the points that are small enough, up to a total number of sends, those of the fewest first. Once
-// the search is stopped, all, those first whose rate is near the best of as few steps, which may have been the
-// best before. Once timing is stopped, too, only those that take no time.
+// the search is stopped, all, those first whose rate is near the best of as few steps, which may have been
+// the best before. Once timing is stopped, too, only those that take no time.
 void Findings::time_all(const std::vector<SharedPoint>& points, const std::vector<SharedPoint>& beaten,
                         double most_sends) const {
   const bool is_late = this->is_late();

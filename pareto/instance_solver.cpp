@@ -307,8 +307,9 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
   return verdict;
 }
 
-// A schedule within the budget whose sums need no word about the order in which a rank adds what arrives in one
-// step, or are at least made of the same values at all ranks, where a short search finds one; else this one.
+// A schedule within the budget whose sums need no word about the order in which a rank adds what arrives in
+// one step, or are at least made of the same values at all ranks, where a short search finds one; else this
+// one.
 Schedule InstanceSolver::summed_plainly(const Formulation& one, const Budget& budget, Schedule schedule) {
   const Collective& collective = collective_of(one);
   if (!collective.combining || collective.order.kind != SumOrder::Kind::Agreed || size(one, budget) > kLarge)

@@ -1,3 +1,5 @@
+// Files first, and then the whole index again, which is small: a folder of a search that was stopped is
+// complete for what its index names.
 #include "pareto/proof_folder.h"
 
 #include <fmt/format.h>
@@ -33,6 +35,7 @@ void ProofFolder::write_index() const {
                          lines(left_out_, " ")));
 }
 
+// Files are named by the hash of their formula.
 void keep_lrat(ProofFolder& folder, int claim, std::optional<int> cube, bool plain, const Formula& formula,
                const Refutation& refutation) {
   const std::string& name = refutation.formula_sha256;

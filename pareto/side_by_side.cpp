@@ -1,3 +1,6 @@
+// Tasks are dealt out one by one, by a counter, so a long one holds up no other. The calling thread takes
+// part. After a failure the counter stands at the end, what has begun is finished, and all threads have ended
+// before the exception goes on.
 #include "pareto/side_by_side.h"
 
 #include <atomic>

@@ -1,3 +1,6 @@
+// renumbered() moves ranks, links and chunks, but the hash of a formula cannot be moved: each refuted
+// question is formulated on this machine and hashed anew. A file may claim a refutation of a question that
+// has no formula, or one too large to be made; these are refused before they are formulated.
 #include "pareto/verified_renumbering.h"
 
 #include "ir/error.h"

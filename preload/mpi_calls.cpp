@@ -101,8 +101,8 @@ int MpiCollectives::reduced(const Ready& ready, const void* send, void* recv, bo
   return MPI_SUCCESS;
 }
 
-// A reduction of types and operations that are supported. What is thrown here and in copying() is thrown
-// where MPI is to do the call, in the other ranks too: for want of memory for a message.
+// A reduction of types and operations that are supported. What is thrown here and in copying() is thrown for
+// want of memory on the way to MPI's own function, which the other ranks call, too.
 MpiCollectives::Ready MpiCollectives::reduction(MPI_Comm comm, MpiCall call, MPI_Datatype type,
                                                 MPI_Op op) try {
   const auto known_type = element_type(type);

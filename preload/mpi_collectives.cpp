@@ -56,7 +56,7 @@ void if_memory_suffices(Message message) {
 
 }  // namespace
 
-// What we keep with a communicator.
+// What is kept with a communicator.
 struct MpiCollectives::Companion {
   // The call, as far as it is the same in all ranks. (A tuple would be exported, by its destructor.)
   struct Kind {

@@ -6,6 +6,7 @@
 
 namespace chorale {
 
+// By size and not by extent: packed data have no gaps.
 std::int64_t packed_bytes(MPI_Datatype type, std::int64_t count) {
   if (type == MPI_DATATYPE_NULL) return 0;  // MPI reports the error
   int size = 0;

@@ -44,7 +44,7 @@ ncclResult_t run(const NcclCall& call, Nccl nccl) {
 
 using namespace chorale;
 
-// What could be read is loaded even where something else could not: the words say what is missing.
+// What could be read is loaded even where something else could not: the message names what is missing.
 CHORALE_EXPORT ncclResult_t chorale_nccl_load(const char* path) {
   return guarded([&] {
     const std::string complaints = here().load(path != nullptr ? path : "");
@@ -71,7 +71,7 @@ CHORALE_EXPORT const char* chorale_nccl_last_error() {
                [&] { return nccl arguments; });                                                   \
   }
 CHORALE_NCCL_COLLECTIVES(CHORALE_CALLED)
-// Of an older NCCL the name is there all the same, for algorithms of ours.
+// With an older NCCL the function exists all the same, for algorithms of ours.
 #if NCCL_VERSION_CODE >= NCCL_VERSION(2, 28, 0)
 CHORALE_NCCL_ALLTOALL(CHORALE_CALLED)
 #else

@@ -17,6 +17,8 @@ using Listed = std::map<std::pair<int, int>, Message>;
 
 }  // namespace
 
+// Messages of a step are kept in the order of their posting distance, so that ranks do not all send to one at
+// first. Bytes that are passed on have room of their own in scratch, one piece after the other.
 AlltoallvRank::AlltoallvRank(const AlltoallvPlan& plan, Rank rank) : rank_(rank), ranks_(plan.ranks) {
   Listed<Message> sends, receives;
   // Parts that follow each other in memory become one, so that a message of a whole block needs no packing.
@@ -63,6 +65,8 @@ AlltoallvRank::AlltoallvRank(const AlltoallvPlan& plan, Rank rank) : rank_(rank)
   for (auto& [order, message] : receives) receives_.push_back(std::move(message));
 }
 
+// A message of one part is sent from where it lies; one of several is a list of pieces, which the transport
+// packs or sends as they are.
 void AlltoallvRank::execute(std::span<const std::byte* const> send, std::span<std::byte* const> receive,
                             std::byte* scratch, Transport& transport) const {
   const auto at = [&](const Part& part) {

@@ -100,18 +100,20 @@ class Memory {
   }
 
  private:
+  // Of an element as it is kept, and as it comes in and goes out.
   std::int64_t size() const { return static_cast<std::int64_t>(size_of(kept_)); }
   std::int64_t door_size() const { return static_cast<std::int64_t>(size_of(shape_.type)); }
   Slot where(const Slot& slot) const {
     return in_place_ ? in_place_slot(program_.collective, program_.chunks_per_block, rank_, slot) : slot;
   }
-  // For slots before this one.
+  // For slots before this one. In place one buffer may hold both, and is as long as what lies farthest in it.
   void make_room(const Slot& end) {
     if (end.index == 0) return;
     const Slot last = where({end.buffer, end.index - 1});
     Bytes& buffer = last.buffer == Buffer::Input ? input_ : output_;
     buffer.resize(std::max<std::size_t>(buffer.size(), pieces_.slot_begin(last.index + 1) * size()));
   }
+  // Between the elements' type and that in which values are kept.
   template <typename Convert>
   void convert(int slot, std::byte* to, const std::byte* from, Convert convert) const {
     const std::int64_t count = pieces_.slot_length(slot);
@@ -133,6 +135,7 @@ class Memory {
 
 class Machine {
  public:
+  // With wide sums memory and messages are of the wide type, and only inputs and outputs are converted.
   Machine(const BlockProgram& program, const BlockShape& shape, ReduceOp op, const BlockRunOptions& options)
       : program_(program),
         op_(op),
@@ -169,7 +172,8 @@ class Machine {
   }
 
   // Runs the program so often; microseconds of each time. before(i) is called before each while all blocks
-  // rest.
+  // rest. All blocks meet before each run, and once more after the last: what is done between two runs is
+  // done by the last block to come, while no other is at work.
   template <typename Before>
   std::vector<double> run(int times, Before before) {
     std::vector<double> took;
@@ -233,6 +237,8 @@ class Machine {
     }
   }
 
+  // With the mutex held. A block that has failed ends all waits (Stopped, which is no failure of the waiting
+  // one); a wait that is too long is a Hang, and names what did not come.
   template <typename Condition, typename Words>
   void wait(std::unique_lock<std::mutex>& lock, Rendezvous& meeting, Condition condition, Words words) {
     const bool in_time =
@@ -369,7 +375,7 @@ void require_depth(const BlockProgram& program, const BlockRunOptions& options) 
 
 }  // namespace
 
-// Exactly one run: output() finishes averages, and would do so twice.
+// output() is called once for each rank, since it finishes averages in place.
 std::vector<std::vector<std::byte>> outputs_of(const Verified<BlockProgram>& program, const BlockShape& shape,
                                                ReduceOp op, const std::vector<std::vector<std::byte>>& inputs,
                                                const BlockRunOptions& options) {
@@ -382,6 +388,7 @@ std::vector<std::vector<std::byte>> outputs_of(const Verified<BlockProgram>& pro
   return outputs;
 }
 
+// A machine for each row; the timeout of the run is that of each wait.
 std::vector<RunRow> run_blocks_on_threads(const Verified<BlockProgram>& program, const RunOptions& options,
                                           const BlockRunOptions& how) {
   check(options);

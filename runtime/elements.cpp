@@ -1,9 +1,7 @@
 // Loops over elements, compiled for each type and operation; the operations on one are in
 // runtime/device/elements.h, shared with the kernels. Operands do not overlap, which is declared to the
 // compiler (__restrict), so loops are vectorized.
-//
-// All loops over elements whose type is known only at run time, each compiled once, here: with_type and
-// with_op choose among them.
+// with_type and with_op choose among them at run time.
 #include "runtime/elements.h"
 
 #include <algorithm>
@@ -28,6 +26,7 @@ void convert(std::byte* to_bytes, const std::byte* from_bytes, std::int64_t elem
 
 }  // namespace
 
+// Short types are combined in float and rounded after each operand, as devices do it (combined).
 void reduce(ElementType type, ReduceOp op, std::byte* dst_bytes, const std::byte* src_bytes,
             std::int64_t elements) {
   with_type(type, [&](auto zero) {

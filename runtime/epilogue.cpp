@@ -53,7 +53,7 @@ void EpilogueRun::fill(Rank only) {
   for (const std::vector<char>& tensor : tensors_) addresses_.push_back(tensor.data());
 }
 
-// Both functions refer to this object, which has to outlive them.
+// What this and reference() return refers to this object, which has to outlive them.
 EpilogueFunction EpilogueRun::function() const {
   if (expression().empty()) return {};
   return [this](ElementType type, std::byte* bytes, std::int64_t count, std::int64_t first_index, Rank n) {

@@ -1,5 +1,4 @@
-// Round -1 of each loop is not counted: it sets up connections and touches what is touched for the first
-// time.
+// Round -1 of each loop is not counted: it sets up connections and touches memory for the first time.
 #include "runtime/message_times.h"
 
 #include <algorithm>
@@ -28,6 +27,7 @@ struct Postings {
   }
 };
 
+// Tags are numbers of messages in the list, so that both ends have the same.
 Postings postings(const Transport& transport, std::span<const RankMessage> messages) {
   const Rank rank = transport.rank();
   Postings result;

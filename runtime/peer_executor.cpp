@@ -5,9 +5,9 @@
 // thrown.
 //
 // Two modes of launching. `run` lets all ranks begin together, with a barrier whose last thread takes the
-// time and prepares the next launch. `run_free` lets a rank begin its next launch when its own blocks have ended
-// the last one: only this shows what goes wrong when one rank is ahead of another, as ranks on GPUs of their
-// own may be.
+// time and prepares the next launch. `run_free` lets a rank begin its next launch when its own blocks have
+// ended the last one: only this shows what goes wrong when one rank is ahead of another, as ranks on GPUs of
+// their own may be.
 #include "runtime/peer_executor.h"
 
 #include <fmt/format.h>
@@ -137,6 +137,7 @@ class ThreadedMachine : public PeerMachine {
   Trouble trouble_ = {};
 };
 
+// T is the type of the data, W that in which sums and scratch are kept.
 template <typename T, typename W>
 class TypedMachine : public ThreadedMachine {
  public:
@@ -228,6 +229,7 @@ std::vector<RunRow> run_peers_on_threads(const Verified<PeerProgram>& verified, 
   });
 }
 
+// Elements that are wrong in any launch, while ranks run ahead of each other as far as the program lets them.
 std::int64_t wrong_in_free_run(const Verified<PeerProgram>& verified, const BlockShape& shape, ReduceOp op,
                                int launches, const PeerRunOptions& options,
                                std::chrono::milliseconds timeout) {

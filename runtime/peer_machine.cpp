@@ -45,11 +45,13 @@ PeerMachine::PeerMachine(const PeerProgram& program, const BlockShape& shape, co
   }
 }
 
+// Slot by slot, since in place a slot may lie in the other buffer.
 void PeerMachine::write_input(Rank n, const std::vector<std::byte>& bytes) {
   for (int i = 0; i < table_.ranks[n].input_chunks; ++i)
     std::copy_n(bytes.begin() + begin(i) * size(), length(i) * size(), at(n, {Buffer::Input, i}));
 }
 
+// By slots, in the order of the collective, wherever they lie.
 std::vector<std::byte> PeerMachine::read(Rank n, Buffer buffer, int chunks) {
   std::vector<std::byte> bytes(begin(chunks) * size());
   for (int i = 0; i < chunks; ++i)

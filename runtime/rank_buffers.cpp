@@ -1,3 +1,5 @@
+// Two forms of one struct: apart, input and output have a vector each; in place both are spans of the first
+// vector, and the second is empty. A rank that has only one buffer has nothing to share.
 #include "runtime/rank_buffers.h"
 
 #include <algorithm>

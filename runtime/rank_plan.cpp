@@ -25,6 +25,8 @@ RankBuffers buffers(const Program& program, Rank n, const Pieces& pieces, Elemen
 
 }  // namespace
 
+// Steps of this rank become epochs: messages by address and length, with their numbers as tags, and local
+// sums, of which those over the same elements are one loop (fused_sums).
 RankPlan::RankPlan(const Verified<Program>& verified, const StepRows& rows, Rank n, const BlockShape& shape)
     : type_(shape.type),
       kept_type_(shape.type),
@@ -61,6 +63,7 @@ std::byte* RankPlan::address(const Span& span) {
   return data[span.buffer] + span.begin * static_cast<std::int64_t>(size_of(kept_type_));
 }
 
+// Bytes of the type in which values are kept: wide sums are sent wide.
 Delivery RankPlan::delivery(int peer, int tag, const Span& span, int step) {
   return {.peer = peer,
           .tag = tag,

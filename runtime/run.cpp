@@ -24,12 +24,14 @@ std::vector<RunRow> rows(const Verified<Program>& program, const StepRows& steps
   return rows(make_plan, !reduces(*program), program.collective(), options, transport);
 }
 
-// A plan with buffers of its caller's.
+// A plan with buffers of its caller's. It copies in and out, as a program does whose buffers are not those of
+// a plan.
 class CopiedPlan {
  public:
   CopiedPlan(const Verified<Program>& program, const StepRows& steps, Rank n, const BlockShape& shape)
       : plan_(program, steps, n, shape), input_(plan_.input().size()), output_(plan_.output().size()) {}
 
+  // The buffers of the caller, not those of the plan.
   std::span<std::byte> input() { return input_; }
   std::span<std::byte> output() { return output_; }
   bool in_place() const { return false; }
@@ -52,6 +54,7 @@ std::vector<RunRow> run_on_threads(const Verified<Program>& program, const RunOp
   check(options);
   std::vector<RunRow> result;
   const StepRows steps = step_rows(*program);
+  // Each thread has its plan; tables of steps are shared, since none writes them.
   on_thread_ranks(
       static_cast<int>(program->ranks.size()),
       [&](Transport& transport) {
@@ -62,6 +65,7 @@ std::vector<RunRow> run_on_threads(const Verified<Program>& program, const RunOp
   return result;
 }
 
+// Each process returns all rows, with equal times.
 std::vector<RunRow> run_on_mpi(MpiSession& session, const Verified<Program>& program,
                                const RunOptions& options) {
   check(options);

@@ -89,6 +89,7 @@ void SatSolver::add(const Formula& formula, std::size_t from_literal) {
   }
 }
 
+// By variable, from 1 on; entry 0 is of none.
 Assignment SatSolver::model(int variables) const {
   Assignment model(variables + 1);
   for (int v = 1; v <= variables; ++v) model[v] = value(v);

@@ -16,6 +16,7 @@ constexpr std::size_t kNever = 0;  // an empty clause is the last lemma, so no u
 
 }  // namespace
 
+// Literals and antecedents of all lemmas lie in one array each; a lemma ends where the next one begins.
 LratRecord::Id LratRecord::add(std::span<const Lit> lemma, std::span<const Id> antecedents) {
   if (!refuted_) {
     lemmas_.push_back({.literals = literals_.size(), .antecedents = antecedents_.size()});
@@ -36,7 +37,8 @@ std::span<const LratRecord::Id> LratRecord::antecedents(std::size_t lemma) const
   return std::span(antecedents_).subspan(lemmas_[lemma].antecedents, end - lemmas_[lemma].antecedents);
 }
 
-// By id: one more than the last lemma that needs it and is needed; kNever.
+// By id: one more than the last lemma that needs it and is needed; kNever. From the end, so that a lemma is
+// known to be needed before its antecedents are visited.
 std::vector<std::size_t> LratRecord::last_uses() const {
   std::vector<std::size_t> last(clauses_ + lemmas_.size() + 1, kNever);
   last.back() = lemmas_.size() + 1;  // the empty clause
@@ -48,6 +50,8 @@ std::vector<std::size_t> LratRecord::last_uses() const {
   return last;
 }
 
+// Ids go on from the clauses of the formula without gaps. A line of deletions has the id of the lemma before
+// it. The last lemma needs none: the checker ends there.
 std::string LratRecord::text() const {
   if (!refuted_) return "";
   const std::vector<std::size_t> last = last_uses();

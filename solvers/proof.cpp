@@ -285,6 +285,8 @@ bool parse_line(std::string_view line, bool& deletion, std::vector<Lit>& clause)
 
 }  // namespace
 
+// Clauses of the formula first, then line after line, until the empty clause follows; lines after that are
+// not read. "interrupted" is no fault of the proof: the caller tests its own flag.
 std::string proof_fault(const Formula& formula, const std::string& text, const std::atomic<bool>* stop,
                         std::string* lrat) {
   LratRecord record(formula.clauses);
@@ -369,6 +371,8 @@ class NamelessFile {
 
 }  // namespace
 
+// The proof is kept in a file, which the solver writes as it goes on, and read when the solver is gone. A
+// refutation that was not checked to the end is no refutation.
 Refutation solve_with_proof(const Formula& formula, const SolveLimits& limits, int seed, bool lrat) {
   Refutation result;
   const NamelessFile file;

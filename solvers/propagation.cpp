@@ -27,6 +27,7 @@ Propagation::Propagation(const Formula& formula)
     }
     clause.clear();
   }
+  // After all clauses are watched: what follows from a unit is found at once.
   for (const Lit unit : units) refuted_ = refuted_ || !assume(unit);
 }
 
@@ -40,6 +41,7 @@ bool Propagation::assume(Lit lit) {
   return propagate();
 }
 
+// Watches stay as they are: retracting makes no literal false.
 void Propagation::back_to(std::size_t known) {
   while (trail_.size() > known) {
     values_[index(trail_.back())] = values_[index(-trail_.back())] = 0;
@@ -54,6 +56,8 @@ void Propagation::set(Lit lit) {
   trail_.push_back(lit);
 }
 
+// The list of a literal is compacted while it is read, since moved() takes clauses out of it. Invariant: a
+// clause whose watched literal is false has another watched one that is true, or is yet to be examined.
 bool Propagation::propagate() {
   while (propagated_ < trail_.size()) {
     const Lit now_false = -trail_[propagated_++];

@@ -24,9 +24,9 @@ constexpr Role kNone = {}, kLocal = {Where::Local}, kRemote = {Where::Remote}, k
                kLocalPacket = {Where::Local, true}, kRemotePacket = {Where::Remote, true};
 
 // Columns: name; pairs; first sources and what all further ones are; first destinations and further ones.
-// From the executor's handlers (execution_kernel.hpp): re* add up, *s also send, r* read from a peer, *pkt
-// carry flags with the data. A copy stands before the sums, which fit one source as well: shape_for takes the
-// first row that fits.
+// From the executor's handlers (execution_kernel.hpp): *re* add up, a further s also sends, rr* read from
+// peers, *pkt carry flags with the data. A copy stands before the sums, which fit one source as well:
+// shape_for takes the first row that fits.
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
       {"put", true, {}, kLocal, {}, kRemote},
@@ -63,7 +63,6 @@ bool consists_of(const std::vector<Role>& all, const std::vector<Role>& first, c
 }
 
 // The file as it is, with names resolved.
-// Members that many functions need are members: the number of ranks, and where notes go.
 class Parser {
  public:
   Parser(const JsonReader& root, int most_operations, std::vector<std::string>& notes)
@@ -118,9 +117,9 @@ class Parser {
     return type;
   }
 
-  // A memory channel is an end of a pair; several to one peer are told apart by their order. A switch channel
-  // is a group of ranks, of which this one has to be a member, with the buffer that the switch reaches at all
-  // of them.
+  // A memory channel is an end of a pair; several to one peer are distinguished by their order. A switch
+  // channel is a group of ranks, of which this one has to be a member, with the buffer that the switch
+  // reaches at all of them.
   void channels(const JsonReader& json, Rank n, Gpu& gpu) {
     for (std::size_t i = 0; i < json.size(kMostChunks); ++i) {
       const JsonReader entry = json.at(i);
@@ -255,7 +254,7 @@ class Parser {
   }
 
   // The executor takes one count for all operands of an operation, so their sizes have to agree (`places`).
-  // Of pairs it has quirks of its own: see the errors.
+  // Of pairs (put, get) it has quirks of its own, which the errors state.
   void moves(const JsonReader& json, Rank n, const Gpu& gpu, const Threadblock& block, Operation& op) {
     op.from = places(json, "src_buff", op.shape->from, op.shape->more_from, n, gpu, block, op);
     op.to = places(json, "dst_buff", op.shape->to, op.shape->more_to, n, gpu, block, op);

@@ -64,6 +64,8 @@ long long reused_room(const std::vector<Gpu>& gpus, const std::string& file) {
 
 }  // namespace
 
+// Pieces of a chunk: a multiple of all groups' parts, such that chunks of a pipeline are whole units, and at
+// least as many as units are to be seen. Pieces of scratch that units reuse are counted by its room.
 PlanPieces::PlanPieces(const std::vector<Gpu>& gpus, bool reuse, const std::string& file) {
   long long pieces = 1;
   for_all_operations(gpus, [&](const Operation& op, const Operation*) {
@@ -91,6 +93,8 @@ int PlanPieces::units(const Operation& pipeline) const {
   return static_cast<int>(static_cast<long long>(pipeline.chunks) * pieces_ * grain_ / pipeline.unit_bytes);
 }
 
+// Outside of pipelines this thread block's part of the operation, inside the pieces of one unit, in reused
+// scratch modulo the chunk.
 PieceRange PlanPieces::range(const Operation& op, const PlanPlace& place, const Operation* pipeline,
                              int unit) const {
   if (!pipeline) {

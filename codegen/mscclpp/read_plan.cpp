@@ -313,7 +313,7 @@ class Translator {
   }
 
   // Packets: the flags of each stretch are awaited before the Move and raised after it, as if they were
-  // counters; that data and flags are one store is what the verifier is told by `packets`. One Sync stands
+  // counters; `packets` states to the verifier that data and flags are one store. One Sync stands
   // between.
   void move(const Operation& op, const Operation* pipeline, int unit) {
     bool arrive = false;

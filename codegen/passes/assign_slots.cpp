@@ -37,6 +37,8 @@ class SlotAssigner {
     for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c) {
       const ChunkSpec& spec = collective.chunks[c];
       for (Rank n : spec.pre) value(c, n).at = Slot{Buffer::Input, spec.input};
+      // Of several chunks that are added up in one output slot the first is made there. The others stay where
+      // they are until the end.
       for (Rank n : spec.post) {
         std::vector<Chunk>& there = outputs_[n][spec.output];
         there.push_back(c);

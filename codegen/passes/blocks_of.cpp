@@ -61,8 +61,10 @@ class RankBuilder {
 
  private:
   // A block for a pair of peers between which values are handed on, or for one peer and direction; one more
-  // for what is local.
+  // for what is local. Pairs are taken greedily. A peer has one block per channel and direction, so a pair of
+  // which an end is taken gets none. Local work is cut into blocks of at most most_instructions.
   void make_blocks(bool paired) {
+    // A value is handed on where a send reads the slot that the last message into it has filled.
     std::map<std::tuple<int, Rank, Rank>, int> handed_on;  // channel, from, to
     std::map<Slot, const Event*> brought;
     for (const Event& event : events_) {
@@ -108,6 +110,7 @@ class RankBuilder {
     for (std::size_t e = 0; e < events_.size(); ++e) members_[block_of_[e]].push_back(static_cast<int>(e));
   }
 
+  // In place input and output overlap: hazards are of memory, so one slot stands for both.
   Slot memory(const Slot& slot) const {
     return options_.in_place ? in_place_slot(collective_.kind, collective_.chunks_per_block, rank_, slot)
                              : slot;

@@ -1,7 +1,8 @@
 // The idea: the verifier's symbolic run determines the content of each operation's result, so it finds where
-// a sum becomes complete, and the function is attached to that operation. It used to be put into programs of
-// blocks, where an instruction that completed a sum and sent it on had to be cut open, and the peer form had
-// none.
+// a sum becomes complete, and the function is attached to that operation.
+//
+// What lost: putting it into programs of blocks. An instruction that completes a sum and sends it on had to
+// be cut open, and the peer form had no function.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -24,6 +25,8 @@ void set_slices(const Collective& collective, Program& program) {
 
 }  // namespace
 
+// Completions are found before the function is stored: a program without any has no place for one. The
+// position goes with the operation, since the function may depend on the index.
 std::optional<Fault> apply_epilogue(const Topology& topology, const Collective& collective,
                                     const Epilogue& epilogue, Program& program) {
   const std::vector<Completion> all = completions(topology, collective, program);

@@ -134,6 +134,8 @@ bool follows(const DataOperation& next, const DataOperation& first, int pieces) 
 
 }  // namespace
 
+// Of the messages between two ranks in a step, in the order in which they land, each joins the one before it
+// if operands and results follow each other at both ends: then it is one message of more chunks.
 void merge_messages(std::vector<Events>& ranks, int pieces) {
   // Slots that several messages of a step are added to keep them apart.
   std::vector<std::map<std::pair<int, Slot>, int>> arrivals(ranks.size());

@@ -16,6 +16,8 @@ namespace {
 // How far each block of each rank must have come, by block numbered through.
 using Reached = std::vector<int>;
 
+// Clocks are by block, all ranks' blocks numbered through; after_ keeps one for each instruction that has
+// run.
 class ImpliedDependencies {
  public:
   explicit ImpliedDependencies(BlockProgram& program) : program_(program) {
@@ -43,6 +45,8 @@ class ImpliedDependencies {
   }
 
  private:
+  // False: it waits. A message has the clock of its sender, behind the send. Dependencies that stay bring the
+  // clocks behind the instructions that they name.
   bool step(Rank n, int b) {
     Block& block = program_.ranks[n].blocks[b];
     const int self = first_block_[n] + b;

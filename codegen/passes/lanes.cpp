@@ -72,6 +72,9 @@ struct News {
 class LaneWriter {
  public:
   // `hops` by rank.
+  // Counters are numbered before any block is written. With one copy of the mailboxes a rank first reports to
+  // its senders that it has read the last launch, and waits for the same from its receivers; with two copies
+  // it reports at the end, and the wait is for the launch before the last.
   LaneWriter(const PeerWork& work, const std::vector<std::vector<const Hop*>>& hops)
       : work_(work), lane_(work.frame) {
     for (const auto& of_rank : hops)
@@ -132,6 +135,8 @@ class LaneWriter {
   }
   int counter(const News& news) const { return counters_.at(counted_with(news)); }
 
+  // By steps: all hops of a step. Otherwise hops that wait for no message, of which the later ones bring one:
+  // their signals are sent together.
   bool together(const Hop& hop, const Hop& next) const {
     if (work_.options.by_steps) return hop.turn == next.turn;
     return hop.takes < 0 && next.takes < 0 && !next.brings.empty();

@@ -39,7 +39,8 @@ struct PeerDraft {
   std::optional<Fault> fault = {};  // why there is none: Limit
 };
 
-// A lane beside those that are there.
+// A lane beside those that are there. Its counters are numbered behind those of each rank: a Wait is for a
+// counter of its own rank, a Signal for one of another.
 void append(PeerProgram& program, PeerProgram&& lane) {
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
     for (PeerInstruction& i : lane.ranks[n].blocks[0].instructions) {

@@ -47,7 +47,7 @@ int longest_block(const BlockProgram& program) {
 }
 
 // Local sums are stored over an operand: a sum that is stored elsewhere becomes a copy, and additions to
-// that.
+// that. c = a + b becomes c = a, c = c + b.
 Program with_sums_in_place(Program program) {
   for (RankProgram& rank : program.ranks)
     for (ThreadBlock& block : rank.blocks) {
@@ -67,7 +67,8 @@ Program with_sums_in_place(Program program) {
   return program;
 }
 
-// With blocks as short as requested. `steps` are those of the program, or their sums are elsewhere.
+// With blocks as short as requested. `steps` are those of the program, or their sums are elsewhere. More
+// channels make blocks shorter, so their number grows as long as some attempt was too long.
 Verification<BlockProgram> relaxed(const Verified<Program>& program, const Program& steps,
                                    const RelaxOptions& asked) {
   constexpr int kMostChannels = 32;

@@ -39,6 +39,7 @@ void reuse(RankProgram& rank) {
   std::ranges::stable_sort(order, {}, [&uses](int i) { return uses[i].first; });
 
   std::vector<int> renamed(rank.scratch_chunks, -1);
+  // Slots that are in use, the one that is free first on top; and those that are free, the lowest on top.
   std::priority_queue<std::pair<int, int>, std::vector<std::pair<int, int>>, std::greater<>>
       busy;  // last, slot
   std::priority_queue<int, std::vector<int>, std::greater<>> idle;

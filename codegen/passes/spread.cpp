@@ -10,7 +10,8 @@
 namespace chorale {
 
 // Chains by union-find over messages: a send from the slot that a message has come into continues it. The
-// first message of a chain stands for it. Greedy, by the number of messages.
+// first message of a chain stands for it. Greedy, by the number of messages. A block can hand a value on in a
+// register only if it comes and leaves on one channel.
 void spread(std::vector<Events>& ranks, int channels) {
   const std::map<int, Ends> ends = ends_of(ranks);
   std::map<int, int> parent;

@@ -88,6 +88,7 @@ class RankTrace {
   std::uint64_t nodes_ = 0;
 };
 
+// ASTRA-sim appends ".N.et" to the path that its configuration has.
 constexpr const char* kReadme =
     "# Execution traces of Chakra\n\n"
     "rank.N.et is what rank N sends and receives, for blocks of {} bytes. In the system file of "

@@ -9,7 +9,8 @@
 namespace chorale {
 namespace {
 
-// Numbers of messages are their tags, and with the letter of the operation their labels.
+// Numbers of messages are their tags, and with the letter of the operation their labels. A send requires the
+// join of the step before; the join requires all of its step, and the join before.
 std::string operations(const Messages& messages, const Topology& topology,
                        const std::vector<RankStep>& steps) {
   std::string text;

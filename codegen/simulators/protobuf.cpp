@@ -20,6 +20,7 @@ std::optional<std::uint64_t> take_varint(std::string_view& text) {
   return {};
 }
 
+// A view into the text: nothing is copied.
 std::optional<std::string_view> take_bytes(std::string_view& text, std::uint64_t size) {
   if (size > text.size()) return {};
   const std::string_view bytes = text.substr(0, size);

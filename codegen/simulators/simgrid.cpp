@@ -72,13 +72,15 @@ class Traces {
 
   const std::vector<std::string>& names() const { return names_; }
 
+  // Receives first, then the work, and what a relay waits for at its end.
   std::string text(int p) const {
     return fmt::format("{0} init\n{1}{2}{3}{0} finalize\n", p, traces_[p].receives, traces_[p].work,
                        traces_[p].ending);
   }
 
  private:
-  // Numbers of messages are their tags.
+  // Numbers of messages are their tags. SMPI adds an envelope to each message, so as many bytes are taken off
+  // before.
   void message(std::string& lines, const char* what, int p, int peer, int tag, std::int64_t bytes) const {
     lines += fmt::format("{} {} {} {} {} {}\n", p, what, peer, tag,
                          std::max<std::int64_t>(bytes - kEnvelope, 0), kByte);

@@ -79,6 +79,8 @@ class Platform {
                          shared ? "" : " sharing_policy=\"FATPIPE\"");
   }
 
+  // A link's rate is its bandwidth over its price of a byte. Of a relayed link the latency is a link of its
+  // own, from the relay on.
   void links() {
     for (std::size_t l = 0; l < relayed_.size(); ++l) {
       const Link& of = topology_.links[l];
@@ -93,6 +95,8 @@ class Platform {
     link("unbounded", kUnbounded, 0, false);
   }
 
+  // One way only: the other direction of a link is a link of its own. Filled up to a length with a link that
+  // bounds nothing.
   void route(const std::string& src, const std::string& dst, const std::string& first,
              const std::vector<std::string>& further, std::size_t length) {
     text_ += fmt::format("<route src=\"{}\" dst=\"{}\" symmetrical=\"NO\">", src, dst);

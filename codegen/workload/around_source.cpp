@@ -1,5 +1,5 @@
-// Each is a template of text with the workload's names in it. What transports need beyond that is a table: a
-// row per carrier, so that a new one is a row.
+// The driver, the description and the Makefile: each is a template of text with the workload's names in it.
+// What transports need beyond that is a table: a row per carrier, so that a new one is a row.
 #include "codegen/workload/around_source.h"
 
 #include <fmt/format.h>
@@ -174,6 +174,7 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   if (on_hosts)
     text += "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math" +
             block + " -I.\nCXX ?= g++\n";
+  // ARCH is that of the first GPU that nvidia-smi sees, or sm_90; PTX goes along for later ones.
   if (on_gpus)
     text +=
         "# -fmad=false: the bits that a host gives. ARCH may list several.\nNVCC ?= nvcc\n"

@@ -37,7 +37,9 @@ std::string first_in_scope(Scope scope) {
                                  : "chorale::Peers(rank_ % kGroupRanks, kGroupRanks)";
 }
 
-// Members that hold what lies between operations.
+// Members that hold what lies between operations. Exchanges are members, since their tables are prepared once
+// for the sizes. One that is done tile by tile is a vector, and also a whole one where devices without tiles
+// need it.
 std::string printed_members(const WorkloadPlaces& places, const StepPrinter& printer) {
   std::string text;
   for (const Operation& op : places.workload().operations) {

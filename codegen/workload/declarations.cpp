@@ -115,6 +115,8 @@ std::string printed_parts(const WorkloadPlaces& places) {
   return text + "\n";
 }
 
+// For each communication the rows of its algorithm (exchange_tables.h), which exchanges read at run time: no
+// code is printed for an algorithm.
 std::string printed_tables(const WorkloadPlaces& places) {
   std::string text;
   for (const auto& [name, rows] : places.rows()) {

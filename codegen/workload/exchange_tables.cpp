@@ -38,6 +38,8 @@ Program with_completions(const Verified<Program>& verified) {
   return program;
 }
 
+// A symbolic run of the tables: in each step first the messages, then the work of the ranks. Work is listed
+// anew, since the function adds rows and copies that are not read are left out.
 class ContentRun {
  public:
   ContentRun(const Collective& collective, const Program& program, bool applies)

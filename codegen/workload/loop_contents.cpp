@@ -25,6 +25,8 @@ const char* real_of(ElementType type) {
 std::string as_real(const std::string& real, const std::string& type, const std::string& value) {
   return real == type ? value : fmt::format("chorale::real<{}>({})", real, value);
 }
+// Sides are compared from the last, as in broadcasting. An own side of 1 is broadcast, unless the space has 1
+// there, too.
 bool has_side(const TensorType& type, const TensorType& space, std::size_t d) {
   const std::size_t missing = space.shape.size() - std::min(space.shape.size(), type.shape.size());
   if (d < missing) return false;
@@ -57,6 +59,8 @@ class LoopReader {
     find_run();
   }
 
+  // In the order of the operations, so that what a later one reads has a name by then. A sum over ranks comes
+  // as the first value.
   LoopContents read() {
     if (loop_.options.sum != nullptr) made(*loop_.options.sum);
     for (const Operation* op : loop_.operations) statement(*op);

@@ -14,7 +14,7 @@
 namespace chorale {
 
 // Totals of a row, and where they are put.
-// A row's totals are where begin_row() was told; end_row() puts them into the row's values. take() sets the
+// begin_row() is given where a row's totals are; end_row() puts them into the row's values. take() sets the
 // address of a row that is handed over, less the row's first index, since loops count from the tensor's
 // beginning.
 std::string members_for_rows(const LoopContents& loop) {
@@ -105,6 +105,7 @@ std::string members_for_kernels(const LoopContents& loop) {
   const std::string given =
       sum ? fmt::format(", const chorale::Several<{}, width>& sums", loop.types.at(loop.options.sum->name))
           : "";
+  // Several at once only where all operands follow each other; `together` has what speaks against it.
   const std::string one_by_one =
       together.empty()
           ? ""

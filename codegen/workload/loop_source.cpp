@@ -1,7 +1,7 @@
 // The struct of a loop, for hosts: an element, the loop over a run, and the traversal of the space.
 //
 // Parts of the struct, from the inside: element() computes one element from values; run() calls it for
-// consecutive elements, with pointers that do not overlap, as the compiler is told by __restrict__, and
+// consecutive elements, with pointers that do not overlap, as __restrict__ declares, and
 // vectorizes that; operator() goes from run to run. The kernels' members (loop_kernels.cpp) call element(),
 // too, so hosts and GPUs compute alike.
 #include "codegen/workload/loop_source.h"
@@ -164,6 +164,8 @@ std::string construction(const LoopContents& loop) {
                   loop.options.name, variable, part_of(loop));
   for (const LoopParameter& p : loop.parameters)
     text += fmt::format("      {}.{} = {};\n", variable, member(p), p.pointer);
+  // A walk goes through a tensor that is broadcast along some dimensions; the part of the loop is known here
+  // only.
   for (const auto& [walk, made] : loop.walks) {
     std::string with_part = made;
     if (const std::size_t at = with_part.find(kPartOfLoop); at != std::string::npos)
@@ -206,6 +208,8 @@ std::string total_members(const LoopContents& loop) {
 
 }  // namespace
 
+// Four texts, since they stand in four places: the struct before the class, its construction and what follows
+// it in run(), its totals among the members.
 PrintedLoop printed_loop(const Workload& workload, const std::vector<int>& operations,
                          const LoopOptions& options, const LoopSurroundings& around) {
   const LoopContents loop = loop_contents(workload, operations, options, around);

@@ -24,6 +24,7 @@ std::string identifier(const std::string& name) {
   return kTaken.find(" " + name + " ") == std::string_view::npos ? name : name + "_";
 }
 
+// "2 * s.B * s.H", or a number where no size is involved.
 std::string printed_extent(const Extent& extent) {
   std::string text;
   for (const std::string& size : extent.sizes) text += (text.empty() ? "s." : " * s.") + identifier(size);

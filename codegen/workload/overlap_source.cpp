@@ -5,7 +5,7 @@
 //   rows through several products, and computations between them, likewise;
 //   rows between two AllToAlls, in tiles one after the other: one comes while another is computed, and a
 //   third leaves;
-//   a communication, beside all that does not depend on it, on a thread of its own;
+//   a communication, and on a thread of its own all that does not depend on it;
 //   a chain of slices tile by tile: what is made of one is on its way while the next one is added up, or
 //   computed.
 //
@@ -57,6 +57,8 @@ std::size_t StepPrinter::tiled_from(const std::vector<Stage>& stages, std::size_
   return sends && exchanges ? end : begin;
 }
 
+// The first exchange gives the number of tiles its name. All operations of these stages are printed for one
+// tile from here on (tiled_), and what the last tiles send is waited for behind the loop.
 std::string StepPrinter::tiles(const std::vector<Stage>& stages, const std::string& progress) {
   std::string name;
   for (const Stage& stage : stages)
@@ -83,6 +85,8 @@ bool StepPrinter::is_sent_by_tiles(const std::vector<Stage>& stages, std::size_t
                              [&](int i) { return workload_.operations[i].name == op.operands[0]; });
 }
 
+// A loop and the Send of its result, tile by tile: the Send does not wait, so the next tile is computed
+// meanwhile.
 std::string StepPrinter::sent_by_tiles(const Stage& made, const Stage& sent) {
   const Operation& op = workload_.operations[sent.operation];
   const std::string name = fmt::format("tiles_{}_", op.name);
@@ -95,6 +99,7 @@ std::string StepPrinter::sent_by_tiles(const Stage& made, const Stage& sent) {
       names_of(workload_, made), op.name, text.made, name, text.run, send(op), text.after);
 }
 
+// A kernel stage by stage; a loop and the Send behind it are one.
 std::string StepPrinter::with_tiles_sent(const std::vector<Stage>& kernel) {
   std::string text;
   for (std::size_t k = 0; k < kernel.size(); ++k)
@@ -151,7 +156,8 @@ int StepPrinter::brought_factor(const Stage& stage, const Stage& product) const 
   return factors[0] == factors[1] ? -1 : factors[0] == name ? 0 : factors[1] == name ? 1 : -1;
 }
 
-// The worker of a product, or of rows through several.
+// The worker of a product, or of rows through several. `brought` and `taken` are the communications before
+// and after; work is cut by their blocks, or by tiles.
 std::string StepPrinter::worker(const std::vector<Stage>& products, int factor, const Operation* brought,
                                 const Operation* taken, const std::string& tiles) {
   const Operation& op = workload_.operations[products[0].operation];
@@ -213,7 +219,8 @@ std::string StepPrinter::needed_by(const Operation& taken) const {
              : parts;
 }
 
-// Tiles of one AllToAll come, are computed with, and leave by another.
+// Tiles of one AllToAll come, are computed with, and leave by another. In round i tile i comes, and tile i -
+// 1 leaves when the worker has made it.
 std::string StepPrinter::turns(const Stage& first, const std::vector<Stage>& products, const Stage& last) {
   const Operation &there = workload_.operations[first.operation],
                   &back = workload_.operations[last.operation];
@@ -290,6 +297,8 @@ const Stage* StepPrinter::moved_beside(const std::vector<Stage>& stages) const {
   return moved;
 }
 
+// What is computed is the function that Beside gets, and the communication stands behind it in the same
+// block, at whose end both are done.
 std::string StepPrinter::beside_all(const Stage& moved, const std::vector<Stage>& stages) {
   std::string computed;
   for (const Stage& stage : stages)

@@ -38,8 +38,8 @@ WorkloadPlaces::WorkloadPlaces(const Workload& workload, const std::vector<Workl
     if ((error_ = take(needed, algorithms))) return;
 }
 
-// An algorithm may be for a custom collective that is that of the communication (row_of(...).result): with
-// other counts it is refused elsewhere.
+// An AllReduce may have an algorithm of another kind that is one to its caller, by gathering and local sums
+// (row_of(...).result).
 MaybeError WorkloadPlaces::take(const NeededCollective& needed,
                                 const std::vector<WorkloadAlgorithm>& algorithms) {
   const Collective& a = needed.collective;

@@ -40,6 +40,8 @@ class RowPasses {
       if (is_of_row(i)) result.push_back(i);
     return result;
   }
+  // Reductions, and what is stored, of that pass; and what they read of the row that has no memory, which is
+  // computed again in each pass that needs it.
   std::vector<int> elements_of_rows(std::size_t pass) const {
     std::set<int> wanted;
     for (const int i : passes_[pass])

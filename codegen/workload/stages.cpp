@@ -267,7 +267,8 @@ bool Stages::is_for(int sum, const std::vector<int>& rows) const {
 }
 
 // A sum for one rank, and what follows it there. What is of other sizes and does not need the sum is done
-// before.
+// before. Nothing is fused (false, and nothing added) where an operation needs the sum but does not fit its
+// loop, or a total of the loop before its end.
 bool Stages::add_fused(const std::vector<int>& operations) {
   const auto sum = std::ranges::find_if(operations, [&](int i) {
     const Kind kind = workload_.operations[i].kind;

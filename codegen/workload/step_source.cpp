@@ -136,7 +136,7 @@ StepPrinter::LoopText StepPrinter::loop_text(const Stage& stage) {
   return {.made = phase.made, .run = run, .after = phase.totals};
 }
 
-// `progress` is what a worker beside the communication is told by, and tells; packing stands between the two.
+// By `progress` a communication and the worker beside it wait for each other; packing stands between the two.
 std::string StepPrinter::single(const Stage& stage, const std::string& progress) {
   if (stage.kind == StageKind::Loop) {
     const LoopText text = loop_text(stage);
@@ -183,7 +183,8 @@ std::string StepPrinter::step(const Stage& stage, const std::string& progress) {
   return "";
 }
 
-// Its operand lies where its result is put, and is copied to where it is not.
+// Its operand lies where its result is put, and is copied to where it is not. Packed operands, and those that
+// a loop has stored in place, need no copy.
 bool StepPrinter::keeps_operand(const Operation& op) const {
   return !places_.is_packed(op) && !places_.is_made_in_place(op.operands[0]) &&
          places_.home(op.operands[0]) == places_.home(op.name);
@@ -193,7 +194,8 @@ std::string StepPrinter::kept(const Operation& op, const std::string& input) con
                      op.operands[0]);
 }
 
-// They are put beside each other, and taken from there.
+// They are put beside each other, and taken from there. Sums come behind the terms, in the second half of the
+// same memory.
 std::string StepPrinter::sum_of_scalars(const Stage& stage) const {
   const std::string& name = workload_.operations[stage.operation].name;
   std::string puts, takes;

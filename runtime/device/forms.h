@@ -1,5 +1,5 @@
-// The programs that an emitted file has: which is for blocks of a size, and which are for a machine of which something
-// has failed. C++17, and is copied into emitted programs.
+// The programs that an emitted file has: which is for blocks of a size, and which are for a machine of which
+// something has failed. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>

@@ -166,8 +166,8 @@ struct ProductSides {
   std::int64_t whole_ = 0;
 };
 
-// Products of a device by parts: it has product_part(c, a, b, sides, row, rows, column, columns), of those rows, all
-// of one of the batch, and columns.
+// Products of a device by parts: it has product_part(c, a, b, sides, row, rows, column, columns), of those
+// rows, all of one of the batch, and columns.
 template <typename Device>
 struct ProductsByParts {
   template <typename T, typename A, typename B>

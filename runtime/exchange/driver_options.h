@@ -1,5 +1,5 @@
-// The transport of an emitted workload's main program, by how it is compiled, and the options of its command line
-// (runtime/exchange/driver.h lists them). C++17, and is copied into emitted programs.
+// The transport of an emitted workload's main program, by how it is compiled, and the options of its command
+// line (runtime/exchange/driver.h lists them). C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>

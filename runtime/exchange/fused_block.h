@@ -1,5 +1,6 @@
-// A block of a kernel on GPUs: its threads and elements, and its doorbell, by which it meets the blocks of other ranks
-// (runtime/exchange/fused.h has the protocol). For device code, C++17; copied into emitted programs.
+// A block of a kernel on GPUs: its threads and elements, and its doorbell, by which it meets the blocks of
+// other ranks (runtime/exchange/fused.h has the protocol). For device code, C++17; copied into emitted
+// programs.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ inline constexpr int kSeveral = 4;
 // Threads of a block: with 512, which leaves a thread 128 registers, kernels of layers with dropout spill.
 inline constexpr int kMostThreads = 384;
 
-// Threads that combine what they have in registers: a warp; on hosts, which stand in for GPUs, a thread alone.
+// Threads that combine what they have in registers: a warp; on hosts, which stand in for GPUs, a thread
+// alone.
 #ifdef __CUDACC__
 inline constexpr int kLanes = 32;
 #else
@@ -74,7 +76,6 @@ struct FusedGround {
   int channels, first_rank;
 };
 
-// One block.
 class FusedBlock {
  public:
   __device__ FusedBlock(const FusedGround& ground, int rank, int channel)

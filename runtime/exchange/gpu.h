@@ -1,7 +1,8 @@
 // A GPU as the device of a workload (specified in runtime/exchange/device.h): all work of a rank goes into
 // one stream, in the order of the calls, but for products beside communication, which go into a second one.
 // Events mark when the tiles that a communication sends are made, and when the inputs of a tile have arrived.
-// So the host never waits, and no kernel waits for work that is not yet in a stream. Needs nvcc; C++17, and is copied into emitted programs.
+// So the host never waits, and no kernel waits for work that is not yet in a stream. Needs nvcc; C++17, and
+// is copied into emitted programs.
 #pragma once
 
 #include <cuda_runtime.h>

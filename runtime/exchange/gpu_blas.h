@@ -1,5 +1,5 @@
-// Products on a GPU by cuBLAS, with -DCHORALE_CUBLAS (and -lcublas); without, none is, and a plain kernel does them
-// (runtime/exchange/kernels.h). C++17, and is copied into emitted programs.
+// Products on a GPU by cuBLAS, with -DCHORALE_CUBLAS (and -lcublas); without, none is, and a plain kernel
+// does them (runtime/exchange/kernels.h). C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -32,8 +32,8 @@ class GpuBlas {
     return (std::is_same_v<T, A> || std::is_same_v<T, Real<A>>)&&std::is_same_v<A, B> &&
            !std::is_integral_v<T> && !std::is_integral_v<A> && sizeof(A) > 1;
   }
-  // It has columns where we have rows: the transposed product of transposed factors. Sums are made in float
-  // for 16-bit floats. `adds`: to what is there.
+  // cuBLAS stores columns where emitted programs store rows: the transposed product of transposed factors.
+  // Sums are made in float for 16-bit floats. `adds`: to what is there.
   template <typename T, typename A>
   void product(cudaStream_t stream, Matrix<T> c, Matrix<const A> a, Matrix<const A> b, std::int64_t rows,
                std::int64_t inner, std::int64_t columns, bool adds) {

@@ -1,5 +1,5 @@
-// Memory of the current GPU, which is freed with its owner, and errors of CUDA as exceptions. Needs nvcc; C++17, and
-// is copied into emitted programs.
+// Memory of the current GPU, which is freed with its owner, and errors of CUDA as exceptions. Needs nvcc;
+// C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cuda_runtime.h>

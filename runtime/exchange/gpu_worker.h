@@ -1,5 +1,5 @@
-// The worker of a GPU (runtime/exchange/overlap.h): events in place of a thread. C++17, and is copied into emitted
-// programs.
+// The worker of a GPU (runtime/exchange/overlap.h): events in place of a thread. C++17, and is copied into
+// emitted programs.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Slices along a dimension other than the first: a block is not contiguous in the tensor, so it is packed just before
-// it is sent, and unpacked as it arrives. C++17, and is copied into emitted programs.
+// Slices along a dimension other than the first: a block is not contiguous in the tensor, so it is packed
+// just before it is sent, and unpacked as it arrives. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <algorithm>

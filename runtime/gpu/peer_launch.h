@@ -30,8 +30,8 @@ struct PeerPointers {
 // The number of thread blocks of `threads` threads that can be resident on the current device.
 cudaError_t resident_blocks(const PeerKernelChoice&, int threads, int* blocks);
 
-// `blocks` of the table of blocks, each in shape.slices thread blocks of `threads`, which must all be resident.
-// Averages are finished where op is Avg and `average`.
+// `blocks` of the table of blocks, each in shape.slices thread blocks of `threads`, which must all be
+// resident. Averages are finished where op is Avg and `average`.
 struct PeerGrid {
   const PeerTables& tables;
   const PeerShape& shape;

@@ -25,6 +25,8 @@ void require(cudaError_t code, const char* what) {
                      "see nvidia-smi, or use --transport kernel");
 }
 
+// Memory on the device that is freed with its owner. It can be moved, so that a vector of such may grow, but
+// not copied.
 template <typename T>
 class DeviceArray {
  public:
@@ -72,6 +74,7 @@ class Stream {
   cudaEvent_t start = nullptr, stop = nullptr;
 };
 
+// Before anything is made on a device: the message then names what to use instead.
 void require_gpu() {
   int devices = 0;
   require(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
@@ -133,6 +136,7 @@ class GpuMachine : public PeerMachine {
       inputs.push_back(device_input_.back().get());
       outputs.push_back(device_output_.back().get());
       works.push_back(choice.wide ? bytes(begin(rank.output_chunks) * sizeof(float)) : outputs.back());
+      // Twice the scratch where launches alternate between two halves of it.
       scratches.push_back(bytes(pitch * rank.scratch_chunks * (program.double_scratch ? 2 : 1) * kept));
       counters.push_back(counters_.back().get());
     }
@@ -169,8 +173,10 @@ class GpuMachine : public PeerMachine {
   }
 
  private:
-  // Microseconds.
+  // Microseconds. One launch has the blocks of all ranks, since they wait for each other. Trouble that a
+  // block has met is read when the kernel has ended, and thrown as a Hang.
   double launch() {
+    // Addresses by rank lie on the device, too; pointers_ has them in the order of its comment below.
     const PeerPointers pointers = {
         .inputs = pointers_[0].get(),
         .outputs = pointers_[1].get(),
@@ -193,7 +199,6 @@ class GpuMachine : public PeerMachine {
     Trouble trouble;
     trouble_.download(&trouble);
     require_no_trouble(trouble, timeout_);
-    // Microseconds, as all times of rows; CUDA's are in milliseconds.
     float milliseconds = 0;
     require(cudaEventElapsedTime(&milliseconds, stream_.start, stream_.stop), "cudaEventElapsedTime");
     return milliseconds * 1e3;
@@ -223,6 +228,7 @@ class GpuMachine : public PeerMachine {
 
 }  // namespace
 
+// A machine for each row: the kernel, its slices and all memory depend on type, size and operation.
 std::vector<RunRow> run_peers_on_gpu(const Verified<PeerProgram>& verified, const RunOptions& options) {
   const PeerProgram& program = *verified;
   const Collective& collective = verified.collective();

@@ -102,7 +102,10 @@ MpiLibraryPlan::MpiLibraryPlan(const MpiSession& session, const Collective& coll
                         in_place ? std::optional(shift) : std::nullopt);
 }
 
+// In place, ranks that have both buffers pass MPI_IN_PLACE. A rank with one buffer passes that one, as MPI
+// wants it of ranks that are not the root.
 void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
+  // The constructor has tested that it fits.
   const int count = static_cast<int>(shape_.elements);
   const MPI_Datatype type = datatype(shape_.type);
   const int root = collective_.root;
@@ -152,6 +155,7 @@ void MpiLibraryPlan::execute(ReduceOp op, Transport&) {
 
 }  // namespace
 
+// The same rows, data and check as for programs, so the two can be compared line by line.
 std::vector<RunRow> run_mpi_library(MpiSession& session, const Collective& collective,
                                     const RunOptions& options, bool in_place) {
   check(options);

@@ -25,7 +25,7 @@ void need_tools() {
   }();
 }
 
-// Collectives of which both libraries let one choose the algorithm, with the names of their variables.
+// Collectives whose algorithm both libraries let a user choose, with the names of their variables.
 struct SettingNames {
   CollectiveKind kind = CollectiveKind::Custom;
   const char* ompi = "";
@@ -43,6 +43,7 @@ constexpr std::array<SettingNames, 8> kSettings = {{
     {CollectiveKind::Scatter, "coll_tuned_scatter_algorithm", "MPIR_CVAR_SCATTER_INTRA_ALGORITHM"},
 }};
 
+// Values of Open MPI are an enumeration of the tools interface; MPICH has the description alone.
 struct Setting {
   int variable = -1;
   bool is_ompi = false;
@@ -72,7 +73,8 @@ Setting find_setting(CollectiveKind kind) {
   return {};
 }
 
-// Open MPI has more than a thousand variables: each is searched for once.
+// Open MPI has more than a thousand variables: each is searched for once. Kinds that the library does not
+// have are kept, too.
 const Setting& setting_of(CollectiveKind kind) {
   static std::map<CollectiveKind, Setting> known;
   const auto [at, is_new] = known.try_emplace(kind);
@@ -149,6 +151,7 @@ OwnAlgorithms listed_algorithms(CollectiveKind kind) {
           .algorithms = setting.is_ompi ? enumerated(setting.values) : described(setting.description)};
 }
 
+// The value that was there is kept, and put back with the end of this object.
 ForcedAlgorithm::ForcedAlgorithm(CollectiveKind kind, int number) {
   variable_ = setting_of(kind).variable;
   const Handle handle(variable_);
@@ -157,7 +160,7 @@ ForcedAlgorithm::ForcedAlgorithm(CollectiveKind kind, int number) {
                      "leave --own all out");
 }
 
-// A failure has no one to be told to here.
+// A destructor cannot report a failure.
 ForcedAlgorithm::~ForcedAlgorithm() {
   Handle(variable_).write(before_);
 }

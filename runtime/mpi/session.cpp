@@ -8,12 +8,15 @@
 namespace chorale {
 namespace {
 
+// A session is a communicator: all processes, a part of them, or a copy that was made while an algorithm was
+// forced. They share the flag by which a hang is known.
 class Session final : public MpiSession {
  public:
   Session() { MPI_Init(nullptr, nullptr); }
   Session(MPI_Comm comm, bool* hung) : comm_(comm), hung_(hung) {}
   Session(MPI_Comm comm, bool* hung, std::unique_ptr<ForcedAlgorithm> forced)
       : forced_(std::move(forced)), comm_(comm), hung_(hung) {}
+  // After a hang nothing is ended: both calls are collective, and other ranks may never come to them.
   ~Session() override {
     if (*hung_) return;
     if (comm_ == MPI_COMM_WORLD)
@@ -40,6 +43,7 @@ class Session final : public MpiSession {
     return mpi_transport(comm_, timeout, hung_);
   }
 
+  // Collective over this session; ranks of the part are in the order of the ranks here.
   std::unique_ptr<MpiSession> part(int number) override {
     MPI_Comm comm = MPI_COMM_NULL;
     MPI_Comm_split(comm_, number, rank(), &comm);

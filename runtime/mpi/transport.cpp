@@ -1,4 +1,4 @@
-// Keeps what runtime/exchange/mpi.h needs of MPI out of all sources that only want a Transport.
+// Only here is runtime/exchange/mpi.h compiled for the runtime: all other sources see a Transport.
 #include "runtime/mpi/transport.h"
 
 #include "runtime/exchange/mpi.h"

@@ -1,4 +1,4 @@
-// Messages over a communicator of MPI, for those who need no more of the transport than its interface.
+// Messages over a communicator of MPI, for sources that need no more of the transport than its interface.
 #pragma once
 
 #include <mpi.h>

@@ -54,6 +54,8 @@ ncclRedOp_t nccl_op(ReduceOp op) {
 // A rank's GPU, stream and communicator.
 class Gpu {
  public:
+  // The device comes first: stream and communicator are made on it. Ranks of a host are dealt over its GPUs
+  // round-robin.
   Gpu(Transport& transport, int host_rank) {
     int devices = 0;
     require(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
@@ -112,6 +114,7 @@ class GpuBuffers {
   void download() { copy(cudaMemcpyDeviceToHost); }
 
  private:
+  // An empty part has the address of the memory, where a byte is to spare.
   void* at(std::span<std::byte> part) const {
     return part.empty() ? memory_ : static_cast<char*>(memory_) + (part.data() - host_.memory.data());
   }
@@ -144,9 +147,11 @@ class GpuPlan {
   std::span<std::byte> input() const { return buffers_->host().input; }
   std::span<std::byte> output() const { return buffers_->host().output; }
   bool in_place() const { return in_place_; }
+  // rows() calls them where data on the host are written before a run, or checked after it.
   void upload() { buffers_->upload(); }
   void download() { buffers_->download(); }
 
+  // Whole calls are timed, so the host waits for the stream before it looks at the clock.
   void execute(ReduceOp op, Transport&) {
     work_(buffers_->input(), buffers_->output(), op);
     require(cudaStreamSynchronize(stream_), "the collective");
@@ -257,6 +262,8 @@ std::vector<RunRow> run_on_nccl(Transport& transport, int host_rank, const Verif
   return rows(make_plan, !reduces(program), collective, options, transport);
 }
 
+// In the shape of programs, so that both are timed and checked alike. A collective that NCCL lacks is refused
+// before a GPU is touched.
 std::vector<RunRow> run_nccl_library(Transport& transport, int host_rank, const Collective& collective,
                                      const RunOptions& options, bool in_place) {
   check(options);
@@ -277,6 +284,7 @@ std::vector<RunRow> run_nccl_library(Transport& transport, int host_rank, const 
   return rows(make_plan, !collective.combining, collective, options, transport);
 }
 
+// Processes are those of MPI, which also names the ranks of a host; the data go over NCCL.
 std::vector<RunRow> run_on_nccl(MpiSession& session, const Verified<Program>& program,
                                 const RunOptions& options, bool in_place) {
   return run_on_nccl(*session.transport(options.timeout), rank_on_host(), program, options, in_place);

@@ -1,4 +1,5 @@
-// The functions of the runtime that plugins implement.
+// The functions of the runtime that plugins implement. A plugin defines functions of the same names, which
+// its table points to; these here are for all that links without it.
 #include "parts/part.h"
 #include "runtime/parts/tables.h"
 
@@ -14,6 +15,7 @@ const MpiPart& mpi() {
   return part;
 }
 
+// Built only where nvcc is; an emitted program needs no plugin.
 const GpuPart& gpu() {
   static const auto& part =
       loaded<GpuPart>({.name = "gpu",
@@ -24,6 +26,7 @@ const GpuPart& gpu() {
   return part;
 }
 
+// As above, and only where NCCL is.
 const NcclPart& nccl() {
   static const auto& part =
       loaded<NcclPart>({.name = "nccl",

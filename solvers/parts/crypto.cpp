@@ -10,6 +10,8 @@
 namespace chorale {
 namespace {
 
+// By the EVP interface: the low-level functions are deprecated in OpenSSL 3. In lower case, as sha256sum
+// prints it.
 std::string sha256_by_openssl(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest = {};
   unsigned int length = 0;

@@ -91,6 +91,8 @@ class Z3Session final : public SmtSession {
   }
 
  private:
+  // Z3 prints errors where answers are. An interrupted question is among them ("canceled") and is no error:
+  // its verdict is Unknown.
   std::string evaluate(const std::string& commands) {
     const std::string said = Z3_eval_smtlib2_string(context_, commands.c_str());
     if (tells_of_memory(said)) throw std::bad_alloc();
@@ -108,6 +110,7 @@ std::unique_ptr<SmtSession> make_session(const SolveLimits& limits) {
   return std::make_unique<Z3Session>(limits);
 }
 
+// A solver of its own for each text: its statistics then have the conflicts of this question alone.
 SmtAnswer solve_in_z3(const std::string& text, const std::vector<std::string>& wanted,
                       const SolveLimits& limits) {
   SmtAnswer answer;
