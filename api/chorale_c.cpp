@@ -30,8 +30,8 @@ char* text_of(const std::string& text) {
   return copy;
 }
 
-// Errors of the caller, and a lack of memory, are reported; a bug of Chorale's ends the program, as
-// everywhere.
+// Errors of the caller, and a lack of memory, are reported. Any other exception is a bug of Chorale's, and
+// is not caught.
 template <typename Value, typename Call>
 Value reported(Value failed, const Call& call) {
   try {

@@ -6,9 +6,9 @@
  *   printf("for messages of 1 MiB: point %d\n", chorale_best(found, 1 << 20));
  *   chorale_free(found);
  *
- * Functions may be called from any thread, several at once. A text that is returned is the caller's, to be
- * freed by chorale_free. NULL, or -1: an argument cannot be used; chorale_last_error() reports which, in one
- * line. */
+ * Functions may be called from any thread, several at once. A char* that is returned is the caller's, to be
+ * freed by chorale_free; a const char* is not. NULL, or -1: an argument cannot be used, or there is not
+ * enough memory; chorale_last_error() reports why, in one line. */
 #ifndef CHORALE_C_H
 #define CHORALE_C_H
 

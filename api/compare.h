@@ -112,7 +112,8 @@ struct ComparisonTable {
   std::string kinds = {};                           // by column: l or r
 };
 std::vector<ComparisonTable> tables(const Comparison&);
-// "dgx-h100:2 is 1.21x to 1.83x as fast as dgx-a100:2 in allreduce of 1 KiB to 1 GiB": the answer.
+// "allreduce: dgx-h100:2 is 1.21x to 1.83x as fast as dgx-a100:2, from 1 KiB to 1 GiB": the answer, for each
+// collective, over the sizes at which both have a time.
 std::vector<std::string> conclusions(const Comparison&);
 
 // {"chorale_compare": 1, "of": "machines" or "results", "sides": [...], "limits": [...], "sizes": [...],

@@ -133,21 +133,21 @@ std::vector<ComparisonTable> tables(const Comparison& comparison) {
   return all;
 }
 
-// "allreduce: B is 1.20x to 3.40x as fast as A, from 1 KiB to 1 GiB": the range over all sizes of the table;
-// one number where least and most differ by half a percent or less.
+// The range over all sizes at which both have a time; one number where least and most differ by half a
+// percent or less.
 std::vector<std::string> conclusions(const Comparison& comparison) {
   std::vector<std::string> all;
   for (const ComparedSizes& sizes : comparison.sizes) {
     std::vector<double> speedups;
+    std::vector<std::int64_t> bytes;
     for (const ComparedSize& row : sizes.rows)
-      if (row.speedup() > 0) speedups.push_back(row.speedup());
+      if (row.speedup() > 0) speedups.push_back(row.speedup()), bytes.push_back(row.message_bytes);
     if (speedups.empty()) continue;
     const auto [least, most] = std::ranges::minmax(speedups);
-    all.push_back(fmt::format("{}: {} is {}{} as fast as {}, from {} to {}", sizes.collective,
-                              comparison.sides[1].name, times_as_fast(least),
-                              most > least * 1.005 ? " to " + times_as_fast(most) : "",
-                              comparison.sides[0].name, bytes_in_words(sizes.rows.front().message_bytes),
-                              bytes_in_words(sizes.rows.back().message_bytes)));
+    all.push_back(
+        fmt::format("{}: {} is {}{} as fast as {}, from {} to {}", sizes.collective, comparison.sides[1].name,
+                    times_as_fast(least), most > least * 1.005 ? " to " + times_as_fast(most) : "",
+                    comparison.sides[0].name, bytes_in_words(bytes.front()), bytes_in_words(bytes.back())));
   }
   return all;
 }

@@ -21,21 +21,12 @@
 namespace chorale {
 namespace {
 
-// If rank 0 reaches all ranks, and all reach it, each reaches each. Both directions count: links are
-// directed.
-bool joins_all_ranks(const Topology& t) {
-  const auto none_is_away = [](const std::vector<int>& hops) {
-    return std::ranges::find(hops, -1) == hops.end();
-  };
-  return none_is_away(hops(t, {0})) && none_is_away(hops(reversed(t), {0}));
-}
-
 // Failures that cut a rank off are left out: no algorithm is ready for them. An entry's name is the machine's
 // with its failure, "ring:4 without link 0-1", and is read as any other machine.
 std::vector<std::string> failed_machines(const std::string& spec) {
   std::vector<std::string> failed;
   for (const std::string& failure : single_failures(load_topology(spec)))
-    if (const std::string name = spec + " without " + failure; joins_all_ranks(machine(name)))
+    if (const std::string name = spec + " without " + failure; all_reach_all(machine(name)))
       failed.push_back(name);
   return failed;
 }

@@ -43,6 +43,12 @@ std::string shape_of(const std::vector<int>& members) {
 
 }  // namespace
 
+// Negative: as good as none. NaN, of an infinite product and 0, fails the comparison.
+std::int64_t whole_bytes(double bytes, const std::string& where) {
+  if (std::abs(bytes) <= static_cast<double>(kMostTracedBytes)) return static_cast<std::int64_t>(bytes);
+  throw InputError(where, "has a message of more than 2^50 bytes", "the trace is damaged: record it again");
+}
+
 void TraceTally::add(const std::string& rank, TracedCall call) {
   const std::optional<CollectiveKind> kind = kind_in_trace(call.operation);
   if (!kind || !is_offered(*kind)) {

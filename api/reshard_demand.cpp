@@ -17,6 +17,7 @@ namespace chorale {
 namespace {
 
 constexpr int kMostDimensions = 8, kMostTensors = 10'000;
+constexpr double kMostReshardBytes = 1e15;  // of all tensors; as a double and as an integer they are exact
 
 // Row by row, as torch.distributed's DeviceMesh lists its ranks: the last axis varies the fastest.
 RankMesh mesh_from(const JsonReader& json) {
@@ -70,13 +71,9 @@ ReshardLayout layout_from(const JsonReader& json, const RankMesh& usual, std::si
 ReshardTensor tensor_from(const JsonReader& json, const RankMesh& from, const RankMesh& to) {
   json.require_object({"name", "shape", "element_bytes", "count", "from", "to"});
   ReshardTensor tensor{.name = json["name"].text()};
-  double bytes = tensor.element_bytes;
-  for (std::size_t i = 0; i < json["shape"].size(kMostDimensions); ++i) {
+  for (std::size_t i = 0; i < json["shape"].size(kMostDimensions); ++i)
     tensor.shape.push_back(json["shape"].at(i).long_integer(1, std::int64_t{1} << 40));
-    bytes *= static_cast<double>(tensor.shape.back());
-  }
   if (tensor.shape.empty()) json["shape"].fail("is empty", "give the sizes of its dimensions");
-  if (bytes > 1e15) json["shape"].fail("makes more than 1e15 bytes", "give a smaller tensor");
   if (json.has("element_bytes")) tensor.element_bytes = json["element_bytes"].integer(1, 64);
   if (json.has("count")) tensor.count = json["count"].integer(1, 1'000'000);
   tensor.from = layout_from(json["from"], from, tensor.shape.size());
@@ -126,8 +123,16 @@ ReshardQuestion reshard_from_json(std::string_view text, const std::string& file
   ReshardQuestion question{.name = json["reshard"].text()};
   for (const char* const side : {"from", "to"}) json[side].require_object({"ranks", "mesh"});
   const RankMesh from = mesh_from(json["from"]), to = mesh_from(json["to"]);
-  for (std::size_t i = 0; i < json["tensors"].size(kMostTensors); ++i)
-    question.tensors.push_back(tensor_from(json["tensors"].at(i), from, to));
+  double bytes = 0;
+  for (std::size_t i = 0; i < json["tensors"].size(kMostTensors); ++i) {
+    const ReshardTensor& tensor = question.tensors.emplace_back(tensor_from(json["tensors"].at(i), from, to));
+    double its = static_cast<double>(tensor.element_bytes) * tensor.count;
+    for (const std::int64_t side : tensor.shape) its *= static_cast<double>(side);
+    bytes += its;
+    if (bytes > kMostReshardBytes)
+      json["tensors"].at(i).fail("brings the tensors to more than 1e15 bytes",
+                                 "give smaller tensors, or fewer");
+  }
   if (question.tensors.empty()) json["tensors"].fail("is empty", "give at least one tensor");
   return question;
 }

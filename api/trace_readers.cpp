@@ -62,13 +62,17 @@ double number_at(const JsonReader& json, const char* key, double most = kMostNum
   return json.has(key) && json[key].is_number() ? json[key].number(-most, most) : 0;
 }
 
+int ranks_at(const JsonReader& json, const char* key) {
+  return static_cast<int>(number_at(json, key, kMostTracedRanks));
+}
+
 // "[0, 1, 2]", or the same as a list; empty if it is cut short ("[0, 1, ...]").
 std::vector<int> listed_ranks(const JsonReader& json, const char* key) {
   std::vector<int> ranks;
   if (!json.has(key)) return ranks;
   if (json[key].is_array()) {
     for (std::size_t i = 0; i < json[key].size(1 << 24); ++i)
-      ranks.push_back(json[key].at(i).integer(0, 1 << 30));
+      ranks.push_back(json[key].at(i).integer(0, kMostTracedRanks));
     return ranks;
   }
   std::string text = text_at(json, key);
@@ -101,8 +105,8 @@ TracedCall call_of_args(const JsonReader& args, double us) {
   return {.operation = text_at(args, "Collective name"),
           .group = text_at(args, "Process Group Name"),
           .members = listed_ranks(args, "Process Group Ranks"),
-          .ranks = static_cast<int>(number_at(args, "Group size")),
-          .message_bytes = static_cast<std::int64_t>(elements * bytes_of_type(text_at(args, "dtype"))),
+          .ranks = ranks_at(args, "Group size"),
+          .message_bytes = whole_bytes(elements * bytes_of_type(text_at(args, "dtype")), args.where()),
           .us = us};
 }
 
@@ -114,10 +118,10 @@ TracedCall call_of_shapes(const std::string& name, const JsonReader& args, int r
   if (args.has("Input type") && args["Input type"].is_array() && args["Input type"].size(kMostEvents) > 0)
     if (const int known = bytes_of_type(args["Input type"].at(0).text(kLongestName)); known > 0)
       bytes = known;
-  call.message_bytes = static_cast<std::int64_t>(elements_in(args["Input Dims"]) * bytes);
   // Dims are of the rank's own tensor. With an unknown number of ranks there is no size, and the call is
   // skipped.
-  if (call.operation.find("gather") != std::string::npos) call.message_bytes *= ranks;
+  const int tensors = call.operation.find("gather") != std::string::npos ? ranks : 1;
+  call.message_bytes = whole_bytes(elements_in(args["Input Dims"]) * bytes * tensors, args.where());
   return call;
 }
 
@@ -184,8 +188,9 @@ void read_flight_recorder(const JsonReader& json, const std::string& file, Trace
       call.group = entry["process_group"].at(0).text(kLongestName);
     if (json.has("pg_config") && json["pg_config"].has(call.group.c_str()))
       call.members = listed_ranks(json["pg_config"][call.group.c_str()], "ranks");
-    call.message_bytes = static_cast<std::int64_t>(std::max(
-        bytes_in(entry, "input_sizes", "input_dtypes"), bytes_in(entry, "output_sizes", "output_dtypes")));
+    call.message_bytes = whole_bytes(std::max(bytes_in(entry, "input_sizes", "input_dtypes"),
+                                              bytes_in(entry, "output_sizes", "output_dtypes")),
+                                     entry.where());
     if (const double created = number_at(entry, "time_created_ns", kMostTime); created > 0)
       span.add(created / 1000, call.us);
     tally.add(file, std::move(call));
@@ -199,11 +204,11 @@ void read_inspected(const JsonReader& json, TraceTally& tally) {
   if (!json.has("header") || !json.has("coll_perf")) return;  // a message between two ranks
   const JsonReader header = json["header"], perf = json["coll_perf"];
   const std::string name = text_at(header, "comm_name");
-  tally.add(std::to_string(static_cast<int>(number_at(header, "rank"))) + " of " + text_at(header, "id"),
+  tally.add(std::to_string(ranks_at(header, "rank")) + " of " + text_at(header, "id"),
             {.operation = text_at(perf, "coll"),
              .group = name.empty() || name == "unknown" ? text_at(header, "id") : name,
-             .ranks = static_cast<int>(number_at(header, "n_ranks")),
-             .message_bytes = static_cast<std::int64_t>(number_at(perf, "coll_msg_size_bytes")),
+             .ranks = ranks_at(header, "n_ranks"),
+             .message_bytes = whole_bytes(number_at(perf, "coll_msg_size_bytes"), perf.where()),
              .us = number_at(perf, "coll_exec_time_us")});
 }
 
@@ -264,7 +269,7 @@ void read_trace(const TraceText& trace, int traces, TraceTally& tally) {
   if (json.is_array()) return read_profile(json, 0, trace.file, tally);
   if (json.has("traceEvents")) {
     const bool is_told = json.has("distributedInfo") && json["distributedInfo"].is_object();
-    const int ranks = is_told ? static_cast<int>(number_at(json["distributedInfo"], "world_size")) : 0;
+    const int ranks = is_told ? ranks_at(json["distributedInfo"], "world_size") : 0;
     return read_profile(json["traceEvents"], ranks, trace.file, tally);
   }
   if (json.has("entries")) return read_flight_recorder(json, trace.file, tally);

@@ -46,6 +46,13 @@ struct TraceTally {
   void add(const std::string& rank, TracedCall);
 };
 
+// The most ranks that a trace may have, and bytes of a message.
+constexpr int kMostTracedRanks = 1 << 30;
+constexpr std::int64_t kMostTracedBytes = 1LL << 50;
+
+// As an integer. Throws InputError, which names `where`, for more than the most bytes.
+std::int64_t whole_bytes(double bytes, const std::string& where);
+
 // By the format that it has; one of several of the job. Throws InputError.
 void read_trace(const TraceText&, int traces, TraceTally&);
 

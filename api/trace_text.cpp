@@ -35,8 +35,9 @@ std::string at_line(const TraceText& trace, int line) {
   return trace.file + ": line " + std::to_string(line);
 }
 
-std::int64_t required(std::string_view text, const std::string& what, const TraceText& trace, int line) {
-  if (const auto number = number_in<std::int64_t>(text)) return *number;
+std::int64_t required(std::string_view text, const std::string& what, const TraceText& trace, int line,
+                      std::int64_t most = kMostTracedBytes) {
+  if (const auto number = number_in<std::int64_t>(text); number && *number <= most) return *number;
   throw InputError(at_line(trace, line), "'" + std::string(text.substr(0, 40)) + "' is not " + what);
 }
 
@@ -45,7 +46,7 @@ std::int64_t required(std::string_view text, const std::string& what, const Trac
 constexpr std::array<int, 12> kNcclTypes = {1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1};
 
 // The message of a block of this size; of an operation that is not known the block: it is skipped.
-std::int64_t message_of(const std::string& operation, int ranks, std::int64_t block) {
+double message_of(const std::string& operation, int ranks, double block) {
   const std::optional<CollectiveKind> kind = kind_spelled(operation);
   return kind ? block * blocks_of(*kind, ranks) : block;
 }
@@ -79,8 +80,8 @@ void read_nccl_log(const TraceText& trace, TraceTally& tally) {
     const std::string operation = line.substr(info + 11, call - info - 11);
     const auto count = required(after(line, " count "), "a count", trace, number);
     const auto type = required(after(line, " datatype "), "the number of a type", trace, number);
-    const auto ranks =
-        static_cast<int>(required(after(line, "[nranks="), "a number of ranks", trace, number));
+    const auto ranks = static_cast<int>(
+        required(after(line, "[nranks="), "a number of ranks", trace, number, kMostTracedRanks));
     // A type of a later NCCL: without its size the bytes are not known.
     if (type >= std::ssize(kNcclTypes))
       throw InputError(at_line(trace, number), "datatype " + std::to_string(type) + " is not known");
@@ -89,7 +90,9 @@ void read_nccl_log(const TraceText& trace, TraceTally& tally) {
               {.operation = operation,
                .group = std::to_string(ranks) + " ranks",
                .ranks = ranks,
-               .message_bytes = message_of(operation, ranks, count * kNcclTypes[type])});
+               .message_bytes =
+                   whole_bytes(message_of(operation, ranks, static_cast<double>(count) * kNcclTypes[type]),
+                               at_line(trace, number))});
   }
 }
 
@@ -118,7 +121,8 @@ void read_table(const TraceText& trace, TraceTally& tally) {
       return at == header.end() ? "" : cells[at - header.begin()];
     };
     const std::string calls = cell("calls"), us = cell("us");
-    const auto ranks = static_cast<int>(required(cell("ranks"), "a number of ranks", trace, number));
+    const auto ranks =
+        static_cast<int>(required(cell("ranks"), "a number of ranks", trace, number, kMostTracedRanks));
     const std::int64_t times = calls.empty() ? 1 : required(calls, "a number of calls", trace, number);
     const auto took = us.empty() ? std::optional(0.0) : number_in<double>(us);
     if (!took) throw InputError(at_line(trace, number), "'" + us.substr(0, 40) + "' is not a time");

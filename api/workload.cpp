@@ -50,20 +50,6 @@ Topology part_for(const Topology& machine, const Workload& workload, Scope scope
   return part_at(machine, ranks);
 }
 
-// Does node 0 reach all others, along the directions of links?
-bool is_connected(const Topology& machine) {
-  std::vector<bool> reached(static_cast<std::size_t>(machine.ranks + machine.switches));
-  std::vector<Node> next = {0};
-  reached[0] = true;
-  while (!next.empty()) {
-    const Node from = next.back();
-    next.pop_back();
-    for (const Link& link : machine.links)
-      if (link.src == from && !reached[link.dst]) reached[link.dst] = true, next.push_back(link.dst);
-  }
-  return std::ranges::all_of(reached, std::identity());
-}
-
 void require_ranks(const Topology& machine, const Workload& workload, const NeededCollective& needed) {
   if (needed.collective.ranks != machine.ranks)
     throw InputError(workload.name,
@@ -105,8 +91,8 @@ std::vector<NeededCollective> asked(const Topology& machine, const Workload& wor
   };
   // An AllReduce over two levels runs within groups and across them, so both parts have to be connected.
   const bool levels = workload.groups > 1 && machine.ranks == workload.ranks * workload.groups &&
-                      is_connected(part_for(machine, workload, Scope::Group)) &&
-                      is_connected(part_for(machine, workload, Scope::Across));
+                      all_reach_all(part_for(machine, workload, Scope::Group)) &&
+                      all_reach_all(part_for(machine, workload, Scope::Across));
   if (const auto sum = std::ranges::find_if(given, sums_world); levels && sum != given.end())
     for (const auto& [kind, scope] : {std::pair(CollectiveKind::ReduceScatter, Scope::Group),
                                       {CollectiveKind::AllReduce, Scope::Across},
@@ -130,9 +116,9 @@ std::vector<NeededCollective> asked(const Topology& machine, const Workload& wor
 }
 
 // The points on a frontier, and their times, which are simulated once for each size that is requested.
-class PointTimes {
+class FrontierTimes {
  public:
-  explicit PointTimes(const Result& result) : topology_(result.topology) {
+  explicit FrontierTimes(const Result& result) : topology_(result.topology) {
     for (int p = 0; p < static_cast<int>(result.points.size()); ++p) {
       if (!result.points[p].on_frontier) continue;
       numbers_.push_back(p);
@@ -161,7 +147,7 @@ class PointTimes {
 };
 
 // An execution that the tuner has chosen names a point by its cost; without one the fastest is taken.
-OrError<std::size_t> chosen_point(PointTimes& times, const std::string& workload,
+OrError<std::size_t> chosen_point(FrontierTimes& times, const std::string& workload,
                                   const std::string& operation, double bytes, const Execution& execution) {
   const std::vector<Cost>& costs = times.costs();
   if (const Cost* const wanted = point_of(execution, operation)) {
@@ -225,8 +211,8 @@ WorkloadPrices prices_of(const Workload& workload, const WorkloadMachine& machin
                          const DeviceNumbers& device) {
   const AlphaBeta link = alpha_beta(machine.topology);
   WorkloadPrices prices{.device = device, .collectives = {}};
-  std::vector<std::shared_ptr<PointTimes>> times;
-  for (const Result& result : machine.algorithms) times.push_back(std::make_shared<PointTimes>(result));
+  std::vector<std::shared_ptr<FrontierTimes>> times;
+  for (const Result& result : machine.algorithms) times.push_back(std::make_shared<FrontierTimes>(result));
   for (const Scope scope : {Scope::World, Scope::Group, Scope::Across}) {
     const int ranks = ranks_in(workload, scope);
     const Topology part = part_for(machine.topology, workload, scope);
@@ -294,7 +280,7 @@ OrError<CompiledWorkload> try_compile(const Workload& workload, const WorkloadMa
     if (result == machine.algorithms.end())
       return InputError(workload.name, fmt::format("has no algorithm for {}", needed.operation),
                         "search one for its collective");
-    PointTimes times(*result);
+    FrontierTimes times(*result);
     const OrError<std::size_t> found = chosen_point(times, workload.name, needed.operation, bytes, execution);
     if (!found) return found.error();
     const std::size_t chosen = *found;

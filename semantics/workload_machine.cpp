@@ -364,7 +364,8 @@ class WorkloadMachine {
 
   // All operations of the unit for one element, or row, on one rank; false: something that is read is not
   // there yet, and nothing was done.
-  // Writes are collected and stored in the end: an element that has to be put back has done nothing.
+  // Writes and summands are collected and stored in the end: an element that has to be put back has done
+  // nothing.
   bool do_element(Unit& unit, int rank, std::int64_t row) {
     rank_ = rank;
     is_late_ = false;
@@ -374,7 +375,14 @@ class WorkloadMachine {
     for (int v : unit.operations)
       for (std::int64_t k = 0; k < unit.row; ++k)
         if (!do_operation(v, rank, aligned(unit.sides, row * unit.row + k, work_sides(v)))) return false;
-    for (const Write& write : writes_) store(unit, write);
+    for (const Write& write : writes_) {
+      const Value& value = values_[write.value];
+      if (value.op->kind != OperationKind::ReduceTensor)
+        store(unit, write);
+      else if (!summands_[write.value][rank].try_emplace(write.element, write.number).second)
+        fail({.reader = write.value, .value = value.operands.at(0), .rank = rank, .element = write.element},
+             "for a second time");
+    }
     return true;
   }
 
@@ -392,11 +400,9 @@ class WorkloadMachine {
                                              seed_, operand_, rank_sum_));
     if (is_late_) return false;
     if (has_register) mine = {.full = true, .element = element, .value = number};
-    if (value.op->kind == OperationKind::ReduceTensor &&
-        !summands_[v][rank].try_emplace(element, number).second)
-      fail({.reader = v, .value = value.operands.at(0), .rank = rank, .element = element},
-           "for a second time");
-    if (value.op->kind != OperationKind::ReduceTensor && value.kept)
+    if (value.op->kind == OperationKind::ReduceTensor)
+      writes_.push_back({.value = v, .rank = rank, .element = element, .number = number});
+    else if (value.kept)
       for (int receiver : to)
         writes_.push_back({.value = v, .rank = receiver, .element = element, .number = number});
     return true;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "ir/error.h"
 #include "workload/infer.h"
 #include "workload/typing.h"
@@ -288,12 +290,13 @@ PointwiseTerm Builder::number(const Side& side) {
   return PointwiseTerm(draft_.side(side.extent));
 }
 
-// Each dropout has a stream of its own, in the order in which they are built.
+// Each dropout has a stream of its own, in the order in which they are built: -1, -2, ... until finish() puts
+// them behind the largest of random(), which may be used later.
 PointwiseTerm Builder::dropout(const PointwiseTerm& value, double probability) {
   if (!(probability >= 0 && probability < 1))
     throw InputError(draft_.workload.name, fmt::format("a dropout with the probability {}", probability),
                      "probabilities are 0 to less than 1");
-  return PointwiseTerm(dropout_term(value.term, probability, streams_++));
+  return PointwiseTerm(dropout_term(value.term, probability, -++streams_));
 }
 
 void Builder::kernel(const std::string& name, const std::function<void()>& operations) {
@@ -314,7 +317,16 @@ void Builder::returns(const std::vector<Tensor>& tensors) {
 
 // The draft stays as it was, so more can be added and finished again.
 Workload Builder::finish() const {
-  return inferred(draft_.workload, draft_.workload.name).or_throw();
+  Workload workload = draft_.workload;
+  double next = 0;
+  const auto each_stream = [&](const auto& visit) {
+    for (Operation& operation : workload.operations)
+      for (ExpressionNode& node : operation.expression)
+        if (node.op == Op::Random) visit(node.constant);
+  };
+  each_stream([&](double stream) { next = std::max(next, stream + 1); });
+  each_stream([&](double& stream) { stream = stream < 0 ? next - stream - 1 : stream; });
+  return inferred(workload, workload.name).or_throw();
 }
 
 }  // namespace chorale

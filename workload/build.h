@@ -57,8 +57,8 @@ PointwiseTerm tanh(const PointwiseTerm&);
 PointwiseTerm abs(const PointwiseTerm&);
 PointwiseTerm relu(const PointwiseTerm&);
 PointwiseTerm cast(ElementType, const PointwiseTerm&);
-PointwiseTerm random(int stream);
-PointwiseTerm index(int dim);  // of each element of the result, along the dimension
+PointwiseTerm random(int stream);  // 0 or more
+PointwiseTerm index(int dim);      // of each element of the result, along the dimension
 
 TensorLayout replicated();
 TensorLayout local();
@@ -148,7 +148,7 @@ class Builder {
   Tensor add(Operation, const std::vector<PointwiseTerm>& operands);
 
   Draft draft_ = {};
-  int streams_ = 0;
+  int streams_ = 0;  // of dropouts
 };
 
 }  // namespace chorale

@@ -105,5 +105,25 @@ TEST(Tuning, RanksByPricesWhereNothingIsMeasured) {
   for (const Candidate& each : result.candidates) EXPECT_FALSE(each.measured_us);
 }
 
+// Two groups of two: rank 0 reaches rank 1 of its group, which comes back by the other group only. So no
+// collective within a group is searched.
+TEST(Tuning, LeavesOutLevelsThatAreJoinedOneWay) {
+  Topology one_way{.name = "one_way", .ranks = 4};
+  for (const auto& [src, dst] : {std::pair(0, 1), {0, 2}, {1, 3}, {2, 0}, {2, 3}, {3, 1}, {3, 2}})
+    one_way.links.push_back({.src = src, .dst = dst});
+  const Workload sum = parse_workload(R"(
+workload sums ranks 2 groups 2
+Tensor g(fp32, [8], Local)
+sum = AllReduce("+", g)
+return sum
+)",
+                                      "sums");
+  FrontierOptions options{.max_chunks = 1};
+  options.synthesis.limits.conflicts = 1000;
+  const WorkloadMachine found = algorithms_for(one_way, sum, WorkloadSearch::Transformed, {}, options);
+  ASSERT_THAT(found.algorithms, Not(IsEmpty()));
+  for (const Result& each : found.algorithms) EXPECT_EQ(each.topology.ranks, 4);
+}
+
 }  // namespace
 }  // namespace chorale

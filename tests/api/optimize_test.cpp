@@ -64,5 +64,19 @@ TEST(Optimize, NoTimeIsEverTakenBack) {
   EXPECT_GT(asked, 0);
 }
 
+// Only sizes at which both have a time are in the sentence.
+TEST(Compare, ConclusionsNameSizesThatBothHave) {
+  const SideAtSize none, one{.us = 1}, two{.us = 2}, three{.us = 3};
+  Comparison comparison{.sizes = {{.collective = "allreduce",
+                                   .rows = {{1 << 10, {one, none}},
+                                            {2 << 10, {two, one}},
+                                            {4 << 10, {three, one}},
+                                            {8 << 10, {none, one}}}}}};
+  comparison.sides[0].name = "old";
+  comparison.sides[1].name = "new";
+  EXPECT_EQ(conclusions(comparison),
+            std::vector<std::string>{"allreduce: new is 2.00x to 3.00x as fast as old, from 2 KiB to 4 KiB"});
+}
+
 }  // namespace
 }  // namespace chorale

@@ -308,6 +308,21 @@ wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is compressed"), "text.txt": 
          "empty.csv": ("", "empty.csv: has no collective"),
          "nccl.txt": ("h:1:1 [0] NCCL INFO AllReduce: opCount 5 count 3 datatype 99 [nranks=2] x\n", "nccl.txt: line 1: datatype 99 is not known"),
          "cut.txt": ("h:1:1 [0] NCCL INFO AllReduce: opCount 5 count 3 datatype 7 comm 0x1\n", "'' is not a number of ranks"),
+         # Numbers beyond what a job can have.
+         "size.json": ('[{"name": "x", "ph": "X", "args": {"Collective name": "allreduce", "Group size": 1e18, "In msg nelems": 3, "dtype": "Float"}}]',
+                       "size.json: [0].args.Group size: 1e+18 is out of range"),
+         "elements.json": ('[{"name": "x", "ph": "X", "args": {"Collective name": "allreduce", "Group size": 2, "In msg nelems": 1e18, "dtype": "Double"}}]',
+                           "elements.json: [0].args: has a message of more than 2^50 bytes"),
+         "world.json": ('{"traceEvents": [], "distributedInfo": {"world_size": 1e18}}', "world.json: distributedInfo.world_size: 1e+18 is out of range"),
+         "dims.json": ('[{"name": "gloo:all_reduce", "ph": "X", "ts": 1, "dur": 2, "args": {"Input Dims": [[1e18, 1e18, 1e18]]}}]',
+                       "dims.json: [0].args: has a message of more than 2^50 bytes"),
+         "gather.json": ('{"traceEvents": [{"name": "gloo:all_gather", "ph": "X", "ts": 1, "dur": 2, "args": {"Input Dims": [[1e12]]}}], '
+                         '"distributedInfo": {"world_size": 1e9}}', "has a message of more than 2^50 bytes"),
+         "entry.json": ('{"entries": [{"profiling_name": "nccl:all_reduce", "input_sizes": [[1e18, 1e18]]}]}', "entry.json: entries[0]: has a message of"),
+         "perf.log": ('{"header": {"id": "a", "rank": 0, "n_ranks": 2}, "coll_perf": {"coll": "AllReduce", "coll_msg_size_bytes": 1e18}}', "has a message of"),
+         "ranks.log": ('{"header": {"id": "a", "rank": 0, "n_ranks": 1e18}, "coll_perf": {"coll": "AllReduce"}}', "n_ranks: 1e+18 is out of range"),
+         "count.txt": ("h:1:1 [0] NCCL INFO AllGather: opCount 5 count 999999999999999 datatype 8 [nranks=999999999] x\n", "count.txt: line 1: has a message of"),
+         "nranks.csv": ("collective,ranks,bytes\nallreduce,4294967300,5\n", "nranks.csv: line 2: '4294967300' is not a number of ranks"),
          "torch.json": ('[{"name": "gloo:all_reduce", "ph": "X", "ts": 1, "dur": 2, "args": {}}]', "record_shapes=True")}
 for name, (text, says) in wrong.items():
     (work / name).write_bytes(text.encode("latin-1"))

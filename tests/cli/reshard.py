@@ -200,6 +200,12 @@ good = {"reshard": "x", "from": {"ranks": [0, 1], "mesh": [2]}, "to": {"ranks": 
 for change, says in ((("from", {"ranks": [0, 1], "mesh": [3]}), "mesh"), (("from", {"ranks": [0, 0], "mesh": [2]}), "twice"),
                      (("to", {"ranks": [2, 9], "mesh": [2]}), "machine has 4 ranks"), (("tensors", []), "empty"),
                      (("tensors", [{**good["tensors"][0], "from": ["shard(2)"]}]), "not a placement"),
-                     (("tensors", [{**good["tensors"][0], "to": []}]), "placements"), (("tensors", [{**good["tensors"][0], "shape": [0]}]), "shape")):
+                     (("tensors", [{**good["tensors"][0], "to": []}]), "placements"),
+                     # Bytes are elements times their size times the count, of all tensors together.
+                     (("tensors", [{**good["tensors"][0], "shape": [1 << 40], "element_bytes": 64, "count": 1000000, "from": ["shard(0)"]}]),
+                      "tensors[0]: brings the tensors to more than 1e15 bytes"),
+                     (("tensors", 2 * [{**good["tensors"][0], "shape": [1 << 39], "count": 900, "from": ["shard(0)"]}]),
+                      "tensors[1]: brings the tensors to more than 1e15 bytes"),
+                     (("tensors", [{**good["tensors"][0], "shape": [0]}]), "shape")):
     (work / "bad.json").write_text(json.dumps({**good, change[0]: change[1]}))
     refused("reshard", "ring:4", "./bad.json", says=says)

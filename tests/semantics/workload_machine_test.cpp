@@ -606,6 +606,21 @@ TEST(Overlaps, MeanWhatTheirUnitsMeanInAnyOrder) {
   }
 }
 
+// The kernel comes by an element of x again once its product is there: it has added nothing before.
+TEST(Overlaps, ReduceOnceWhatHadToWait) {
+  const TensorType square = tensor(Float32, {2, 2});
+  const Workload w{
+      .operations = {input("x", square), overlapped(does(MatMul, "c", {"x", "x"}, square), "o"),
+                     overlapped(in_kernel(reduces(ReduceTensor, "s", "x", tensor(Float32, {})), "k"), "o"),
+                     overlapped(in_kernel(pointwise("y", {"c"}, square, operand(0) + number(1)), "k"), "o")},
+      .outputs = {"y", "s"}};
+  for (std::uint64_t order = 0; order < 50; ++order) {
+    const WorkloadRun run = interpret(w, {.tensors = {{"x", {{1, 2, 3, 4}}}}}, {.order = order});
+    EXPECT_THAT(run.state.tensors.at("y"), testing::ElementsAre(Values{8, 11, 16, 23}));
+    EXPECT_THAT(run.state.tensors.at("s"), testing::ElementsAre(Values{10}));
+  }
+}
+
 // Each product reads a row of a, and the first sum of the row that comes puts its result there. In a random
 // order one of six products comes after one of six sums in nearly every one of six rows.
 TEST(Overlaps, DoNotUpdateWhatIsStillRead) {

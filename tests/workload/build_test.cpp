@@ -142,11 +142,31 @@ sent = Send(Tanh(z), GROUP + 1)
 part = Slice(back, 1)
 most = ReduceTensor("max", Exp(Min(part, 1)) - Log(Max(part, 2)))
 other = Convolution(images, windows, stride = 2, padding = 1)
-kept = Select(Random(0) < 0.5, 0, (Random(7) <= Cast(fp16, s)) * 2) + (s == 1)
+kept = Select(Random(8) < 0.5, 0, (Random(7) <= Cast(fp16, s)) * 2) + (s == 1)
 return gathered, stored, there, counted, sent, most, other, kept
 )",
                            "all"),
             built);
+}
+
+// As in a text, where Random(3) may come before or after.
+TEST(Builder, GivesDropoutsStreamsOfTheirOwn) {
+  Builder b("streams", {.ranks = 2});
+  const Tensor x = b.tensor("x", Float32, {4}, replicated());
+  const Tensor first = b.let("first", b.dropout(x, 0.5) + random(0));
+  const Tensor second = b.let("second", b.dropout(first, 0.5) * random(3));
+  b.returns({second});
+  const Workload built = b.finish();
+  EXPECT_EQ(built, parse_workload(R"(
+workload streams
+ranks 2
+Tensor x(fp32, [4], Replicated)
+first = Dropout(x, 0.5) + Random(0)
+second = Dropout(first, 0.5) * Random(3)
+return second
+)",
+                                  "text"));
+  EXPECT_EQ(b.finish(), built);  // again
 }
 
 TEST(Builder, RefusesAsTextsDo) {
