@@ -43,6 +43,13 @@ void in_groups(CLI::App& app) {
       throw std::logic_error("no group has " + each->get_name());
 }
 
+// Of commands without others below them.
+void quiet_option(CLI::App& app, bool& quiet) {
+  if (commands_of(app).empty()) app.add_flag("-q,--quiet", quiet, "Print nothing but errors");
+  for (CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    quiet_option(*command, quiet);
+}
+
 // "help frontier" and "version" are what people type; and nothing, the first time.
 std::vector<Text> as_options(int argc, const char* const* argv) {
   std::vector<Text> words(argv + 1, argv + argc);
@@ -140,9 +147,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   placement_options(app, parsed.command);
   workload_options(app, parsed.command);
   manual_options(app, parsed.command);
-  // Only commands of the first level without others below them have -q.
-  for (CLI::App* command : app.get_subcommands([](CLI::App* each) { return commands_of(*each).empty(); }))
-    command->add_flag("-q,--quiet", parsed.quiet, "Print nothing but errors");
+  quiet_option(app, parsed.quiet);
   in_groups(app);
   std::vector<Text> words = as_options(argc, argv);
   require_known_commands(app, words);

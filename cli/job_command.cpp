@@ -61,9 +61,18 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
                                               counted(times, "call"), operation)));
   // Without a machine the list is all, and its JSON has no comparison.
   if (command.machine.empty()) {
+    supervisor.take_floor();
     if (!command.json.empty()) deliver(command.json, to_json(job), outcome);
     return outcome;
   }
+  supervisor.publish([&command, job, outcome](Stopped stopped) {
+    Outcome listed = outcome;
+    listed.exit_code = exit_code_of(stopped);
+    listed.text += "nothing was compared (" + name_of(stopped) + ")\n";
+    if (!command.json.empty()) deliver(command.json, to_json(job), listed);
+    if (!command.spec.empty()) listed.errors.push_back("--spec: not written (" + name_of(stopped) + ")");
+    return listed;
+  });
   const std::unique_ptr<AnswerFile> library =
       command.library.empty() ? nullptr : open_answers(command.library, false);
   JobQuestion question{.machine = command.machine,
@@ -75,6 +84,9 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
                        .progress = supervisor.doing()};
   // A limit ends the search that runs and those after it; rows without a time have dashes.
   const JobGain gain = job_gain(job, question);
+  supervisor.take_floor();
+  if (const Stopped stopped = supervisor.stopped(); stopped != Stopped::No)
+    outcome.exit_code = exit_code_of(stopped);
   outcome.text += "\n" + compared(gain) + in_words(gain, command.machine) + "\n";
   if (!command.spec.empty()) deliver(command.spec, library_spec(gain, command.machine), outcome);
   if (!command.json.empty()) deliver(command.json, to_json(job, &gain, command.machine), outcome);

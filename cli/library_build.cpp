@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/json.h"
@@ -57,11 +58,8 @@ struct Worker {
   NamelessFile machine = {}, result = {};
 };
 
-// Nine tenths of the machine's memory if no limit is given.
 std::int64_t memory_of_a_worker(const LibraryCommand& command) {
-  const std::int64_t all = command.limits.memory >= 0
-                               ? command.limits.memory
-                               : sysconf(_SC_PHYS_PAGES) / 10 * 9 * sysconf(_SC_PAGESIZE);
+  const std::int64_t all = command.limits.memory >= 0 ? command.limits.memory : most_of_the_machine();
   return std::max<std::int64_t>(all / command.jobs, 1 << 20);
 }
 

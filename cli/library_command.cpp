@@ -114,7 +114,7 @@ void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collect
 
 // Points are summarized by the two ends of the frontier: the fewest steps, and the fewest rounds per chunk.
 // The number of refutations that were not checked becomes a note.
-Outcome show(const LibraryCommand& command) {
+Outcome show(const LibraryCommand& command, Supervisor& supervisor) {
   TableRows rows = {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
   TableRows measured = {{"machine", "group", "collective", "root", "message", "point", "us", "least", "GB/s",
@@ -158,13 +158,15 @@ Outcome show(const LibraryCommand& command) {
                     table(measured, "lllrrrrrrrrrl");
   }
   if (own.size() > 1) outcome.text += "MPI's own algorithms, each forced\n" + table(own, "lllrllrr");
-  if (!command.html.empty())
-    deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
+  if (command.html.empty()) return outcome;
+  std::string page = to_page(*open_answers(command.file, false), command.file);
+  supervisor.take_floor();
+  deliver(command.html, std::move(page), outcome);
   return outcome;
 }
 
 // A row per machine, collective and failures that a symmetry carries to each other.
-Outcome list_failures(const LibraryCommand& command) {
+Outcome list_failures(const LibraryCommand& command, Supervisor& supervisor) {
   const std::vector<FailureRow> found = failure_rows(*open_answers(command.file, false), command.file);
   if (found.empty())
     throw InputError(command.file, "has no machines after failures", "build it with --failures 1");
@@ -176,6 +178,7 @@ Outcome list_failures(const LibraryCommand& command) {
                     row.rounds_per_chunk > 0 ? fmt::format("{:.4g}", row.rounds_per_chunk) : "-",
                     percent(row.of_bound), percent(row.of_whole), percent(row.most_of_whole)});
   Outcome outcome{.text = table(rows, "lllrrrrr")};
+  supervisor.take_floor();
   if (!command.json.empty()) deliver(command.json, to_json(found), outcome);
   return outcome;
 }
@@ -248,7 +251,7 @@ std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measur
 
 // The fastest at each size over all answers for the place: sums in a fixed order and agreed ones may both be
 // there. Measured times precede predicted ones (library/select.h).
-Outcome choose(const LibraryCommand& command) {
+Outcome choose(const LibraryCommand& command, Supervisor& supervisor) {
   std::vector<std::vector<MeasuredTime>> measured;
   std::vector<Result> results;
   long long unchecked = 0;
@@ -278,12 +281,13 @@ Outcome choose(const LibraryCommand& command) {
   }
   Outcome outcome{.text = table(rows, "rrlRrrLl")};
   note_unchecked(unchecked, command.file, outcome.notes);
+  supervisor.take_floor();
   if (!command.json.empty()) deliver(command.json, to_json(results[first->result]), outcome);
   return outcome;
 }
 
 // All or nothing: a new file is written beside the old one and replaces it when it is complete.
-Outcome merge(const LibraryCommand& command) {
+Outcome merge(const LibraryCommand& command, Supervisor& supervisor) {
   require_writable_file("-o", command.output);
   for (const std::string& file : command.files) {
     std::error_code error;
@@ -295,6 +299,7 @@ Outcome merge(const LibraryCommand& command) {
   MergeReport report;
   try {
     report = merge_answers(command.files, *open_answers(beside, true));
+    supervisor.take_floor();
     std::filesystem::rename(beside, command.output);
   } catch (...) {
     std::error_code error;
@@ -338,15 +343,15 @@ Outcome perform(const LibraryCommand& command, Supervisor& supervisor) {
     case LibraryCommand::Action::Build:
       return build(command, supervisor);
     case LibraryCommand::Action::Show:
-      return show(command);
+      return show(command, supervisor);
     case LibraryCommand::Action::Failures:
-      return list_failures(command);
+      return list_failures(command, supervisor);
     case LibraryCommand::Action::Verify:
       return verify(command, supervisor);
     case LibraryCommand::Action::Select:
-      return choose(command);
+      return choose(command, supervisor);
     case LibraryCommand::Action::Merge:
-      return merge(command);
+      return merge(command, supervisor);
     case LibraryCommand::Action::Export:
       return exported(command, supervisor);
     case LibraryCommand::Action::Measure:

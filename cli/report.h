@@ -10,7 +10,7 @@
 
 namespace chorale {
 
-// "dgx1, allgather: 8 ranks, 32 links; 1 to 6 chunks a block".
+// "dgx1, allgather: 8 ranks, 32 links; 1 to 6 chunks per block".
 std::string heading(const Result&);
 
 // "1 chunk", "1 to 6 chunks".

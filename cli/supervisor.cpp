@@ -91,6 +91,12 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
+void complain(const std::string& line) {
+  std::fprintf(stderr, "chorale: error: %s\n", line.c_str());
+}
+
+}  // namespace
+
 // Beyond nine tenths of what there is, the kernel does not refuse memory: it kills some process silently.
 std::int64_t most_of_the_machine() {
   std::int64_t bytes = static_cast<std::int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
@@ -98,12 +104,6 @@ std::int64_t most_of_the_machine() {
     bytes = std::min(bytes, number_in(path, "%" SCNd64).value_or(bytes));
   return bytes / 10 * 9;
 }
-
-void complain(const std::string& line) {
-  std::fprintf(stderr, "chorale: error: %s\n", line.c_str());
-}
-
-}  // namespace
 
 Supervisor::Supervisor(const Limits& limits, bool quiet)
     : limits_(limits), quiet_(quiet), reserve_(std::make_unique_for_overwrite<char[]>(kReserve)) {

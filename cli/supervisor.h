@@ -3,9 +3,10 @@
 // The work stays on the main thread, where the allocator is fastest and MPI is at home; a second thread
 // watches the clock and the signals, and lets the progress line run. Long work polls stop() and ends by
 // itself. Work that has not ended half a second after a limit (in a call to a solver, in a file that is being
-// read) is abandoned: the watcher reports the result published last, and ends the process. An allocation that
-// fails holds its thread where it is, inside operator new, so that nothing of ours or of a library unwinds
-// without memory, and then the same happens.
+// read) is abandoned: the watcher reports the result published last, and ends the process. After an
+// allocation that fails the same happens at once. The thread that requested it waits 200 ms inside operator
+// new, so that nothing of ours or of a library unwinds without memory meanwhile, and then std::bad_alloc is
+// thrown: that frees locks for which the last report may wait.
 #pragma once
 
 #include <signal.h>
@@ -97,6 +98,9 @@ class Supervisor {
   sigset_t caught_ = {};
   std::jthread watcher_;
 };
+
+// Nine tenths of the machine's memory, or of what a cgroup limits this process to, in bytes.
+std::int64_t most_of_the_machine();
 
 // 130 if interrupted, else 3.
 int exit_code_of(Stopped);

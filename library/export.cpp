@@ -148,10 +148,11 @@ std::vector<NamedText> files_of(ExportForm form, const std::vector<ToolRules>& r
 void add_rules(const std::vector<TakenAnswer>& answers, const std::string& group,
                const ExportQuestion& question, const Printers& printers, std::vector<ToolRules>& all,
                Exported& exported) {
-  const TakenAnswer* answer = &answers.front();
-  for (const TakenAnswer& each : answers)
-    if (answer->own.empty() && !each.own.empty()) answer = &each;
-  const Collective& collective = answer->result.collective;
+  const Tool tool = *tool_of(question.form);
+  const auto measured =
+      std::ranges::find_if(answers, [&](const TakenAnswer& each) { return has_times(tool, each); });
+  const TakenAnswer& answer = measured == answers.end() ? answers.front() : *measured;
+  const Collective& collective = answer.result.collective;
   const auto is_same = [&](const ToolRules& each) {
     return each.kind == collective.kind && each.ranks == collective.ranks;
   };
@@ -165,7 +166,7 @@ void add_rules(const std::vector<TakenAnswer>& answers, const std::string& group
   }
   std::string why;
   const std::vector<std::int64_t> blocks = blocks_of_sizes(collective, question.bytes);
-  if (auto rules = tool_rules(*tool_of(question.form), *answer, group, blocks, printers.classic, why))
+  if (auto rules = tool_rules(tool, answer, group, blocks, printers.classic, why))
     all.push_back(std::move(*rules));
   else
     exported.notes.push_back(why);

@@ -1,6 +1,6 @@
 // Files are read whole and once. What ranks compare is a hash of what was loaded, in the order of reading: of
-// result files their texts, of libraries their answers, failures, hosts and times. So it does not depend on
-// where a rank finds them; a file that is left out in one rank alone makes it differ.
+// result files their texts, of libraries their answers, failures with the ranks there, hosts and times. So it
+// does not depend on where a rank finds them; a file that is left out in one rank alone makes it differ.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -95,6 +95,10 @@ void Algorithms::read_all(const std::string& path) {
     std::vector<std::string> files;
     for (std::filesystem::directory_iterator at(part, error), end; !error && at != end; at.increment(error))
       if (at->path().extension() == ".json") files.push_back(at->path().string());
+    if (error) {
+      complaints_.push_back(InputError(part, "cannot be read: " + error.message(), "check the path").what());
+      continue;
+    }
     std::sort(files.begin(), files.end());  // all ranks see them in one order
     for (const std::string& file : files) read(file);
   }
@@ -156,9 +160,11 @@ void Algorithms::read_library(const std::string& file) {
       const std::string failure = failure_of(each.machine);
       hash(failure, fingerprint);
       loaded->of_whole = loaded->of_whole || failure.empty();
-      if (!failure.empty() && each.group == "all")
-        loaded->failures[failure] = {.ranks = ranks_at(stored, each, loaded->result.topology, file),
-                                     .hosts = each.hosts};
+      if (!failure.empty() && each.group == "all") {
+        std::vector<Rank> ranks = ranks_at(stored, each, loaded->result.topology, file);
+        hash(fmt::format("{}\n", fmt::join(ranks, " ")), fingerprint);
+        loaded->failures[failure] = {.ranks = std::move(ranks), .hosts = each.hosts};
+      }
       hash(fmt::format("{}\n", fmt::join(each.hosts, " ")), fingerprint);
       if (each.hosts.empty()) continue;
       if (std::ssize(each.hosts) != loaded->result.topology.ranks)

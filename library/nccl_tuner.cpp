@@ -76,9 +76,9 @@ const char* shape_of(const NcclRow& row) {
 
 }  // namespace
 
-// Adjacent sizes with one choice become one row. A row reaches up to the size before the next known choice,
-// and the last one is without end: a size whose latency decides adds no row, and does not end the row before
-// it.
+// Adjacent sizes with one choice become one row. A row ends before the next size with another choice, or
+// whose latency decides: that one adds no row. The tree of full:16 is faster at 256 KiB; at 512 KiB the ring
+// is, but most of its time is latency, so from there to 2 MiB NCCL chooses.
 std::optional<NcclChoices> nccl_choices(const std::vector<Result>& results, const std::vector<int>& hosts,
                                         const std::vector<std::int64_t>& message_bytes,
                                         const ClassicSchedule& classic, std::vector<std::string>& notes) {
@@ -110,11 +110,11 @@ std::optional<NcclChoices> nccl_choices(const std::vector<Result>& results, cons
     const bool is_tree = tree < ring;
     const bool is_known = std::min(ring, tree) >= 2 * shape_us(topology, is_tree ? trees : rings, 0).value();
     all.origin += is_known ? "\n" : "; latency counts more: NCCL's choice\n";
+    const bool goes_on = !all.rows.empty() && all.rows.back().to == INT64_MAX;
+    if (goes_on && is_known && all.rows.back().tree == is_tree) continue;
+    if (goes_on) all.rows.back().to = bytes - 1;
     if (!is_known) continue;
-    if (!all.rows.empty()) all.rows.back().to = bytes - 1;
-    if (all.rows.empty() || all.rows.back().tree != is_tree)
-      all.rows.push_back({.from = bytes, .to = INT64_MAX, .tree = is_tree});
-    all.rows.back().to = INT64_MAX;
+    all.rows.push_back({.from = bytes, .to = INT64_MAX, .tree = is_tree});
   }
   return all;
 }

@@ -16,7 +16,7 @@
 namespace chorale {
 
 struct NcclRow {
-  std::int64_t from = 0, to = 0;  // bytes of a message, both included; to of the last: INT64_MAX
+  std::int64_t from = 0, to = 0;  // bytes of a message, both included; INT64_MAX: without end
   bool tree = false;              // else ring
 };
 

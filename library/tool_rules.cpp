@@ -91,6 +91,10 @@ std::int64_t tool_bytes(Tool tool, CollectiveKind kind, int ranks, std::int64_t 
   return of_a_block ? block : block * blocks_of(kind, ranks);
 }
 
+bool has_times(Tool tool, const TakenAnswer& answer) {
+  return std::ranges::any_of(answer.own, [&](const OwnTime& own) { return tool_named(own.library) == tool; });
+}
+
 // Measurements of this program's algorithms exclude predictions, even at other sizes: both in one file would
 // be compared as equals. A single predicted algorithm would be the fastest of itself, so two are needed.
 std::optional<ToolRules> tool_rules(Tool tool, const TakenAnswer& answer, const std::string& group,
@@ -98,8 +102,7 @@ std::optional<ToolRules> tool_rules(Tool tool, const TakenAnswer& answer, const 
                                     const ClassicSchedule& classic, std::string& why) {
   const Topology& topology = answer.result.topology;
   ToolRules all{.kind = answer.result.collective.kind, .ranks = topology.ranks, .group = group};
-  if (std::ranges::any_of(answer.own, [&](const OwnTime& own) { return tool_named(own.library) == tool; }))
-    return measured_rules(tool, answer, std::move(all));
+  if (has_times(tool, answer)) return measured_rules(tool, answer, std::move(all));
   std::vector<std::pair<const ToolAlgorithm*, Result>> predicted;
   for (const ToolAlgorithm& each : tool_algorithms())
     if (each.tool == tool && each.kind == all.kind && !each.baseline.empty() && suits(each, all.ranks))

@@ -38,6 +38,9 @@ struct ToolRules {
 using ClassicSchedule =
     std::function<std::optional<Result>(const Topology&, const std::string& name, int chunks)>;
 
+// Was any of this program's algorithms measured? Times of another's do not count.
+bool has_times(Tool, const TakenAnswer&);
+
 // Measured: at each size that was measured, the algorithm with the least median, if that is less than the
 // fastest round of the program's own choice, so that noise changes nothing. Predicted: at `block_bytes` the
 // fastest of the baselines, at least two. Nullopt: neither, and `why`.

@@ -327,6 +327,9 @@ wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is compressed"), "text.txt": 
 for name, (text, says) in wrong.items():
     (work / name).write_bytes(text.encode("latin-1"))
     refused("job", name, says=says)
+# Cut by a limit: the exit code says so, whichever thread writes the list.
+done = run("job", "gain.csv", "--machine", "dgx-a100:2", "--search-time", "60", "--time-limit", "100ms", "--json", "cut.json", code=3)
+assert json.loads((work / "cut.json").read_text())["calls"] == found["calls"]
 refused("job", "missing.json", says="missing.json")
 refused("job", "gain.csv", "--library", "job.db", says="--machine MACHINE")
 refused("job", "gain.csv", "--spec", "x.json", says="--machine MACHINE")

@@ -81,7 +81,7 @@ for arguments, second in [(["place", "a100:4", *axes, "--json", "-", "--html", "
 for arguments, code in [(["frontier", "ring:4", "allgather"], 0), (["synthesize", "ring:4", "allgather", "--steps", 1], 20),
                         (["check", "f.json"], 0), (["run", "f.json", "--bytes", 64], 0), (["place", "a100:4", *axes], 0),
                         (["emit", "f.json", "-o", "quiet"], 0), (["bounds", "dgx1", "allgather"], 0), (["classic", "ring_allgather", "ring:4"], 0),
-                        (["program", "a/b/c/dgx1_allgather_0.xml"], 0)]:
+                        (["program", "a/b/c/dgx1_allgather_0.xml"], 0), (["topology", "show", "dgx1"], 0), (["topology", "list"], 0)]:
     done = run(*arguments, "-q", code=code)
     assert not done.stdout and not done.stderr, arguments
 assert "dgx9" in run("frontier", "dgx9", "allgather", "--quiet", code=2).stderr

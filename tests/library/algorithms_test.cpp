@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -382,6 +383,39 @@ TEST_F(LibraryFile, WhatWasMeasuredCounts) {
   Algorithms elsewhere(path_, "nccl");  // nothing was measured over that
   EXPECT_EQ(steps(elsewhere, 1'000), 1);
   EXPECT_NE(elsewhere.fingerprint(), library.fingerprint());
+}
+
+// After a failure a place's numbering decides which rank of the answer a rank is.
+TEST_F(LibraryFile, NumberingsAfterAFailureAreInTheFingerprint) {
+  const auto fingerprint_of = [&](const std::vector<Rank>& ranks, const std::vector<LinkId>& links) {
+    std::filesystem::remove(path_);
+    questions_ = 0;
+    put(exchange(), {});
+    const auto file = open_answers(path_, false);
+    std::string question;
+    file->each([&](const StoredAnswer& stored) { question = stored.question; });
+    file->put_place(question, {.machine = "here without link 0-1",
+                               .group = "all",
+                               .collective = "allgather",
+                               .ranks = 2,
+                               .numbering = to_json(Renumbering{.ranks = ranks, .links = links})});
+    const Algorithms library(path_);
+    EXPECT_THAT(library.complaints(), ::testing::IsEmpty());
+    return library.fingerprint();
+  };
+  const std::uint64_t straight = fingerprint_of({0, 1}, {0, 1});
+  EXPECT_EQ(fingerprint_of({0, 1}, {0, 1}), straight);
+  EXPECT_NE(fingerprint_of({1, 0}, {1, 0}), straight);
+}
+
+TEST_F(Library, ADirectoryThatCannotBeReadIsSaid) {
+  if (geteuid() == 0) GTEST_SKIP() << "root may read every directory";
+  write("a.json", to_json(exchange()));
+  std::filesystem::permissions(directory_, std::filesystem::perms::none);
+  const Algorithms library(directory_);
+  std::filesystem::permissions(directory_, std::filesystem::perms::owner_all);
+  EXPECT_EQ(library.size(), 0);
+  EXPECT_THAT(library.complaints(), ::testing::ElementsAre(HasSubstr(directory_ + ": cannot be read: ")));
 }
 
 TEST_F(LibraryFile, ADamagedOneIsSaid) {

@@ -166,6 +166,20 @@ by_ranks = classic(text)[2]
 for reader in (of_version_4, of_version_6):
     assert {ranks for ranks in range(40) if reader(by_ranks, ranks, 1 << 20)} == set(groups.values()), by_ranks
 
+# Of two answers to one call, one has times of Open MPI and the other of MPICH: only its own count for each.
+for order in ("agreed", "fixed"):
+    (work / "order.json").write_text(json.dumps({"machines": ["full:4"], "collectives": ["allreduce"], "order": order, "max_chunks": 1, "conflicts": 100}))
+    run(chorale, "library", "build", "order.json", "-o", "orders.db", timeout=600)
+both = [key for key, in sqlite3.connect(work / "orders.db").execute("SELECT DISTINCT key FROM places")]
+assert len(both) == 2, both
+for of_ompi, of_mpich in (both, both[::-1]):
+    with sqlite3.connect(work / "orders.db") as db:
+        db.execute("DELETE FROM measured")
+        db.executemany("INSERT INTO measured VALUES (?, ?, -1, 1024, 5, 4, 6, 10)",
+                       [(of_ompi, "mpi/ompi/ring"), (of_mpich, "mpi/mpich/recursive_doubling")])
+    export("orders.db", "full:4", "ompi-rules", "allreduce")
+    assert "predicted" not in (work / "ompi-rules_4" / "ompi_rules.conf").read_text()
+
 # Open MPI itself, on its counts of messages.
 (work / "calls.c").write_text(r"""
 #include <mpi.h>
