@@ -27,8 +27,6 @@ namespace chorale {
 namespace {
 
 constexpr double kHugeBytes = 1e15;  // a message in which latency is nothing
-const std::vector<std::string> kUsualCollectives = {"allreduce", "allgather", "reducescatter", "alltoall",
-                                                    "broadcast"};
 
 // Results and machines are both JSON; a result that Chorale writes has its key near the beginning.
 bool is_result_text(const std::string& text) {
@@ -185,7 +183,7 @@ Comparison compare_machines(const std::string& first, const std::string& second,
   }
   add_rank_note(comparison);
   const std::vector<std::string>& names =
-      question.collectives.empty() ? kUsualCollectives : question.collectives;
+      question.collectives.empty() ? usual_collectives() : question.collectives;
   const auto stopped = [&] { return question.stop != nullptr && *question.stop; };
   for (const std::string& name : names)
     for (int side = 0; side < 2 && !stopped(); ++side) {
@@ -254,11 +252,9 @@ Comparison compare(const std::string& first, const std::string& second, const Co
     throw InputError("--collectives", "is for machines", "results have a collective");
   if (question.changes.any() || question.changes.import != ImportOptions())
     throw InputError("compare", "changes are for machines", "results have a machine");
-  std::vector<std::int64_t> sizes = question.message_bytes;
-  // Timing needs no search, so results are compared at 1 KiB to 1 GiB where no sizes are given.
-  for (std::int64_t bytes = 1 << 10; question.message_bytes.empty() && bytes <= 1 << 30; bytes *= 4)
-    sizes.push_back(bytes);
-  return compare_results(read_sound_result(first), read_sound_result(second), {first, second}, sizes,
+  // Timing needs no search, so results are compared at some sizes in any case.
+  return compare_results(read_sound_result(first), read_sound_result(second), {first, second},
+                         question.message_bytes.empty() ? usual_sizes() : question.message_bytes,
                          question.stop);
 }
 

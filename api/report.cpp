@@ -218,17 +218,21 @@ std::vector<SizeRow> best_by_size(const Result& result, const std::vector<std::i
   return rows;
 }
 
+std::vector<std::int64_t> usual_sizes() {
+  std::vector<std::int64_t> sizes;
+  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 30; bytes *= 4) sizes.push_back(bytes);
+  return sizes;
+}
+
 namespace {
 
-// Messages of 1 KiB to 1 GiB: time and bound. In haste, since pages of large results are made, too.
+// Time and bound at the usual sizes. In haste, since pages of large results are made, too.
 SizeFigure figure_of(const Result& result) {
   SizeFigure figure{.title = name_of(result.collective) + " on " + result.topology.name,
                     .bus_factor = message_shape(result.collective).bus_factor};
-  std::vector<std::int64_t> sizes;
-  for (std::int64_t bytes = 1 << 10; bytes <= 1 << 30; bytes *= 4) sizes.push_back(bytes);
   SizeCurve found{.name = "Chorale"}, bound{.kind = SizeCurve::Kind::Bound, .name = "bound"};
   const std::atomic<bool> in_haste = true;
-  for (const SizeRow& row : best_by_size(result, sizes, {}, &in_haste)) {
+  for (const SizeRow& row : best_by_size(result, usual_sizes(), {}, &in_haste)) {
     figure.message_bytes.push_back(row.message_bytes);
     found.us.push_back(row.us);
     bound.us.push_back(row.least_us);

@@ -67,6 +67,8 @@ std::vector<SizeRow> rows_by_size(const Result&, const std::vector<std::int64_t>
 // Those that have a point.
 std::vector<SizeRow> best_by_size(const Result&, const std::vector<std::int64_t>& message_bytes,
                                   const SizeModel& = {}, const std::atomic<bool>* stop = nullptr);
+// Of messages, where none are asked for: 1 KiB to 1 GiB, by factors of 4 ("1K:1G:4").
+std::vector<std::int64_t> usual_sizes();
 
 // One page that shows it all and loads nothing from elsewhere: the machine drawn, schedules animated, the
 // frontier plotted; the hierarchy with the groups of each step.

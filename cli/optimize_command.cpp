@@ -11,11 +11,11 @@
 #include "api/import.h"
 #include "api/inputs.h"
 #include "api/optimize.h"
+#include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
 #include "cli/optimize_trial.h"
-#include "cli/parse.h"
 #include "cli/report.h"
 #include "cli/supervisor.h"
 #include "ir/collective_kind.h"
@@ -26,9 +26,6 @@
 
 namespace chorale {
 namespace {
-
-// Asked where no collective is named, in this order.
-const std::vector<std::string> kUsual = {"allreduce", "allgather", "reducescatter", "alltoall", "broadcast"};
 
 // What nodes are in a file of another tool; none where ranks were taken out, since they have other numbers.
 std::vector<std::string> node_names(const QuestionSettings& question) {
@@ -139,12 +136,12 @@ class Work {
         machine_(machine(command.question.topology, command.question.changes)),
         measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
         sizes_(!command.sizes.empty() ? command.sizes
-               : command.log.empty()  ? parse_sizes("--sizes", "1K:1G:4")
+               : command.log.empty()  ? usual_sizes()
                                       : measured_.message_bytes) {}
 
   Outcome run() {
     const std::vector<std::string> names = command_.question.collective.empty()
-                                               ? kUsual
+                                               ? usual_collectives()
                                                : std::vector<std::string>{command_.question.collective};
     publish();
     for (std::size_t i = 0; i < names.size(); ++i) {

@@ -35,10 +35,8 @@ class DisjointTrees {
     for (int i = 0; i < std::ssize(trees_); ++i)
       for (const Rank n : std::vector<Rank>(trees_[i].ranks)) offer(i, n);
     while (!offers_.empty()) {
-      // By depth; within one, tree after tree.
       std::vector<Offer> now;
       now.swap(offers_);
-      std::ranges::stable_sort(now, {}, &Offer::number);
       for (const Offer& offer : now) {
         if (!effort_.affords(1)) return false;
         Growing& tree = trees_[offer.tree];
@@ -66,12 +64,11 @@ class DisjointTrees {
   struct Offer {
     int tree = 0;
     LinkId link = 0;
-    int number = 0;  // in the order in which links were offered
   };
 
   void offer(int tree, Rank n) {
     for (const auto [link, to] : network_.arcs(n, false))
-      if (!trees_[tree].has[to]) offers_.push_back({.tree = tree, .link = link, .number = next_++});
+      if (!trees_[tree].has[to]) offers_.push_back({.tree = tree, .link = link});
   }
 
   // Can all trees that lack the end of the link, but this one, flow there at once without it? One unit of
@@ -145,7 +142,6 @@ class DisjointTrees {
   std::vector<long long> room_, flow_;
   std::vector<Growing> trees_ = {};
   std::vector<Offer> offers_ = {};
-  int next_ = 0;
   std::vector<Rank> enters_ = {}, enters_next_ = {};  // by tree: where its unit begins; -1: it has none
   std::vector<int> onward_ = {}, queue_ = {};         // by rank: how a unit goes on to the end
 };

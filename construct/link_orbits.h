@@ -36,7 +36,7 @@ class LinkOrbits {
 
   const std::vector<long long>& capacities() const { return capacities_; }  // by bin
   int bin_of_limit(int limit) const { return bin_of_limit_[limit]; }
-  // By bin. A link that a limit over it never lets be full has no bin of its own.
+  // By bin. A link has no bin of its own where a limit over it is full no later than the link.
   const std::vector<Share>& shares(LinkId l) const { return shares_[entering_[l]]; }
 
  private:

@@ -8,7 +8,8 @@
 namespace chorale {
 
 // Other trees, as many, that use no edge more often than it has copies, mostly lower: a tree's height is seen
-// from its middle. Never higher in all than given. Each of `trees` must span the ranks, by numbers of edges.
+// from its middle. 4 * ranks * height + depths, added up over the trees, is never more than of those given; a
+// height may be, where depths fall. Each of `trees` must span the ranks, by numbers of edges.
 std::vector<std::vector<int>> lowered(int ranks, const std::vector<Edge>& edges,
                                       std::vector<std::vector<int>> trees, unsigned seed = 1);
 

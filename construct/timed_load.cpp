@@ -77,8 +77,6 @@ std::vector<int> TimedLoad::rounds() const {
   return rounds;
 }
 
-// The price of one more send is the difference of the weights, not the derivative: on a bin of capacity 1 a
-// send is no small change.
 void TimedLoad::price_smoothly(double sharpness) {
   sharpness_ = sharpness;
   growth_.clear();

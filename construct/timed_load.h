@@ -19,9 +19,10 @@ using TimedSends = std::vector<TimedSend>;
 
 // One of two prices, both greater than 0:
 // - smooth: the rounds of a step are the load of its fullest link or limit, made smooth as the logarithm of
-//   the sum over all of exp(sharpness * rounds that each needs), by sharpness; the price is the derivative.
-//   How many rounds a step has follows from the load. (Fractional packing by exponential prices: Plotkin,
-//   Shmoys and Tardos 1995.)
+//   the sum over all of exp(sharpness * rounds that each needs), by sharpness; the price is the share of that
+//   sum that one more send adds to it, by sharpness. This is a difference, not the derivative: on a bin of
+//   capacity 1 a send is no small change. How many rounds a step has follows from the load. (Fractional
+//   packing by exponential prices: Plotkin, Shmoys and Tardos 1995.)
 // - negotiated: each step has given rounds; the price rises with what is over, now and in all iterations
 //   before. (PathFinder: McMurchie and Ebeling 1995, for wires on chips.)
 class TimedLoad {

@@ -94,6 +94,12 @@ bool is_offered(CollectiveKind kind) {
   return kind != CollectiveKind::Custom && row_of(kind).result == kind;
 }
 
+const std::vector<std::string>& usual_collectives() {
+  static const std::vector<std::string> names = {"allreduce", "allgather", "reducescatter", "alltoall",
+                                                 "broadcast"};
+  return names;
+}
+
 const std::vector<std::string>& collective_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;

@@ -57,6 +57,8 @@ CollectiveKind known_kind(const std::string& name);  // likewise; throws InputEr
 // Custom.
 bool is_offered(CollectiveKind);
 const std::vector<std::string>& collective_names();
+// Those that are asked about where none is named, in this order.
+const std::vector<std::string>& usual_collectives();
 
 // Those with counts (ir/group_collective.h).
 std::optional<CollectiveKind> kind_with_counts(std::string_view name);  // of "allgatherv"

@@ -23,7 +23,7 @@ struct NamedText {
 std::vector<NamedText> in_folder(const std::string& folder, std::vector<NamedText> files);
 
 // Whether an argument that may also be a name stands for a file: it contains a '/', or ends in .json, .xml,
-// .txt, .yml or .yaml.
+// .txt, .yml, .yaml or .conf.
 bool names_a_file(std::string_view argument);
 
 // Throws InputError where the file cannot be read, is a device, or has more than 1 GiB (a pipe, too).

@@ -13,9 +13,8 @@ struct ImportOptions {
   double error = 0.05;  // at most, of a rate as chunks per round
   // The type of a cloud machine, which has what its file lacks: NVLinks, NICs, their speed. "": by the file.
   std::string instance = {};
-  double nic_gbits = 0;  // speed of NICs whose file lacks it; 0: by their kind
-  double nvlink_gbs =
-      0;  // of one NVLink or xGMI link, each direction, instead of the tables'; 0: by the file
+  double nic_gbits = 0;               // speed of NICs whose file lacks it; 0: by their kind
+  double nvlink_gbs = 0;              // of one NVLink or xGMI link, each direction; 0: by the kind of GPU
   bool network_within_nodes = false;  // GPUs of one node also have paths through the network to each other
   bool operator==(const ImportOptions&) const = default;
 };

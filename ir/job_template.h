@@ -52,7 +52,7 @@ struct JobTemplate {
   bool operator==(const JobTemplate&) const = default;
 };
 
-// Is this text meant as one? (A job by its first key.)
+// Is this text meant as one? It is if "job_template", in quotes, occurs anywhere in it.
 bool is_job_template(std::string_view text);
 
 // Text form: docs/formats.md. Throws InputError that names the place.

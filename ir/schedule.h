@@ -34,8 +34,9 @@ long long total_sends(const Schedule&);
 // The fewest in which the machine's links and limits carry the step's sends; at least 1.
 int needed_rounds(const Topology&, const Step&);
 
-// What a limit counts a send as, by its abilities: sends of one step over it with equal keys count once.
-// `copy` where the value is not added up.
+// What a limit counts a send as, by its abilities: sends of one step over it with equal keys count once. A
+// limit that multicasts counts by source, one that reduces by destination, and one that does both counts sums
+// by destination and copies by source.
 struct CountedOnce {
   Chunk chunk = 0;
   enum class By { Link, Source, Destination } by = By::Link;

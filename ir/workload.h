@@ -28,7 +28,7 @@ struct WorkloadSize {
   bool operator==(const WorkloadSize&) const = default;
 };
 
-// One side of a shape: factor * the product of sizes (sorted), "4*H", and its value.
+// The length of a dimension: factor * the product of sizes (sorted), "4*H", and its value.
 struct Extent {
   std::int64_t factor = 1;
   std::vector<std::string> sizes = {};
@@ -42,9 +42,8 @@ inline constexpr int kFlat = -1;  // all elements in row-major order, as if they
 
 // Replicated   every rank has all elements, and the same.
 // Sliced       cut along `dim` into as many parts as there are ranks, of lengths that differ by at most one,
-// the longer
-//              ones first; rank r has part r. Of a tensor of one dimension kFlat and 0 are the same, and
-//              written 0.
+//              the longer ones first; rank r has part r. Of a tensor of one dimension kFlat and 0 are the
+//              same, and written 0.
 // Local        every rank has a tensor of this shape, each its own.
 // Rooted       rank `root` has all elements, the others nothing.
 enum class LayoutKind { Replicated, Sliced, Local, Rooted };
@@ -84,7 +83,7 @@ enum class OperationKind {
   MatMul,        // [.., M, K] x [K, N] or [.., K, N]
   Convolution,   // [N, C, H, W] x [O, C, h, w], `stride`, `padding` of zeros
   ReduceTensor,  // all elements into one, by `reduction` [scalar; of Sliced, each rank's part: Local]
-  ReduceAlong,   // along one dimension, `dims`, by `reduction` [its side is 1; cut along it: Local summands]
+  ReduceAlong,   // along one dimension, `dims`, by `reduction` [of length 1; cut along it: Local summands]
   // These move elements of what a rank has.
   Transpose,   // two dimensions, `dims`, exchanged
   Reshape,     // the same elements in row-major order, of another `shape`
@@ -163,7 +162,8 @@ std::string to_string(const TensorShape&);
 std::string to_string(const TensorLayout&);
 std::string to_string(const TensorType&);
 std::string to_string(OperationKind);  // "AllReduce"
-// "fp16": as programs are written. Only these have one: fp64 fp32 fp16 bf16 int32.
+// "fp16". Each type has one (ir/expression_words.h); programs are written with the first
+// kWorkloadElementWords of them.
 std::string short_name(ElementType);
 
 }  // namespace chorale

@@ -242,6 +242,9 @@ TEST(BestBySize, IsTheFastestAndNoFasterThanTheBound) {
   Result nothing = small("line:4", "allgather");
   nothing.points.clear();
   EXPECT_THAT(best_by_size(nothing, {1}), IsEmpty());
+  EXPECT_THAT(usual_sizes(), SizeIs(11));
+  EXPECT_EQ(usual_sizes().front(), 1 << 10);
+  EXPECT_EQ(usual_sizes().back(), 1 << 30);
 }
 
 // What a command that was stopped states of a machine whose links differ takes no longer than it may: a short

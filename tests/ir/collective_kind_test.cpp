@@ -1,5 +1,6 @@
 #include "ir/collective_kind.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "ir/collective.h"
@@ -82,6 +83,7 @@ TEST(CollectiveKind, IsKnownByItsName) {
   EXPECT_FALSE(is_offered(AllReduceByGather));
   EXPECT_EQ(collective_names().size(), 8u);
   for (const std::string& name : collective_names()) EXPECT_EQ(name_of(known_kind(name)), name);
+  EXPECT_THAT(collective_names(), testing::IsSupersetOf(usual_collectives()));
   EXPECT_THROW(known_kind("allgahter"), InputError);
   EXPECT_THROW(known_kind("mpi"), InputError);
   EXPECT_THROW(known_kind(""), InputError);
