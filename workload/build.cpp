@@ -14,6 +14,8 @@
 namespace chorale {
 namespace {
 
+constexpr double kFirstOfDropouts = 1LL << 31;  // streams of random() are ints
+
 using Op = ExpressionOperator;
 using Kind = OperationKind;
 
@@ -290,13 +292,13 @@ PointwiseTerm Builder::number(const Side& side) {
   return PointwiseTerm(draft_.side(side.extent));
 }
 
-// Each dropout has a stream of its own, in the order in which they are built: -1, -2, ... until finish() puts
-// them behind the largest of random(), which may be used later.
+// Each dropout has a stream of its own, in the order in which they are built: beyond all that random() can
+// name, until finish() puts them behind the largest that it named.
 PointwiseTerm Builder::dropout(const PointwiseTerm& value, double probability) {
   if (!(probability >= 0 && probability < 1))
     throw InputError(draft_.workload.name, fmt::format("a dropout with the probability {}", probability),
                      "probabilities are 0 to less than 1");
-  return PointwiseTerm(dropout_term(value.term, probability, -++streams_));
+  return PointwiseTerm(dropout_term(value.term, probability, kFirstOfDropouts + streams_++));
 }
 
 void Builder::kernel(const std::string& name, const std::function<void()>& operations) {
@@ -324,8 +326,12 @@ Workload Builder::finish() const {
       for (ExpressionNode& node : operation.expression)
         if (node.op == Op::Random) visit(node.constant);
   };
-  each_stream([&](double stream) { next = std::max(next, stream + 1); });
-  each_stream([&](double& stream) { stream = stream < 0 ? next - stream - 1 : stream; });
+  each_stream([&](double stream) {
+    if (stream < kFirstOfDropouts) next = std::max(next, stream + 1);
+  });
+  each_stream([&](double& stream) {
+    if (stream >= kFirstOfDropouts) stream += next - kFirstOfDropouts;
+  });
   return inferred(workload, workload.name).or_throw();
 }
 
