@@ -218,18 +218,18 @@ class PriceCheck {
     for (const Rank d : spec.post)
       if (are_all(spec.pre, {d})) most = std::max(most, tree({d}, w));
     // A sum that several need; and, since time may be reversed, one of several that all need.
-    if (are_all(spec.pre, {})) most = std::max(most, telling(spec.post, w, false));
-    if (are_all(spec.post, {})) most = std::max(most, telling(spec.pre, w, true));
+    if (are_all(spec.pre, {})) most = std::max(most, gossip(spec.post, w, false));
+    if (are_all(spec.post, {})) most = std::max(most, gossip(spec.pre, w, true));
     return most;
   }
 
-  std::int64_t telling(const RankSet& told, const Weights& w, bool reversed) const {
+  std::int64_t gossip(const RankSet& receivers, const Weights& w, bool reversed) const {
     std::vector<CheckedArc> arcs;
     for (std::size_t l = 0; l < w.size(); ++l) {
       arcs.push_back({.from = topology_.links[l].src, .to = topology_.links[l].dst, .weight = w[l]});
       if (reversed) std::swap(arcs.back().from, arcs.back().to);
     }
-    return weight_of_telling(topology_.ranks, {told.begin(), told.end()}, arcs);
+    return gossip_weight(topology_.ranks, {receivers.begin(), receivers.end()}, arcs);
   }
 
   // From those ranks, as one, to all; of a sum from all to the one.

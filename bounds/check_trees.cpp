@@ -50,8 +50,8 @@ std::int64_t arborescence_weight(int vertices, int root, std::vector<CheckedArc>
 
 // One arborescence for all who may be first: a vertex before them has an arc to each, too expensive for two
 // to be used, less the arc that the first does not need.
-std::int64_t weight_of_telling(int vertices, const std::vector<int>& told,
-                               const std::vector<CheckedArc>& arcs) {
+std::int64_t gossip_weight(int vertices, const std::vector<int>& receivers,
+                           const std::vector<CheckedArc>& arcs) {
   constexpr std::int64_t kNone = std::numeric_limits<std::int64_t>::max();
   std::vector<std::int64_t> lowest(vertices, kNone);
   std::int64_t one = 1;  // more than all arcs of any arborescence
@@ -63,8 +63,8 @@ std::int64_t weight_of_telling(int vertices, const std::vector<int>& told,
   std::vector<CheckedArc> back;
   for (const CheckedArc& arc : arcs) back.push_back({.from = arc.to, .to = arc.from, .weight = arc.weight});
   std::int64_t others = 0;
-  for (const int v : told) {
-    if (lowest[v] == kNone) return told.size() == 1 && vertices == 1 ? 0 : -1;
+  for (const int v : receivers) {
+    if (lowest[v] == kNone) return receivers.size() == 1 && vertices == 1 ? 0 : -1;
     others += lowest[v];
     back.push_back({.from = vertices, .to = v, .weight = one - lowest[v]});
   }

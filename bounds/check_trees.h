@@ -18,10 +18,10 @@ struct CheckedArc {
 // are at most as many as vertices.
 std::int64_t arborescence_weight(int vertices, int root, std::vector<CheckedArc> arcs);
 
-// What it costs at least that each of `told` knows of all vertices, in whatever order arcs are used and used
-// again: the least, over them, of an arborescence into the one that first knows, and of an arc into each of
-// the others, which are entered once more after that. -1 where there are none.
-std::int64_t weight_of_telling(int vertices, const std::vector<int>& told,
-                               const std::vector<CheckedArc>& arcs);
+// What it costs at least that each of `receivers` knows of all vertices, in whatever order arcs are used and
+// used again: the least, over them, of an arborescence into the one that first knows, and of an arc into each
+// of the others, which are entered once more after that. -1 where there are none.
+std::int64_t gossip_weight(int vertices, const std::vector<int>& receivers,
+                           const std::vector<CheckedArc>& arcs);
 
 }  // namespace chorale

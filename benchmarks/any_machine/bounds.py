@@ -40,7 +40,7 @@ and one that needs the sum count once (cut). In groups inside a machine, ranks t
 blocks, too, since they may add up; the best of those partitions is NP-hard (Steiner trees), so blocks are
 sought by moving ranks.
 
-*Telling* (AllReduce of all ranks, over one-way links). Let the sends of a chunk be in order, and rank r the
+*Gossip* (AllReduce of all ranks, over one-way links). Let the sends of a chunk be in order, and rank r the
 first that knows of all contributions. Sends until then contain a tree into r, and after that each other rank
 is entered once more. So a chunk pays the least over r of the cheapest tree into r and of the cheapest arc
 into each other rank. The best prices are the dual of a packing of these, found by adding the cheapest of
@@ -57,7 +57,7 @@ import network as networks
 
 Fraction = fractions.Fraction
 NAMED = ("broadcast", "scatter", "gather", "allgather", "alltoall", "reduce", "reducescatter", "allreduce")
-TELLINGS = 600  # trees into a rank, with arcs into the others; prices are within 1 % or so after as many
+GOSSIPS = 600  # trees into a rank, with arcs into the others; prices are within 1 % or so after as many
 SWEEPS = 120  # of all chunks, each moved between two paths; most questions end after 10 to 50
 ENOUGH = 1.003  # prices end where a flow that needs so much more is known
 CAP = 4  # an amount that is moved changes no price more than exp(CAP) times
@@ -325,11 +325,11 @@ def of_sums(net, blocks):
         best = max(best, (rate, "partition"))
         one_way = any(net.arcs.get((b, a)) != width for (a, b), width in net.arcs.items())
         if set(blocks) == {(every, every)} and net.nodes == net.ranks and one_way:
-            best = max(best, (telling(directed) * blocks[every, every], "telling"))
+            best = max(best, (gossip(directed) * blocks[every, every], "gossip"))
     return best
 
 
-def telling(net):
+def gossip(net):
     """What the best prices that are found show of a sum of all ranks that all need; without switches."""
     arcs, load = sorted(net.arcs), collections.Counter()
 
@@ -347,7 +347,7 @@ def telling(net):
 
     best, mean = Fraction(0), dict.fromkeys(arcs, 0.0)
     price = {arc: 1 / net.arcs[arc] for arc in arcs}
-    for k in range(1, TELLINGS + 1):
+    for k in range(1, GOSSIPS + 1):
         for arc in cheapest(price)[1]:
             load[arc] += 1 / net.arcs[arc]
         most = max(load.values())

@@ -204,8 +204,8 @@ def of_one_tree(text):
 # One-way rings, of which a tree up and down is twice over all links but two; cheapest trees, by trying all.
 for ranks in (3, 4, 7):
     ring = linked(ranks, [(n, (n + 1) % ranks, 1) for n in range(ranks)], both_ways=False)
-    told = bounds.telling(network.Network(ring))
-    assert 0.99 * (2 - 2 / ranks) <= told <= 2 - Fraction(2, ranks) <= of_one_tree(ring), told
+    shown = bounds.gossip(network.Network(ring))
+    assert 0.99 * (2 - 2 / ranks) <= shown <= 2 - Fraction(2, ranks) <= of_one_tree(ring), shown
 rng = random.Random("trees")
 for _ in range(200):
     ranks = rng.randint(2, 5)
@@ -279,7 +279,7 @@ assert (
 
 # A packing of trees up and down attains 7/4, where partitions show 3/2.
 rate, by = bounds.least(every["oneway3"][1], "allreduce")
-assert by == "telling" and 1.74 < rate <= 1.75 < of_one_tree(every["oneway3"][1]), rate
+assert by == "gossip" and 1.74 < rate <= 1.75 < of_one_tree(every["oneway3"][1]), rate
 
 # ---- the program
 

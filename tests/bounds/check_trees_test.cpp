@@ -51,10 +51,10 @@ TEST(CheckTrees, WeighsAsAllArborescencesOneByOne) {
   }
 }
 
-// All orders in which arcs are used, by what each vertex knows of: the cheapest that ends with all of `told`
+// All orders in which arcs are used, by what each vertex knows of: the cheapest that ends with all of `receivers`
 // knowing all.
-std::int64_t cheapest_telling(int vertices, const std::vector<int>& told,
-                              const std::vector<CheckedArc>& arcs) {
+std::int64_t cheapest_gossip(int vertices, const std::vector<int>& receivers,
+                             const std::vector<CheckedArc>& arcs) {
   std::vector<int> nothing(vertices);
   for (int v = 0; v < vertices; ++v) nothing[v] = 1 << v;
   std::map<std::vector<int>, std::int64_t> cost = {{nothing, 0}};
@@ -62,7 +62,7 @@ std::int64_t cheapest_telling(int vertices, const std::vector<int>& told,
   while (!open.empty()) {
     const auto [spent, known] = *open.begin();
     open.erase(open.begin());
-    if (std::ranges::all_of(told, [&](int v) { return known[v] == (1 << vertices) - 1; })) return spent;
+    if (std::ranges::all_of(receivers, [&](int v) { return known[v] == (1 << vertices) - 1; })) return spent;
     for (const CheckedArc& arc : arcs) {
       std::vector<int> next = known;
       next[arc.to] |= known[arc.from];
@@ -76,7 +76,7 @@ std::int64_t cheapest_telling(int vertices, const std::vector<int>& told,
   return -1;
 }
 
-TEST(CheckTrees, TellingCostsNoMoreThanTheCheapestOrder) {
+TEST(CheckTrees, GossipCostsNoMoreThanTheCheapestOrder) {
   std::mt19937 random(13);
   int equal = 0;
   for (int i = 0; i < 300; ++i) {
@@ -86,11 +86,11 @@ TEST(CheckTrees, TellingCostsNoMoreThanTheCheapestOrder) {
       arcs.push_back({.from = test::below(random, vertices),
                       .to = test::below(random, vertices),
                       .weight = test::below(random, 5)});
-    std::vector<int> told = {test::below(random, vertices)};
+    std::vector<int> receivers = {test::below(random, vertices)};
     for (int v = 0; v < vertices; ++v)
-      if (v != told.front() && test::below(random, 3) > 0) told.push_back(v);
-    const std::int64_t shown = weight_of_telling(vertices, told, arcs);
-    const std::int64_t least = cheapest_telling(vertices, told, arcs);
+      if (v != receivers.front() && test::below(random, 3) > 0) receivers.push_back(v);
+    const std::int64_t shown = gossip_weight(vertices, receivers, arcs);
+    const std::int64_t least = cheapest_gossip(vertices, receivers, arcs);
     if (shown < 0) {
       EXPECT_EQ(least, -1) << i;
     }

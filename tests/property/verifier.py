@@ -514,7 +514,7 @@ def trees_show(claim, machine, chunks):
                 for l, (src, dst, _) in enumerate(machine.links)]
         return cheapest_tree({name(n) for n in range(machine.ranks)}, "root", arcs)
 
-    def telling(some, backwards):
+    def gossip(some, backwards):
         """Of a sum of all that some need: until the first of these knows it, the sends contain a tree from all;
         each other one is sent to after that. Backwards: a sum of some that all need."""
         arcs = [(dst, src, cost[l]) if backwards else (src, dst, cost[l]) for l, (src, dst, _) in enumerate(machine.links)]
@@ -530,9 +530,9 @@ def trees_show(claim, machine, chunks):
         alone = Chunks(chunks.combining, [chunk], [(0, 0)], chunks.order)
         path = least_rounds(prices, machine, alone, None) * paid if paid else 0
         ends = [{d} for d in post if pre | {d} == everybody] if chunks.combining else [pre] if pre | post == everybody else []
-        told = [telling(some, backwards) for some, others, backwards in ((post, pre, False), (pre, post, True))
+        gossips = [gossip(some, backwards) for some, others, backwards in ((post, pre, False), (pre, post, True))
                 if chunks.combining and others == everybody]
-        dearest = max([path, *map(tree, ends), *told])
+        dearest = max([path, *map(tree, ends), *gossips])
         owed += dearest * chunks.list.count(chunk) if dearest else 0
     return least_ratio(owed, paid)
 
