@@ -175,7 +175,7 @@ Topology changed(const Topology& given, const MachineChanges& changes) {
   // Links and ranks are looked up before any of them is removed, by the numbers of the machine that was
   // given.
   if (!changes.any()) return given;
-  Topology t = given;
+  Topology t = with_switches(given);
   for (const std::string& each : changes.degraded) degrade(t, each);
   std::vector<bool> links(t.links.size(), false), nodes(t.ranks + t.switches, false);
   for (const std::string& each : changes.without_links)
