@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kMostRoutes = 100'000;
 constexpr std::size_t kMostHops = 20'000'000;  // of all paths tried: less than a second, and 80 MB of routes
+constexpr double kMostAlpha = 1e9;             // us: more is refused where the machine is read again
 
 class Routes {
  public:
@@ -169,6 +170,9 @@ Topology flat_over(const Topology& topology, const ChosenRoutes& taken) {
       link.beta_us_per_byte = std::max(link.beta_us_per_byte, topology.links[l].beta_us_per_byte);
       users[l].push_back(static_cast<LinkId>(flat.links.size()));
     }
+    if (link.alpha_us > kMostAlpha)
+      throw InputError("topology " + topology.name, "has a route through its switches of over 1e9 us",
+                       "give the links of switches a smaller alpha_us");
     flat.links.push_back(link);
   }
   const WireAbilities able(topology);

@@ -14,8 +14,8 @@ namespace chorale {
 // all routes that use their links. Limits have the abilities that follow from those of the switches at their
 // links' ends. Routes between the same two ranks stay parallel links. A topology without switches is returned
 // as it is. Throws InputError if even the fewest routes are too many, if some are chosen and switches
-// multicast or reduce, or if a route uses two links of one limit: a chunk would count twice, which a limit
-// over links cannot express.
+// multicast or reduce, if a route uses two links of one limit: a chunk would count twice, which a limit over
+// links cannot express; or if its alpha is over 1e9 us.
 Topology flatten(const Topology&);
 
 // With these routes for links.

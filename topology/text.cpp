@@ -67,7 +67,7 @@ std::string describe(const Topology& t) {
                       round_beta_us_per_byte(t));
   // Sums of bandwidths in chunks per round; of several links between the same two nodes each is listed.
   for (Node n = 0; n < t.ranks + t.switches; ++n) {
-    int out = 0, in = 0;
+    long long out = 0, in = 0;
     std::string to;
     for (const Link& l : t.links) {
       if (l.dst == n) in += l.bandwidth;

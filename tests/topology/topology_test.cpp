@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -6,6 +7,7 @@
 #include <sstream>
 
 #include "ir/error.h"
+#include "ir/json.h"
 #include "topology/alike.h"
 #include "topology/dot.h"
 #include "topology/machines.h"
@@ -116,6 +118,15 @@ TEST(Flatten, RefusesALimitThatARouteUsesTwice) {
   EXPECT_NO_THROW(flatten(t));
 }
 
+// Each link may take as long as files allow; of their sum a result was written that no command read.
+TEST(Flatten, RefusesARouteThatNoFileCouldHave) {
+  Topology t = two_switches();
+  t.links[0].alpha_us = 1e9 - 1;
+  EXPECT_THROW(flatten(t), InputError);
+  t.links[0].alpha_us = 1e9 - 2;
+  EXPECT_EQ(topology_from_json(to_json(flatten(t)), "flat").links, flatten(t).links);
+}
+
 TEST(Flatten, LeavesAMachineWithoutSwitches) {
   EXPECT_EQ(flatten(named_topology("dgx1")), named_topology("dgx1"));
 }
@@ -124,6 +135,13 @@ TEST(Text, DescribesWhatIsThere) {
   const std::string text = describe(named_topology("dgx1"));
   EXPECT_NE(text.find("8 ranks"), std::string::npos) << text;
   EXPECT_NE(text.find("32"), std::string::npos) << text;
+}
+
+// Sums of the widest links are beyond an int.
+TEST(Topology, DescriptionsAddUpTheWidestLinks) {
+  Topology t{.name = "wide", .ranks = 2};
+  t.links.assign(2500, {.src = 0, .dst = 1, .bandwidth = 1'000'000});
+  EXPECT_THAT(describe(t), testing::HasSubstr("out 2500000000, in   0"));
 }
 
 TEST(Dot, NamesEveryRankAndEscapes) {
