@@ -35,6 +35,7 @@ constexpr int kCuts = 200;  // in one program over r; Allgather on ring:256, tor
 constexpr int kMasterIterations = 20'000;  // of the simplex method
 constexpr double kUnits = 1 << 24;         // flow is counted in such parts of a chunk
 constexpr double kNearTimed = 1e-6;
+constexpr int kMostLayers = 4096;  // MaxFlow::push calls itself up to three times for each
 
 double sum(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
@@ -409,7 +410,7 @@ std::vector<Prices> timed_cut_prices(const Topology& topology, const std::vector
   }
   const Folded folded(topology, hub, supply, turned);
   const auto arcs = static_cast<long long>(folded.arcs().size() + folded.ports().size()) + folded.nodes();
-  if (arcs * steps > work) return {};
+  if (steps > kMostLayers || arcs * steps > work) return {};
   return CuttingPlanes(topology, folded, steps, known, work).run();
 }
 

@@ -16,9 +16,9 @@
 
 namespace chorale {
 
-// Prices by step that show more than `known` rounds; empty if none were found. Requires limits_are_ports, and
-// demands that share their destination or their sources, within reach in `steps` steps. `work` is the
-// remaining budget, in arcs of flow networks, and is decreased.
+// Prices by step that show more than `known` rounds; empty if none were found, and of over 4,096 steps.
+// Requires limits_are_ports, and demands that share their destination or their sources, within reach in
+// `steps` steps. `work` is the remaining budget, in arcs of flow networks, and is decreased.
 std::vector<Prices> timed_cut_prices(const Topology&, const std::vector<Demand>&, int steps, int known,
                                      long long& work);
 

@@ -236,5 +236,11 @@ TEST(Degenerate, DisconnectedIsTheUsersError) {
   EXPECT_EQ(fewest_rounds(t, inside).rounds, 1);
 }
 
+// A flow through as many layers overflowed the stack.
+TEST(KnownTimed, ManyStepsAreAsGoodAsAnyNumber) {
+  EXPECT_EQ(rounds(ring(4), "allgather", 1, 100'000),
+            fewest_rounds(ring(4), make_collective("allgather", 4, 1)).rounds);
+}
+
 }  // namespace
 }  // namespace chorale
