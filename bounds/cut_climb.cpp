@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <random>
 #include <set>
 
 #include "bounds/cover.h"
 #include "bounds/partition_climb.h"
+#include "ir/disjoint_sets.h"
 
 namespace chorale {
 namespace {
@@ -40,17 +40,12 @@ std::vector<Set> groups_by_speed(const Topology& topology) {
   for (const Link& link : topology.links) speeds.insert(speed(link));
   std::vector<Set> groups;
   for (const double slow : speeds) {
-    std::vector<Rank> root(topology.ranks);
-    std::iota(root.begin(), root.end(), 0);
-    const auto find = [&](Rank n) {
-      while (root[n] != n) n = root[n] = root[root[n]];
-      return n;
-    };
+    DisjointSets joined(topology.ranks);
     for (const Link& link : topology.links)
-      if (speed(link) > slow) root[find(link.src)] = find(link.dst);
+      if (speed(link) > slow) joined.join(link.src, link.dst);
     std::map<Rank, Set> members;
     for (Rank n = 0; n < topology.ranks; ++n)
-      members.try_emplace(find(n), topology.ranks, false).first->second[n] = true;
+      members.try_emplace(joined.find(n), topology.ranks, false).first->second[n] = true;
     if (std::ssize(members) == topology.ranks) break;
     for (auto& [first, group] : members) groups.push_back(std::move(group));
   }

@@ -17,6 +17,8 @@
 #include <tuple>
 #include <utility>
 
+#include "ir/disjoint_sets.h"
+
 namespace chorale {
 namespace {
 
@@ -333,11 +335,6 @@ std::vector<Ring> rings_side_by_side(const Topology& topology, const Nodes& node
   return rings;
 }
 
-int root_of(std::vector<int>& parent, int n) {
-  while (parent[n] != n) n = parent[n] = parent[parent[n]];
-  return n;
-}
-
 }  // namespace
 
 // Step s, position i of the ring: passes on the block of position i - s, which it got in step s - 1 (in step
@@ -396,14 +393,12 @@ Nodes nodes_of(const Topology& topology) {
       break;
     }
   }
-  std::vector<int> parent(topology.ranks);
-  std::iota(parent.begin(), parent.end(), 0);
+  DisjointSets joined(topology.ranks);
   for (const Link& link : topology.links)
-    if (link.alpha_us < nodes.network_us) parent[root_of(parent, link.src)] = root_of(parent, link.dst);
-  std::map<int, std::vector<Rank>> by_root;
-  for (Rank n = 0; n < topology.ranks; ++n) by_root[root_of(parent, n)].push_back(n);
-  for (auto& [root, ranks] : by_root) nodes.ranks.push_back(std::move(ranks));
-  std::ranges::sort(nodes.ranks);
+    if (link.alpha_us < nodes.network_us) joined.join(link.src, link.dst);
+  std::map<Rank, std::vector<Rank>> by_first;
+  for (Rank n = 0; n < topology.ranks; ++n) by_first[joined.find(n)].push_back(n);
+  for (auto& [first, ranks] : by_first) nodes.ranks.push_back(std::move(ranks));
   return nodes;
 }
 

@@ -13,7 +13,7 @@
 #include <cassert>
 #include <numeric>
 
-#include "symmetry/orbits.h"
+#include "ir/disjoint_sets.h"
 
 namespace chorale {
 namespace {
@@ -218,7 +218,7 @@ class MatroidPacking {
   static constexpr int kUnseen = -1;
   const int ranks_;
   const std::vector<Edge>& edges_;
-  Orbits clumps_;
+  DisjointSets clumps_;
   std::vector<int> first_ = {};  // copy of each edge
   std::vector<Copy> copies_ = {};
   std::vector<Forest> forests_ = {};

@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "encoder/known_literals.h"
+#include "ir/disjoint_sets.h"
 #include "ir/tidy.h"
 #include "symmetry/induced_chunks.h"
-#include "symmetry/orbits.h"
 
 namespace chorale {
 namespace {
@@ -95,8 +95,8 @@ void ContributionEncoding::number_orbits(const std::vector<Automorphism>& genera
   const int chunks = static_cast<int>(collective_.chunks.size());
   const int links = static_cast<int>(topology_.links.size());
   const int ranks = topology_.ranks;
-  Orbits in(chunks * ranks * ranks), send(chunks * links), keep(chunks * ranks), part(chunks * links * ranks),
-      link(links), limit(static_cast<int>(topology_.limits.size()));
+  DisjointSets in(chunks * ranks * ranks), send(chunks * links), keep(chunks * ranks),
+      part(chunks * links * ranks), link(links), limit(static_cast<int>(topology_.limits.size()));
   for (const Automorphism& g : generators) {
     const std::optional<std::vector<Chunk>> moved = induced_chunks(collective_, g);
     assert(moved.has_value());
@@ -117,7 +117,7 @@ void ContributionEncoding::number_orbits(const std::vector<Automorphism>& genera
     for (std::size_t i = 0; i < topology_.limits.size(); ++i) limit.join(static_cast<int>(i), g.limits[i]);
   }
   if (collective_.order.kind == SumOrder::Kind::Agreed && !generators.empty()) {
-    Orbits pair(chunks * ranks * ranks * ranks);
+    DisjointSets pair(chunks * ranks * ranks * ranks);
     for (const Automorphism& g : generators) {
       const std::vector<Chunk> moved = *induced_chunks(collective_, g);
       for (Chunk c = 0; c < chunks; ++c)

@@ -24,9 +24,9 @@
 
 #include "encoder/known_literals.h"
 #include "ir/chunk_classes.h"
+#include "ir/disjoint_sets.h"
 #include "ir/tidy.h"
 #include "symmetry/induced_chunks.h"
-#include "symmetry/orbits.h"
 
 namespace chorale {
 StepRoundEncoding::StepRoundEncoding(const Topology& topology, const Collective& collective,
@@ -86,7 +86,7 @@ void StepRoundEncoding::number_orbits(const EncodingOptions& options) {
   const int chunks = static_cast<int>(collective_.chunks.size());
   const int links = static_cast<int>(topology_.links.size());
   const int ranks = topology_.ranks;
-  Orbits here(chunks * ranks), send(chunks * links), link(links),
+  DisjointSets here(chunks * ranks), send(chunks * links), link(links),
       limit(static_cast<int>(topology_.limits.size()));
   for (const Automorphism& g : options.symmetry) {
     const std::optional<std::vector<Chunk>> moved = induced_chunks(collective_, g);

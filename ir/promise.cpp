@@ -9,6 +9,7 @@
 #include <map>
 #include <numeric>
 
+#include "ir/disjoint_sets.h"
 #include "ir/sizes.h"
 
 namespace chorale {
@@ -22,24 +23,18 @@ Promise::Promise(const Collective& collective) : collective_(collective) {
   find_outputs();
 }
 
-// Union and find, with path halving, over the chunks that several ranks hold: their slots are joined under
-// that of the first holder. A file has one chunk at an input slot, so these are the holders of one chunk;
-// other collectives may chain them through a slot that two chunks share. Contributions to a sum are different
-// data, so of a combining collective each slot stands for itself.
+// The slots of a chunk that several ranks hold are joined under that of the first holder. A file has one
+// chunk at an input slot, so these are the holders of one chunk; other collectives may chain them through a
+// slot that two chunks share. Contributions to a sum are different data, so of a combining collective each
+// slot stands for itself.
 void Promise::find_places() {
   if (collective_.combining ||
       std::ranges::all_of(collective_.chunks, [](const ChunkSpec& spec) { return spec.pre.size() <= 1; }))
     return;
-  place_.resize(places());
-  std::iota(place_.begin(), place_.end(), 0);
-  const auto root = [this](int slot) {
-    while (place_[slot] != slot) slot = place_[slot] = place_[place_[slot]];
-    return slot;
-  };
+  DisjointSets held(places());
   for (const ChunkSpec& spec : collective_.chunks)
-    for (Rank n : spec.pre)
-      place_[root(first_[n] + spec.input)] = root(first_[spec.pre.front()] + spec.input);
-  for (int& place : place_) place = root(place);
+    for (Rank n : spec.pre) held.join(first_[n] + spec.input, first_[spec.pre.front()] + spec.input);
+  place_ = held.representatives();
 }
 
 // Counted and put in their places by rank (counting sort), then sorted by slot; the sort is stable, so the

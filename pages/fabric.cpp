@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "ir/disjoint_sets.h"
 
 namespace chorale {
 namespace {
@@ -46,21 +47,6 @@ PossibleCable cable_of(const Topology& t, const SharedLimit& limit) {
   cable.is_one = pairs.size() > 1 && (port || trunk);
   return cable;
 }
-
-// Union-find with path halving over the ends of cables: 2 i is the tail of cable i, at its sources, and 2 i +
-// 1 its head, at its destinations.
-class Ends {
- public:
-  explicit Ends(std::size_t count) : parent_(count) { std::iota(parent_.begin(), parent_.end(), 0); }
-  int find(int end) {
-    while (parent_[end] != end) end = parent_[end] = parent_[parent_[end]];
-    return end;
-  }
-  void join(int a, int b) { parent_[find(a)] = find(b); }
-
- private:
-  std::vector<int> parent_;
-};
 
 // What goes in and out of each switch on some link: a rank, or another switch (ranks + its number).
 struct Sides {
@@ -168,9 +154,10 @@ Fabric fabric_of(const Topology& t) {
   const auto spread = [&](int cable) {
     return static_cast<int>(cables[cable].from.size()) - static_cast<int>(cables[cable].to.size());
   };
+  // The ends of a cable: its tail at its sources, its head at its destinations.
   const auto head = [](int cable) { return 2 * cable + 1; };
   const auto tail = [](int cable) { return 2 * cable; };
-  Ends ends(2 * cables.size());
+  DisjointSets ends(2 * static_cast<int>(cables.size()));
   for (std::vector<int>& way : on_link) {
     std::stable_sort(way.begin(), way.end(), [&](int a, int b) { return spread(a) < spread(b); });
     for (std::size_t i = 1; i < way.size(); ++i) ends.join(head(way[i - 1]), tail(way[i]));

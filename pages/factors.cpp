@@ -10,6 +10,8 @@
 #include <numeric>
 #include <utility>
 
+#include "ir/disjoint_sets.h"
+
 namespace chorale {
 namespace {
 
@@ -42,49 +44,35 @@ bool must_turn(const Graph& g, int x, int y, int z) {
 std::vector<int> classes_of(const Graph& g, const std::vector<Edge>& edges) {
   std::vector<std::vector<int>> d;
   for (int n = 0; n < static_cast<int>(g.size()); ++n) d.push_back(hops_in(g, n));
-  std::vector<int> parent(edges.size());
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto find = [&](int e) {
-    while (parent[e] != e) e = parent[e] = parent[parent[e]];
-    return e;
-  };
-  for (std::size_t i = 0; i < edges.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j) {
+  const int count = static_cast<int>(edges.size());
+  DisjointSets joined(count);
+  for (int i = 0; i < count; ++i)
+    for (int j = 0; j < i; ++j) {
       const auto [x, y] = edges[i];
       const auto [u, v] = edges[j];
-      if (find(static_cast<int>(i)) == find(static_cast<int>(j))) continue;
+      if (joined.find(i) == joined.find(j)) continue;
       const bool theta = d[x][u] + d[y][v] != d[x][v] + d[y][u];
       const bool tau = (x == u && must_turn(g, x, y, v)) || (x == v && must_turn(g, x, y, u)) ||
                        (y == u && must_turn(g, y, x, v)) || (y == v && must_turn(g, y, x, u));
-      if (theta || tau) parent[find(static_cast<int>(i))] = find(static_cast<int>(j));
+      if (theta || tau) joined.join(i, j);
     }
   std::map<int, int> number;
   std::vector<int> result;
-  for (std::size_t e = 0; e < edges.size(); ++e)
-    result.push_back(
-        number.emplace(find(static_cast<int>(e)), static_cast<int>(number.size())).first->second);
+  for (const int first : joined.representatives())
+    result.push_back(number.emplace(first, static_cast<int>(number.size())).first->second);
   return result;
 }
 
 // The component of each node without the edges of the class, numbered by their first nodes.
 std::vector<int> components_without(const std::vector<Edge>& edges, const std::vector<int>& of, int cut,
                                     int nodes) {
-  std::vector<int> first(nodes);
-  std::iota(first.begin(), first.end(), 0);
-  const auto find = [&](int n) {
-    while (first[n] != n) n = first[n] = first[first[n]];
-    return n;
-  };
+  DisjointSets joined(nodes);
   for (std::size_t e = 0; e < edges.size(); ++e)
-    if (of[e] != cut) {
-      const int a = find(edges[e].first), b = find(edges[e].second);
-      first[std::max(a, b)] = std::min(a, b);
-    }
+    if (of[e] != cut) joined.join(edges[e].first, edges[e].second);
   std::map<int, int> number;
-  for (int n = 0; n < nodes; ++n)
-    if (find(n) == n) number.emplace(n, static_cast<int>(number.size()));
-  std::vector<int> result(nodes);
-  for (int n = 0; n < nodes; ++n) result[n] = number[find(n)];
+  std::vector<int> result;
+  for (const int first : joined.representatives())
+    result.push_back(number.emplace(first, static_cast<int>(number.size())).first->second);
   return result;
 }
 

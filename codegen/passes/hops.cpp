@@ -4,8 +4,9 @@
 #include "codegen/passes/hops.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
+
+#include "ir/disjoint_sets.h"
 
 namespace chorale {
 namespace {
@@ -117,24 +118,15 @@ int find_parts(std::vector<Hops>& ranks) {
       all.push_back(&hop);
       written.merge(touched(hop.move.to, hop.move.count));
     }
-  // Union-find; the first hop stands for all.
-  std::vector<int> parent(all.size());
-  std::iota(parent.begin(), parent.end(), 0);
-  const auto root = [&](int h) {
-    while (parent[h] != h) h = parent[h] = parent[parent[h]];
-    return h;
-  };
-  std::map<DataPlace, int> first;  // hop that touches a slot
+  DisjointSets joined(static_cast<int>(all.size()));  // the first hop stands for all
+  std::map<DataPlace, int> first;                     // hop that touches a slot
   for (int h = 0; h < static_cast<int>(all.size()); ++h)
     for (const std::vector<DataPlace>* places : {&all[h]->move.from, &all[h]->move.to})
       for (const DataPlace& slot : touched(*places, all[h]->move.count))
-        if (written.contains(slot)) {
-          const int a = root(h), b = root(first.try_emplace(slot, h).first->second);
-          parent[std::max(a, b)] = std::min(a, b);
-        }
+        if (written.contains(slot)) joined.join(h, first.try_emplace(slot, h).first->second);
   int parts = 0;
   for (int h = 0; h < static_cast<int>(all.size()); ++h)
-    all[h]->part = root(h) == h ? parts++ : all[root(h)]->part;
+    all[h]->part = joined.find(h) == h ? parts++ : all[joined.find(h)]->part;
   return parts;
 }
 

@@ -11,7 +11,7 @@
 #include "construct/low_trees.h"
 #include "construct/spread_trees.h"
 #include "construct/tree_union.h"
-#include "symmetry/orbits.h"
+#include "ir/disjoint_sets.h"
 #include "tests/kit/partitions.h"
 #include "tests/kit/random.h"
 #include "topology/machines.h"
@@ -42,7 +42,7 @@ int copies_between(const std::vector<Edge>& edges, const std::vector<int>& group
 std::vector<int> uses(int ranks, const std::vector<Edge>& edges, const std::vector<std::vector<int>>& trees) {
   std::vector<int> used(edges.size(), 0);
   for (const std::vector<int>& tree : trees) {
-    Orbits joined(ranks);
+    DisjointSets joined(ranks);
     for (int e : tree) {
       ++used[e];
       joined.join(edges[e].a, edges[e].b);

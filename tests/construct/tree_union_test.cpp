@@ -9,8 +9,8 @@
 #include <random>
 #include <set>
 
+#include "ir/disjoint_sets.h"
 #include "semantics/verify.h"
-#include "symmetry/orbits.h"
 #include "tests/kit/partitions.h"
 #include "tests/kit/random.h"
 #include "topology/machines.h"
@@ -48,7 +48,7 @@ TEST(TreeUnion, AsManyAsAnyPartitionAllows) {
     ASSERT_EQ(static_cast<int>(packed->trees.size()), chunks);
     std::vector<int> load(packed->edges.size(), 0);
     for (const std::vector<int>& tree : packed->trees) {
-      Orbits joined(t.ranks);
+      DisjointSets joined(t.ranks);
       for (int e : tree) {
         ++load[e];
         joined.join(packed->edges[e].a, packed->edges[e].b);

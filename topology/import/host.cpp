@@ -8,9 +8,9 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <set>
 
+#include "ir/disjoint_sets.h"
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
@@ -25,11 +25,6 @@ using PartKind = HostPart::Kind;
 // the alpha of named machines (topology/builders.cpp).
 constexpr double kCableAlpha = 0.7, kNvSwitchPortAlpha = 0.35, kPciAlpha = 0.25, kSocketAlpha = 0.5,
                  kNetPortAlpha = 2;
-
-int root_of(std::vector<int>& parent, int n) {
-  while (parent[n] != n) n = parent[n] = parent[parent[n]];
-  return n;
-}
 
 // One node of the cluster in the wiring. A part becomes a node of the wiring when it is first named.
 class HostWiring {
@@ -56,18 +51,17 @@ class HostWiring {
       reach_network(ports);
   }
 
-  // Are all GPUs one component of the cables (union-find)? A cable to a CPU rules that out: over it a GPU
+  // Are all GPUs one component of the cables? A cable to a CPU rules that out: over it a GPU
   // reaches others by the links between CPUs, which are a part of the tree.
   bool joined_without_pci() const {
-    std::vector<int> group(host_.parts.size());
-    std::iota(group.begin(), group.end(), 0);
+    DisjointSets joined(static_cast<int>(host_.parts.size()));
     for (const HostCable& cable : host_.cables) {
       if (kind(cable.src) == PartKind::Cpu || kind(cable.dst) == PartKind::Cpu) return false;
-      group[root_of(group, cable.src)] = root_of(group, cable.dst);
+      joined.join(cable.src, cable.dst);
     }
     std::set<int> groups;
     for (std::size_t p = 0; p < host_.parts.size(); ++p)
-      if (host_.parts[p].kind == PartKind::Gpu) groups.insert(root_of(group, static_cast<int>(p)));
+      if (host_.parts[p].kind == PartKind::Gpu) groups.insert(joined.find(static_cast<int>(p)));
     return groups.size() <= 1;
   }
 
