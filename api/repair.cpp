@@ -10,6 +10,7 @@
 #include "api/inputs.h"
 #include "construct/repair.h"
 #include "ir/error.h"
+#include "ir/schedule_cost.h"
 
 namespace chorale {
 namespace {
@@ -90,9 +91,7 @@ Repair repair(const Result& old, const std::string& spec_or_file, const MachineC
                     .construction = point.construction,
                     .collective = wanted,
                     .schedule = schedule};
-        fresh.cost = {.steps = static_cast<int>(schedule.steps.size()),
-                      .rounds = total_rounds(schedule),
-                      .chunks = wanted.chunks_per_block};
+        fresh.cost = cost_of(schedule, wanted.chunks_per_block);
         repair.known.push_back(std::move(fresh));
       }
       if (made.schedules.empty())

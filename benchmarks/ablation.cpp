@@ -26,6 +26,7 @@
 #include "construct/regular_alltoall.h"
 #include "construct/timed_packing.h"
 #include "construct/tree_growth.h"
+#include "ir/schedule_cost.h"
 #include "topology/machines.h"
 #include "topology/switches.h"
 
@@ -108,10 +109,7 @@ class Asking {
     });
     const auto made = [&](const char* construction, const std::function<std::vector<Schedule>()>& make) {
       timed(construction, [&] {
-        for (const Schedule& schedule : make())
-          take(construction, {.steps = static_cast<int>(schedule.steps.size()),
-                              .rounds = total_rounds(schedule),
-                              .chunks = chunks});
+        for (const Schedule& schedule : make()) take(construction, cost_of(schedule, chunks));
       });
     };
     if (!whole.combining) {

@@ -25,6 +25,7 @@
 #include "construct/rings.h"
 #include "construct/trees.h"
 #include "ir/error.h"
+#include "ir/schedule_cost.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -367,9 +368,7 @@ std::optional<Point> classic_if_possible(Method method, const Topology& topology
     return {};
   }
   point.schedule = *std::move(schedule);
-  point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
-                .rounds = total_rounds(point.schedule),
-                .chunks = point.collective.chunks_per_block};
+  point.cost = cost_of(point.schedule, point.collective.chunks_per_block);
   return point;
 }
 

@@ -30,6 +30,7 @@
 #include "construct/work_budget.h"
 #include "ir/embedding.h"
 #include "ir/error.h"
+#include "ir/schedule_cost.h"
 #include "ir/tidy.h"
 #include "semantics/verify.h"
 
@@ -335,9 +336,7 @@ class BestComposed {
     Point point{.method = Method::Levels,
                 .construction = construction_name(outline),
                 .collective = question_.collective};
-    point.cost = {.steps = static_cast<int>(schedule.steps.size()),
-                  .rounds = total_rounds(schedule),
-                  .chunks = question_.collective.chunks_per_block};
+    point.cost = cost_of(schedule, question_.collective.chunks_per_block);
     if (is_beaten(point.cost)) return;
     point.schedule = std::move(schedule);
     if (!fit_in_more_steps(question_.topology, point, question_.extra_rounds) || is_beaten(point.cost))

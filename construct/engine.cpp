@@ -24,6 +24,7 @@
 #include "construct/packer.h"
 #include "construct/packing.h"
 #include "construct/period.h"
+#include "construct/solved_question.h"
 #include "construct/tree_union.h"
 #include "construct/work_budget.h"
 #include "ir/chunk_classes.h"
@@ -116,10 +117,9 @@ class Construction::Engine {
  public:
   explicit Engine(const EngineQuestion& question)
       : question_(question),
-        reversed_(has_copying_dual(question.one)),
-        topology_(reversed_ ? chorale::reversed(question.topology) : question.topology),
-        one_(reversed_ ? dual(question.one) : question.one),
-        each_(each_class(topology_, one_)),
+        solved_(question.topology, question.one),
+        one_(solved_.collective),
+        each_(each_class(solved_.topology, one_)),
         symmetric_(up_to_symmetry(each_)) {
     if (!symmetric_ || symmetric_->classes.unit > 1) packers_.emplace_back(each_, one_.combining);
     if (symmetric_) packers_.emplace_back(*symmetric_, one_.combining);
@@ -413,7 +413,7 @@ class Construction::Engine {
   // same trees.
   void unite(int chunks) {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
-    const std::optional<ChunkPacking> packing = tree_union(topology_, chunks);
+    const std::optional<ChunkPacking> packing = tree_union(solved_.topology, chunks);
     if (!packing || !united_.insert(packing->chunks).second) return;
     // Trees are high where they fill all links; so many copies make up for the rounds that they take to fill.
     const int copies = std::min(fitting(kMostDisjoint), kCopiesOfUnion * packing->chunks);
@@ -489,14 +489,8 @@ class Construction::Engine {
     if (chunks < question_.min_chunks || steps > question_.max_steps || !is_better(steps, rate, large))
       return;
     const Collective whole = with_chunks(question_.one, chunks);
-    Schedule schedule = jobs.schedule(reversed_ ? dual(whole) : whole, copies, plan);
-    Point point{.method = reversed_ ? Method::Dual : Method::Direct,
-                .construction = construction,
-                .collective = whole};
-    point.schedule = reversed_ ? chorale::reversed(schedule, true) : std::move(schedule);
-    point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
-                  .rounds = total_rounds(point.schedule),
-                  .chunks = chunks};
+    Point point = solved_.point(jobs.schedule(solved_.is_reversed ? dual(whole) : whole, copies, plan), whole,
+                                construction);
     if (!fit_in_more_steps(question_.topology, point, question_.extra_rounds)) return;
     if (point.cost.steps > most_steps()) return;  // with a k each round may be a step
     const std::vector<Fault> wrong = violations(question_.topology, whole, point.schedule, 1);
@@ -525,9 +519,8 @@ class Construction::Engine {
 
   EngineQuestion question_;
   const std::function<void(Point)>* found_ = nullptr;
-  const bool reversed_;
-  const Topology topology_;
-  const Collective one_;
+  const SolvedQuestion solved_;  // what is packed
+  const Collective& one_;
   const Commodities each_;
   const std::optional<Commodities> symmetric_;
   std::vector<Packer> packers_ = {};  // the last has all counts of its unit

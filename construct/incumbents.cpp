@@ -24,6 +24,7 @@
 #include "construct/tree_growth.h"
 #include "construct/work_budget.h"
 #include "ir/error.h"
+#include "ir/schedule_cost.h"
 #include "semantics/verify.h"
 #include "symmetry/digit_shifts.h"
 
@@ -57,9 +58,7 @@ bool too_many_sends(const Topology& topology, const Collective& collective) {
 
 Point as_point(const Collective& collective, Schedule schedule, const char* construction) {
   Point point{.construction = construction, .collective = collective};
-  point.cost = {.steps = static_cast<int>(schedule.steps.size()),
-                .rounds = total_rounds(schedule),
-                .chunks = collective.chunks_per_block};
+  point.cost = cost_of(schedule, collective.chunks_per_block);
   point.schedule = std::move(schedule);
   return point;
 }

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/schedule_cost.h"
 #include "semantics/verify.h"
 
 namespace chorale {
@@ -157,8 +158,7 @@ bool fit_in_more_steps(const Topology& topology, Point& point, int extra) {
   std::optional<Schedule> split = in_more_steps(topology, point.collective, point.schedule, extra, &border);
   if (!split) return false;
   point.reduce_scatter_steps = border;
-  point.cost.steps = static_cast<int>(split->steps.size());
-  point.cost.rounds = total_rounds(*split);
+  point.cost = cost_of(*split, point.cost.chunks);
   point.schedule = std::move(*split);
   return true;
 }

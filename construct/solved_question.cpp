@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "ir/schedule_cost.h"
+
 namespace chorale {
 
 SolvedQuestion::SolvedQuestion(const Topology& asked_on, const Collective& asked)
@@ -23,9 +25,7 @@ Point SolvedQuestion::point(Schedule of_solved, const Collective& asked,
               .construction = construction,
               .collective = asked};
   point.schedule = answer(std::move(of_solved));
-  point.cost = {.steps = static_cast<int>(point.schedule.steps.size()),
-                .rounds = total_rounds(point.schedule),
-                .chunks = asked.chunks_per_block};
+  point.cost = cost_of(point.schedule, asked.chunks_per_block);
   return point;
 }
 

@@ -17,6 +17,7 @@
 #include "construct/solved_question.h"
 #include "encoder/known_literals.h"
 #include "ir/error.h"
+#include "ir/schedule_cost.h"
 #include "pareto/formulas.h"
 #include "pareto/side_by_side.h"
 #include "semantics/verify.h"
@@ -183,9 +184,7 @@ Answer put_together(const Topology& topology, const Collective& collective, cons
       throw InputError(where, wrong.front());
     answer.point = found->point;
     answer.point->collective = collective;
-    answer.point->cost = {.steps = static_cast<int>(found->point->schedule.steps.size()),
-                          .rounds = total_rounds(found->point->schedule),
-                          .chunks = collective.chunks_per_block};
+    answer.point->cost = cost_of(found->point->schedule, collective.chunks_per_block);
     if (answer.point->cost.steps > question.budget.steps ||
         answer.point->cost.rounds > question.budget.rounds)
       throw InputError(where, "has more steps or rounds than were asked", "search again");

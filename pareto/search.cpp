@@ -34,6 +34,7 @@
 #include "construct/mirror.h"
 #include "construct/slow_links.h"
 #include "ir/error.h"
+#include "ir/schedule_cost.h"
 #include "pareto/chunk_search.h"
 #include "pareto/count_search.h"
 #include "pareto/findings.h"
@@ -405,9 +406,7 @@ class FrontierSearch {
       Point faster = *point;
       faster.method = Method::Direct;
       faster.construction += ", slow links together";
-      faster.cost = {.steps = static_cast<int>(schedule->steps.size()),
-                     .rounds = total_rounds(*schedule),
-                     .chunks = point->cost.chunks};
+      faster.cost = cost_of(*schedule, point->cost.chunks);
       faster.proven = false;
       faster.schedule = *std::move(schedule);
       put_inside(std::move(faster));

@@ -11,7 +11,7 @@
 #include "construct/nestings.h"
 #include "ir/collective.h"
 #include "ir/frontier.h"
-#include "ir/schedule.h"
+#include "ir/schedule_cost.h"
 #include "ir/topology.h"
 #include "tests/kit/random.h"
 
@@ -30,11 +30,7 @@ struct Made {
   Collective collective = {};
   Schedule schedule = {};
   bool operator==(const Made&) const = default;
-  Cost cost() const {
-    return {.steps = static_cast<int>(schedule.steps.size()),
-            .rounds = total_rounds(schedule),
-            .chunks = collective.chunks_per_block};
-  }
+  Cost cost() const { return cost_of(schedule, collective.chunks_per_block); }
 };
 
 // The answer to one question to a maker.
