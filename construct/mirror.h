@@ -14,7 +14,7 @@ namespace chorale {
 std::optional<std::vector<LinkId>> mirror_of(const Topology&);
 
 // A schedule of copies as one of sums, on the same machine: last step first, each send over the reverse link.
-// `point` is of `copying`, whose dual is `summing`; the cost is equal.
+// `point` is of the dual of `summing`; the cost is equal.
 Point mirrored(const Point&, const Collective& summing, const std::vector<LinkId>& mirror);
 
 }  // namespace chorale
