@@ -87,7 +87,7 @@ int load_of_set(const NodeTraffic& traffic, const Flags& in) {
 // the busier one carries at least half.
 Least of_down_sets(const NodeMesh& mesh, const std::set<int>& sizes, long long& budget) {
   Least least;
-  const DownSets sets(mesh.sizes, sizes.empty() ? 0 : *sizes.rbegin(), budget);
+  const DownSets sets(mesh.sizes, *sizes.rbegin(), budget);
   for (const Flags& set : sets.all()) {
     const int size = size_of(set);
     if (!sizes.contains(size) || (budget -= mesh.nodes) < 0) continue;
@@ -121,12 +121,12 @@ std::optional<int> line_axis(const NodeMesh& mesh) {
 // either direction.
 class SlicesAlongLine {
  public:
-  SlicesAlongLine(const NodeMesh& mesh, int axis, const std::set<int>& sizes, long long& budget)
-      : mesh_(mesh), sizes_(sizes), budget_(budget), length_(mesh.sizes[axis]) {
+  // Of sets of at most `largest` nodes.
+  SlicesAlongLine(const NodeMesh& mesh, int axis, int largest, long long& budget)
+      : mesh_(mesh), budget_(budget), length_(mesh.sizes[axis]), largest_(largest) {
     std::vector<int> others;
     for (int a = 0; a < static_cast<int>(mesh.sizes.size()); ++a)
       if (a != axis) others.push_back(mesh.sizes[a]);
-    largest_ = sizes.empty() ? 0 : *sizes.rbegin();
     slices_ = DownSets(others, largest_, budget).all();
     int stride = 1;
     for (std::size_t a = mesh.sizes.size(); a-- > static_cast<std::size_t>(axis) + 1;)
@@ -142,8 +142,9 @@ class SlicesAlongLine {
     }
   }
 
-  // The first slice sends nothing along the line; each further one is compared with the one before it.
-  Least least() {
+  // Of sets of these sizes. The first slice sends nothing along the line; each further one is compared with
+  // the one before it.
+  Least least(const std::set<int>& sizes) {
     States states;
     for (int s = 0; s < static_cast<int>(slices_.size()); ++s) {
       NodeSetLoads first = slice_loads_[s];
@@ -158,7 +159,7 @@ class SlicesAlongLine {
         loads.resize(loads.size() - 2);
         for (std::size_t t = 0; t < loads.size(); ++t)
           if (mesh_.traffic[t].pattern == GroupPattern::Line) loads[t] = busier;
-        if (sizes_.contains(at.first)) keep_least(least[at.first], std::move(loads));
+        if (sizes.contains(at.first)) keep_least(least[at.first], std::move(loads));
       }
     return least;
   }
@@ -235,10 +236,8 @@ class SlicesAlongLine {
   }
 
   const NodeMesh& mesh_;
-  const std::set<int>& sizes_;
   long long& budget_;
-  const int length_;
-  int largest_ = 0;
+  const int length_, largest_;
   std::vector<Flags> slices_ = {};
   std::vector<NodeSetLoads> slice_loads_ = {};
 };
@@ -257,7 +256,7 @@ class SlicesOfLinks {
         budget_(budget),
         length_(mesh.sizes[axis]),
         most_(mesh.nodes / length_),
-        slices_(mesh, axis, {mesh.nodes / 2}, budget),
+        slices_(mesh, axis, mesh.nodes / 2, budget),
         below_(tree.below_uplinks()) {}
   bool fit() { return !below(-1).empty() || budget_ < 0; }
 
@@ -350,7 +349,7 @@ Least least_loads(const NodeMesh& mesh, const std::set<int>& sizes, long long bu
   };
   if (const std::optional<int> axis = line_axis(mesh))
     find([&](const std::set<int>& of, long long& steps) {
-      return SlicesAlongLine(mesh, *axis, of, steps).least();
+      return SlicesAlongLine(mesh, *axis, *of.rbegin(), steps).least(of);
     });
   // No such axis, or too many slices: a line counts half of what it sends both ways.
   find([&](const std::set<int>& of, long long& steps) { return of_down_sets(mesh, of, steps); });
