@@ -13,6 +13,7 @@
 
 #include "ir/error.h"
 #include "ir/words.h"
+#include "topology/text.h"
 
 namespace chorale {
 namespace {
@@ -52,10 +53,12 @@ std::vector<LinkId> links_named(const Topology& t, const std::string& option, co
     const Link& link = t.links[l];
     if ((link.src == a && link.dst == b) || (both && link.src == b && link.dst == a)) result.push_back(l);
   }
-  if (result.empty())
-    throw InputError(option, fmt::format("{} has no link {}", t.name, text.substr(0, 60)),
-                     "see 'chorale topology show' for its links");
-  return result;
+  if (!result.empty()) return result;
+  const auto one = std::ranges::find(t.links, a, &Link::src);
+  throw InputError(option, fmt::format("{} has no link {}", t.name, text.substr(0, 60)),
+                   one == t.links.end()
+                       ? "see 'chorale topology show' for its links"
+                       : fmt::format("{} has one to {}", name_of(t, a), name_of(t, one->dst)));
 }
 
 // A fraction of a bandwidth: above / below.

@@ -98,7 +98,10 @@ TEST(Changes, LeaveTheRestAsItIs) {
 }
 
 TEST(Changes, RefusesInOneLine) {
-  EXPECT_THAT(refusal("ring:4", {.without_links = {"0-2"}}), HasSubstr("ring:4 has no link 0-2"));
+  EXPECT_THAT(refusal("ring:4", {.without_links = {"0-2"}}),
+              HasSubstr("ring:4 has no link 0-2; 0 has one to 1"));
+  EXPECT_THAT(refusal("fat-tree:4", {.without_links = {"0-1"}}),
+              HasSubstr("has no link 0-1; 0 has one to switch"));
   EXPECT_THAT(refusal("ring:4", {.without_links = {"0"}}), HasSubstr("'0' names no link"));
   EXPECT_THAT(refusal("ring:4", {.without_links = {"0-9"}}),
               HasSubstr("'9' is not a rank or switch of ring:4; use 0 to 3"));
