@@ -135,12 +135,10 @@ double most_off_percent(const Simulated& answer) {
 }
 
 std::string to_json(const Result& result, const Simulated& answer) {
-  std::vector<std::string> rows;
-  for (const SimulatedRow& row : answer.rows) rows.push_back(write_fields(row));
   return fmt::format(
       "{{\n\"chorale_simulate\": 1,\n\"simulator\": \"SimGrid\",\n\"topology\": {},\n\"collective\": "
       "{},\n\"rows\": {}\n}}\n",
-      quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
+      quoted(result.topology.name), quoted(name_of(result.collective)), lines_of(answer.rows, ""));
 }
 
 }  // namespace chorale
