@@ -286,7 +286,18 @@ Outcome choose(const LibraryCommand& command, Supervisor& supervisor) {
   return outcome;
 }
 
-// All or nothing: a new file is written beside the old one and replaces it when it is complete.
+// A library on its way to its place: removed with what SQLite adds beside it, unless it was renamed.
+struct DraftLibrary {
+  std::string path = {};
+  ~DraftLibrary() { remove(path); }
+  static void remove(const std::string& path) {
+    std::error_code error;
+    for (const char* const ending : {"", "-journal"}) std::filesystem::remove(path + ending, error);
+  }
+};
+
+// All or nothing: a new file is written beside the old one and replaces it when it is complete. Where a limit
+// ends the process no destructor runs, so the last report removes it.
 Outcome merge(const LibraryCommand& command, Supervisor& supervisor) {
   require_writable_file("-o", command.output);
   for (const std::string& file : command.files) {
@@ -295,17 +306,18 @@ Outcome merge(const LibraryCommand& command, Supervisor& supervisor) {
       throw InputError("-o", "is one of the libraries that are merged", "name another file");
   }
   // In the same directory, since rename() does not cross file systems; SQLite adds a -journal beside it.
-  const std::string beside = fmt::format("{}.{}.part", command.output, getpid());
-  MergeReport report;
-  try {
-    report = merge_answers(command.files, *open_answers(beside, true));
-    supervisor.take_floor();
-    std::filesystem::rename(beside, command.output);
-  } catch (...) {
-    std::error_code error;
-    for (const char* const ending : {"", "-journal"}) std::filesystem::remove(beside + ending, error);
-    throw;
-  }
+  const DraftLibrary draft{fmt::format("{}.{}.part", command.output, getpid())};
+  const auto cut = [path = draft.path](Stopped stopped) -> Outcome {
+    DraftLibrary::remove(path);
+    return {.exit_code = exit_code_of(stopped), .errors = {"nothing was merged (" + name_of(stopped) + ")"}};
+  };
+  supervisor.publish(cut);
+  const MergeReport report = merge_answers(command.files, *open_answers(draft.path, true), supervisor.stop());
+  supervisor.take_floor();
+  if (report.cut) return cut(supervisor.stopped());
+  std::error_code error;
+  std::filesystem::rename(draft.path, command.output, error);
+  if (error) throw InputError("-o", command.output + ": " + error.message(), "choose another file");
   Outcome outcome{.text = fmt::format("{}: {} equal in several files\n", counted(report.answers, "answer"),
                                       report.equal)};
   if (report.joined > 0) outcome.text += fmt::format("{} combined from several\n", report.joined);
