@@ -138,7 +138,8 @@ Outcome show(const LibraryCommand& command, Supervisor& supervisor) {
       const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
       rows.push_back({place.machine, group_of(place), place.collective + (fixed ? ", fixed order" : ""),
                       is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
-                      std::to_string(place.ranks), std::to_string(points), std::to_string(few.steps),
+                      std::to_string(place.ranks), std::to_string(points),
+                      points > 0 ? std::to_string(few.steps) : "-",
                       points > 0 ? fraction(fast.rounds, fast.chunks) : "-",
                       result.complete ? "proven" : name_of(result.stopped)});
     }
