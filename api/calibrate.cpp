@@ -116,11 +116,9 @@ Calibration calibrate(const Topology& machine, const std::vector<LinkLog>& logs)
 }
 
 std::string to_json(const Calibration& calibration) {
-  std::vector<std::string> classes, crowds;
-  for (const CalibratedClass& each : calibration.classes) classes.push_back(write_fields(each));
-  for (const CalibratedCrowd& each : calibration.crowds) crowds.push_back(write_fields(each));
   return fmt::format("{{\n  \"machine\": {},\n  \"classes\": {},\n  \"together\": {}\n}}\n",
-                     quoted(calibration.machine.name), lines(classes, "  "), lines(crowds, "  "));
+                     quoted(calibration.machine.name), lines_of(calibration.classes, "  "),
+                     lines_of(calibration.crowds, "  "));
 }
 
 }  // namespace chorale

@@ -159,8 +159,7 @@ std::string to_json(const Comparison& comparison) {
     for (const std::string& each : all) texts.push_back(quoted(each));
     return fmt::format("[{}]", fmt::join(texts, ","));
   };
-  std::vector<std::string> sides, limits, sizes;
-  for (const ComparedSide& side : comparison.sides) sides.push_back(write_fields(side));
+  std::vector<std::string> limits, sizes;
   for (const ComparedSide& side : comparison.sides) {
     std::vector<std::string> all;
     for (const CollectiveLimits& each : side.limits) all.push_back(write_fields(each));
@@ -177,8 +176,8 @@ std::string to_json(const Comparison& comparison) {
   return fmt::format(
       "{{\n\"chorale_compare\": 1,\n\"of\": {},\n\"sides\": {},\n\"limits\": {},\n\"sizes\": {},\n"
       "\"conclusions\": {},\n\"notes\": {}\n}}\n",
-      quoted(comparison.of_results ? "results" : "machines"), lines(sides, ""), lines(limits, ""),
-      lines(sizes, ""), strings(conclusions(comparison)), strings(comparison.notes));
+      quoted(comparison.of_results ? "results" : "machines"), lines_of(comparison.sides, ""),
+      lines(limits, ""), lines(sizes, ""), strings(conclusions(comparison)), strings(comparison.notes));
 }
 
 // Figures of all collectives that can be drawn, then all tables; the conclusions are the sentences at the

@@ -89,9 +89,7 @@ std::vector<FailureRow> failure_rows(AnswerFile& file, const std::string& name) 
 }
 
 std::string to_json(const std::vector<FailureRow>& rows) {
-  std::vector<std::string> texts;
-  for (const FailureRow& row : rows) texts.push_back(write_fields(row));
-  return fmt::format("{{\n\"chorale_failures\": 1,\n\"rows\": {}\n}}\n", lines(texts, ""));
+  return fmt::format("{{\n\"chorale_failures\": 1,\n\"rows\": {}\n}}\n", lines_of(rows, ""));
 }
 
 }  // namespace chorale

@@ -188,13 +188,12 @@ std::string library_spec(const JobGain& gain, const std::string& machine) {
 
 // Without a machine there is no gain, and the file ends after the operations that were skipped.
 std::string to_json(const TracedJob& job, const JobGain* gain, const std::string& machine) {
-  std::vector<std::string> calls, skipped, rows;
-  for (const JobCalls& each : job.calls) calls.push_back(write_fields(each));
+  std::vector<std::string> skipped, rows;
   for (const auto& [operation, times] : job.skipped)
     skipped.push_back(fmt::format("{{\"operation\":{},\"calls\":{}}}", quoted(operation), times));
   std::string text =
       fmt::format("{{\n\"chorale_job\": 1,\n\"duration_us\": {},\n\"calls\": {},\n\"skipped\": {}",
-                  job.duration_us, lines(calls, ""), lines(skipped, ""));
+                  job.duration_us, lines_of(job.calls, ""), lines(skipped, ""));
   if (gain != nullptr) {
     for (const JobGainRow& row : gain->rows)
       rows.push_back(

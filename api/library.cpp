@@ -156,8 +156,9 @@ bool keep_answer(AnswerFile& file, const LibraryQuestion& question, Result resul
   return Keeper(file, taker(), verifiers()).keep(question, std::move(result));
 }
 
-MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into) {
-  return merge(files, into, taker(), verifiers());
+MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into,
+                          const std::atomic<bool>* stop) {
+  return merge(files, into, taker(), verifiers(), stop);
 }
 
 BuildReport build_library(AnswerFile& file, const std::vector<LibraryQuestion>& questions,

@@ -63,7 +63,8 @@ std::vector<TakenAnswer> results_at(AnswerFile&, const std::string& name, const 
 std::string to_page(AnswerFile&, const std::string& name);
 
 // What is in several files, in one that has nothing yet (library/merge.h).
-MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into);
+MergeReport merge_answers(const std::vector<std::string>& files, AnswerFile& into,
+                          const std::atomic<bool>* stop = nullptr);
 
 // Searches the questions without an answer, in this process or, if `search` is given, by that, and stores the
 // results.

@@ -64,8 +64,7 @@ SizeFigure figure_of(const Optimized& answer) {
 }  // namespace
 
 std::string to_json(const Optimized& answer) {
-  std::vector<std::string> rows, baselines;
-  for (const OptimizedRow& row : answer.rows) rows.push_back(write_fields(row));
+  std::vector<std::string> baselines;
   for (const Baseline& baseline : answer.baselines)
     baselines.push_back(
         fmt::format("{{\"name\":{},\"us\":[{}]}}", quoted(baseline.name), fmt::join(baseline.us, ",")));
@@ -76,7 +75,7 @@ std::string to_json(const Optimized& answer) {
       quoted(answer.result.topology.name), quoted(name_of(answer.result.collective)), answer.shape.blocks,
       answer.shape.bus_factor, answer.result.complete, quoted(name_of(answer.result.stopped)),
       quoted(conclusion(answer)), answer.binding ? write_fields(*answer.binding, CompactFields()) : "null",
-      lines(rows, ""), lines(baselines, ""));
+      lines_of(answer.rows, ""), lines(baselines, ""));
 }
 
 // The figure has the times of the table, not those of a second simulation.

@@ -244,8 +244,9 @@ Result packed(const Topology& topology, const Collective& one, const FrontierOpt
   while (!near() && engine.advance(take)) {
   }
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - started;
-  Result result = found.result(Stopped::ChunkCounts, seconds.count());
-  if (near() || (stop != nullptr && *stop)) return result;
+  const bool stopped = !near() && stop != nullptr && *stop;
+  Result result = found.result(stopped ? Stopped::Interrupted : Stopped::ChunkCounts, seconds.count());
+  if (near() || stopped) return result;
   FrontierOptions more = options;
   more.known = result.points;
   return frontier(topology, one, more);

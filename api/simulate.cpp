@@ -9,9 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 
 #include "api/compile.h"
 #include "api/work_folder.h"
@@ -28,16 +26,6 @@ namespace chorale {
 namespace {
 
 constexpr const char* kRemedy = "install SimGrid (on Debian: apt-get install libsimgrid-dev)";
-
-// Throws InputError where TMPDIR names no folder.
-std::string temporary_folder() {
-  std::error_code error;
-  const std::filesystem::path path = std::filesystem::temp_directory_path(error);
-  if (error)
-    throw InputError("simulate", "there is no folder for temporary files",
-                     "set TMPDIR to one that can be written to");
-  return path.string();
-}
 
 // The messages of a schedule one by one: what a switch would add or copy at once is several.
 Topology without_abilities(Topology topology) {
@@ -109,14 +97,13 @@ void require_points_and_sizes(const Result& result, const SimulateQuestion& aske
 Simulated simulate(const Result& result, const SimulateQuestion& asked) {
   require_points_and_sizes(result, asked);
   const Topology plain = without_abilities(result.topology);
-  const std::string where = asked.folder.empty() ? temporary_folder() : asked.folder;
   Simulated answer;
   for (const int i : asked.points) {
     const Point& point = result.points[i];
     if (const std::string note = unused_switches(result.topology, point, "simgrid"); !note.empty())
       answer.notes.push_back(fmt::format("point {}: {}", i, note));
     // A folder for each point: platform and traces of one point fit no other.
-    PointReplay replay(result.topology, plain, point, where);
+    PointReplay replay(result.topology, plain, point, asked.folder);
     for (const std::int64_t bytes : asked.message_bytes) {
       const std::optional<SimulatedRow> row = replay.row(i, bytes, asked.stop);
       if (!row) return answer;
@@ -135,12 +122,10 @@ double most_off_percent(const Simulated& answer) {
 }
 
 std::string to_json(const Result& result, const Simulated& answer) {
-  std::vector<std::string> rows;
-  for (const SimulatedRow& row : answer.rows) rows.push_back(write_fields(row));
   return fmt::format(
       "{{\n\"chorale_simulate\": 1,\n\"simulator\": \"SimGrid\",\n\"topology\": {},\n\"collective\": "
       "{},\n\"rows\": {}\n}}\n",
-      quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
+      quoted(result.topology.name), quoted(name_of(result.collective)), lines_of(answer.rows, ""));
 }
 
 }  // namespace chorale

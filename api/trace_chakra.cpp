@@ -100,7 +100,7 @@ void add_groups(const TracedNode& node, const std::string& place, ProcessGroups&
 
 // A group that is not listed has all ranks: as many as there are traces, if there are several. A single trace
 // does not contain the number: it is then 0, not known.
-TracedCall call_of(const TracedNode& node, const ProcessGroups& groups, int traces) {
+TracedCall call_of(const TracedNode& node, const ProcessGroups& groups, int traces, const std::string& file) {
   const std::int64_t type = number_of(node.values, "comm_type");
   const bool is_known = type >= 0 && type < std::ssize(kChakraCollectives);
   TracedCall call{
@@ -117,7 +117,7 @@ TracedCall call_of(const TracedNode& node, const ProcessGroups& groups, int trac
   const auto kind = kind_spelled(call.operation);
   // comm_size is of a rank's input; the message of these is all inputs together.
   const bool grows = kind && (*kind == CollectiveKind::Allgather || *kind == CollectiveKind::Gather);
-  call.message_bytes = grows ? bytes * call.ranks : bytes;
+  call.message_bytes = grows ? whole_bytes(static_cast<double>(bytes) * call.ranks, file) : bytes;
   return call;
 }
 
@@ -174,7 +174,7 @@ void read_chakra(const TraceText& trace, int traces, TraceTally& tally) {
     else if (!own && (node.kind == ChakraNode::Send || node.kind == ChakraNode::Receive))
       tally.add(trace.file, {.operation = node.kind == ChakraNode::Send ? "send" : "receive"});
   }
-  for (const TracedNode& node : collectives) tally.add(trace.file, call_of(node, groups, traces));
+  for (const TracedNode& node : collectives) tally.add(trace.file, call_of(node, groups, traces, trace.file));
   tally.duration_us = std::max(tally.duration_us, to - from);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <sstream>
 
@@ -27,7 +28,8 @@ template <typename Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (text.empty() || error != std::errc() || end != text.data() + text.size() || number < 0) return {};
+  const bool is_number = error == std::errc() && std::isfinite(static_cast<double>(number));
+  if (!is_number || end != text.data() + text.size() || number < 0) return {};
   return number;
 }
 

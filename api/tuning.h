@@ -17,7 +17,7 @@ struct TuneQuestion {
   WorkloadCarrier transport = WorkloadCarrier::Threads;        // that schedules are measured with
   int most_candidates = 10'000, measured = 0, variations = 8;  // as in TuneOptions
   int runs = 5;             // of a schedule that is measured, of which the fastest counts
-  std::string folder = {};  // an existing one, in which measured schedules are compiled
+  std::string folder = {};  // where schedules that are measured are compiled; "": in the system's
   NamedText log = {};       // an earlier run's lines (TuneOptions)
   std::function<void(const std::string& line, bool measuring)> record =
       {};  // `measuring`: has begun to measure anew

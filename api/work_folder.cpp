@@ -47,10 +47,15 @@ pid_t started(const std::string& command) {
 }  // namespace
 
 WorkFolder::WorkFolder(const std::string& what, const std::string& where) {
-  std::string name = where + "/chorale_XXXXXX";
-  if (mkdtemp(name.data()) == nullptr)
-    throw InputError(what, "no folder can be made in " + where, "set TMPDIR to one that can be written to");
-  path_ = name;
+  // A TMPDIR that is no folder gives "".
+  std::error_code error;
+  const std::string folder = where.empty() ? fs::temp_directory_path(error).string() : where;
+  path_ = folder + "/chorale_XXXXXX";
+  if (folder.empty() || mkdtemp(path_.data()) == nullptr)
+    throw InputError(
+        what,
+        folder.empty() ? "there is no folder for temporary files" : "no folder can be made in " + folder,
+        "set TMPDIR to one that can be written to");
 }
 
 WorkFolder::~WorkFolder() {
@@ -60,7 +65,8 @@ WorkFolder::~WorkFolder() {
 
 // Polled with growing pauses: most commands take seconds, some a few milliseconds.
 bool WorkFolder::run(const std::string& command, const std::atomic<bool>* stop) const {
-  const pid_t process = started(fmt::format("cd '{}' && {{ {}; }} >out 2>err </dev/null", path_, command));
+  const pid_t process =
+      started(fmt::format("cd {} && {{ {}; }} >out 2>err </dev/null", quoted_for_shell(path_), command));
   if (process < 0) return false;
   bool ended = false;
   int status = 0;
@@ -93,6 +99,14 @@ std::string WorkFolder::complaint() const {
   for (char& c : reason)
     if (c < ' ' || c > '~') c = ' ';
   return reason.substr(0, 200);
+}
+
+// In single quotes nothing has a meaning but they themselves: one ends the quoted text, is written by itself,
+// and begins another.
+std::string quoted_for_shell(const std::string& text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
 }
 
 bool has_program(const std::string& name) {

@@ -8,7 +8,8 @@ namespace chorale {
 
 class WorkFolder {
  public:
-  // Made in `where`. Throws InputError, which cites `what`, where that is not possible.
+  // Made in `where`, or, if that is "", in the system's folder for temporary files. Throws InputError, which
+  // cites `what`, where that is not possible.
   WorkFolder(const std::string& what, const std::string& where);
   ~WorkFolder();
   WorkFolder(const WorkFolder&) = delete;
@@ -26,6 +27,9 @@ class WorkFolder {
  private:
   std::string path_ = {};
 };
+
+// One word of a shell's command line.
+std::string quoted_for_shell(const std::string&);
 
 // Is there a program of that name?
 bool has_program(const std::string& name);

@@ -9,13 +9,12 @@
 #include "cli/layout.h"
 #include "cli/outcome.h"
 #include "cli/report.h"
-#include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/words.h"
 
 namespace chorale {
 
-Outcome perform(const AlltoallvCommand& command, Supervisor& supervisor) {
+Outcome perform(const AlltoallvCommand& command, Supervisor&) {
   const ByteCounts counts = read_byte_counts(read_file(command.counts), command.counts);
   const TwoTiers tiers = equal_nodes(counts.ranks, command.nodes, command.rates);
   const PlannedAlltoallv planned = plan_by_counts(tiers, counts);
@@ -39,7 +38,6 @@ Outcome perform(const AlltoallvCommand& command, Supervisor& supervisor) {
           ? "direct sends are the plan\n"
           : fmt::format("{} and {}: {:.2f} times as fast as direct sends\n", counted(plan.steps, "step"),
                         counted(std::ssize(plan.pieces), "piece"), plan.direct_us / plan.us);
-  supervisor.take_floor();
   if (!command.json.empty()) deliver(command.json, to_json(tiers, planned), outcome);
   return outcome;
 }

@@ -14,7 +14,6 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/layout.h"
-#include "cli/supervisor.h"
 #include "cli/tally.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -218,7 +217,7 @@ std::string json_of(const std::vector<BenchLine>& lines, const Collective& colle
   return text + "]\n}\n";
 }
 
-Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supervisor) {
+Outcome bench(const BenchCommand& command, MpiSession& session) {
   const int ranks = ranks_of(session);
   if (ranks < 2) throw InputError("bench", "needs at least 2 ranks", "use mpirun -n 4 chorale bench ...");
   const Collective collective = make_collective(command.collective, ranks, 1, command.root.value_or(0));
@@ -264,7 +263,6 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
         }
   const int code = tally.is_good(collective) ? kFound : kWrongData;
   if (rank_of(session) != 0) return {.exit_code = code};
-  supervisor.take_floor();
   // nccl-tests' lines, as wide as they are there, for what reads those.
   Outcome outcome{.exit_code = code, .text = text_of(lines, collective, command), .verbatim = true};
   if (!command.json.empty()) deliver(command.json, json_of(lines, collective, command), outcome);
@@ -274,13 +272,13 @@ Outcome bench(const BenchCommand& command, MpiSession& session, Supervisor& supe
 }  // namespace
 
 // Sizes are computed before MPI starts, so that a range that is wrong is an error of the command line.
-Outcome perform(const BenchCommand& command, Supervisor& supervisor) {
+Outcome perform(const BenchCommand& command, Supervisor&) {
   try {
     if (!started_by_mpirun())
       throw InputError("bench", "this process was not started by mpirun",
                        "use mpirun -n 4 chorale bench ...");
     sizes(command);
-    return bench(command, *join_processes(), supervisor);
+    return bench(command, *join_processes());
   } catch (const Hang& hang) {
     throw hung("bench", hang);
   }

@@ -96,7 +96,6 @@ Outcome perform(const CalibrateCommand& command, Supervisor& supervisor) {
     if (rank_of(*session) == 0) options.progress = supervisor.doing();
     const Calibration calibration = calibrate(topology, *session, options);
     if (rank_of(*session) != 0) return {};
-    supervisor.take_floor();
     return outcome_of(command, calibration);
   } catch (const Hang& hang) {
     throw hung("calibrate", hang);

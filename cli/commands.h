@@ -1,6 +1,6 @@
-// One function per command, one file per function. Each does its work, writes the requested files, and
-// returns the text and the exit code for main; errors of the user throw InputError before anything is
-// written. A supervisor (cli/supervisor.h) enforces the limits of the command.
+// One function per command, one file per function. Each does its work and returns the requested files, the
+// text and the exit code; errors of the user throw InputError before anything is written. A supervisor
+// (cli/supervisor.h) enforces the limits of the command, and writes its files.
 #pragma once
 
 #include <string>

@@ -72,12 +72,15 @@ Outcome perform(const CompileCommand& command, Supervisor& supervisor) {
     text += shown(file.path) + "\n";
   }
   supervisor.take_floor();
-  write_files(compiled.files);
-  if (const Stopped why = cut_short(machine, supervisor); why != Stopped::No)
-    return {.exit_code = exit_code_of(why),
-            .text = text + "cut short (" + name_of(why) + "): there may be better ones\n",
-            .errors = errors};
-  return {.exit_code = errors.empty() ? kFound : kWrongData, .text = text, .errors = errors};
+  const Stopped why = cut_short(machine, supervisor);
+  if (why != Stopped::No) text += "cut short (" + name_of(why) + "): there may be better ones\n";
+  // As of 'tune': a schedule that computes something else is worse than a search that was cut.
+  return {.exit_code = !errors.empty()      ? kWrongData
+                       : why != Stopped::No ? exit_code_of(why)
+                                            : kFound,
+          .text = text,
+          .files = std::move(compiled.files),
+          .errors = errors};
 }
 
 }  // namespace chorale

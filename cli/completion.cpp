@@ -7,6 +7,7 @@
 // the option that still awaits its value.
 #include <fmt/format.h>
 
+#include "api/work_folder.h"
 #include "cli/manual.h"
 #include "ir/words.h"
 
@@ -179,13 +180,6 @@ else
 fi
 )ZSH";
 
-// In single quotes nothing has a meaning but they themselves.
-std::string zsh_quoted(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
 struct ZshTables {
   std::string options = {}, values = {}, commands = {};
 };
@@ -195,7 +189,7 @@ struct ZshTables {
 void tabulate(const CommandText& command, const std::vector<std::string>& machines, ZshTables& tables) {
   const std::string at = place_of(command);
   const auto row = [](const std::string& key, const std::string& value) {
-    return fmt::format("  {} {}\n", zsh_quoted(key), zsh_quoted(value));
+    return fmt::format("  {} {}\n", quoted_for_shell(key), quoted_for_shell(value));
   };
   const std::string key = at.empty() ? " " : at;  // a blank, as in bash
   std::string names, commands;

@@ -8,7 +8,6 @@
 #include "api/report.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/shown.h"
@@ -26,21 +25,18 @@ std::string who_completes(int ranks) {
 }
 
 // One page for all points, or with one of them only.
-Outcome page(const EmitCommand& command, Result result, Supervisor& supervisor) {
+Outcome page(const EmitCommand& command, Result result) {
   std::string path = fmt::format("{}/{}", command.directory, file_stem(result.topology, result.collective));
   if (command.point) {
     result.points = {result.points.at(*command.point)};
     path += fmt::format("_{}", *command.point);
   }
-  const std::string html = to_page(result);
-  supervisor.take_floor();
-  write_files({{path + ".html", html}});
-  return {.text = shown(path) + ".html\n"};
+  return {.text = shown(path) + ".html\n", .files = {{path + ".html", to_page(result)}}};
 }
 
 }  // namespace
 
-Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
+Outcome perform(const EmitCommand& command, Supervisor&) {
   if (const auto& [min, max] = std::pair(command.options.min_bytes, command.options.max_bytes);
       max > 0 && min > max)
     throw InputError("--min-bytes", "is larger than --max-bytes", "exchange them");
@@ -52,7 +48,7 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
   const Result result = read_sound_result(command.file);
   const std::vector<int> chosen = chosen_points(command.file, result, command.point, false);
   // No target is the page: it is made of results and not of programs.
-  if (!command.target) return page(command, result, supervisor);
+  if (!command.target) return page(command, result);
   std::vector<NamedText> files;
   if (chosen.empty())
     throw InputError(command.file, "has no point to write",
@@ -87,10 +83,11 @@ Outcome perform(const EmitCommand& command, Supervisor& supervisor) {
     throw InputError(command.file,
                      fmt::format("none of its {} points on the frontier can be written", chosen.size()),
                      fmt::format("point {}: {}", chosen.front(), first_reason));
-  supervisor.take_floor();
-  write_files(files);
-  return {
-      .exit_code = refused.empty() ? kFound : kBadInput, .text = written, .notes = notes, .errors = refused};
+  return {.exit_code = refused.empty() ? kFound : kBadInput,
+          .text = written,
+          .files = std::move(files),
+          .notes = notes,
+          .errors = refused};
 }
 
 }  // namespace chorale

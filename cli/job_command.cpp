@@ -61,7 +61,6 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
                                               counted(times, "call"), operation)));
   // Without a machine the list is all, and its JSON has no comparison.
   if (command.machine.empty()) {
-    supervisor.take_floor();
     if (!command.json.empty()) deliver(command.json, to_json(job), outcome);
     return outcome;
   }

@@ -114,7 +114,7 @@ void add_own(const StoredAnswer& stored, const AnswerPlace& place, const Collect
 
 // Points are summarized by the two ends of the frontier: the fewest steps, and the fewest rounds per chunk.
 // The number of refutations that were not checked becomes a note.
-Outcome show(const LibraryCommand& command, Supervisor& supervisor) {
+Outcome show(const LibraryCommand& command) {
   TableRows rows = {
       {"machine", "group", "collective", "root", "ranks", "points", "steps", "rounds/chunk", ""}};
   TableRows measured = {{"machine", "group", "collective", "root", "message", "point", "us", "least", "GB/s",
@@ -138,7 +138,8 @@ Outcome show(const LibraryCommand& command, Supervisor& supervisor) {
       const bool fixed = result.collective.order.kind == SumOrder::Kind::Fixed;
       rows.push_back({place.machine, group_of(place), place.collective + (fixed ? ", fixed order" : ""),
                       is_rooted(result.collective.kind) ? std::to_string(place.root) : "-",
-                      std::to_string(place.ranks), std::to_string(points), std::to_string(few.steps),
+                      std::to_string(place.ranks), std::to_string(points),
+                      points > 0 ? std::to_string(few.steps) : "-",
                       points > 0 ? fraction(fast.rounds, fast.chunks) : "-",
                       result.complete ? "proven" : name_of(result.stopped)});
     }
@@ -159,14 +160,12 @@ Outcome show(const LibraryCommand& command, Supervisor& supervisor) {
   }
   if (own.size() > 1) outcome.text += "MPI's own algorithms, each forced\n" + table(own, "lllrllrr");
   if (command.html.empty()) return outcome;
-  std::string page = to_page(*open_answers(command.file, false), command.file);
-  supervisor.take_floor();
-  deliver(command.html, std::move(page), outcome);
+  deliver(command.html, to_page(*open_answers(command.file, false), command.file), outcome);
   return outcome;
 }
 
 // A row per machine, collective and failures that a symmetry carries to each other.
-Outcome list_failures(const LibraryCommand& command, Supervisor& supervisor) {
+Outcome list_failures(const LibraryCommand& command) {
   const std::vector<FailureRow> found = failure_rows(*open_answers(command.file, false), command.file);
   if (found.empty())
     throw InputError(command.file, "has no machines after failures", "build it with --failures 1");
@@ -178,7 +177,6 @@ Outcome list_failures(const LibraryCommand& command, Supervisor& supervisor) {
                     row.rounds_per_chunk > 0 ? fmt::format("{:.4g}", row.rounds_per_chunk) : "-",
                     percent(row.of_bound), percent(row.of_whole), percent(row.most_of_whole)});
   Outcome outcome{.text = table(rows, "lllrrrrr")};
-  supervisor.take_floor();
   if (!command.json.empty()) deliver(command.json, to_json(found), outcome);
   return outcome;
 }
@@ -251,7 +249,7 @@ std::string origin(const Choice& choice, const std::vector<MeasuredTime>& measur
 
 // The fastest at each size over all answers for the place: sums in a fixed order and agreed ones may both be
 // there. Measured times precede predicted ones (library/select.h).
-Outcome choose(const LibraryCommand& command, Supervisor& supervisor) {
+Outcome choose(const LibraryCommand& command) {
   std::vector<std::vector<MeasuredTime>> measured;
   std::vector<Result> results;
   long long unchecked = 0;
@@ -281,12 +279,22 @@ Outcome choose(const LibraryCommand& command, Supervisor& supervisor) {
   }
   Outcome outcome{.text = table(rows, "rrlRrrLl")};
   note_unchecked(unchecked, command.file, outcome.notes);
-  supervisor.take_floor();
   if (!command.json.empty()) deliver(command.json, to_json(results[first->result]), outcome);
   return outcome;
 }
 
-// All or nothing: a new file is written beside the old one and replaces it when it is complete.
+// A library on its way to its place: removed with what SQLite adds beside it, unless it was renamed.
+struct DraftLibrary {
+  std::string path = {};
+  ~DraftLibrary() { remove(path); }
+  static void remove(const std::string& path) {
+    std::error_code error;
+    for (const char* const ending : {"", "-journal"}) std::filesystem::remove(path + ending, error);
+  }
+};
+
+// All or nothing: a new file is written beside the old one and replaces it when it is complete. Where a limit
+// ends the process no destructor runs, so the last report removes it.
 Outcome merge(const LibraryCommand& command, Supervisor& supervisor) {
   require_writable_file("-o", command.output);
   for (const std::string& file : command.files) {
@@ -295,17 +303,18 @@ Outcome merge(const LibraryCommand& command, Supervisor& supervisor) {
       throw InputError("-o", "is one of the libraries that are merged", "name another file");
   }
   // In the same directory, since rename() does not cross file systems; SQLite adds a -journal beside it.
-  const std::string beside = fmt::format("{}.{}.part", command.output, getpid());
-  MergeReport report;
-  try {
-    report = merge_answers(command.files, *open_answers(beside, true));
-    supervisor.take_floor();
-    std::filesystem::rename(beside, command.output);
-  } catch (...) {
-    std::error_code error;
-    for (const char* const ending : {"", "-journal"}) std::filesystem::remove(beside + ending, error);
-    throw;
-  }
+  const DraftLibrary draft{fmt::format("{}.{}.part", command.output, getpid())};
+  const auto cut = [path = draft.path](Stopped stopped) -> Outcome {
+    DraftLibrary::remove(path);
+    return {.exit_code = exit_code_of(stopped), .errors = {"nothing was merged (" + name_of(stopped) + ")"}};
+  };
+  supervisor.publish(cut);
+  const MergeReport report = merge_answers(command.files, *open_answers(draft.path, true), supervisor.stop());
+  supervisor.take_floor();
+  if (report.cut) return cut(supervisor.stopped());
+  std::error_code error;
+  std::filesystem::rename(draft.path, command.output, error);
+  if (error) throw InputError("-o", command.output + ": " + error.message(), "choose another file");
   Outcome outcome{.text = fmt::format("{}: {} equal in several files\n", counted(report.answers, "answer"),
                                       report.equal)};
   if (report.joined > 0) outcome.text += fmt::format("{} combined from several\n", report.joined);
@@ -318,7 +327,7 @@ Outcome merge(const LibraryCommand& command, Supervisor& supervisor) {
 }
 
 // Files are made by the library; what a target cannot express is a note.
-Outcome exported(const LibraryCommand& command, Supervisor& supervisor) {
+Outcome exported(const LibraryCommand& command) {
   Exported written = export_answers(*open_answers(command.file, false), command.file,
                                     {.place = command.place,
                                      .collectives = command.collectives,
@@ -331,8 +340,7 @@ Outcome exported(const LibraryCommand& command, Supervisor& supervisor) {
     file.path = command.output + "/" + file.path;
     outcome.text += shown(file.path) + "\n";
   }
-  supervisor.take_floor();
-  write_files(written.files);
+  outcome.files = std::move(written.files);
   return outcome;
 }
 
@@ -343,17 +351,17 @@ Outcome perform(const LibraryCommand& command, Supervisor& supervisor) {
     case LibraryCommand::Action::Build:
       return build(command, supervisor);
     case LibraryCommand::Action::Show:
-      return show(command, supervisor);
+      return show(command);
     case LibraryCommand::Action::Failures:
-      return list_failures(command, supervisor);
+      return list_failures(command);
     case LibraryCommand::Action::Verify:
       return verify(command, supervisor);
     case LibraryCommand::Action::Select:
-      return choose(command, supervisor);
+      return choose(command);
     case LibraryCommand::Action::Merge:
       return merge(command, supervisor);
     case LibraryCommand::Action::Export:
-      return exported(command, supervisor);
+      return exported(command);
     case LibraryCommand::Action::Measure:
       return measure_library(command, supervisor);
   }

@@ -77,7 +77,6 @@ Outcome measure_library(const LibraryCommand& command, Supervisor& supervisor) {
     if (rank_of(*session) == 0) options.progress = supervisor.doing();
     const std::vector<MeasuredRow> rows = measure(*file, command.place.machine, *session, options);
     if (rank_of(*session) != 0) return {};
-    supervisor.take_floor();
     return {.text = in_words(rows, options.over) + (command.all_own ? forced_in_words(rows) : "")};
   } catch (const Hang& hang) {
     throw hung("library measure", hang);

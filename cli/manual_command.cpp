@@ -5,7 +5,6 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/manual.h"
-#include "cli/supervisor.h"
 #include "ir/files.h"
 #include "ir/words.h"
 
@@ -41,14 +40,12 @@ Outcome perform(const CompletionCommand& command, Supervisor&) {
   return {.text = script(command.program, machine_names()), .verbatim = true};
 }
 
-Outcome perform(const ManualCommand& command, Supervisor& supervisor) {
+Outcome perform(const ManualCommand& command, Supervisor&) {
   make_writable_directory("-o", command.directory);
   std::vector<NamedText> pages;
   add_pages(command.program, command.directory, pages);
-  supervisor.take_floor();
-  write_files(pages);
-  return {.text = counted(static_cast<long long>(pages.size()), "page") + " of the manual, in " +
-                  command.directory + "\n"};
+  const std::string number = counted(std::ssize(pages), "page");
+  return {.text = number + " of the manual, in " + command.directory + "\n", .files = std::move(pages)};
 }
 
 }  // namespace chorale

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <utility>
 
 #include "api/import.h"
 #include "api/inputs.h"
@@ -255,7 +256,9 @@ class Work {
     const std::string script = command_.directory + "/run.sh";
     const bool preload = !command_.target && !results.empty();
     if (preload) all.push_back({script, preload_script(machine_.ranks, results, preload_folder())});
-    write_files(all);
+    // At once, since the script is run; with the other files of the outcome, all or none.
+    std::ranges::move(all, std::back_inserter(outcome.files));
+    write_files(std::exchange(outcome.files, {}));
     if (!preload) return;
     outcome.text += "run with: sh " + shown(script) + " YOUR_PROGRAM\n";
     if (supervisor_.stopped() == Stopped::No)

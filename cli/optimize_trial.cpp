@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "api/work_folder.h"
 #include "ir/words.h"
 
 namespace chorale {
@@ -20,13 +21,6 @@ constexpr int kMostTried = 32;  // processes on this host
 std::filesystem::path program() {
   std::error_code error;
   return std::filesystem::read_symlink("/proc/self/exe", error);
-}
-
-// A single quote ends the quoted text, is written by itself, and begins another.
-std::string quoted_for_shell(const std::string& text) {
-  std::string quoted = "'";
-  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
 }
 
 // Both streams of a command, and whether it ended with 0.

@@ -8,7 +8,6 @@
 #include "cli/job_text.h"
 #include "cli/layout.h"
 #include "cli/parse.h"
-#include "cli/supervisor.h"
 #include "ir/error.h"
 #include "ir/files.h"
 #include "ir/words.h"
@@ -72,12 +71,11 @@ std::string in_words(const NodeOrder& order) {
 
 }  // namespace
 
-Outcome perform(const OrderCommand& command, Supervisor& supervisor) {
+Outcome perform(const OrderCommand& command, Supervisor&) {
   const OrderQuestion question{.job = job_of(command),
                                .node_ranks = command.node_ranks,
                                .rates = {.node_gbs = command.node_gbs, .tapers = tapers_of(command.tapers)}};
   const NodeOrder answer = order(allocation(command.topology, command.hosts), question);
-  supervisor.take_floor();
   Outcome outcome{.text = in_words(answer)};
   if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
   if (command.emit.empty()) return outcome;

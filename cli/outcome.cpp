@@ -18,20 +18,18 @@ void print(const std::string& text, std::FILE* to) {
 
 }  // namespace
 
-// Files are written while the outcome is made, and named in the text after it has been printed.
 void deliver(const std::string& path, std::string contents, Outcome& outcome) {
   if (path == kStandardOutput) {
     outcome.document = std::move(contents);
   } else {
-    write_file(path, contents);
+    outcome.files.push_back({path, std::move(contents)});
     outcome.written.push_back(path);
   }
 }
 
 void deliver(const std::string& folder, std::vector<NamedText> files, Outcome& outcome) {
-  files = in_folder(folder, std::move(files));
-  for (const NamedText& file : files) outcome.written.push_back(file.path);
-  write_files(files);
+  for (NamedText& file : in_folder(folder, std::move(files)))
+    deliver(file.path, std::move(file.text), outcome);
 }
 
 // In this order: the document, the text, what was written, then notes and errors. What could not be written

@@ -21,17 +21,18 @@ struct Outcome {
   std::string text = {};      // for people: broken where it is wider than the terminal, left out by --quiet
   bool verbatim = false;      // the text is a format of its own, with lines as long as they are
   std::string document = {};  // a requested file for standard output; text goes to standard error then
-  std::vector<std::string> written = {};  // files, which are named after the text
+  std::vector<NamedText> files = {};      // to be written by the supervisor, all or none
+  std::vector<std::string> written = {};  // those of them that are named after the text
   std::vector<std::string> notes = {};    // of what was done otherwise than one may think; on standard error
   std::vector<std::string> errors = {};   // requests that could not be met, a line each; never omitted
 };
 
 inline constexpr const char* kStandardOutput = "-";
 
-// Writes a requested file; "-" is standard output.
+// A requested file; "-" is standard output.
 void deliver(const std::string& path, std::string contents, Outcome&);
 
-// Writes files into a folder.
+// Files in a folder.
 void deliver(const std::string& folder, std::vector<NamedText> files, Outcome&);
 
 // Throws InputError where standard output cannot be written.

@@ -88,14 +88,13 @@ Outcome check_ranking_file(const CheckCommand& command, Supervisor& supervisor) 
 }
 
 // The text is that of `place --explain`: the file has what binds each step.
-Outcome show_ranking_file(const ShowCommand& command, Supervisor& supervisor) {
+Outcome show_ranking_file(const ShowCommand& command) {
   require_unset(!command.point, "--point", command.file);
   require_unset(command.bytes.empty(), "--bytes", command.file);
   require_unset(!command.model.alpha_us && !command.model.beta_us_per_byte, "--alpha and --beta",
                 command.file);
   const Ranking ranking = read_sound_ranking(command.file);
   Outcome outcome{.text = in_words(ranking, true)};
-  supervisor.take_floor();
   if (!command.html.empty()) deliver(command.html, to_page(ranking), outcome);
   return outcome;
 }

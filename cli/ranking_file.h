@@ -10,6 +10,6 @@ namespace chorale {
 // Throws InputError of the first one unless all are asked for.
 std::string listed_faults(const CheckCommand&, const std::vector<Fault>&);
 Outcome check_ranking_file(const CheckCommand&, Supervisor&);
-Outcome show_ranking_file(const ShowCommand&, Supervisor&);
+Outcome show_ranking_file(const ShowCommand&);
 
 }  // namespace chorale

@@ -116,10 +116,8 @@ std::string sizes_table(const Result& result, const std::vector<SizeRow>& timed,
 }
 
 std::string sizes_json(const Result& result, const std::vector<SizeRow>& timed) {
-  std::vector<std::string> rows;
-  for (const SizeRow& each : timed) rows.push_back(write_fields(each));
   return fmt::format("{{\n\"chorale_sizes\": 1,\n\"topology\": {},\n\"collective\": {},\n\"rows\": {}\n}}\n",
-                     quoted(result.topology.name), quoted(name_of(result.collective)), lines(rows, ""));
+                     quoted(result.topology.name), quoted(name_of(result.collective)), lines_of(timed, ""));
 }
 
 // "open from 3 steps on: found 7/6 = 1.167, bound 1, gap 16.7 %": with so many steps the fewest rounds per

@@ -47,8 +47,15 @@ Outcome perform(const ReshardCommand& command, Supervisor& supervisor) {
   // Hosts decide which links are NICs; a machine without hosts has link seconds instead.
   const Resharding answer = reshard(topology, question, hosts_of(command.machine), options);
   supervisor.take_floor();
-  // Without a schedule there are still the bound and the times of the other methods.
-  Outcome outcome{.exit_code = answer.result.points.empty() ? kUndecided : kFound, .text = in_words(answer)};
+  // Without a schedule there are still the bound and the times of the other methods. A search that ended by
+  // itself was not cut, even if a limit came since.
+  const Stopped stopped = supervisor.stopped();
+  const Result& found = answer.result;
+  const bool cut = stopped != Stopped::No && !found.complete && found.stopped != Stopped::ChunkCounts;
+  Outcome outcome{.exit_code = cut                            ? exit_code_of(stopped)
+                               : answer.result.points.empty() ? kUndecided
+                                                              : kFound,
+                  .text = in_words(answer)};
   if (!command.json.empty()) deliver(command.json, to_json(answer), outcome);
   if (!command.result.empty()) deliver(command.result, to_json(answer.result), outcome);
   if (command.emit.empty() || answer.result.points.empty()) return outcome;

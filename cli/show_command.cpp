@@ -58,7 +58,7 @@ Outcome delivered(const ShowCommand& command, Shown made) {
 }  // namespace
 
 Outcome perform(const ShowCommand& command, Supervisor& supervisor) {
-  if (is_ranking(read_file(command.file))) return show_ranking_file(command, supervisor);
+  if (is_ranking(read_file(command.file))) return show_ranking_file(command);
   const Result result = read_sound_result(command.file);
   supervisor.publish([&command, result, &supervisor](Stopped stopped) {
     Outcome outcome = delivered(command, shown(command, result, supervisor, false));

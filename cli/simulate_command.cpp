@@ -69,7 +69,8 @@ Outcome perform(const SimulateCommand& command, Supervisor& supervisor) {
   };
   const Simulated answer = simulate(result, asked);
   supervisor.take_floor();
-  return reported(command, result, answer, supervisor.stopped());
+  // A limit that came after the last time has cut nothing.
+  return reported(command, result, answer, answer.rows.size() == all ? Stopped::No : supervisor.stopped());
 }
 
 }  // namespace chorale

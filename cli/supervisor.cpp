@@ -142,20 +142,22 @@ Supervisor::~Supervisor() {
   close(events_);
 }
 
-// A result and an InputError wait for the floor before they get out: the watcher may be speaking already.
+// A result and an InputError wait for the floor before they get out: the watcher may be speaking already. No
+// command writes its files itself, so none is written by work that the watcher has given up.
 Outcome Supervisor::run(const std::function<Outcome()>& work) {
-  const auto done = [this] {
+  const auto done = [this](const std::vector<NamedText>& files) {
     take_floor();
+    write_files(files);
     line_.wipe();
     const std::lock_guard lock(mutex_);
     floor_ = Floor::Done;
   };
   try {
     Outcome outcome = work();
-    done();
+    done(outcome.files);
     return outcome;
   } catch (const InputError&) {
-    done();
+    done({});
     throw;
   } catch (const std::bad_alloc&) {
     out_of_memory();  // more than size_t can hold: the allocator was not called
@@ -197,7 +199,7 @@ void Supervisor::publish(LastWord word) {
   last_word_.swap(fresh);
 }
 
-// A command takes the floor before it writes, and run() again at its end.
+// A command may take the floor early, and run() does at its end.
 void Supervisor::take_floor() {
   {
     const std::lock_guard lock(mutex_);
@@ -365,6 +367,7 @@ void Supervisor::end() {
     if (word) {
       const Outcome outcome = (*word)(stopped());
       code = outcome.exit_code;
+      write_files(outcome.files);
       say(outcome, quiet_);
     }
   } catch (const InputError& error) {

@@ -41,7 +41,7 @@ class Supervisor {
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
 
-  // What the work returns or throws, unless a limit ends the process before.
+  // What the work returns, its files written, or throws, unless a limit ends the process before.
   Outcome run(const std::function<Outcome()>& work);
 
   // For the work, from any of its threads.
@@ -61,8 +61,8 @@ class Supervisor {
     return [this](const std::string& what) { line_.show(what); };
   }
   void publish(LastWord);
-  // Before files are written: from here on only a second signal, or a lack of memory, cuts the work. Does not
-  // return if the watcher is already reporting the published result.
+  // When the result is known, and before the command changes anything: from here on only a second signal or
+  // a lack of memory cuts the work. Does not return if the watcher is already reporting the published result.
   void take_floor();
 
  private:

@@ -2,13 +2,11 @@
 #include "api/workload.h"
 #include "cli/commands.h"
 #include "cli/inputs.h"
-#include "cli/supervisor.h"
 
 namespace chorale {
 
-Outcome perform(const TransformCommand& command, Supervisor& supervisor) {
+Outcome perform(const TransformCommand& command, Supervisor&) {
   const std::string text = to_text(read_workload(command.workload));
-  supervisor.take_floor();
   // Lines of a program may not be broken at the width of the terminal.
   Outcome outcome{.verbatim = true};
   if (command.output.empty())

@@ -57,8 +57,6 @@ std::vector<std::string> failures(const TuneResult& result) {
 TuneResult tuned(const Workload& workload, const WorkloadMachine& machine, const TuneQuestion& asked,
                  Supervisor& supervisor) {
   TuneQuestion question = asked;
-  // Programs are compiled and run there; nothing is measured without a folder.
-  if (asked.measured > 0) question.folder = std::filesystem::temp_directory_path().string();
   question.stop = supervisor.stop();
   ProgressLine& line = supervisor.progress();
   if (line.wanted())

@@ -64,8 +64,7 @@ void add_blocks(Collective& collective, CollectiveKind kind, const std::vector<R
                 const std::function<int(int, int)>& chunks) {
   const CollectiveRow& row = row_of(kind);
   const int n = static_cast<int>(group.size());
-  const int sources = row.before == Participants::Each ? n : 1,
-            destinations = row.after == Participants::Each ? n : 1;
+  const auto [sources, destinations, named] = block_pairs(kind, n);
   const RankSet all = group;
   const auto ranks_of = [&](Participants who, int each) {
     return who == Participants::All ? all : RankSet{group[who == Participants::Root ? root : each]};

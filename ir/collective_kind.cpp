@@ -111,8 +111,9 @@ const std::vector<std::string>& collective_names() {
 }
 
 std::optional<CollectiveKind> kind_with_counts(std::string_view name) {
-  const auto row = std::ranges::find(kRows, as_rows_have_it(name), &CollectiveRow::counted);
-  return row == kRows.end() || name.empty() ? std::nullopt : std::optional(row->kind);
+  const std::string plain = as_rows_have_it(name);  // of "mpi" nothing is left
+  const auto row = std::ranges::find(kRows, plain, &CollectiveRow::counted);
+  return row == kRows.end() || plain.empty() ? std::nullopt : std::optional(row->kind);
 }
 
 const std::vector<std::string>& counted_names() {

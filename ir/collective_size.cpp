@@ -24,23 +24,18 @@ std::optional<Fault> beyond_memory(int chunks, int ranks, double bytes) {
                                      kMostCollectiveBytes / kMiB)};
 }
 
-// How many pairs (s, d) have a block, and how many ranks one names.
-struct Pairs {
-  double sources = 1, destinations = 1, named = 0;
-};
+}  // namespace
 
 // The kind's row determines both. Alltoall of n ranks: n x n pairs that name two ranks each; AllReduce: one
 // pair that names 2 n.
-Pairs pairs_of(CollectiveKind kind, double ranks) {
+BlockPairs block_pairs(CollectiveKind kind, int ranks) {
   const CollectiveRow& row = row_of(kind);
-  Pairs pairs;
+  BlockPairs pairs;
   if (row.before == Participants::Each) pairs.sources = ranks;
   if (row.after == Participants::Each) pairs.destinations = ranks;
   for (const Participants who : {row.before, row.after}) pairs.named += who == Participants::All ? ranks : 1;
   return pairs;
 }
-
-}  // namespace
 
 std::optional<Fault> flaw(CollectiveKind kind, int ranks, int chunks, Rank root) {
   const auto size = [](const std::string& words, const std::string& remedy) {
@@ -50,8 +45,8 @@ std::optional<Fault> flaw(CollectiveKind kind, int ranks, int chunks, Rank root)
   if (chunks < 1) return size(std::to_string(chunks) + " chunks", "use at least 1");
   if (root < 0 || root >= ranks)
     return size("root " + std::to_string(root) + " is not a rank", "use 0 to " + std::to_string(ranks - 1));
-  const Pairs pairs = pairs_of(kind, ranks);
-  const double count = pairs.sources * pairs.destinations * chunks;
+  const BlockPairs pairs = block_pairs(kind, ranks);
+  const double count = 1.0 * pairs.sources * pairs.destinations * chunks;
   // Positions are dense: each rank that a chunk names has one.
   return beyond_memory(chunks, ranks, bytes_of(count, ranks, count * pairs.named));
 }

@@ -9,6 +9,13 @@
 
 namespace chorale {
 
+// Pairs (s, d) that have a block (ir/collective_kind.h), and the ranks that a block names.
+struct BlockPairs {
+  int sources = 1, destinations = 1;
+  double named = 0;  // any number of ranks may be asked about
+};
+BlockPairs block_pairs(CollectiveKind, int ranks);
+
 // Why make_collective() has none. Requires a kind that is not Custom.
 std::optional<Fault> flaw(CollectiveKind, int ranks, int chunks, Rank root);
 // Why refined() has none, of a collective that takes so many bytes.

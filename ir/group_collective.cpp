@@ -10,6 +10,7 @@
 #include <cassert>
 #include <numeric>
 
+#include "ir/collective_size.h"
 #include "ir/error.h"
 #include "ir/sizes.h"
 #include "ir/words.h"
@@ -54,16 +55,14 @@ bool is_everyone(const GroupQuestion& asked, int ranks) {
 // block.
 void require_room(const GroupQuestion& asked) {
   double chunks = 0, named = 0, members = 0;
-  const CollectiveRow& row = row_of(asked.kind);
   for (std::size_t g = 0; g < asked.groups.size(); ++g) {
-    const double n = static_cast<double>(asked.groups[g].size());
-    double of_group = (row.before == Participants::Each ? n : 1) * (row.after == Participants::Each ? n : 1);
+    const BlockPairs pairs = block_pairs(asked.kind, static_cast<int>(asked.groups[g].size()));
+    double of_group = 1.0 * pairs.sources * pairs.destinations;
     if (!asked.counts.empty())
       of_group = std::accumulate(asked.counts[g].begin(), asked.counts[g].end(), 0.0);
     chunks += of_group;
-    members += n;
-    for (const Participants who : {row.before, row.after})
-      named += of_group * (who == Participants::All ? n : 1);
+    members += static_cast<double>(asked.groups[g].size());
+    named += of_group * pairs.named;
   }
   if (chunks == 0) throw InputError("--counts", "are all 0: nothing is sent", "give a rank some");
   if (chunks > kMostGroupChunks || bytes_of(chunks, members, named) > kMostCollectiveBytes)

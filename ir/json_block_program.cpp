@@ -122,9 +122,7 @@ struct ProgramFields {
     return lines(texts, "      ");
   }
   static std::string write(const std::vector<Block>& blocks, const FieldWords&) {
-    std::vector<std::string> texts;
-    for (const Block& block : blocks) texts.push_back(write_fields(block, ProgramFields()));
-    return lines(texts, "    ");
+    return lines_of(blocks, "    ", ProgramFields());
   }
   static void read(const JsonReader& json, const FieldWords&, BlockInstruction& i) {
     i = read_instruction(json);
@@ -135,8 +133,6 @@ struct ProgramFields {
 
 // The epilogue's members lie beside the others, not in an object of their own, and are left out without one.
 std::string to_json(const Collective& collective, const BlockProgram& program) {
-  std::vector<std::string> ranks;
-  for (const BlockRank& rank : program.ranks) ranks.push_back(write_fields(rank, ProgramFields()));
   return fmt::format(
       "{{\n  \"chorale_program\": 1,\n  \"name\": {},\n  {},\n  \"in_place\": {},\n  \"queue_depth\": {},\n{}"
       "  \"ranks\": {}\n}}\n",
@@ -144,7 +140,7 @@ std::string to_json(const Collective& collective, const BlockProgram& program) {
       program.epilogue.expression.empty()
           ? ""
           : fmt::format("  {},\n", fmt::join(write_epilogue_members(program.epilogue, "  "), ",\n  ")),
-      lines(ranks, "  "));
+      lines_of(program.ranks, "  ", ProgramFields()));
 }
 
 BlockProgramFile block_program_from_json(std::string_view text, const std::string& file) {

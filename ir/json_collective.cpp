@@ -55,9 +55,7 @@ struct CollectiveFields {
   }
   static std::string write(const SumOrder& order, const FieldWords&) { return quoted(to_string(order)); }
   std::string write(const std::vector<ChunkSpec>& chunks, const FieldWords&) const {
-    std::vector<std::string> texts;
-    for (const ChunkSpec& chunk : chunks) texts.push_back(write_fields(chunk, ChunkFields()));
-    return lines(texts, indent);
+    return lines_of(chunks, indent, ChunkFields());
   }
 
   // A custom collective must not look like one of a kind, whose chunks follow from its name.

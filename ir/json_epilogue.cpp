@@ -41,11 +41,8 @@ struct OperandFields : SpacedFields {
 
 // Two members, "epilogue" and "operands", for an object that has others as well.
 std::vector<std::string> write_epilogue_members(const Epilogue& epilogue, const std::string& indent) {
-  std::vector<std::string> operands;
-  for (const EpilogueOperand& operand : epilogue.operands)
-    operands.push_back(write_fields(operand, OperandFields()));
   return {fmt::format("\"epilogue\": {}", quoted(to_string(epilogue.expression, epilogue.operands))),
-          fmt::format("\"operands\": {}", lines(operands, indent))};
+          fmt::format("\"operands\": {}", lines_of(epilogue.operands, indent, OperandFields()))};
 }
 
 std::string to_json(const Epilogue& epilogue) {

@@ -192,6 +192,14 @@ std::string write_fields(const Type& value, const Codec& codec) {
   return "{" + write_members(value, codec) + "}";
 }
 
+// Values by their fields, a line each.
+template <typename Values, typename Codec = PlainFields>
+std::string lines_of(const Values& values, const std::string& indent, const Codec& codec = {}) {
+  std::vector<std::string> texts;
+  for (const auto& each : values) texts.push_back(write_fields(each, codec));
+  return lines(texts, indent);
+}
+
 // Refuses an object with other members than the fields and these.
 template <typename Type>
 void require_fields(const JsonReader& json, std::initializer_list<std::string_view> others = {}) {

@@ -142,10 +142,8 @@ struct JobFields {
 
 // "node" is written always, though readers have a default for it.
 std::string to_json(const Hierarchy& hierarchy) {
-  std::vector<std::string> levels;
-  for (const Level& level : hierarchy.levels) levels.push_back(write_fields(level));
   return fmt::format("{{\n  \"hierarchy\": {},\n  \"node\": {},\n  \"levels\": {}\n}}\n",
-                     quoted(hierarchy.name), hierarchy.node_level, lines(levels, "  "));
+                     quoted(hierarchy.name), hierarchy.node_level, lines_of(hierarchy.levels, "  "));
 }
 
 Hierarchy hierarchy_from_json(std::string_view text, const std::string& file) {

@@ -77,13 +77,12 @@ Guess guess(std::string_view text) {
   const std::string root = first_element(text);
   if (root == "algo")
     return {.words = "is XML: an MSCCL algorithm, not JSON", .remedy = "'chorale program FILE' reads it"};
+  constexpr const char* kImports = "'chorale topology import FILE' reads it";
   if (root == "system")
-    return {.words = "is XML: NCCL's description of a machine, which nothing here reads",
-            .remedy = "describe the machine as JSON (docs/formats.md)"};
+    return {.words = "is XML: NCCL's description of a machine, not JSON", .remedy = kImports};
   if (root == "graphs") return {.words = "is XML: NCCL's graphs, which nothing here reads"};
   if (root == "topology" && text.find("hwloc") != std::string_view::npos)
-    return {.words = "is XML: hwloc's description of a machine, which nothing here reads",
-            .remedy = "describe the machine as JSON (docs/formats.md)"};
+    return {.words = "is XML: hwloc's description of a machine, not JSON", .remedy = kImports};
   return {.words = "is XML, not JSON"};
 }
 

@@ -15,9 +15,7 @@ struct ReportFields {
   }
   static std::string_view colon() { return ":"; }
   static std::string write(const std::vector<Fault>& faults, const FieldWords&) {
-    std::vector<std::string> texts;
-    for (const Fault& fault : faults) texts.push_back(write_fields(fault, ReportFields()));
-    return lines(texts, " ");
+    return lines_of(faults, " ", ReportFields());
   }
 };
 

@@ -149,7 +149,7 @@ AnswerPlace of_group(const StoredAnswer& stored, const AnswerPlace& place) {
 }  // namespace
 
 MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const Taker& taker,
-                  const Verifiers& verifiers) {
+                  const Verifiers& verifiers, const std::atomic<bool>* stop) {
   std::vector<std::unique_ptr<AnswerFile>> open;
   for (const std::string& file : files) open.push_back(open_answers(file, false));
   MergeReport report{.taken = std::vector<int>(files.size(), 0)};
@@ -161,6 +161,8 @@ MergeReport merge(const std::vector<std::string>& files, AnswerFile& into, const
   // then.
   for (std::size_t first = 0; first < files.size(); ++first)
     open[first]->each([&](const StoredAnswer& stored) {
+      report.cut = report.cut || (stop != nullptr && *stop);
+      if (report.cut) return;
       for (std::size_t before = 0; before < first; ++before)
         if (open[before]->answer(stored.question)) return;
       std::vector<Found> found = {read(first, stored)};

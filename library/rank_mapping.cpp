@@ -109,13 +109,14 @@ Topology renamed(Topology topology, const std::vector<Rank>& ranks) {
 }
 
 Collective renamed(Collective collective, const std::vector<Rank>& ranks) {
-  const CollectiveRow& row = row_of(row_of(collective.kind).result);
+  const bool input_of_ranks = input_blocks(collective.kind, 2) > 1,
+             output_of_ranks = output_blocks(collective.kind, 2) > 1;
   const int pieces = collective.chunks_per_block;
   for (ChunkSpec& chunk : collective.chunks) {
     chunk.pre = renamed_set(chunk.pre, ranks);
     chunk.post = renamed_set(chunk.post, ranks);
-    chunk.input = renamed_slot(chunk.input, pieces, row.after == Participants::Each, ranks);
-    chunk.output = renamed_slot(chunk.output, pieces, row.before == Participants::Each, ranks);
+    chunk.input = renamed_slot(chunk.input, pieces, input_of_ranks, ranks);
+    chunk.output = renamed_slot(chunk.output, pieces, output_of_ranks, ranks);
   }
   if (is_rooted(collective.kind)) collective.root = ranks.at(collective.root);
   return collective;

@@ -50,10 +50,6 @@ class Taker {
   std::vector<TakenAnswer> all_at(AnswerFile&, const std::string& file, const AnswerPlace&,
                                   std::optional<SumOrder::Kind> order) const;
 
-  // Why the place does not ask the question of this answer; "": it does. Its machine is made anew.
-  // Why the answer is not that of the place; "": it is. misfit() also throws, for what cannot be read.
-  std::string place_fault(const StoredAnswer&, const Result&, const AnswerPlace&) const;
-  std::string misfit(const StoredAnswer&, const Result&, const AnswerPlace&) const;
   // Throws where a place does not ask the question of this answer. Those of machines whose file is not here
   // are taken as they are.
   void refuse_places(const StoredAnswer&, const Result&, const std::string& file) const;
@@ -68,6 +64,10 @@ class Taker {
                        const std::string& file) const;
   LibraryQuestion question_of_ranks(const AnswerPlace&) const;
   std::vector<std::string> prediction_faults(const StoredAnswer&, const Result&) const;
+  // Why the place does not ask the question of this answer; "": it does. Its machine is made anew.
+  // misfit() throws for what cannot be read.
+  std::string place_fault(const StoredAnswer&, const Result&, const AnswerPlace&) const;
+  std::string misfit(const StoredAnswer&, const Result&, const AnswerPlace&) const;
   void refuse_place(const StoredAnswer&, const Result&, const AnswerPlace&, const std::string& file) const;
 
   const Verifiers& verifiers_;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "ir/words.h"
 #include "pages/draw.h"
 #include "pages/page.h"
 #include "pages/timetable.h"
@@ -105,10 +106,6 @@ json point_of(const Topology& t, const Point& point) {
           {"progress", progress_of(t, point)}};
 }
 
-std::string counted(std::size_t n, const std::string& word) {
-  return std::to_string(n) + " " + word + (n == 1 ? "" : "s");
-}
-
 // Whether its bound is to be drawn under the point: something is known, and less than the point has.
 bool leaves_a_gap(const Point& point) {
   const Rate rate = {.rounds = point.cost.rounds, .chunks = point.cost.chunks};
@@ -149,7 +146,7 @@ std::string asked(const Collective& collective) {
 
 std::string page_title(const Result& result) {
   return result.topology.name + " " + name_of(result.collective) + ": " +
-         counted(result.points.size(), "point") + " - Chorale";
+         counted(std::ssize(result.points), "point") + " - Chorale";
 }
 
 std::string to_html(const Result& result, const PageNotes& notes) {

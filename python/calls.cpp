@@ -89,6 +89,11 @@ py::object frontier_of(const Topology& topology, const Collective& collective, c
   return result;
 }
 
+BaselineSet baselines_named(const std::string& name) {
+  if (const std::optional<BaselineSet> set = value_in(baseline_sets(), name)) return *set;
+  throw InputError("baselines", "'" + name + "' is not one of them", "use auto, nccl or mpi");
+}
+
 // The result, the table as JSON, and the figure as SVG, "" where there are no rows; an interruption carries
 // the result alone. Without a time to search the work ends by itself, at kLongestOptimize at the latest.
 py::object optimized(const Topology& topology, const Collective& collective, const py::object& listener,
@@ -96,13 +101,12 @@ py::object optimized(const Topology& topology, const Collective& collective, con
                      const std::string& baselines) {
   std::atomic<bool> stop = false;
   Latest<Progress> latest;
-  OptimizeQuestion question{.message_bytes = sizes, .uses_all_time = search_time.has_value()};
+  OptimizeQuestion question{.message_bytes = sizes,
+                            .baselines = baselines_named(baselines),
+                            .uses_all_time = search_time.has_value()};
   const SolveLimits limits = limits_of({}, search_time, stop);
   question.search.synthesis.limits.stop = &stop;
   question.search.time_limit = search_time ? limits.time : kLongestOptimize;
-  const std::optional<BaselineSet> set = value_in(baseline_sets(), baselines);
-  if (!set) throw InputError("baselines", "'" + baselines + "' is not one of them", "use auto, nccl or mpi");
-  question.baselines = *set;
   if (!listener.is_none()) question.search.progress = [&](const Progress& progress) { latest.say(progress); };
   const auto done =
       watched([&] { return optimize(topology, collective, question); }, stop, telling(latest, listener));
@@ -204,13 +208,11 @@ std::string traced_job(const std::vector<std::string>& files, const std::string&
   if (machine.empty()) return to_json(job);
   // The library is opened, not made.
   const std::unique_ptr<AnswerFile> answers = library.empty() ? nullptr : open_answers(library, false);
-  const std::optional<BaselineSet> set = value_in(baseline_sets(), baselines);
-  if (!set) throw InputError("baselines", "'" + baselines + "' is not one of them", "use auto, nccl or mpi");
   std::atomic<bool> stop = false;
   const JobQuestion question{.machine = machine,
                              .library = answers.get(),
                              .library_name = library,
-                             .baselines = *set,
+                             .baselines = baselines_named(baselines),
                              .search_time = limits_of({}, search_time, stop).time,
                              .stop = &stop};
   const auto done = watched([&] { return job_gain(job, question); }, stop, [] {});

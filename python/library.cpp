@@ -299,13 +299,14 @@ void bind_library(py::module_& module) {
              });
   module.def("search_with_others", &search_with_others);
   module.def("cube_answered", &cube_answered);
-  module.def(
-      "merge_libraries",
-      [](const std::vector<std::string>& files, const std::string& into) {
-        const MergeReport report = merge_answers(files, *open_answers(into, true));
-        return std::tuple(report.answers, report.equal, report.taken, report.joined);
-      },
-      others);
+  module.def("merge_libraries", [](const std::vector<std::string>& files, const std::string& into) {
+    std::atomic<bool> stop = false;
+    const auto done =
+        watched([&] { return merge_answers(files, *open_answers(into, true), &stop); }, stop, [] {});
+    if (done.raised) std::rethrow_exception(done.raised);
+    const MergeReport& report = done.value;
+    return std::tuple(report.answers, report.equal, report.taken, report.joined);
+  });
 }
 
 }  // namespace chorale

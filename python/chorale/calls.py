@@ -7,7 +7,6 @@ from __future__ import annotations
 import inspect
 import json
 import os
-import pathlib
 import sys
 from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple,
                     TypeVar, Union)
@@ -400,7 +399,7 @@ def reshard(machine: Union[str, Topology],
     """Tensors from one layout to another: what `chorale reshard --json` writes, under "result" the schedules
     with their bounds, and under "files" what --emit writes. The question is a mapping or a file as
     docs/formats.md has it. Seconds between nodes need a machine by name."""
-    asked = json.dumps(question) if isinstance(question, Mapping) else pathlib.Path(question).read_text()
+    asked = json.dumps(question) if isinstance(question, Mapping) else text_of(question)
     host = _chorale.hosts_of(machine) if isinstance(machine, str) else []
     text, files, result = _chorale.reshard(_machine(machine), asked, host, float(search_time))
     return {**json.loads(text), "files": files, "result": result}

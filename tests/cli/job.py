@@ -228,6 +228,9 @@ refused("job", "least.et", says="may need those of all ranks")
 assert listed("version.et")[1] == {("allreduce", 0, 9): [1, 0]}
 (work / "scheme.et").write_bytes(sized(field(2, field(1, b"collective") + field(29, b"allreduce"))) + sized(field(3, 5)))
 refused("job", "scheme.et", says="it has send")
+huge = sized(b"") + sized(field(3, 7) + attribute("comm_type", CHAKRA["allgather"]) + field(10, field(1, b"comm_size") + field(9, 2 ** 50)))
+(work / "huge.et").write_bytes(huge)
+refused("job", "huge.et", "huge.et", says="huge.et: has a message of more than 2^50 bytes")
 # Damage: a prefix is refused unless it ends with a message; a flipped byte never ends in more than a line.
 ends = set(itertools.accumulate(len(sized(part)) for part in delimited(one)))
 for size in dice.sample(range(1, len(one)), 60):
@@ -305,6 +308,7 @@ wrong = {"packed.gz": ("\x1f\x8b\x08", "packed.gz: is compressed"), "text.txt": 
          "cells.csv": ("collective,ranks,bytes\nallreduce,4\n", "cells.csv: line 2: has other columns than the header"),
          "number.csv": ("collective,ranks,bytes\nallreduce,-4,5\n", "number.csv: line 2: '-4' is not a number of ranks"),
          "time.csv": ("collective,ranks,bytes,us\nallreduce,4,5,soon\n", "'soon' is not a time"),
+         "infinite.csv": ("collective,ranks,bytes,us\nallreduce,4,5,inf\n", "'inf' is not a time"),
          "empty.csv": ("", "empty.csv: has no collective"),
          "nccl.txt": ("h:1:1 [0] NCCL INFO AllReduce: opCount 5 count 3 datatype 99 [nranks=2] x\n", "nccl.txt: line 1: datatype 99 is not known"),
          "cut.txt": ("h:1:1 [0] NCCL INFO AllReduce: opCount 5 count 3 datatype 7 comm 0x1\n", "'' is not a number of ranks"),

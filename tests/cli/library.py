@@ -355,6 +355,7 @@ refused("library", "merge", "liar.db", "true.db", "-o", "x.db", says="an answer 
 shown = run("library", "show", "liar.db")
 assert "refutations not checked" in shown and "not checked, and nothing here rests on that" in shown.stderr, shown
 assert "claims[" in run("library", "verify", "liar.db", code=2)
+assert "nothing was merged (time limit)" in run("library", "merge", "whole.db", "weak.db", "grows.db", "-o", "x.db", "--time-limit", "1ms", code=3)
 assert not list(work.glob("x.db*")) and not list(work.glob("*.part*"))
 
 # Exported: what others read, each for sizes that leave nothing out.

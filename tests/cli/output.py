@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import termios
+import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import run_chorale, work  # noqa: E402
@@ -184,6 +185,20 @@ def on_a_terminal(columns, *arguments):
 
 assert 80 < widest(on_a_terminal(120, "topology", "list")) <= 120
 assert widest(on_a_terminal(50, "topology", "list")) <= 50
+
+# Files are written by the thread that has the last word, and half a file by none: one whose reader comes late
+# outlasts the limit, which ends a command that only works half a second later.
+late = []
+for command in (["topology", "show", "ring:4", "--html"], ["topology", "import", examples / "node.xml", "-o"]):
+    late.append((work / f"pipe{len(late)}", command[1]))
+    os.mkfifo(late[-1][0])
+    late[-1] += (subprocess.Popen([chorale, *command, late[-1][0], "--time-limit", "1s"], cwd=work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True),)
+time.sleep(2)
+for pipe, action, process in late:
+    assert process.poll() is None, f"topology {action}: {process.communicate()}"
+    text = pipe.read_text()
+    said = process.communicate()[0]
+    assert process.returncode == 0 and text.endswith("\n") and f"wrote {pipe}" in said, (action, process.returncode, said)
 
 # One of many is not many.
 wrong = [(command, match) for command, text in everything for match in re.findall(r"(?<![\d./-])\b1 [a-z]+s\b", text)

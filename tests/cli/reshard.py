@@ -182,6 +182,8 @@ norms = [{"name": f"n{stage}", "shape": [7], "from": {"ranks": [2 * stage, 2 * s
 question = {"reshard": "little", "from": {"ranks": list(range(6)), "mesh": [6]}, "to": {"ranks": list(range(4, 8)), "mesh": [2, 2]},
             "tensors": experts + norms}
 answer = solved("full:8", question, "--emit", "plan")
+# Its search is a long one: a limit of time cuts it, the time of a search does not.
+run("reshard", "full:8", "./q.json", "--search-time", "100s", "--time-limit", "1s", code=3)
 plan = plan_moves_all(question)
 assert answer["bytes"] == lacking(question)[0] and answer["parts"] > sum(p["chunks"] > 0 for p in plan["parts"]), (answer, plan["parts"])
 assert sorted(len(p["regions"]) for p in plan["parts"] if p["chunks"]) == [1] + 8 * [2], [p["regions"] for p in plan["parts"]]

@@ -100,8 +100,9 @@ assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "-
 # Measured, with threads and under mpirun, with other settings too; the log holds both, and a second run
 # measures nothing.
 small = ("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=64K", "--measure", "1", "--variations", "2", "--runs", "1", "--log", "adam.log")
+(work / "it's temporary").mkdir()
 for transport in ("threads", "mpi"):
-    found = json.loads(run(chorale, *small, "--transport", transport, "--json", "-", env=QUICK))
+    found = json.loads(run(chorale, *small, "--transport", transport, "--json", "-", env={**QUICK, "TMPDIR": str(work / "it's temporary")}))
     again = json.loads(run(chorale, *small, "--transport", transport, "--json", "-"))
     assert [c.get("measurements") for c in again["candidates"]] == [c.get("measurements") for c in found["candidates"]]
     best = found["candidates"][found["ranking"][0]]
@@ -110,6 +111,8 @@ for transport in ("threads", "mpi"):
 lines = [json.loads(line) for line in (work / "adam.log").read_text().splitlines()]
 assert lines[0]["machine"] == "ring:2" and {line.get("with") for line in lines[1:]} == {None, "threads", "mpi"}, lines
 assert len({json.dumps(line["execution"]) for line in lines[1:] if "measured_us" in line}) > 2, lines
+assert not list((work / "it's temporary").iterdir())
+refused("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=1K", "--measure", "1", says="TMPDIR", env={"TMPDIR": "/nowhere"})
 refused("tune", adam, "--machine", "ring:4", "--log", "adam.log", says="adam.log:1: it is the log of another program")
 (work / "broken.log").write_text((work / "adam.log").read_text() + "{\n")
 refused(*small[:-1], "broken.log", says=f"broken.log:{len(lines) + 1}:")

@@ -103,6 +103,7 @@ TEST(CollectiveKind, IsKnownAsLibrariesSpellIt) {
   EXPECT_EQ(known_kind("MPI_Bcast"), Broadcast);
   EXPECT_EQ(kind_with_counts("MPI_Alltoallv"), Alltoall);
   EXPECT_EQ(kind_with_counts("AllGatherV"), Allgather);
+  for (const char* name : {"", "mpi", "-", "NCCL_"}) EXPECT_FALSE(kind_with_counts(name)) << name;
 }
 
 }  // namespace

@@ -329,7 +329,9 @@ TEST(Sizes, WhatATextSeemsToBe) {
   EXPECT_THAT(said(" \n"), HasSubstr("is empty"));
   EXPECT_THAT(said("<?xml version=\"1.0\"?>\n<!-- by <system> -->\n<algo name=\"x\">"),
               AllOf(HasSubstr("MSCCL algorithm"), HasSubstr("'chorale program FILE'")));
-  EXPECT_THAT(said("<system version=\"1\"><cpu/></system>"), HasSubstr("NCCL's description of a machine"));
+  EXPECT_THAT(
+      said("<system version=\"1\"><cpu/></system>"),
+      HasSubstr("NCCL's description of a machine, not JSON; 'chorale topology import FILE' reads it"));
   EXPECT_THAT(said("<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\">"),
               HasSubstr("hwloc's"));
   EXPECT_THAT(said("<html></html>"), HasSubstr("is XML, not JSON"));
