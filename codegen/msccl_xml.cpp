@@ -89,7 +89,7 @@ Fault limit(const FaultPlace& place, std::string words, std::string remedy) {
 // What no number of steps could express. Copies of a value to two slots, and sums of three, are among them: a
 // step has one source and one destination.
 std::optional<Fault> not_expressible(const Collective& collective, const BlockProgram& program) {
-  if (!is_offered(collective.kind))
+  if (!is_offered(row_of(collective.kind).result))
     return limit({}, "MSCCL XML has no such collective: " + name_of(collective), "use --target json");
   std::optional<Fault> fault;
   for_each_instruction(program, [&](Rank n, int b, int number, const BlockInstruction& i) {
@@ -187,8 +187,8 @@ std::string to_msccl_xml(const Verified<BlockProgram>& verified, const MscclOpti
   std::string text = fmt::format(
       "<algo name=\"{}\" proto=\"Simple\" nchannels=\"{}\" nchunksperloop=\"{}\" ngpus=\"{}\" coll=\"{}\"{} "
       "inplace=\"{}\" outofplace=\"1\" minBytes=\"{}\" maxBytes=\"{}\">\n",
-      escaped(program.name), channels, chunks, program.ranks.size(), name_of(collective), root,
-      program.in_place ? 1 : 0, options.min_bytes, options.max_bytes);
+      escaped(program.name), channels, chunks, program.ranks.size(), name_of(row_of(collective.kind).result),
+      root, program.in_place ? 1 : 0, options.min_bytes, options.max_bytes);
   for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) text += print_rank(n, program.ranks[n]);
   return text + "</algo>\n";
 }

@@ -38,7 +38,7 @@ PeerOptions peers_for_mscclpp(const MscclppOptions& options) {
 }
 
 std::optional<Fault> without_mscclpp_name(const Collective& collective) {
-  if (is_offered(collective.kind)) return std::nullopt;
+  if (is_offered(row_of(collective.kind).result)) return std::nullopt;
   return Fault{.kind = Fault::Kind::Limit,
                .words = "MSCCL++ has no such collective: " + name_of(collective),
                .remedy = "use another target"};
@@ -53,7 +53,7 @@ std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppO
   mscclpp::WrittenPlan plan = mscclpp::plan_of(*program);
   if (plan.fault) throw InputError(program->name, *plan.fault);
   const std::string text = mscclpp::to_json({.name = program->name,
-                                             .collective = name_of(program.collective()),
+                                             .collective = name_of(row_of(program.collective().kind).result),
                                              .in_place = program->in_place,
                                              .min_bytes = options.min_bytes,
                                              .max_bytes = options.max_bytes,

@@ -32,6 +32,7 @@ def result(name, *command):
 results = [
     result("ag.json", "frontier", "dgx1", "allgather", "--max-chunks", "2"),
     result("ar.json", "frontier", "ring:4", "allreduce", "--max-chunks", "2"),
+    result("gathered.json", "frontier", "ring:4", "allreduce", "--max-chunks", "1"),  # in 2 steps, by gathering all vectors
     result("ring.json", "classic", "ring_allreduce", "ring:4"),
     result("two.json", "classic", "two_tree_allreduce", "full:5"),
     result("a2a.json", "classic", "direct_alltoall", "full:4"),
