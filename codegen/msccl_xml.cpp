@@ -12,6 +12,7 @@
 #include <map>
 #include <set>
 
+#include "ir/buffer_letters.h"
 #include "ir/error.h"
 #include "ir/shown.h"
 
@@ -20,10 +21,6 @@ namespace {
 
 // Loaders want counts below MSCCL_MAX_COUNT, which is 72.
 constexpr int kMostChunksAStep = 71, kMostChannels = 32, kMostBlocksAChannel = 32;
-
-const char* buffer_name(Buffer buffer) {
-  return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
-}
 
 // Several dependencies need steps that do nothing else; several chunks too many, several steps.
 struct XmlStep {
@@ -61,7 +58,7 @@ std::string print_step(int number, const XmlStep& step, const std::vector<std::v
   return fmt::format(
       "      <step s=\"{}\" type=\"{}\" srcbuf=\"{}\" srcoff=\"{}\" dstbuf=\"{}\" dstoff=\"{}\" cnt=\"{}\" "
       "depid=\"{}\" deps=\"{}\" hasdep=\"{}\"/>\n",
-      number, shape.name, buffer_name(src.buffer), src.index, buffer_name(dst.buffer), dst.index,
+      number, shape.name, letter_of(src.buffer), src.index, letter_of(dst.buffer), dst.index,
       nothing ? 0 : step.does.count, step.after ? step.after->block : -1,
       step.after ? last_step[step.after->block][step.after->instruction] : -1, waited_for ? 1 : 0);
 }

@@ -15,6 +15,7 @@
 
 #include "codegen/msccl_xml.h"
 #include "codegen/passes/pieces.h"
+#include "ir/buffer_letters.h"
 #include "ir/error.h"
 #include "ir/sizes.h"
 
@@ -121,15 +122,13 @@ class Reader {
   }
 
   Slot slot(const pugi::xml_node& step, const char* buffer_key, const char* offset_key) const {
-    const std::string buffer = text(step, buffer_key);
-    if (buffer != "i" && buffer != "o" && buffer != "s")
+    const std::string letter = text(step, buffer_key);
+    const std::optional<Buffer> buffer = buffer_of(letter);
+    if (!buffer)
       throw InputError(where(step),
-                       fmt::format("{}=\"{}\" is not a buffer", buffer_key, buffer.substr(0, 20)),
+                       fmt::format("{}=\"{}\" is not a buffer", buffer_key, letter.substr(0, 20)),
                        "use i, o or s");
-    return {buffer == "i"   ? Buffer::Input
-            : buffer == "o" ? Buffer::Output
-                            : Buffer::Scratch,
-            number(step, offset_key, 0, kMostNumber)};
+    return {*buffer, number(step, offset_key, 0, kMostNumber)};
   }
 
   // A nop has no slots that mean anything, so they are not even read.

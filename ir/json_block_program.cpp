@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/block_program.h"
+#include "ir/buffer_letters.h"
 #include "ir/json_epilogue.h"
 #include "ir/json_fields.h"
 #include "ir/json_nouns.h"
@@ -20,11 +21,7 @@ constexpr int kMostInBlocks = 1 << 24;
 constexpr std::size_t kMostInstructions = 1 << 24, kMostPlaces = 4096;
 // ["i",3]: chunk 3 of the input; "o" is the output and "s" scratch.
 std::string write(const Slot& slot) {
-  return fmt::format("[\"{}\",{}]",
-                     slot.buffer == Buffer::Input    ? "i"
-                     : slot.buffer == Buffer::Output ? "o"
-                                                     : "s",
-                     slot.index);
+  return fmt::format("[\"{}\",{}]", letter_of(slot.buffer), slot.index);
 }
 
 // Block programs name slots of their own rank alone, so the rank of a place is not written.
@@ -59,12 +56,9 @@ std::string write(const BlockInstruction& i) {
 
 Slot read_slot(const JsonReader& json) {
   if (json.size(2) != 2) json.fail("is not a slot", "use [\"i\", 0]; i, o or s");
-  const std::string buffer = json.at(0).text();
-  if (buffer != "i" && buffer != "o" && buffer != "s") json.at(0).fail("is not a buffer", "use i, o or s");
-  return {buffer == "i"   ? Buffer::Input
-          : buffer == "o" ? Buffer::Output
-                          : Buffer::Scratch,
-          json.at(1).integer(0, kMostInBlocks)};
+  const std::optional<Buffer> buffer = buffer_of(json.at(0).text());
+  if (!buffer) json.at(0).fail("is not a buffer", "use i, o or s");
+  return {*buffer, json.at(1).integer(0, kMostInBlocks)};
 }
 
 BlockReference read_reference(const JsonReader& json) {

@@ -1,8 +1,9 @@
 // LD_PRELOAD=libchorale-mpi-preload.so: MPI_Allreduce, MPI_Allgather, MPI_Reduce_scatter_block, MPI_Alltoall,
 // MPI_Bcast and MPI_Reduce of an unmodified program by algorithms of ours, where there is one for the
-// communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter where the counts are alike; else MPI's
-// own. MPI_Alltoallv is planned when it is called, where CHORALE_NODES is set. MPI_Gatherv and MPI_Scatterv
-// are MPI's, and counted among the calls passed on.
+// communicator's size and hosts; MPI_Allgatherv and MPI_Reduce_scatter by those for equal blocks where the
+// counts differ by little, or by those for these counts; else MPI's own. MPI_Alltoallv is planned when it is
+// called, where CHORALE_NODES is set. MPI_Gatherv and MPI_Scatterv are MPI's, and counted among the calls
+// passed on.
 //
 //   CHORALE_ALGORITHMS   libraries, result files, or directories of these, separated by colons
 //   CHORALE_HOST         the host of this rank, if MPI_Get_processor_name does not identify it: the same for

@@ -1,18 +1,13 @@
 // What libchorale-mpi and the preload library read from the environment.
 #pragma once
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 
 #include "dispatch/read_rates.h"
+#include "runtime/device/failure_file.h"
 
 namespace chorale {
-
-inline std::string variable(const char* name) {
-  const char* const value = std::getenv(name);
-  return value != nullptr ? value : "";
-}
 
 // CHORALE_NODES (include/chorale/mpi.h); none where it is not set. Throws InputError.
 inline std::optional<TierRates> rates_of_nodes() {

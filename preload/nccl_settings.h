@@ -16,24 +16,22 @@
 #pragma once
 
 #include <cstdlib>
-#include <cstring>
+#include <string>
 
 #include "preload/nccl_collectives.h"
 
 namespace chorale {
 
 inline NcclSettings nccl_settings() {
-  const auto text = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr ? value : "";
-  };
-  return {.algorithms = text("CHORALE_ALGORITHMS"),
-          .log = *text("CHORALE_LOG") != 0 && std::strcmp(text("CHORALE_LOG"), "0") != 0,
-          .check = std::chrono::milliseconds(static_cast<long>(1000 * std::atof(text("CHORALE_CHECK")))),
-          .host = text("CHORALE_HOST"),
-          .order = text("CHORALE_ORDER"),
-          .failure_file = text("CHORALE_FAILED"),
-          .failure_signal = text("CHORALE_FAILED_SIGNAL")};
+  const std::string log = variable("CHORALE_LOG");
+  return {.algorithms = variable("CHORALE_ALGORITHMS"),
+          .log = !log.empty() && log != "0",
+          .check = std::chrono::milliseconds(
+              static_cast<long>(1000 * std::atof(variable("CHORALE_CHECK").c_str()))),
+          .host = variable("CHORALE_HOST"),
+          .order = variable("CHORALE_ORDER"),
+          .failure_file = variable("CHORALE_FAILED"),
+          .failure_signal = variable("CHORALE_FAILED_SIGNAL")};
 }
 
 }  // namespace chorale

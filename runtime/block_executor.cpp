@@ -79,8 +79,7 @@ class Memory {
       convert(i, at({Buffer::Input, i}), bytes.data() + pieces_.slot_begin(i) * door_size(), widen);
   }
   Bytes read(Buffer buffer) {
-    const int chunks =
-        buffer == Buffer::Input ? program_.ranks[rank_].input_chunks : program_.ranks[rank_].output_chunks;
+    const int chunks = chunks_in(program_.ranks[rank_], buffer);
     Bytes bytes(pieces_.slot_begin(chunks) * door_size());
     for (int i = 0; i < chunks; ++i)
       convert(i, bytes.data() + pieces_.slot_begin(i) * door_size(), at({buffer, i}), narrow);
@@ -144,14 +143,13 @@ class Machine {
         epilogue_(program, {shape.elements, program.chunks_per_block}),
         function_(program.epilogue.expression.empty() ? options.epilogue : epilogue_.function()),
         meeting_(program.ranks.size()) {
-    for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n) {
-      meeting_[n].done.resize(program.ranks[n].blocks.size(), 0);
-      blocks_ += static_cast<int>(program.ranks[n].blocks.size());
-    }
     reduces_ = reduces(program);
     if (reduces_ && shape.accumulation == Accumulation::Float32) kept_ = wide_type(shape.type);
-    for (Rank n = 0; n < static_cast<int>(program.ranks.size()); ++n)
+    for (Rank n = 0; n < ranks(); ++n) {
+      meeting_[n].done.resize(program.ranks[n].blocks.size(), 0);
+      blocks_ += static_cast<int>(program.ranks[n].blocks.size());
       memory_.push_back(std::make_unique<Memory>(program, n, shape, kept_, options.in_place));
+    }
   }
 
   int ranks() const { return static_cast<int>(program_.ranks.size()); }
@@ -184,7 +182,7 @@ class Machine {
       if (next > 0) took.push_back(std::chrono::duration<double, std::micro>(Clock::now() - start).count());
       if (next < times) {
         before(next);
-        for (Rank n = 0; n < static_cast<int>(meeting_.size()); ++n) {
+        for (Rank n = 0; n < ranks(); ++n) {
           std::ranges::fill(meeting_[n].done, 0);
           count_barriers(n);
         }
@@ -194,7 +192,7 @@ class Machine {
     };
     std::barrier barrier(blocks_, between);
     std::vector<std::thread> threads;
-    for (Rank n = 0; n < static_cast<int>(program_.ranks.size()); ++n)
+    for (Rank n = 0; n < ranks(); ++n)
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
         threads.emplace_back([this, n, b, times, &barrier] {
           for (int i = 0; i < times; ++i) {

@@ -14,7 +14,6 @@
 #include "ir/run_options.h"
 #include "ir/words.h"
 #include "runtime/exchange/transport.h"
-#include "runtime/mpi_session.h"
 #include "runtime/test_data.h"
 
 namespace chorale {
@@ -29,10 +28,12 @@ inline void check(const RunOptions& options) {
     throw InputError("run", fmt::format("{} iterations of warm-up", options.warm_up), "use at least 0");
 }
 
-inline void require_ranks(const MpiSession& session, const std::string& name, int ranks) {
-  if (session.ranks() != ranks)
+// Of an MpiSession, or of a Transport over its ranks.
+template <typename Started>
+void require_ranks(const Started& started, const std::string& name, int ranks) {
+  if (started.ranks() != ranks)
     throw InputError(name,
-                     fmt::format("needs {}, mpirun started {}", counted(ranks, "rank"), session.ranks()),
+                     fmt::format("needs {}, mpirun started {}", counted(ranks, "rank"), started.ranks()),
                      fmt::format("use mpirun -n {}", ranks));
 }
 

@@ -25,37 +25,6 @@ int contributions_to(const Collective& collective, const ChunkSpec& spec) {
   return collective.combining ? static_cast<int>(spec.pre.size()) : 1;
 }
 
-// Is a send over a limit that computes one with all that its receiver gets of the chunk, or with all that its
-// sender gives?
-bool joins_sum(const Abilities& abilities, bool adds) {
-  return abilities.reduce && (adds || !abilities.multicast);
-}
-
-// The fewest that carry them.
-// The model's rounds may be more than are needed, since counters are implied in one direction only.
-int rounds_for(const Topology& topology, const std::vector<Send>& sends) {
-  long long rounds = 1;
-  const auto carry = [&](std::span<const LinkId> links, long long bandwidth, const Abilities& abilities) {
-    std::set<std::tuple<Chunk, int, int>> values;
-    for (const Send& send : sends) {
-      if (std::ranges::count(links, send.link) == 0) continue;
-      const Link& link = topology.links[send.link];
-      if (!abilities.any())
-        values.insert({send.chunk, 0, send.link});
-      else if (joins_sum(abilities, send.reduce))
-        values.insert({send.chunk, 1, link.dst});
-      else
-        values.insert({send.chunk, 2, link.src});
-    }
-    const long long load = std::ssize(values);
-    if (load > 0) rounds = std::max(rounds, (load + bandwidth - 1) / bandwidth);
-  };
-  for (LinkId l = 0; l < std::ssize(topology.links); ++l)
-    carry(std::span(&l, 1), topology.links[l].bandwidth, {});
-  for (const SharedLimit& limit : topology.limits) carry(limit.links, limit.bandwidth, limit.abilities);
-  return static_cast<int>(rounds);
-}
-
 }  // namespace
 
 PlainFormula::PlainFormula(const Topology& topology, const Collective& collective, const Budget& budget,
@@ -269,7 +238,7 @@ std::vector<Lit> PlainFormula::values(std::span<const LinkId> links, int s, cons
         formula_.add({-copy->second, value(c, false, src)});
         formula_.add({-moves, copy->second, value(c, true, dst)});
       } else {
-        const bool sum = joins_sum(abilities, false);
+        const bool sum = abilities.reduce && !abilities.multicast;
         formula_.add({-moves, value(c, sum, sum ? dst : src)});
       }
     }
@@ -418,30 +387,6 @@ double PlainFormula::literals(const Topology& topology, const Collective& collec
     all += steps * counter(chunks * static_cast<double>(limit.links.size()),
                            static_cast<double>(limit.bandwidth) * budget.rounds + 1);
   return all + counter(steps * budget.rounds, budget.rounds + 1.0);
-}
-
-Schedule PlainFormula::schedule(const Assignment& model) const {
-  Schedule result;
-  for (int s = 1; s <= budget_.steps; ++s) {
-    Step step;
-    for (Chunk c = 0; c < std::ssize(collective_.chunks); ++c)
-      for (Rank n = 0; n < topology_.ranks; ++n) {
-        // If nothing is kept, the first to arrive replaces what was there and the others are added to it.
-        // Which one is the first does not matter: the sum is the same.
-        bool add = contributions(c) > 1 && model[keep(c, n, s)];
-        for (LinkId l : into_[n])
-          if (model[send(c, l, s)]) {
-            if (const auto copy = copy_.find({c, l, s}); copy != copy_.end()) add = !model[copy->second];
-            step.sends.push_back({.chunk = c, .link = l, .reduce = add});
-            add = contributions(c) > 1;
-          }
-      }
-    if (step.sends.empty()) continue;
-    step.rounds = rounds_for(topology_, step.sends);
-    std::ranges::sort(step.sends);
-    result.steps.push_back(std::move(step));
-  }
-  return result;
 }
 
 }  // namespace chorale

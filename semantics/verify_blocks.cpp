@@ -25,8 +25,7 @@
 #include <utility>
 
 #include "ir/words.h"
-#include "semantics/program_sizes.h"
-#include "semantics/symbolic_machine.h"
+#include "semantics/block_machine.h"
 
 namespace chorale {
 namespace {
@@ -36,18 +35,11 @@ struct Letter {
   Clock clock = {};
 };
 
-class BlockVerifier final : SymbolicMachine {
+class BlockVerifier final : BlockMachine<BlockProgram> {
  public:
   BlockVerifier(const Collective& collective, const BlockProgram& program,
                 const BlockVerifierOptions& options, int limit)
-      : SymbolicMachine(collective, program, options.in_place, false, limit),
-        program_(program),
-        depth_(options.depth) {
-    for (Rank n = 0; n < ranks(); ++n) {
-      first_block_.push_back(static_cast<int>(rank_of_.size()));
-      rank_of_.resize(rank_of_.size() + program.ranks[n].blocks.size(), n);
-    }
-  }
+      : BlockMachine(collective, program, options.in_place, limit), depth_(options.depth) {}
 
   // Round-robin over blocks, each as far as it can: any order decides (see above), and this one is
   // deterministic, so that faults come in the same order every time.
@@ -76,16 +68,6 @@ class BlockVerifier final : SymbolicMachine {
  private:
   using Connection = std::tuple<Rank, Rank, int>;  // from, to, channel
 
-  Access at(Rank n, int b, int i) const { return {.actor = first_block_[n] + b, .instruction = i}; }
-  FaultPlace place(const Access& access) const override {
-    const Rank n = rank_of_[access.actor];
-    return {.rank = n, .block = access.actor - first_block_[n], .instruction = access.instruction};
-  }
-  std::string name(const Access& access) const override {
-    const FaultPlace where = place(access);
-    return name_of(program_, where.rank, where.block, where.instruction);
-  }
-
   void form() {
     for (Rank n = 0; n < ranks() && !full(); ++n)
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
@@ -95,10 +77,7 @@ class BlockVerifier final : SymbolicMachine {
     for_each_instruction(program_, [this](Rank n, int b, int number, const BlockInstruction& i) {
       const Block& block = program_.ranks[n].blocks[b];
       const Access here = at(n, b, number);
-      operation_form(n, i.does, here);
-      const auto far = [n](const DataPlace& place) { return place.rank >= 0 && place.rank != n; };
-      if (std::ranges::any_of(i.does.from, far) || std::ranges::any_of(i.does.to, far))
-        complain(Kind::Form, here, "is not in its own memory");
+      own_operation_form(n, i.does, here);
       if (!does_nothing(i.does) && (operands(i.does) == 0 || (i.does.to.empty() && !i.does.sends)))
         complain(Kind::Form, here, "moves from nowhere, or to nowhere");
       if (i.does.sends && block.send_to < 0) complain(Kind::Form, here, "the block has no peer to send to");
@@ -151,10 +130,8 @@ class BlockVerifier final : SymbolicMachine {
   }
 
   void start() {
-    for (Rank n = 0; n < ranks(); ++n)
-      for (int i = 0; i < program_.ranks[n].input_chunks; ++i)
-        cell(n, {Buffer::Input, i}).value = input_value(n, i);
-    const std::size_t blocks = rank_of_.size();
+    write_inputs();
+    const std::size_t blocks = all_blocks();
     next_.resize(blocks, 0);
     clocks_.resize(blocks, Clock(blocks, 0));
     at_end_.resize(blocks);
@@ -194,7 +171,7 @@ class BlockVerifier final : SymbolicMachine {
   // All blocks that meet go on at once, and each knows what all of them have done.
   void meet(Rank n, int barrier) {
     const std::vector<BlockReference>& meeting = meetings_.at({n, barrier});
-    Clock all(rank_of_.size(), 0);
+    Clock all(all_blocks(), 0);
     for (const BlockReference& each : meeting) {
       learn(all, clocks_[first_block_[n] + each.block]);
       for (const BlockReference& before :
@@ -265,10 +242,7 @@ class BlockVerifier final : SymbolicMachine {
                std::get<1>(connection), std::get<2>(connection));
   }
 
-  const BlockProgram& program_;
   const int depth_;
-  std::vector<int> first_block_ = {};  // by rank; blocks are numbered through
-  std::vector<Rank> rank_of_ = {};     // by block
   std::map<std::pair<Rank, int>, std::vector<BlockReference>> meetings_ = {};  // by rank and barrier
   std::vector<int> next_ = {};                                                 // by block
   std::vector<Clock> clocks_ = {};                                             // by block

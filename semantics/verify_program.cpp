@@ -12,29 +12,23 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
 #include "ir/words.h"
-#include "semantics/program_sizes.h"
-#include "semantics/symbolic_machine.h"
+#include "semantics/block_machine.h"
 
 namespace chorale {
 namespace {
 
-class ProgramVerifier final : SymbolicMachine {
+class ProgramVerifier final : BlockMachine<Program> {
  public:
   ProgramVerifier(const Topology& topology, const Collective& collective, const Program& program, int limit)
-      : SymbolicMachine(collective, program, program.in_place, false, limit),
+      : BlockMachine(collective, program, program.in_place, limit),
         topology_(topology),
-        program_(program) {
-    for (Rank n = 0; n < ranks(); ++n) {
-      first_block_.push_back(static_cast<int>(rank_of_.size()));
-      rank_of_.resize(rank_of_.size() + program.ranks[n].blocks.size(), n);
-    }
-    next_.resize(rank_of_.size(), 0);
-  }
+        next_(all_blocks(), 0) {}
 
   std::vector<Fault> violations() {
     form();
@@ -61,38 +55,29 @@ class ProgramVerifier final : SymbolicMachine {
   };
 
   FaultPlace place(const Access& access) const override {
-    const Rank n = rank_of_[access.actor];
-    const int b = access.actor - first_block_[n];
-    return {.rank = n,
-            .block = b,
-            .instruction = access.instruction,
-            .step = program_.ranks[n].blocks[b].instructions[access.instruction].step};
-  }
-  std::string name(const Access& access) const override {
-    const FaultPlace at = place(access);
-    return name_of(program_, at.rank, at.block, at.instruction);
+    FaultPlace here = BlockMachine::place(access);
+    here.step = program_.ranks[here.rank].blocks[here.block].instructions[here.instruction].step;
+    return here;
   }
 
   void form() {
     for_each_instruction(program_, [this](Rank n, int b, int number, const Instruction& i) {
-      const Access at{.actor = first_block_[n] + b, .instruction = number};
+      const Access here = at(n, b, number);
       if (i.step < 0 || i.step >= program_.steps)
-        complain(Kind::Form, at, "step {}, the program has {}", i.step + 1, counted(program_.steps, "step"));
-      operation_form(n, i.does, at);
-      if (does_nothing(i.does)) complain(Kind::Form, at, "does nothing");
-      const auto far = [n](const DataPlace& place) { return place.rank >= 0 && place.rank != n; };
-      if (std::ranges::any_of(i.does.from, far) || std::ranges::any_of(i.does.to, far))
-        complain(Kind::Form, at, "is not in its own memory");
+        complain(Kind::Form, here, "step {}, the program has {}", i.step + 1,
+                 counted(program_.steps, "step"));
+      own_operation_form(n, i.does, here);
+      if (does_nothing(i.does)) complain(Kind::Form, here, "does nothing");
       if (is_local(i.does)) {
         if (i.does.from.empty() || i.does.to.empty())
-          complain(Kind::Form, at, "moves from nowhere, or to nowhere");
-        both_in_one_place(n, i.does, at);
+          complain(Kind::Form, here, "moves from nowhere, or to nowhere");
+        both_in_one_place(n, i.does, here);
         return;
       }
       if (i.does.takes == i.does.sends || i.does.from.size() + i.does.to.size() != 1 || i.does.count != 1 ||
           i.does.sends == i.does.from.empty() || applies(i.does))
-        complain(Kind::Form, at, "a message is sent from one slot, or received into one");
-      if (i.peer < 0 || i.peer >= ranks() || i.peer == n) complain(Kind::Form, at, "there is no such peer");
+        complain(Kind::Form, here, "a message is sent from one slot, or received into one");
+      if (i.peer < 0 || i.peer >= ranks() || i.peer == n) complain(Kind::Form, here, "there is no such peer");
     });
     for (Rank n = 0; n < ranks(); ++n)
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b) in_order(n, b);
@@ -114,11 +99,9 @@ class ProgramVerifier final : SymbolicMachine {
     for (int k = 1; k < static_cast<int>(list.size()); ++k) {
       const Instruction &before = list[k - 1], &i = list[k];
       if (i.step < before.step)
-        complain(Kind::Match, {.actor = first_block_[n] + b, .instruction = k},
-                 "comes after an instruction of a later step");
+        complain(Kind::Match, at(n, b, k), "comes after an instruction of a later step");
       if (i.step == before.step && is_local(before.does) && !is_local(i.does))
-        complain(Kind::Match, {.actor = first_block_[n] + b, .instruction = k},
-                 "communicates after local instructions of its step");
+        complain(Kind::Match, at(n, b, k), "communicates after local instructions of its step");
     }
   }
 
@@ -159,9 +142,7 @@ class ProgramVerifier final : SymbolicMachine {
 
   // Messages begin and end in one epoch, so memory is all that an epoch takes over from those before it.
   void run() {
-    for (Rank n = 0; n < ranks(); ++n)
-      for (int i = 0; i < program_.ranks[n].input_chunks; ++i)
-        cell(n, {Buffer::Input, i}).value = input_value(n, i);
+    write_inputs();
     for (int step = 0; step < program_.steps && !full(); ++step) epoch(step);
   }
 
@@ -170,7 +151,7 @@ class ProgramVerifier final : SymbolicMachine {
     // stored, then local work in the order of each block; the last walk moves on to the next epoch.
     std::unordered_map<int, std::vector<SymbolicValue>> in_flight;
     const auto each = [&](auto wanted, auto act) {
-      for (int block = 0; block < static_cast<int>(rank_of_.size()); ++block) {
+      for (int block = 0; block < all_blocks(); ++block) {
         const Rank n = rank_of_[block];
         const std::vector<Instruction>& list = program_.ranks[n].blocks[block - first_block_[n]].instructions;
         for (int k = next_[block]; k < static_cast<int>(list.size()) && list[k].step == step; ++k)
@@ -205,10 +186,7 @@ class ProgramVerifier final : SymbolicMachine {
   }
 
   const Topology& topology_;
-  const Program& program_;
-  std::vector<int> first_block_ = {};  // by rank; blocks are numbered through
-  std::vector<Rank> rank_of_ = {};     // by block
-  std::vector<int> next_ = {};         // by block: instruction
+  std::vector<int> next_;  // by block: instruction
 };
 
 }  // namespace

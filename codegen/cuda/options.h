@@ -32,6 +32,16 @@ inline long number(const char* text) {
   return value * unit;
 }
 
+inline double seconds(const char* text) {
+  char* end = nullptr;
+  const double value = std::strtod(text, &end);
+  if (end == text || *end != '\0' || !(value > 0)) {
+    std::fprintf(stderr, "'%s' is not a number of seconds: use 10, 0.5\n", text);
+    std::exit(2);
+  }
+  return value;
+}
+
 [[noreturn]] inline void print_usage(std::FILE* out, const char* program, int code) {
   std::fprintf(out,
                "usage: %s [-b from bytes] [-e to bytes] [-f factor] [-n iterations] [-s slices] [-t threads] "
@@ -70,7 +80,7 @@ inline Options read_options(int argc, char** argv) {
         options.segment = number(value);
         break;
       case 'p':
-        options.patience = std::atof(value);
+        options.patience = seconds(value);
         break;
       default:
         print_usage(stderr, argv[0], 2);

@@ -133,8 +133,7 @@ class Watch {
   chorale::FailureName name = {};
 
  private:
-  chorale::FailureFile file_{chorale::FailureFile::variable("CHORALE_FAILED"),
-                             chorale::FailureFile::variable("CHORALE_FAILED_SIGNAL")};
+  chorale::FailureFile file_{chorale::variable("CHORALE_FAILED"), chorale::variable("CHORALE_FAILED_SIGNAL")};
   int follows_ = 0;
   bool is_first_ = false;
 };
@@ -224,8 +223,15 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 2;
   }
-  const long n = argc > 1 ? std::atol(argv[1]) : 65536;
-  int iterations = argc > 2 ? std::atoi(argv[2]) : 10;
+  // -1: not a number.
+  const auto number = [&](int k, long otherwise) {
+    if (k >= argc) return otherwise;
+    char* end = nullptr;
+    const long value = std::strtol(argv[k], &end, 10);
+    return end == argv[k] || *end != '\0' ? -1 : value;
+  };
+  const long n = number(1, 65536);
+  int iterations = static_cast<int>(std::min(number(2, 10), 1l << 30));
   if (n < 0 || iterations < 1) {
     if (rank == 0)
       std::fprintf(stderr, "usage: %s [elements of a block, 0 or more] [iterations, 1 or more]\n", argv[0]);

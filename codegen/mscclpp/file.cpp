@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "ir/buffer_letters.h"
 #include "ir/error.h"
 
 namespace chorale::mscclpp {
@@ -101,9 +102,9 @@ class Parser {
 
   static Buffer buffer(const JsonReader& json) {
     const std::string type = json.text();
-    if (type != "i" && type != "o" && type != "s")
-      json.fail("'" + type + "' is not a buffer", "use i, o or s");
-    return type == "i" ? Buffer::Input : type == "o" ? Buffer::Output : Buffer::Scratch;
+    const std::optional<Buffer> known = buffer_of(type);
+    if (!known) json.fail("'" + type + "' is not a buffer", "use i, o or s");
+    return *known;
   }
 
   // "memory": peers map each other's buffers. "switch": multicast and reduction by the NVSwitch. "port": a

@@ -6,15 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "codegen/mscclpp/file.h"
+#include "ir/buffer_letters.h"
 
 namespace chorale::mscclpp {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-const char* plan_buffer(Buffer buffer) {
-  return buffer == Buffer::Input ? "i" : buffer == Buffer::Output ? "o" : "s";
-}
 
 // Requires that it is there.
 template <typename T>
@@ -24,7 +21,7 @@ int position(const std::vector<T>& all, const T& one) {
 
 Json place_json(const PlanPlace& place, int size, const Gpu& gpu, const Threadblock& block) {
   if (place.role.where == Where::Local)
-    return {{"type", plan_buffer(place.buffer)}, {"index", place.index}, {"size", size}};
+    return {{"type", letter_of(place.buffer)}, {"index", place.index}, {"size", size}};
   const int remote = position(gpu.remotes, {place.ranks[0], place.buffer});
   return {{"buffer_id", position(block.remotes, remote)}, {"index", place.index}, {"size", size}};
 }
@@ -71,7 +68,7 @@ Json gpu_json(std::size_t id, const Gpu& gpu) {
   if (!gpu.peers.empty()) channels.push_back({{"channel_type", "memory"}, {"connected_to", gpu.peers}});
   for (const auto& [rank, buffer] : gpu.remotes)
     remotes.push_back(
-        {{"rank", rank}, {"type", plan_buffer(buffer)}, {"access_channel_types", Json::array({"memory"})}});
+        {{"rank", rank}, {"type", letter_of(buffer)}, {"access_channel_types", Json::array({"memory"})}});
   return {{"id", id},
           {"input_chunks", gpu.input},
           {"output_chunks", gpu.output},

@@ -25,8 +25,8 @@ chorale::NcclFailure& failure_of(ncclComm_t comm) {
 }
 
 chorale::FailureFile& failure_file() {
-  static chorale::FailureFile file(chorale::FailureFile::variable("CHORALE_FAILED"),
-                                   chorale::FailureFile::variable("CHORALE_FAILED_SIGNAL"));
+  static chorale::FailureFile file(chorale::variable("CHORALE_FAILED"),
+                                   chorale::variable("CHORALE_FAILED_SIGNAL"));
   return file;
 }
 
@@ -207,8 +207,15 @@ const Type kTypes[] = {{"float32", ncclFloat32, 4, measure<float>},
 }  // namespace
 
 int main(int argc, char** argv) {
-  const long n = argc > 1 ? std::atol(argv[1]) : 1048576;
-  const int iterations = argc > 2 ? std::atoi(argv[2]) : 20;
+  // -1: not a number.
+  const auto number = [&](int k, long otherwise) {
+    if (k >= argc) return otherwise;
+    char* end = nullptr;
+    const long value = std::strtol(argv[k], &end, 10);
+    return end == argv[k] || *end != '\0' ? -1 : value;
+  };
+  const long n = number(1, 1048576);
+  const int iterations = static_cast<int>(std::min(number(2, 20), 1l << 30));
   const std::string wanted = argc > 3 ? argv[3] : "float32";
   const Type* type = nullptr;
   for (const Type& each : kTypes)

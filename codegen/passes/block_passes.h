@@ -20,8 +20,8 @@ void spread(std::vector<Events>&, int channels);
 void match_order(std::vector<Events>&);
 
 // The blocks of a rank, each with at most one peer to send to and one to receive from, with all dependencies
-// between them; fused where options.fuse. `paired`: a block for two peers between which values are handed on,
-// where there are such; else one for each peer and direction.
+// between them; a value that is received and sent on stays in a register. `paired`: a block for two peers
+// between which values are handed on, where there are such; else one for each peer and direction.
 std::vector<Block> blocks_of(const Collective&, Rank, Events, const RelaxOptions&, bool paired);
 
 // Drops dependencies that follow from others, from the order in blocks and from messages.

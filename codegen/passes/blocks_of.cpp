@@ -25,11 +25,8 @@ class RankBuilder {
     std::erase_if(events_, [](const Event& e) { return e.gone; });
     make_blocks(paired);
     find_hazards();
-    if (options_.fuse) {
-      fuse();
-      // a value in a register is not read from memory, nor written unless another operation reads it
-      find_hazards();
-    }
+    fuse();
+    find_hazards();  // a value in a register is not read, nor written unless another operation reads it
   }
 
   // Instructions are numbered when all are in their blocks; then dependencies, which name them, are written.

@@ -117,14 +117,15 @@ PeerDraft shared_out(PeerWork& work) {
   return result;
 }
 
-PeerDraft draft_of(const Collective& collective, const Program& program, const PeerOptions& options) {
+PeerDraft draft_of(const Collective& collective, const Program& program, const PeerOptions& options,
+                   bool merged) {
   std::vector<Events> ranks;
   for (const RankProgram& rank : program.ranks) ranks.push_back(landed(rank));
   if (program.in_place) name_places(collective, program, ranks);
-  if (options.merge) merge_messages(ranks, program.chunks_per_block);
+  if (merged) merge_messages(ranks, program.chunks_per_block);
   PeerWork work{.options = options, .ends = ends_of(ranks), .mail = mailboxes_of(program, ranks)};
   work.hops = hops_of(ranks, work.mail);
-  for (Rank n = 0; options.fuse && n < static_cast<int>(ranks.size()); ++n) {
+  for (Rank n = 0; n < static_cast<int>(ranks.size()); ++n) {
     const auto has = [&](const DataOperation& op) { return !options.has || options.has(n, op); };
     fuse(work.hops[n], has);
     drop_dead_stores(work.hops[n], has);
@@ -146,12 +147,8 @@ PeerDraft draft_of(const Collective& collective, const Program& program, const P
 }  // namespace
 
 Verification<PeerProgram> try_to_peers(const Verified<Program>& program, const PeerOptions& options) {
-  PeerDraft draft = draft_of(program.collective(), *program, options);
-  if (draft.fault && options.merge) {
-    PeerOptions one_by_one = options;
-    one_by_one.merge = false;
-    draft = draft_of(program.collective(), *program, one_by_one);
-  }
+  PeerDraft draft = draft_of(program.collective(), *program, options, true);
+  if (draft.fault) draft = draft_of(program.collective(), *program, options, false);
   if (draft.fault) return {.fault = std::move(draft.fault)};
   Verification<PeerProgram> result = verify(program, std::move(draft.program));
   if (result.fault) throw std::logic_error("to_peers: " + result.fault->words);

@@ -8,7 +8,8 @@
 // ever need each other.)
 //
 // A value that is received, or added up, and sent on is stored to the peer from the register, and is stored
-// locally only if it is used there.
+// locally only if it is used there. Consecutive chunks with the same source and destination are one message,
+// unless they belong together so and are too much for a block.
 //
 // Launches: a mailbox may be stored into when what it had has been read. Receivers signal that to their
 // senders, either when a launch ends, for the one after the next (scratch is double then, and a sender may

@@ -11,10 +11,6 @@ namespace chorale {
 
 // The defaults are for our kernel (runtime/device/kernel.h); codegen/mscclpp/plan.cpp sets those for plans.
 struct PeerOptions {
-  bool fuse = true;  // a value that is received and sent on stays in a register
-  // Consecutive chunks with the same source and destination are one message, unless they belong together so
-  // and are too much for a block.
-  bool merge = true;
   // If false, receivers signal their senders when a launch begins.
   bool double_scratch = true;
   // One counter for all signals of a rank to another, in their order; else one for each message, since

@@ -21,7 +21,7 @@ BlockProgram build(const Collective& collective, const Program& program, const R
                    bool paired) {
   std::vector<Events> ranks;
   for (const RankProgram& rank : program.ranks) ranks.push_back(landed(rank));
-  if (options.merge) merge_messages(ranks, program.chunks_per_block);
+  merge_messages(ranks, program.chunks_per_block);
   spread(ranks, options.channels);
   match_order(ranks);
   BlockProgram result{.name = program.name,

@@ -12,8 +12,6 @@ namespace chorale {
 struct RelaxOptions {
   int channels = 1;       // messages of a connection are spread over this many, chains of one value together
   bool in_place = false;  // right for input and output in one memory
-  bool fuse = true;       // a value that is received and sent on stays in a register
-  bool merge = true;      // consecutive chunks with the same source and destination are one message
   int queue_depth = 2;    // of the target's queues: 1, 2, 4 or 8
   int most_instructions = 0;  // of a block: use more channels, up to 32, until none has more; 0: no limit
   // Local sums are stored over an operand: a sum that is stored elsewhere becomes a copy, and additions to

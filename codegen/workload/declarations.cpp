@@ -31,8 +31,8 @@ std::string printed_pieces(const WorkloadPlaces& places) {
 // What the header needs of a compiler stands in it, since users include it in programs of their own.
 std::string printed_top(const WorkloadPlaces& places) {
   return fmt::format(
-      "// The workload {0}, made by chorale: a class over a transport (runtime/exchange/mpi.h or "
-      "workload_threads.h).\n"
+      "// The workload {0}, made by chorale: a class over a transport (runtime/exchange/mpi.h, threads.h, "
+      "...).\n"
       "// Needs -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math (Makefile).\n#pragma once\n\n"
       "#include <algorithm>\n#include <cstdint>\n#include <memory>\n#include <stdexcept>\n#include <string>\n"
       "#include <vector>\n\n#include \"runtime/exchange/device.h\"\n#include "

@@ -68,7 +68,7 @@ CHORALE_DEVICE inline bool claim(Trouble* trouble) {
 #endif
 }
 
-// The time limit of waits.
+// The time limit of waits; 0: there is none.
 struct Patience {
   std::uint64_t nanoseconds = 60'000'000'000;
   Trouble* trouble = nullptr;  // not null
@@ -89,7 +89,7 @@ CHORALE_DEVICE bool wait_for(ValueNow value_now, std::uint64_t value, const Pati
     if (load_acquire(&patience.trouble->state) != 0) return false;
     const std::uint64_t now = nanoseconds();
     if (start == 0) start = now;
-    if (now - start < patience.nanoseconds) continue;
+    if (patience.nanoseconds == 0 || now - start < patience.nanoseconds) continue;
     // The first one describes itself. State 2 is stored last, so a thread that reads it reads the rest.
     if (claim(patience.trouble)) {
       patience.trouble->block = block;

@@ -19,6 +19,12 @@
 
 namespace chorale {
 
+// Of the environment; "": it is not set.
+inline std::string variable(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr ? value : "";
+}
+
 // Ends with a zero; ranks send it to each other. Takes no memory.
 using FailureName = std::array<char, 128>;
 
@@ -64,10 +70,6 @@ class FailureFile {
       std::fprintf(stderr,
                    "chorale: CHORALE_FAILED_SIGNAL is neither USR1 nor USR2: %s is read at each call\n",
                    path_.c_str());
-  }
-  static std::string variable(const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr ? value : "";
   }
 
   bool given() const { return !path_.empty(); }

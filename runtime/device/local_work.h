@@ -38,9 +38,8 @@ struct LocalWork {
   std::int64_t slice = 0;
 };
 
-// Enqueues it. With divisor > 1, sums are divided by it. Requires one of the ten types of
-// runtime/device/elements.h, or one of a byte's length where every sum has one source; sum, prod, max, min or
-// avg (the same as sum).
+// Enqueues it. With divisor > 1, sums are divided by it. Requires one of NCCL's ten types up to bfloat16, or
+// one of a byte's length where every sum has one source; sum, prod, max, min or avg (the same as sum).
 cudaError_t launch_local_work(ncclDataType_t, ncclRedOp_t, const LocalWork&, int divisor, cudaStream_t);
 
 // Has the kernel on the device before the first launch: loading it then could wait for kernels that wait for

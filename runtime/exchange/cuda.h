@@ -34,7 +34,7 @@ struct GpuRankOptions {
   int channels = CHORALE_CHANNELS;  // blocks per rank; 0: as many as are resident
   int beside = 0;                   // blocks per rank of the work beside a product; 0: a quarter of these
   int threads = CHORALE_THREADS;    // of a block
-  double patience = 60;             // seconds until a wait times out
+  int patience = 60;                // seconds until a wait times out; 0: none does
 };
 
 template <int kRanks>
@@ -223,10 +223,11 @@ class CudaRanks {
       std::vector<Launch>& all = *static_cast<std::vector<Launch>*>(pending_.get());
       for (std::size_t g = 0; g < gpus_.size(); ++g) {
         const Gpu& gpu = gpus_[g];
-        all[g].ground = {gpu.doorbells[beside].by_rank.get(),
-                         {static_cast<std::uint64_t>(options_.patience * 1e9), gpu.trouble.get()},
-                         channels(beside),
-                         gpu.first};
+        all[g].ground = {
+            gpu.doorbells[beside].by_rank.get(),
+            {std::uint64_t{1'000'000'000} * static_cast<unsigned>(options_.patience), gpu.trouble.get()},
+            channels(beside),
+            gpu.first};
         void* arguments[] = {&all[g]};
         check(cudaSetDevice(gpu.device), "cudaSetDevice");
         check(cudaLaunchCooperativeKernel(

@@ -57,33 +57,39 @@ DriverOptions driver_options(int argc, char** argv) {
   DriverOptions options;
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    const auto value = [&]() -> std::string {
+      require(i + 1 < argc, word + " needs a value");
+      return argv[++i];
+    };
+    const auto integer = [&] {
+      return static_cast<int>(std::min<std::int64_t>(driver_integer(word, value()), 1 << 30));
+    };
     if (word == "--runs")
-      options.runs = static_cast<int>(std::min<std::int64_t>(driver_integer(word, value), 1 << 30)), ++i;
+      options.runs = integer();
     else if (word == "--seed")
-      options.seed = std::strtoull(value.c_str(), nullptr, 10), ++i;
+      options.seed = static_cast<std::uint64_t>(driver_integer(word, value()));
     else if (word == "--in")
-      options.in = value, ++i;
+      options.in = value();
     else if (word == "--out")
-      options.out = value, ++i;
+      options.out = value();
 #ifdef CHORALE_CUDA
     else if (word == "--gpus")
-      options.on_gpus.gpus = std::atoi(value.c_str()), ++i;
+      options.on_gpus.gpus = integer();
     else if (word == "--channels")
-      options.on_gpus.channels = std::atoi(value.c_str()), ++i;
+      options.on_gpus.channels = integer();
     else if (word == "--beside")
-      options.on_gpus.beside = std::atoi(value.c_str()), ++i;
+      options.on_gpus.beside = integer();
     else if (word == "--threads")
-      options.on_gpus.threads = std::atoi(value.c_str()), ++i;
+      options.on_gpus.threads = integer();
     else if (word == "--graph")
       options.graph = true;
     else if (word == "--copy")
-      options.copy = std::atoll(value.c_str()), ++i;
+      options.copy = driver_integer(word, value());
     else if (word == "--patience")
-      options.on_gpus.patience = std::atof(value.c_str()), ++i;
+      options.on_gpus.patience = integer();
 #elif !defined(CHORALE_NCCL)
     else if (word == "--patience")
-      options.patience = std::chrono::seconds(driver_integer(word, value)), ++i;
+      options.patience = std::chrono::seconds(driver_integer(word, value()));
 #endif
     else if (const std::size_t at = word.find('='); at != word.npos)
       options.sizes[word.substr(0, at)] = driver_integer(word.substr(0, at), word.substr(at + 1));

@@ -176,12 +176,6 @@ void require_own_type(const RunOptions& options) {
     throw InputError("--accumulate float32", "is not for GPUs here", "run it as threads or processes");
 }
 
-void require_ranks(const Transport& transport, const std::string& name, int ranks) {
-  if (transport.ranks() != ranks)
-    throw InputError(name, fmt::format("needs {} ranks, there are {}", ranks, transport.ranks()),
-                     fmt::format("use mpirun -n {}", ranks));
-}
-
 // NCCL's own.
 ncclResult_t call_library(const Collective& collective, const Gpu& gpu, const void* input, void* output,
                           std::size_t count, ncclDataType_t type, ncclRedOp_t op) {

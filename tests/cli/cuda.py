@@ -101,7 +101,7 @@ for program in [[ring / "virtual_ranks_races"], direct]:
 run(*on_racing, "-b", "4K", "-e", "4K", code=(1, 66))
 
 # Wrong options.
-for options in (["-b", "x"], ["-q"], ["-b", "1T"]):
+for options in (["-b", "x"], ["-q"], ["-b", "1T"], ["-p", "x"], ["-p", "0"]):
     assert run(alone, *options, code=2).stderr
 
 print(f"{len(directories)} algorithms, {rows} sizes run on threads, 0 wrong")

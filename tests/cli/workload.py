@@ -147,8 +147,8 @@ for name, script in {"plain": "", "fused": FUSED}.items():
             assert {"p", "m", "v"} <= set(sums), text
             assert results.setdefault(n, sums) == sums, f"{name}, {start}, {n} elements: {sums}, not {results[n]}"
 assert "is not a size of adam" in run("./adam_threads", "M=3", code=2, cwd=work / "plain")
-for wrong in ("N=-1", "N=", "N=1K", "--runs=1"):
-    assert run("./adam_threads", wrong, code=2, cwd=work / "plain").count("\n") == 1
+for wrong in ("N=-1", "N=", "N=1K", "--runs=1", "--runs", "--in", "--out", "--seed one"):
+    assert run("./adam_threads", *wrong.split(), code=2, cwd=work / "plain").count("\n") == 1, wrong
 
 # What is for one target has what that needs, and no more; make builds it.
 own = {"threads": {"threads", "library"}, "mpi": {"mpi"}, "cuda": {"counters", "fused", "kernels", "gpu", "gpu_exchange", "cuda"},

@@ -64,6 +64,8 @@ TEST(EmittedOnGpus, RunsOnSeveral) {
   says("--gpus 3", "CHORALE_SHIM_DEVICES=2 ", "--gpus: there are 2 GPUs, not 3");
   says("--gpus 4", "", "--gpus: 3 ranks go on 1 to 3 GPUs");
   says("--gpus 0", "", "--gpus: 3 ranks go on 1 to 3 GPUs");
+  says("--gpus", "", "--gpus: '--channels' is not an integer");
+  says("--patience 1s", "", "--patience: '1s' is not an integer");
 }
 TEST(EmittedOnGpus, HasNoRacesBetweenThem) {
   const Emitted emitted(adam(5003), 2, false, Carrier::Cuda, Build::Races);

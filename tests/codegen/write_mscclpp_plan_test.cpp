@@ -93,22 +93,20 @@ TEST(WriteMscclppPlan, what_is_written_is_read_back_as_it_was) {
     const Program apart =
         lower(topology, collective, test::random_allreduce(topology, 2, random), seed % 3 == 0);
     for (const Program& steps : {apart, in_place(topology, collective, apart)})
-      for (int options = 0; options < 16; ++options) {
+      for (int options = 0; options < 4; ++options) {
         const PeerProgram program = to_peers(collective, steps,
-                                             {.fuse = (options & 1) != 0,
-                                              .merge = (options & 2) != 0,
-                                              .double_scratch = false,
+                                             {.double_scratch = false,
                                               .shared_counters = true,
-                                              .by_steps = (options & 4) != 0,
+                                              .by_steps = (options & 1) != 0,
                                               .has = has_operation,
-                                              .excess = options & 8 ? at_most(90) : at_most(1000),
+                                              .excess = options & 2 ? at_most(45) : at_most(1000),
                                               .most_blocks = 64});
         EXPECT_EQ(plain(read_back(program)), plain(program)) << "seed " << seed << ", options " << options;
         most_blocks = std::max(most_blocks, program.ranks[0].blocks.size());
         ++programs;
       }
   }
-  EXPECT_EQ(programs, 128);
+  EXPECT_EQ(programs, 32);
   EXPECT_GT(most_blocks, 1u);
 }
 

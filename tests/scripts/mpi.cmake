@@ -17,6 +17,10 @@ add_test(NAME codegen.mpi_program COMMAND ${MPIEXEC_EXECUTABLE} --oversubscribe 
 set_tests_properties(codegen.mpi_program PROPERTIES
   TIMEOUT 300 PASS_REGULAR_EXPRESSION "1001 elements per block, best of 3: .* us, 0 wrong"
   ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;ASAN_OPTIONS=detect_leaks=0")
+add_test(NAME codegen.mpi_program.usage COMMAND ${MPIEXEC_EXECUTABLE} -n 2 --oversubscribe $<TARGET_FILE:mpi_program> 1K)
+set_tests_properties(codegen.mpi_program.usage PROPERTIES
+  TIMEOUT 300 PASS_REGULAR_EXPRESSION "usage: .* .elements of a block, 0 or more. .iterations, 1 or more."
+  ENVIRONMENT "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;ASAN_OPTIONS=detect_leaks=0")
 
 foreach(ranks 1 2 5 8)
   mpi_test(right_${ranks} ${ranks} right)
