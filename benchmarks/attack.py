@@ -2,17 +2,17 @@
 """Random input at every door of the program, with every option that limits at its smallest, for as long as is
 asked; every answer is verified.
 
-Usage: attack.py [--seconds N | --cases N | --case N] [--seed S] [--only DOOR] [--jobs J] [--chorale PROGRAM] [--exhaustive PROGRAM] [--results DIR]
-                 [--faults DIR]
+Usage: attack.py [--seconds N | --cases N | --case N] [--seed S] [--only DOOR] [--ranks N] [--work N] [--jobs J] [--chorale PROGRAM]
+                 [--exhaustive PROGRAM] [--results DIR] [--faults DIR]
 
 commands: tiny (against exhaustive search), frontier, synthesize, forge (forged results against
 tests/property/verifier.py), lower, interrupt, place, order (sums agreed, fixed, along a random tree and free,
 against exhaustive search and each other), ways (chosen through switches, against all ways), abilities
 (switches that multicast and reduce, against exhaustive search), library (built, verified, taken from and
 forged, against the verifier), compile (random tensor programs, against the interpreter) Machines,
-communications and options are those of tests/property/random_input.py. A case follows from seed and number
-alone: --case does one again. With --results a line is added to DIR/attack.log. Faults are printed with what
-reproduces them, and kept in --faults DIR. Exit code 1: something was wrong.
+communications and options are those of tests/property/random_input.py. A case follows from seed,
+number and --ranks alone: --case does one again. With --results a line is added to DIR/attack.log. Faults are
+printed with what reproduces them, and kept in --faults DIR. Exit code 1: something was wrong.
 """
 import argparse
 import collections
@@ -35,6 +35,7 @@ sys.path.insert(0, str(root / "tests" / "property"))
 import exhaustive  # noqa: E402
 import commands  # noqa: E402
 import library_command  # noqa: E402
+import random_input  # noqa: E402
 import switch_commands  # noqa: E402
 from session import Found, Session, alarm  # noqa: E402
 
@@ -49,7 +50,10 @@ COMMANDS = {"tiny": (commands.make_tiny, commands.tiny, 30), "frontier": (comman
 def make_case(options_, number):
     rng = random.Random(f"{options_.seed}/{number}")
     door = options_.only or rng.choices(list(COMMANDS), [weight for _, _, weight in COMMANDS.values()])[0]
-    return {"door": door, "seed": rng.randrange(1 << 32), **COMMANDS[door][0](rng)}
+    case = {"door": door, "seed": rng.randrange(1 << 32), **COMMANDS[door][0](rng)}
+    while "collective" in case and random_input.ranks_of(case["machine"]) > options_.ranks:
+        case |= COMMANDS[door][0](rng)
+    return case
 
 
 def do(case, options_, folder, truth):
@@ -103,7 +107,7 @@ def work(first, options_, results):
     signal.signal(signal.SIGINT, lambda *_: None)  # not ignored: programs that it starts would ignore it, too
     signal.signal(signal.SIGALRM, alarm)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="attack_", dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
-    truth = exhaustive.Exhaustive(options_.exhaustive)
+    truth = exhaustive.Exhaustive(options_.exhaustive, options_.work)
     shrunk = collections.Counter()
     number = first
     while time.monotonic() < options_.end and (options_.cases is None or number < options_.cases):
@@ -141,6 +145,8 @@ def parse():
     parser.add_argument("--case", type=int, help="only the case of this number")
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(4), "big"))
     parser.add_argument("--only", choices=list(COMMANDS))
+    parser.add_argument("--ranks", type=int, default=1 << 20, help="of a machine, at most: most of the time is in the few large ones")
+    parser.add_argument("--work", type=int, default=300_000, help="of the exhaustive search, which gives up then")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--chorale", default=root / "build/release/bin/chorale")
     parser.add_argument("--exhaustive", default=root / "build/release/tests/exhaustive")
@@ -175,7 +181,7 @@ def main():
         signal.signal(signal.SIGALRM, alarm)
         folder = pathlib.Path(tempfile.mkdtemp(prefix="attack_"))
         case = make_case(options_, options_.case)
-        session = do(case, options_, folder, exhaustive.Exhaustive(options_.exhaustive))
+        session = do(case, options_, folder, exhaustive.Exhaustive(options_.exhaustive, options_.work))
         print(f"in {folder}:\n  " + "\n  ".join(session.commands))
         for fault in session.faults:
             print(reproduction({**fault, "case": case, "number": options_.case}), end="")

@@ -486,13 +486,14 @@ class Construction::Engine {
     const auto steps = static_cast<int>(plan.rounds.size());
     const double rate = static_cast<double>(plan.total_rounds()) / chunks;
     const bool large = is_large(chunks, sends_of(jobs) * copies);
-    if (chunks < question_.min_chunks || steps > question_.max_steps || !is_better(steps, rate, large))
-      return;
+    // Of rounds <= steps + k.
+    const long long least_steps = std::max<long long>(steps, plan.total_rounds() - question_.extra_rounds);
+    if (chunks < question_.min_chunks || least_steps > most_steps() || !is_better(steps, rate, large)) return;
     const Collective whole = with_chunks(question_.one, chunks);
     Point point = solved_.point(jobs.schedule(solved_.is_reversed ? dual(whole) : whole, copies, plan), whole,
                                 construction);
     if (!fit_in_more_steps(question_.topology, point, question_.extra_rounds)) return;
-    if (point.cost.steps > most_steps()) return;  // with a k each round may be a step
+    if (point.cost.steps > most_steps()) return;
     const std::vector<Fault> wrong = violations(question_.topology, whole, point.schedule, 1);
     if (!wrong.empty())
       throw std::logic_error("a schedule of the engine (" + point.construction +

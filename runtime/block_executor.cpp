@@ -18,6 +18,8 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -38,13 +40,26 @@ using Bytes = std::vector<std::byte>;
 
 struct Stopped {};  // another block has failed
 
+// A block that waits, and for what.
+struct Waiter {
+  std::function<bool()> ready;
+  std::condition_variable woken = {};
+};
+
 // What the blocks of a rank wait at: progress of its blocks, and the queues that end there.
 struct Rendezvous {
   std::mutex mutex = {};
-  std::condition_variable changed = {};
+  std::list<Waiter*> waiting = {};
   std::vector<int> done = {};                                 // by block: instructions
   std::map<int, int> missing = {};                            // by barrier: blocks that have not come
   std::map<std::pair<Rank, int>, std::deque<Bytes>> in = {};  // by sender and channel
+
+  // With the mutex held. Only who may go on is woken: a rank has many blocks, each of which would look after
+  // each instruction of all others.
+  void changed() {
+    for (Waiter* each : waiting)
+      if (each->ready()) each->woken.notify_one();
+  }
 };
 
 // A rank's memory, in the type in which values are kept. Slots of one buffer follow each other as the pieces
@@ -221,8 +236,7 @@ class Machine {
         if (i.barrier >= 0) ++meeting_[n].missing[i.barrier];
   }
 
-  // The first failure counts. The mutexes are taken for nothing but this: a thread that has tested its
-  // condition and not yet gone to sleep holds one, and would miss the notification.
+  // The first failure counts.
   void fail(const std::exception_ptr& failure) {
     {
       const std::lock_guard lock(failing_);
@@ -230,8 +244,8 @@ class Machine {
     }
     stopped_ = true;
     for (Rendezvous& meeting : meeting_) {
-      { const std::lock_guard lock(meeting.mutex); }
-      meeting.changed.notify_all();
+      const std::lock_guard lock(meeting.mutex);
+      meeting.changed();
     }
   }
 
@@ -239,8 +253,10 @@ class Machine {
   // one); a wait that is too long is a Hang, and names what did not come.
   template <typename Condition, typename Words>
   void wait(std::unique_lock<std::mutex>& lock, Rendezvous& meeting, Condition condition, Words words) {
-    const bool in_time =
-        meeting.changed.wait_for(lock, options_.timeout, [&] { return stopped_.load() || condition(); });
+    Waiter waiter{.ready = [&] { return stopped_.load() || condition(); }};
+    const auto place = meeting.waiting.insert(meeting.waiting.end(), &waiter);
+    const bool in_time = waiter.woken.wait_for(lock, options_.timeout, waiter.ready);
+    meeting.waiting.erase(place);
     if (stopped_) throw Stopped{};
     if (!in_time)
       throw Hang(words() +
@@ -272,7 +288,7 @@ class Machine {
               });
         if (i.barrier >= 0) {
           int& missing = mine.missing[i.barrier];
-          if (--missing == 0) mine.changed.notify_all();
+          if (--missing == 0) mine.changed();
           wait(
               lock, mine, [&] { return missing == 0; },
               [&] { return here(n, b, k) + fmt::format(": {} of its blocks did not come", missing); });
@@ -287,8 +303,7 @@ class Machine {
               });
           message = std::move(queue.front());
           queue.pop_front();
-          lock.unlock();
-          mine.changed.notify_all();
+          mine.changed();
         }
       }
       // Without any lock: others may go on at this rank meanwhile.
@@ -305,14 +320,14 @@ class Machine {
                                                    block.send_to, block.channel);
               });
           queue.push_back(std::move(result));
+          theirs.changed();
         }
-        theirs.changed.notify_all();
       }
       {
         const std::lock_guard lock(mine.mutex);
         mine.done[b] = k + 1;
+        mine.changed();
       }
-      mine.changed.notify_all();
     }
   }
 

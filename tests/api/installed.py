@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """libchorale as installed: every header compiles alone and from the installed tree; the examples are built
-outside of the tree, once by find_package and once by pkg-config, and both do the same; from C, too, by its
-own header; only what the headers declare can be seen.
+outside of the tree, one by find_package and one by pkg-config; from C, too, by its own header; only what the
+headers declare can be seen.
 
 Usage: installed.py CMAKE BUILD CXX EXAMPLES
 """
@@ -14,7 +14,6 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
 from kit.program import run, work  # noqa: E402
 
 cmake, build, cxx, examples = sys.argv[1:5]
-EXAMPLES = ("public_api", "adam_built")
 usr = work / "usr"
 flags = ["-std=c++20", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
 
@@ -24,9 +23,15 @@ for component in ("libchorale", "chorale-clp", "chorale-crypto"):  # what a sear
 (library,) = usr.glob("lib*/**/libchorale.so")
 where = library.parent
 
-# Each header alone, with no other path than the installed one. What a header includes in any case may as well
-# come first: so a header that many include is precompiled before them, where that is the most to read.
-headers = [path for path in sorted((usr / "include/chorale").rglob("*.h")) if path.name not in {"mpi.h", "nccl.h"}]
+# Each header alone, with no other path than the installed one. To read the standard library takes most of a
+# compilation: it is precompiled, and what a header uses of it is looked up in what it includes. And a header
+# may stand behind those that it includes: one compilation does for a chain of them.
+FROM = {"function": "functional", "int64_t": "cstdint", "uint64_t": "cstdint", "INT_MAX": "climits", "byte": "cstddef", "get": "variant", "holds_alternative": "variant",
+        "apply": "tuple", "nullopt": "optional", "is_same_v": "type_traits", "remove_cvref_t": "type_traits", "runtime_error": "stdexcept",
+        "logic_error": "stdexcept", "unique_ptr": "memory", "shared_ptr": "memory", "ostream": "iosfwd", "strong_ordering": "compare",
+        "numeric_limits": "limits", "ranges": "algorithm"}  # all else: the header of its name
+ANY = {"move", "pair", "declval", "size", "size_t"}  # each header of the standard library has them
+headers = [path for path in sorted((usr / "include/chorale").rglob("*.h")) if path.name not in {"mpi.h", "nccl.h", "chorale_c.h"}]
 assert len(headers) > 10, headers
 included = {}  # by each header: what it includes, at any depth, of ours and of others
 
@@ -40,26 +45,22 @@ def includes(header):
     return included[header]
 
 
-def read(header):
-    """Roughly what there is to read: the standard library's are the long ones."""
-    return sum(1 if isinstance(name, pathlib.Path) else 20 for name in includes(header))
-
-
-first = {}  # by header: the precompiled one that it includes, if any
-
-
-def saved(header, other):
-    return max(0, read(header) - (read(first[other]) if other in first else 0)) if header in includes(other) else 0
-
-
-for _ in range(4):
-    header = max(headers, key=lambda one: sum(saved(one, other) for other in headers))
-    first |= {other: header for other in headers if saved(header, other) > 0}
-    (work / f"{header.stem}.h").write_text(f'#include "{header}"\n')
-    run(cxx, *flags, f"-I{usr}/include", "-x", "c++-header", f"{work}/{header.stem}.h")
-for header in headers:
-    ready = ["-include", f"{work}/{first[header].stem}.h"] if header in first else []
-    run(cxx, *flags, "-fsyntax-only", f"-I{usr}/include", *ready, "-include", str(header), "-x", "c++", "/dev/null")
+chains = []  # each header behind one that includes it
+for header in sorted(headers, key=lambda each: -len(includes(each))):
+    used = set(re.findall(r"\bstd::(\w+)|\b(?=INT_)(\w+)", re.sub("//.*", "", header.read_text())))
+    missing = {FROM.get(name, name) for name in {either or other for either, other in used} - ANY} - includes(header)
+    assert not missing, f"{header} does not include {missing}"
+    for chain in chains:
+        if header in includes(chain[-1]):
+            chain.append(header)
+            break
+    else:
+        chains.append([header])
+(work / "standard.h").write_text("".join(f"#include <{name}>\n" for name in sorted({name for each in included.values() for name in each if isinstance(name, str)})))
+run(cxx, *flags, "-x", "c++-header", f"{work}/standard.h")
+for chain in chains:
+    ready = [word for header in reversed(chain) for word in ("-include", header)]
+    run(cxx, *flags, "-fsyntax-only", f"-I{usr}/include", "-include", f"{work}/standard.h", *ready, "-x", "c++", "/dev/null")
 
 # What can be seen from outside is the door, the nouns, and what templates leave behind.
 public = "\n".join(line.split(" ", 2)[2] for line in run("nm", "-DC", "--defined-only", str(library)).splitlines())
@@ -73,10 +74,8 @@ for door in ("frontier", "synthesize", "classic", "bounds", "check", "place", "s
 (work / "project/CMakeLists.txt").write_text(f"""cmake_minimum_required(VERSION 3.20)
 project(outside LANGUAGES CXX)
 find_package(chorale 0.1 REQUIRED)
-foreach(example {" ".join(EXAMPLES)})
-  add_executable(${{example}} {examples}/${{example}}.cpp)
-  target_link_libraries(${{example}} PRIVATE chorale::chorale)
-endforeach()
+add_executable(adam_built {examples}/adam_built.cpp)
+target_link_libraries(adam_built PRIVATE chorale::chorale)
 """)
 run(cmake, "-S", "project", "-B", "made", f"-DCMAKE_PREFIX_PATH={usr}", f"-DCMAKE_CXX_COMPILER={cxx}",
     f"-DCMAKE_CXX_FLAGS={' '.join(flags[1:])}")
@@ -84,29 +83,17 @@ run(cmake, "--build", "made")
 # By pkg-config.
 paths = dict(os.environ, PKG_CONFIG_PATH=str(where / "pkgconfig"))
 asked = run("pkg-config", "--cflags", "--libs", "chorale", env=paths).split()
-for example in EXAMPLES:
-    run(cxx, *flags, f"{examples}/{example}.cpp", *asked, f"-Wl,-rpath,{where}", "-o", example)
-
-
-def both(example, *arguments):
-    """What each of the two programs prints, which is the same."""
-    texts = [run(f"{folder}{example}", *arguments, f"out_{number}") for number, folder in enumerate(("./made/", "./"))]
-    assert texts[0] == texts[1], texts
-    return texts[0]
-
-
-for number in range(2):
-    (work / f"out_{number}").mkdir()
-texts = [both("public_api", "ring:4", "4096")]
+run(cxx, *flags, f"{examples}/public_api.cpp", *asked, f"-Wl,-rpath,{where}", "-o", "public_api")
+(work / "out").mkdir()
+texts = [run("./public_api", "ring:4", "4096", "out")]
 assert "0 wrong elements\n" in texts[0] and "wrote ring_4_allgather.cpp\n" in texts[0], texts[0]
-assert (work / "out_0/ring_4_allgather.cpp").read_text() == (work / "out_1/ring_4_allgather.cpp").read_text() != ""
 assert "did you mean 'ring'?" in run("./public_api", "rong:4", code=2).stderr
 # From C: the same program as from C++, and errors as values.
 run("cc", "-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", f"{examples}/public_api.c", *asked, f"-Wl,-rpath,{where}", "-o", "from_c")
 (work / "out_c").mkdir()
 texts.append(run("./from_c", "ring:4", "4096", "out_c"))
 assert "checked again: all is so\nwrote out_c/ring_4_allgather.cpp\n" in texts[-1], texts[-1]
-assert (work / "out_c/ring_4_allgather.cpp").read_text() == (work / "out_0/ring_4_allgather.cpp").read_text()
+assert (work / "out_c/ring_4_allgather.cpp").read_text() == (work / "out/ring_4_allgather.cpp").read_text()
 assert "did you mean 'ring'?" in run("./from_c", "rong:4", code=2).stderr
 (work / "wrong.c").write_text("""#include <chorale/chorale_c.h>
 #include <assert.h>
@@ -165,8 +152,8 @@ int main(void) {
 run("cc", "-std=c99", "wrong.c", *asked, f"-Wl,-rpath,{where}", "-o", "wrong")
 run("./wrong")
 # A workload, built and tuned; what was written is compiled, and runs.
-texts.append(both("adam_built", "ring:3"))
+texts.append(run("made/adam_built", "ring:3", "out"))
 assert "asSlice(m); asSlice(v)" in texts[-1] and "rs_sum: reducescatter" in texts[-1], texts[-1]
-run("make", "-s", "-C", "out_0", "threads", f"CXX={cxx}", "FLAGS=-std=c++17 -O0 -I.", env=dict(os.environ, MAKEFLAGS=""))
-assert "3 ranks, best of 1" in run("out_0/adam_threads", "N=1001", "--runs", "1")
-print(f"{len(headers)} headers; built by CMake and by pkg-config, the examples say\n{''.join(texts)}")
+run("make", "-s", "-C", "out", "threads", f"CXX={cxx}", "FLAGS=-std=c++17 -O0 -I.", env=dict(os.environ, MAKEFLAGS=""))
+assert "3 ranks, best of 1" in run("out/adam_threads", "N=1001", "--runs", "1")
+print(f"{len(headers)} headers; the examples, built by CMake and by pkg-config, say\n{''.join(texts)}")

@@ -80,7 +80,7 @@ with network.Network(line) as fabric:
     assert out[:3] == ["0", "1", "100000"], out
     moved = {link: bytes_ - at_start[link] for link, bytes_ in fabric.carried().items()}
     assert moved[0, 1] > 600000 and moved[1, 0] > 600000 and moved[1, 2] + moved[2, 1] < 60000, moved
-    subprocess.run([chorale, "frontier", "line:3", "allreduce", "-q", "--json", fabric.work / "f.json"], check=True)
+    subprocess.run([chorale, "frontier", "line:3", "allreduce", "--max-chunks", "2", "-q", "--json", fabric.work / "f.json"], check=True)
     fabric.mpirun([chorale, "bench", "allreduce", "f.json", "mpi", "--all-points", "-b", "6K", "-e", "6K", "-n", "1", "-w", "0", "--json", "rows.json"])
     rows = json.loads((fabric.work / "rows.json").read_text())["rows"]
     assert len(rows) > 1 and all(row["wrong"] == 0 for row in rows), rows

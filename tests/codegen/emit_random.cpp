@@ -9,7 +9,7 @@
 // these programs are counted, and with `replicas` they are differences, too.
 //
 // Usage: emit_random PROGRAMS [SEED [FIRST [threads|mpi|cuda|nccl [replicas] [fast] [FILE.chorale...]]]].
-// Programs of FILEs are taken as they are instead of random ones, each four times in turn, with other inputs
+// Programs of FILEs are taken as they are instead of random ones, each twice in turn, with other inputs
 // and algorithms; inputs are multiples of 1/4, since their sums over elements may be rounded. Prints
 // differences with the program, a line for each batch, and one on what was done. What is for GPUs runs on the
 // stand-in for CUDA and NCCL. `fast` compiles with -O3, so that loops are vectors; zeros of both signs are
@@ -63,7 +63,7 @@ double mixed_number(ElementType type, Dice& dice) {
 // Nothing: a product or so of a list of tensors, which is refused.
 std::optional<Program> random_program(const Options& options, std::uint64_t number) {
   Dice dice(options.seed * 1'000'003 + number);
-  const std::string file = options.files.empty() ? "" : options.files[number / 4 % options.files.size()];
+  const std::string file = options.files.empty() ? "" : options.files[number / 2 % options.files.size()];
   Program result{
       .number = number,
       .workload = file.empty() ? RandomWorkload(dice).make() : parse_workload(read_file(file), file)};

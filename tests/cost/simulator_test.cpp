@@ -351,7 +351,7 @@ double by_hand(const Setting& s, Operation operation, bool tree) {
 TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
   std::mt19937 random(17);
   int equal = 0;
-  for (int i = 0; i < 4000; ++i) {
+  for (int i = 0; i < 1000; ++i) {
     const Setting s = random_setting(random);
     const Simulator simulator(s.hierarchy, s.splits);
     for (Operation operation : kAllOperations) {
@@ -371,7 +371,7 @@ TEST(Simulator, IsAsBusyAsSendingEverythingOneByOne) {
     ASSERT_LE(tree.us, exact * 2 * (1 + 1e-6)) << "case " << i << ", tree";
     equal += tree.us <= exact * (1 + 1e-6);
   }
-  EXPECT_GT(equal, 3600);
+  EXPECT_GT(equal, 900);
 }
 
 // What is reported of each path is what it carries; and of two operations over different devices of one

@@ -167,7 +167,7 @@ std::vector<int> order_in(const Allocation& allocation, const NodeOrder& answer)
 // Of any order, the bound admits the times of the communications, and it refuses most far shorter ones.
 TEST(NodeOrder, BoundAdmitsWhatOrdersTake) {
   int refused = 0, do_not_fit = 0;
-  for (int seed = 0; seed < 200; ++seed) {
+  for (int seed = 0; seed < 80; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
     const int nodes = between(random, 4, 24);
@@ -197,8 +197,8 @@ TEST(NodeOrder, BoundAdmitsWhatOrdersTake) {
       std::ranges::shuffle(leaves, random);
     }
   }
-  EXPECT_GT(refused, 1'000);
-  EXPECT_GT(do_not_fit, 50);
+  EXPECT_GT(refused, 400);
+  EXPECT_GT(do_not_fit, 20);
 }
 
 // Orders that the time alone does not lead to: the bound is met by those within its times, on most fragments.
@@ -227,8 +227,7 @@ TEST(NodeOrder, AgainstEveryPermutation) {
   for (int seed = 0; seed < 60; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const int nodes = seed < 57 ? between(random, 2, 7) : 8 + below(random, 2),
-              node_ranks = between(random, 1, 3);
+    const int nodes = seed < 59 ? between(random, 2, 7) : 8, node_ranks = between(random, 1, 3);
     const Allocation allocation =
         fragments(random, nodes, between(random, 1, 3), between(random, 1, 3), between(random, 4, 9));
     if (allocation.hosts.size() != static_cast<std::size_t>(nodes)) continue;

@@ -35,7 +35,7 @@ def used(log):
 on("ab", "./plain", ours=False)  # the program itself is right
 seed, planned = 1, 0
 for hosts in ["aabb", "aaabbc", "abcab", "aaaa", "abcdef", "ab"]:
-    for nics in ["", ",nics=1", ",nics=2"]:
+    for nics in ["", ",nics=1", ",nics=2"] if hosts in ("aabb", "aaabbc") else [""]:
         seed += 1
         log, _ = on(hosts, "./plain", SLOW + nics, seed)
         ours, passed = used(log)

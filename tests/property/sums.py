@@ -9,7 +9,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "kit"))
 from program import refused, run_chorale, work  # noqa: E402
-from random_input import machine  # noqa: E402
+from random_input import machine, ranks_of  # noqa: E402
 
 
 def stated(text, values):
@@ -79,8 +79,10 @@ def examine(result, rng, count):
 rng = random.Random(5)
 count = collections.Counter()
 options = [["--max-steps", "2"], ["-k", "0"], ["-k", "1"], ["--max-steps", "3", "--max-chunks", "2"], ["--max-chunks", "1"], ["--max-chunks", "2", "--order", "fixed"]]
-for case in range(80):
+for case in range(36):
     drawn = machine(rng, tiny=case % 5 != 0)
+    while ranks_of(drawn) > 6:  # on which searches take seconds
+        drawn = machine(rng)
     if isinstance(drawn, dict):
         (work / "machine.json").write_text(json.dumps(drawn))
         drawn = "machine.json"
@@ -94,7 +96,7 @@ for baseline in ("one_shot_allreduce", "two_tree_allreduce", "ring_allreduce", "
     examine(json.loads((work / "r.json").read_text()), rng, count)
 print(f"{count['machines']} machines, {count['points']} points, {count['chunks']} chunks: 0 with ranks that differ; "
       f"{count['stated']} points state sums, without which {count['needed']} chunks would differ")
-assert count["machines"] >= 40 and count["stated"] > 0 and count["needed"] > 0
+assert count["machines"] >= 18 and count["stated"] > 0 and count["needed"] > 0
 
 # What is stated is checked; a file that states nothing is read as before, and read and written again it is the same file.
 (work / "m.json").write_text(json.dumps({"topology": "ends", "ranks": 3, "links": [

@@ -196,11 +196,11 @@ def random_training(name, fused, plain, seed):
 for name, fused, plain in [("Adam", optim.FusedAdam, torch.optim.Adam), ("AdamW", optim.FusedAdamW, torch.optim.AdamW), ("LAMB", optim.FusedLAMB, PlainLAMB),
                           ("SGD", lambda p, lr, **o: optim.FusedSGD(p, lr=lr, momentum=0.9, nesterov=ranks == 2, **o),
                            lambda p, lr: torch.optim.SGD(p, lr=lr, momentum=0.9, nesterov=ranks == 2))]:
-    rows = [random_training(name, lambda p: fused(p, lr=0.01, directory=folder), lambda p: plain(p, lr=0.01), seed) for seed in (2 * ranks, 2 * ranks + 1)]
-    assert sum(row[1] for row in rows) > 3 and sum(row[2] for row in rows) > 30 and sum(row[3] for row in rows) > 0, rows
+    worst, clipped, missing, resumed = random_training(name, lambda p: fused(p, lr=0.01, directory=folder), lambda p: plain(p, lr=0.01), 2 * ranks)
+    assert clipped > 1 and missing > 15 and resumed > 0, (clipped, missing, resumed)
     if rank == 0:
-        print(f"{name}: {len(rows)} random trainings of 20 steps on {ranks} ranks: parameters apart by at most {max(row[0] for row in rows):.1e}, "
-              f"{sum(row[1] for row in rows)} norms clipped, {sum(row[2] for row in rows)} gradients missing, {sum(row[3] for row in rows)} resumed, bit by bit")
+        print(f"{name}: a random training of 20 steps on {ranks} ranks: parameters apart by at most {worst:.1e}, "
+              f"{clipped} norms clipped, {missing} gradients missing, {resumed} resumed, bit by bit")
 
 # Halves: masters of fp32. Against Adam on parameters of fp32 whose gradients are those of the halves, rounded
 # after each step.

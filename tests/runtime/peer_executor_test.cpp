@@ -32,18 +32,25 @@ Example classic(const std::string& name, int ranks, int chunks = 1, const PeerOp
           to_peers(point.collective, lower(topology, point.collective, point.schedule), options)};
 }
 
+// ThreadSanitizer takes most of its time for many ranks, whose threads do what those of few do.
+#ifdef __SANITIZE_THREAD__
+const std::vector<int> kRanks = {2, 3, 4};
+#else
+const std::vector<int> kRanks = {2, 3, 5, 8, 16};
+#endif
+
 TEST(PeerExecutor, EveryBaselineOfTwoToSixteenRanks) {
   const RunOptions options{.bytes = {0, 4, 4 * 37},
                            .types = {ElementType::Int32},
                            .ops = {ReduceOp::Sum},
                            .iterations = 1,
                            .warm_up = 0};
-  const int programs = test::for_each_baseline([&](const Topology& topology, const Point& point) {
+  const auto check = [&](const Topology& topology, const Point& point) {
     const PeerProgram peers = to_peers(point.collective, lower(topology, point.collective, point.schedule));
     EXPECT_EQ(wrong(run_peers_on_threads(peers, point.collective, options)), 0)
         << topology.name << " " << peers.name;
-  });
-  EXPECT_GT(programs, 70);
+  };
+  EXPECT_GT(test::for_each_baseline(check, kRanks), 14 * std::ssize(kRanks));
 }
 
 TEST(PeerExecutor, EveryTypeAndOperation) {

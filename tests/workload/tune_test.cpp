@@ -70,7 +70,7 @@ TEST(Tuner, FindsOnlySchedulesThatMeanTheSame) {
 // operands are broadcast in odd ways the bytes that come from shapes may be more, never less.
 TEST(Tuner, FindsOnlySchedulesThatMeanTheSameOfRandomPrograms) {
   int candidates = 0, units_seen = 0, counted_more = 0;
-  for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
     Dice dice(seed);
     const Workload plain = RandomWorkload(dice).make();
     const Inputs inputs = random_inputs(plain, dice);
@@ -95,7 +95,7 @@ TEST(Tuner, FindsOnlySchedulesThatMeanTheSameOfRandomPrograms) {
   }
   fmt::print("{} candidates; of {} units {} are counted with more bytes than they move\n", candidates,
              units_seen, counted_more);
-  EXPECT_GT(candidates, 1000);
+  EXPECT_GT(candidates, 250);
   EXPECT_LT(counted_more, units_seen / 20);
 }
 
