@@ -11,7 +11,8 @@
 
 namespace chorale {
 
-TimedStop::TimedStop(FrontierOptions& options) : asked_(options.synthesis.limits.stop) {
+TimedStop::TimedStop(FrontierOptions& options)
+    : asked_(options.synthesis.limits.stop), limit_(options.time_limit) {
   if (options.time_limit.count() < 0) return;
   const auto deadline = std::chrono::steady_clock::now() + options.time_limit;
   options.synthesis.limits.stop = over_.get();
@@ -29,8 +30,9 @@ TimedStop::TimedStop(FrontierOptions& options) : asked_(options.synthesis.limits
 
 // A search that its flag ended reports an interruption; if the caller's flag is not set, it was the time.
 void TimedStop::tell_why(Result& result) const {
-  if (clock_.joinable() && result.stopped == Stopped::Interrupted && !(asked_ != nullptr && *asked_))
-    result.stopped = Stopped::TimeLimit;
+  if (!clock_.joinable() || result.stopped != Stopped::Interrupted || (asked_ != nullptr && *asked_)) return;
+  result.stopped = Stopped::TimeLimit;
+  result.limits.time_ms = limit_.count();
 }
 
 void TimedStop::watch(const std::stop_token& done, std::chrono::steady_clock::time_point deadline) {

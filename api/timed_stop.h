@@ -19,13 +19,14 @@ class TimedStop {
   // Replaces the stop flag of the options; nothing where they have no time limit.
   explicit TimedStop(FrontierOptions&);
 
-  // Why a search ended whose only information was the stop flag.
+  // Why a search ended whose only information was the stop flag, and the limit that it was.
   void tell_why(Result&) const;
 
  private:
   void watch(const std::stop_token& done, std::chrono::steady_clock::time_point deadline);
 
   const std::atomic<bool>* const asked_;
+  const std::chrono::milliseconds limit_;
   const std::shared_ptr<std::atomic<bool>> over_ = std::make_shared<std::atomic<bool>>(false);
   std::jthread clock_ = {};  // the last: it uses the others
 };

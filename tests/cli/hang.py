@@ -50,7 +50,7 @@ def stopped_rank_is_named(*command):
         # processor.
         for _ in range(600):
             time.sleep(0.1)
-            if all(sum(map(seconds, processes_of(launcher.pid, rank))) > 1.5 for rank in range(3)):
+            if all(sum(map(seconds, processes_of(launcher.pid, rank))) > 1 for rank in range(3)):
                 break
         (victim,) = processes_of(launcher.pid, 1)
         os.kill(victim, signal.SIGSTOP)

@@ -181,7 +181,7 @@ if shutil.which("smpicxx"):
         point = written()[0]
         run_chorale("emit", "f.json", "--target", "mpi", "--point", 0, "-o", "program")
         source = next((work / "program").glob("*.cpp"))
-        run("smpicxx", "-O1", "-std=c++17", source, "-o", work / "program.x")
+        run("smpicxx", "-O0", "-std=c++17", source, "-o", work / "program.x")
         options = re.findall(r"--cfg=\S+", (point / "replay.sh").read_text())
         ranks = json.loads((work / "f.json").read_text())["topology"]["ranks"]
         printed = run("smpirun", "-np", ranks, "-platform", point / "platform.xml", "-hostfile", point / "hosts", *options,

@@ -47,7 +47,7 @@ return all, whole
 inputs = {rank: [random.Random(rank).gauss(0, 1) * 2.0**random.Random(99 + rank).randint(-9, 9) for _ in range(24)] for rank in range(4)}
 bits = {}
 for order in ("agreed", "fixed"):
-    for times in (1, 5000):
+    for times in (1, 5000) if order == "fixed" else (5000,):
         said = run(chorale, "compile", "sums.chorale", "--machine", "ring:4", "--order", order, "--set", f"N={24 * times}", "-o", "sums")
         assert "allreduce" in said and "reducescatter" in said, said
         run("make", "-s", "-C", "sums", "threads", f"CXX={QUICK['CXX']}")
@@ -65,7 +65,7 @@ refused("compile", "sums.chorale", "--machine", "ring:4", "--order", "free", "-o
 refused("compile", "sums.chorale", "--machine", "ring:4", "--order", "(0 1)", "-o", "sums", says="--order")
 # A file in another order is not taken; one along a tree decides the tree.
 run(chorale, "frontier", "ring:4", "allreduce", "--order", "(((0 1) 2) 3)", "--max-chunks", "1", "--json", "chain.json")
-run(chorale, "compile", "sums.chorale", "--machine", "ring:4", "--order", "fixed", "--algorithms", "chain.json", "--set", "N=24", "-o", "sums")
+run(chorale, "compile", "sums.chorale", "--machine", "ring:4", "--order", "fixed", "--algorithms", "chain.json", "--set", "N=24", "--max-chunks", "1", "-o", "sums")
 run("make", "-s", "-C", "sums", "threads", f"CXX={QUICK['CXX']}")
 for rank, values in inputs.items():
     (work / f"given/g.{rank}").write_bytes(struct.pack("24f", *values))
@@ -99,11 +99,12 @@ assert "candidate limit" in run(chorale, "tune", adam, "--machine", "ring:4", "-
 
 # Measured, with threads and under mpirun, with other settings too; the log holds both, and a second run
 # measures nothing.
-small = ("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=64K", "--measure", "1", "--variations", "2", "--runs", "1", "--log", "adam.log")
+small = ("tune", adam, "--machine", "ring:2", "--ranks", "2", "--set", "N=64K", "--measure", "1", "--runs", "1", "--log", "adam.log")
 (work / "it's temporary").mkdir()
-for transport in ("threads", "mpi"):
-    found = json.loads(run(chorale, *small, "--transport", transport, "--json", "-", env={**QUICK, "TMPDIR": str(work / "it's temporary")}))
-    again = json.loads(run(chorale, *small, "--transport", transport, "--json", "-"))
+for transport, variations in (("threads", "2"), ("mpi", "1")):
+    asked = (*small, "--transport", transport, "--variations", variations, "--json", "-")
+    found = json.loads(run(chorale, *asked, env={**QUICK, "TMPDIR": str(work / "it's temporary")}))
+    again = json.loads(run(chorale, *asked))
     assert [c.get("measurements") for c in again["candidates"]] == [c.get("measurements") for c in found["candidates"]]
     best = found["candidates"][found["ranking"][0]]
     assert transport in {m["with"] for m in best["measurements"]} and min(m["us"] for m in best["measurements"] if m["with"] == transport) == best["measured_us"], best
@@ -139,8 +140,9 @@ refused(*on_gpu, "--target", "cuda", "-o", "tuned_cuda", says="--transport cuda:
 results = {}
 for name, script in {"plain": "", "fused": FUSED}.items():
     run(chorale, "compile", adam, "--machine", "ring:3", "--ranks", "3", "-o", name, *(["--apply", script] if script else []))
-    run("make", "-s", "threads", "mpi", cwd=work / name, env={} if name == "plain" else QUICK)
-    for n in (1, 2, 1001, 65537):
+    for target in ("threads", "mpi"):
+        run("make", "-s", target, cwd=work / name, env={} if name == "plain" and target == "threads" else QUICK)
+    for n in (1, 2, 65537):
         for start in (["./adam_threads"], ["mpirun", "--oversubscribe", "-n", "3", "./adam_mpi"]):
             text = run(*start, f"N={n}", "--runs", "0", cwd=work / name)
             sums = dict(re.findall(r"^(\w+): (\w+)$", text, re.M))

@@ -125,7 +125,11 @@ auto with_type(ElementType type, Function function) {
   }
 }
 
+// Under emitted.py each test goes twice: first only to tell what it wants compiled, where all that it runs
+// fails at once.
 inline std::string run_command(const std::string& command, int& code) {
+  code = 1;
+  if (std::getenv("CHORALE_EMITTED_LOOK") != nullptr) return "";
   FILE* const pipe = popen((command + " 2>&1").c_str(), "r");
   std::string text;
   char buffer[4096];

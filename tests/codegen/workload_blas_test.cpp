@@ -39,12 +39,12 @@ TEST(EmittedWorkload, LeavesProductsToABlas) {
   };
   const Emitted emitted(sized({}), 1, true, Carrier::Threads, Build::None);
   int code = 0;
-  const std::string said = run_command(
-      fmt::format(
-          "cd {} && make threads BLAS=1 CXX={} FLAGS='-std=c++17 -O1 -Wall -Wextra -Wpedantic -Werror "
-          "-ffp-contract=off -I.' && mv w_threads w && nm w",
-          emitted.folder().string(), CHORALE_CXX),
-      code);
+  const std::string said =
+      run_command(fmt::format("cd {} && make threads BLAS=1 CXX={} FLAGS='@" CHORALE_EMITTED
+                              "/quick17 -Wall -Wextra -Werror -I.' "
+                              "&& mv w_threads w && nm w",
+                              emitted.folder().string(), CHORALE_CXX),
+                  code);
   if (said.find("there is no BLAS with CBLAS's names") != said.npos) GTEST_SKIP() << said;
   ASSERT_EQ(code, 0) << said;
   EXPECT_THAT(said, testing::HasSubstr("U cblas_sgemm"));

@@ -17,9 +17,9 @@ chorale, cxx, headers, library, ready = sys.argv[1:6]
 chorale, headers, library, ready = [pathlib.Path(each).absolute() for each in (chorale, headers, library, ready)]
 
 
-def compiled(source, *flags):
+def compiled(source):
     made = source.with_suffix("")
-    run(cxx, "-x", "c++", *(flags or [f"@{ready}/quick17"]), "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", headers, source, "-x", "none",
+    run(cxx, "-x", "c++", f"@{ready}/quick17", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", headers, source, "-x", "none",
         library, f"-Wl,-rpath,{library.parent}", "-pthread", "-o", made)
     return made
 
@@ -92,8 +92,7 @@ static bool told(const std::string& name) { return std::getenv("CHANGE") && std:
 """ + tables
 
 
-# Those with a function, and those without, share what comes before their tables. One is compiled alone, as it
-# is.
+# Those with a function, and those without, share what comes before their tables.
 mutants = [choosing(*each) for each in mutations]
 together = {}  # by source: (program, number in it)
 for name, some in (("plain", [*programs[:5], free]), ("applied", programs[5:])):
@@ -101,22 +100,16 @@ for name, some in (("plain", [*programs[:5], free]), ("applied", programs[5:])):
     file.write_text(merged([each.read_text() for each in some] + [mutants[name == "applied"]]))
     program = compiled(file)
     together |= {each: (program, number) for number, each in enumerate([*some, name])}
-alone = compiled(programs[0], "-std=c++17", "-O0")
 for source, (*_, rows, _) in zip(programs, results):
     for elements, kind in [(0, "float32"), (1, "float64"), (7, "bfloat16"), (1009, "float32"), (1009, "float16"), (4096, "int8"),
                            (61, "uint64")]:
-        for program in [together[source]] + [(alone,)] * (source == programs[0]):
-            rights(run(*program, elements, 2, kind), rows)
+        rights(run(*together[source], elements, 2, kind), rows)
 
 # That ranks do not agree is seen, on data whose sums are rounded.
 for kind in ("float32", "bfloat16", "float64", "int32"):
     output = run(*together[free], 1009, 1, kind)
     differ = [int(number) for number in re.findall(r", 0 wrong, (\d+) slots with ranks that differ, as they may$", output, re.M)]
     assert differ and all((number > 0) == (kind != "int32") for number in differ), output
-
-# It says what it cannot use.
-assert "usage" in run(alone, "5", "0", code=2)
-assert "needs 4 GPUs in this machine, found 2" in run(alone, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
 
 noticed = 0
 for program, (_, mutants) in zip([together["plain"], together["applied"]], mutations):
@@ -126,14 +119,18 @@ for program, (_, mutants) in zip([together["plain"], together["applied"]], mutat
         assert re.search(r"[1-9]\d* wrong", output), (name, output)
         noticed += 1
 
-# One file for all sizes, each with the algorithm that the table has for it.
-run(chorale, "optimize", "full:4", "allreduce", "--sizes", "1K:16M:8", "--target", "nccl", "-o", "sizes")
+# One file for all sizes, each with the algorithm that the table has for it. It is compiled alone, as it is.
+run(chorale, "optimize", "full:4", "allreduce", "--sizes", "1K:16M:8", "--search-time", "1", "--target", "nccl", "-o", "sizes")
 rows = json.loads((work / "sizes/table.json").read_text())["rows"]
 assert len({row["point"] for row in rows}) > 1, rows
 program = compiled(next((work / "sizes").glob("*.cu")))
 for row in rows[:4]:
     output = run(program, row["message_bytes"] // 4, 1)
     assert len(re.findall(rf"allreduce on full:4: {row['steps']} steps?, .*, 0 wrong, 0 slots", output)) == 2, (row, output)
+
+# It says what it cannot use.
+assert "usage" in run(program, "5", "0", code=2)
+assert "needs 4 GPUs in this machine, found 2" in run(program, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
 
 # The function alone.
 run(cxx, "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-DCHORALE_NO_MAIN",

@@ -1,6 +1,6 @@
 # To compile an emitted program is mostly to read the standard library's headers. Tests that compile many give
 # the compiler @${emitted}/quick17 (20: the standard), or races17, instead of flags, which have those headers
-# precompiled. Without this, as their Makefiles have them, programs are compiled by docs.pages, cli.workload,
+# precompiled. Without this, as their Makefiles have them, programs are compiled by cli.workload,
 # benchmarks.compile, codegen.workloads_nvcc and emit_random_*, and as the first one of each other test.
 set(quick -O0 -fPIC)  # libraries have it, and what is precompiled without it is not for them
 set(races -O1 -fsanitize=thread -g0)  # -g takes a third of the time; a report has functions' names without it
@@ -17,11 +17,14 @@ foreach(standard 17 20)
     list(APPEND precompiled ${at}_headers/standard.h.gch)
   endforeach()
 endforeach()
-# As a compiler for Makefiles of emitted workloads, which ask for all optimization.
+# As a compiler for Makefiles of what is emitted, which ask for optimization.
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
   set(generic "-march=x86-64 -mtune=generic")
 endif()
-file(CONFIGURE OUTPUT ${emitted}/quick_cxx CONTENT "#!/bin/sh\nexec '${CMAKE_CXX_COMPILER}' \"$@\" @${emitted}/quick17 ${generic}\n" @ONLY)
+file(CONFIGURE OUTPUT ${emitted}/quick_cxx CONTENT "#!/bin/sh
+case \"$*\" in *c++20*) standard=20 ;; *) standard=17 ;; esac
+exec '${CMAKE_CXX_COMPILER}' \"$@\" @${emitted}/quick$standard ${generic}
+" @ONLY)
 file(CHMOD ${emitted}/quick_cxx PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 # And the stand-in for CUDA and NCCL under ThreadSanitizer, whatever this build is under.
 foreach(file shim device)
