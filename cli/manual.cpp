@@ -6,6 +6,7 @@
 
 #include "cli/parse.h"
 #include "ir/collective.h"
+#include "ir/words.h"
 
 namespace chorale {
 namespace {

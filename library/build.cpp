@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "ir/json.h"
@@ -82,10 +83,13 @@ class Build {
 
   BuildReport done() {
     const std::size_t threads = std::min<std::size_t>(static_cast<std::size_t>(options_.jobs), open_.size());
-    std::vector<std::thread> others;
-    for (std::size_t i = 1; i < threads; ++i) others.emplace_back([this] { work(); });
+    std::vector<std::jthread> others;
+    try {
+      for (std::size_t i = 1; i < threads; ++i) others.emplace_back([this] { work(); });
+    } catch (const std::system_error&) {  // no memory for a thread: those that there are do its work
+    }
     work();
-    for (std::thread& other : others) other.join();
+    others.clear();
     if (thrown_) std::rethrow_exception(thrown_);
     return report_;
   }

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cost/busbw.h"
 #include "ir/json.h"
 #include "ir/json_reader.h"
 #include "library/groups.h"

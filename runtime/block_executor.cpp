@@ -24,13 +24,13 @@
 #include <memory>
 #include <mutex>
 #include <stdexcept>
-#include <thread>
 #include <tuple>
 
 #include "ir/error.h"
 #include "runtime/epilogue.h"
 #include "runtime/rows.h"
 #include "runtime/test_data.h"
+#include "runtime/together.h"
 
 namespace chorale {
 namespace {
@@ -206,10 +206,10 @@ class Machine {
       start = Clock::now();
     };
     std::barrier barrier(blocks_, between);
-    std::vector<std::thread> threads;
+    std::vector<std::function<void()>> works;
     for (Rank n = 0; n < ranks(); ++n)
       for (int b = 0; b < static_cast<int>(program_.ranks[n].blocks.size()); ++b)
-        threads.emplace_back([this, n, b, times, &barrier] {
+        works.emplace_back([this, n, b, times, &barrier] {
           for (int i = 0; i < times; ++i) {
             barrier.arrive_and_wait();
             try {
@@ -222,7 +222,7 @@ class Machine {
           }
           barrier.arrive_and_wait();
         });
-    for (std::thread& thread : threads) thread.join();
+    run_together(works);
     if (failure_) std::rethrow_exception(failure_);
     return took;
   }

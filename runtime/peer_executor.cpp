@@ -17,7 +17,6 @@
 #include <barrier>
 #include <functional>
 #include <memory>
-#include <thread>
 
 #include "ir/error.h"
 #include "ir/peer_table.h"
@@ -26,6 +25,7 @@
 #include "runtime/peer_machine.h"
 #include "runtime/rows.h"
 #include "runtime/test_data.h"
+#include "runtime/together.h"
 
 namespace chorale {
 namespace {
@@ -115,12 +115,12 @@ class ThreadedMachine : public PeerMachine {
         .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout_).count()),
         .trouble = &trouble_};
     std::vector<std::unique_ptr<CpuTeam::Shared>> teams;
-    std::vector<std::thread> threads;
+    std::vector<std::function<void()>> works;
     for (int b = 0; b < static_cast<int>(table_.blocks.size()); ++b)
       for (int s = 0; s < options_.slices; ++s) {
         teams.push_back(std::make_unique<CpuTeam::Shared>(options_.threads));
         for (int t = 0; t < options_.threads; ++t)
-          threads.emplace_back([&, b, s, t, shared = teams.back().get()] {
+          works.emplace_back([&, b, s, t, shared = teams.back().get()] {
             for (int i = 0; i < launches; ++i) {
               before(table_.blocks[b].rank);
               CpuTeam team(t, options_.threads, *shared);
@@ -129,7 +129,7 @@ class ThreadedMachine : public PeerMachine {
             before(table_.blocks[b].rank);
           });
       }
-    for (std::thread& thread : threads) thread.join();
+    run_together(works);
     require_no_trouble(trouble_, timeout_);
   }
 

@@ -169,18 +169,23 @@ inline void on_thread_ranks(int ranks, const std::function<void(ThreadTransport&
                             std::chrono::milliseconds patience = {}) {
   ThreadRanks all(ranks, patience);
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < ranks; ++rank)
-    threads.emplace_back([&all, &each, rank] {
-      try {
-        ThreadTransport transport(all, rank);
-        each(transport);
-        ++all.left_;
-      } catch (const ThreadRanks::Stopped&) {
-      } catch (...) {
-        all.stop(std::current_exception());
-        ++all.left_;
-      }
-    });
+  try {
+    for (int rank = 0; rank < ranks; ++rank)
+      threads.emplace_back([&all, &each, rank] {
+        try {
+          ThreadTransport transport(all, rank);
+          each(transport);
+          ++all.left_;
+        } catch (const ThreadRanks::Stopped&) {
+        } catch (...) {
+          all.stop(std::current_exception());
+          ++all.left_;
+        }
+      });
+  } catch (...) {  // no memory for a thread: the others end without the ranks that are missing
+    all.stop(std::current_exception());
+    all.left_ += ranks - static_cast<int>(threads.size());
+  }
   for (std::thread& thread : threads) thread.join();
   if (all.failure_) std::rethrow_exception(all.failure_);
 }

@@ -251,6 +251,15 @@ if not SANITIZED:
         assert "out of memory" in complaint, complaint
     for name in ("steps9.json", "steps5.json", "chunks.json", "wide.json"):
         ends("check", name, "--memory-limit", "100M", codes=REFUSED)
+    # Stacks for some of the threads: those that wait for each other do not begin, others go on with fewer.
+    for transport in ("threads", "kernel"):
+        for size in ("12M", "20M"):
+            _, complaint = ends("run", "ring.json", "--transport", transport, "--memory-limit", size)
+            assert "out of memory" in complaint, complaint
+    name = write("questions.json", {"machines": ["ring:2", "ring:3", "ring:4"], "collectives": ["allgather"],
+                                    "groups": ["all"], "bytes": [1024], "max_chunks": 1})
+    done = run_chorale("library", "build", name, "-o", "little.db", "--jobs", "3", "--memory-limit", "12M", code=3)
+    assert all(line.startswith("chorale: error: ") for line in done.stderr.splitlines()), done.stderr  # of each question
     _, complaint = ends("frontier", *HARD, "--memory-limit", "12M", "--json", "memory.json")
     assert "out of memory" in complaint, complaint
     result = unproven_result("memory.json")
