@@ -1,5 +1,5 @@
-// The command line of a benchmark. CLI11 is headers alone, and what they define was three quarters of the code
-// of each program; so it is compiled once, behind this.
+// The command line of a benchmark. CLI11 is headers alone, and what they define was three quarters of the
+// code of each program; so it is compiled once, behind this.
 #pragma once
 
 #include <cstdint>
