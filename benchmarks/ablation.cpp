@@ -4,7 +4,6 @@
 // number of them.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ctime>
 #include <functional>
@@ -16,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/kit/command_line.h"
 #include "benchmarks/measure.h"
 #include "bounds/check.h"
 #include "bounds/lower_bounds.h"
@@ -191,15 +191,14 @@ void report(const std::vector<Question>& questions, const std::string& collectiv
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("What each construction brings beside all others, on machines that are given");
+  CommandLine line{"What each construction brings beside all others, on machines that are given"};
   std::vector<std::string> machines;
   std::vector<std::string> collectives = {"allgather", "broadcast", "allreduce", "alltoall"};
   double work = 1.5e8;
-  app.add_option("machines", machines, "Names or files (benchmarks/any_machine machines DIR writes 200)")
-      ->required();
-  app.add_option("--collectives", collectives, "Collectives")->capture_default_str();
-  app.add_option("--work", work, "Of the engine (construct/engine.h)")->capture_default_str();
-  CLI11_PARSE(app, argc, argv);
+  line.arguments("machines", machines, "Names or files (benchmarks/any_machine machines DIR writes 200)");
+  line.list("--collectives", collectives, "Collectives");
+  line.number("--work", work, "Of the engine (construct/engine.h)");
+  if (const std::optional<int> code = line.read(argc, argv)) return *code;
   std::vector<Question> questions;
   for (const std::string& name : machines) {
     const Topology topology = flatten(load_topology(name));

@@ -2,13 +2,14 @@
 // steps and in the fewest. One run each: the times are far apart and the work is the same every time.
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/inputs.h"
 #include "api/search.h"
+#include "benchmarks/kit/command_line.h"
 #include "benchmarks/measure.h"
 
 namespace chorale {
@@ -52,11 +53,11 @@ int run(int argc, char** argv) {
   std::vector<std::string> collectives = {"allgather", "reducescatter", "allreduce", "alltoall",
                                           "broadcast", "gather",        "scatter",   "reduce"};
   int chunks = 1;
-  CLI::App app{"Times of bounds on large machines"};
-  app.add_option("--topologies", topologies, "Machines ('chorale topology list')")->delimiter(',');
-  app.add_option("--collectives", collectives, "Collectives")->delimiter(',');
-  app.add_option("--chunks", chunks, "Chunks of a block (1)");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine line{"Times of bounds on large machines"};
+  line.list("--topologies", topologies, "Machines ('chorale topology list')");
+  line.list("--collectives", collectives, "Collectives");
+  line.number("--chunks", chunks, "Chunks of a block");
+  if (const std::optional<int> code = line.read(argc, argv)) return *code;
   fmt::print("{}chunks of a block: {}\n", machine_line(), chunks);
   fmt::print(
       "rounds at least, in any steps and in the fewest; CPU seconds for the steps, for any steps, for the "

@@ -8,14 +8,15 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/inputs.h"
+#include "benchmarks/kit/command_line.h"
 #include "benchmarks/measure.h"
 #include "encoder/step_round_encoding.h"
 #include "ir/error.h"
@@ -86,11 +87,10 @@ const char* word(Verdict v) {
 int run(int argc, char** argv) {
   std::int64_t conflicts = 200'000;
   int repetitions = 3;
-  CLI::App app{"Totalizer against sequential counter in the encoding of bandwidth."};
-  app.add_option("--conflicts", conflicts, "give up a question after so many");
-  app.add_option("--repetitions", repetitions, "seeds a question; the median counts")
-      ->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  CommandLine line{"Totalizer against sequential counter in the encoding of bandwidth."};
+  line.number("--conflicts", conflicts, "give up a question after so many");
+  line.positive("--repetitions", repetitions, "seeds a question; the median counts");
+  if (const std::optional<int> code = line.read(argc, argv)) return *code;
   fmt::print("{}", machine_line());
   fmt::print("{:<12}{:<11}{:>2} {:>7} {:>8} | {:>9} {:>9} | {:>9} {:>9} | {:>6}\n", "topology", "collective",
              "C", "(S,R)", "answer", "totalizer", "clauses", "sequent.", "clauses", "ratio");

@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -20,6 +19,7 @@
 #include <vector>
 
 #include "api/search.h"
+#include "benchmarks/kit/command_line.h"
 #include "benchmarks/measure.h"
 #include "bounds/check.h"
 #include "construct/engine.h"
@@ -319,17 +319,17 @@ int run(int argc, char** argv) {
   int limit = 300, seconds = 10;
   int most_ranks = 2048;
   Exactly exactly{.chunks = 2, .seconds = 10};
-  CLI::App app{"Whole machines: constructions against bounds"};
-  app.add_option("--machines", machines, "Only these rows")->delimiter(',');
-  app.add_option("--collectives", collectives, "Collectives")->delimiter(',');
-  app.add_option("--seconds", seconds, "Time limit of a search (10)");
-  app.add_option("--limit", limit, "Seconds after which a row is given up (300)");
-  app.add_option("--ranks", most_ranks, "Machines of at most so many ranks");
-  app.add_flag("--points", points, "All points constructed, by steps");
-  app.add_option("--exact", exactly.conflicts, "Constructions against exact synthesis of so many conflicts");
-  app.add_option("--exact-chunks", exactly.chunks, "Chunk counts of it, from 1 (2)");
-  app.add_option("--exact-seconds", exactly.seconds, "Seconds of it for a chunk count (10)");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine line{"Whole machines: constructions against bounds"};
+  line.list("--machines", machines, "Only these rows");
+  line.list("--collectives", collectives, "Collectives");
+  line.number("--seconds", seconds, "Time limit of a search");
+  line.number("--limit", limit, "Seconds after which a row is given up");
+  line.number("--ranks", most_ranks, "Machines of at most so many ranks");
+  line.flag("--points", points, "All points constructed, by steps");
+  line.number("--exact", exactly.conflicts, "Constructions against exact synthesis of so many conflicts");
+  line.number("--exact-chunks", exactly.chunks, "Chunk counts of it, from 1");
+  line.number("--exact-seconds", exactly.seconds, "Seconds of it for a chunk count");
+  if (const std::optional<int> code = line.read(argc, argv)) return *code;
   fmt::print("{}", machine_line());
   if (exactly.conflicts > 0)
     print_exact_heading(exactly);

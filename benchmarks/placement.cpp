@@ -5,17 +5,18 @@
 #include <fmt/ranges.h>
 #include <sys/resource.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "api/place.h"
+#include "benchmarks/kit/command_line.h"
 #include "benchmarks/measure.h"
 #include "ir/error.h"
 #include "placement/engines.h"
@@ -414,14 +415,13 @@ void scale(int repetitions) {
 int run(int argc, char** argv) {
   bool only_counts = false, only_engines = false, only_tables = false, only_scale = false;
   int repetitions = 5;
-  CLI::App app{"The claims about placement, measured. Without a choice: all of them."};
-  app.add_flag("--counts", only_counts, "program counts and matrices of the paper's configurations");
-  app.add_flag("--engines", only_engines, "exploration, CaDiCaL and Z3 on the same questions");
-  app.add_flag("--tables", only_tables, "the paper's tables 3 and 4 beside our simulated times");
-  app.add_flag("--scale", only_scale, "time and memory of a full ranking, 32 to 1,048,576 devices");
-  app.add_option("--repetitions", repetitions, "rankings timed for each line of --scale")
-      ->check(CLI::PositiveNumber);
-  CLI11_PARSE(app, argc, argv);
+  CommandLine line{"The claims about placement, measured. Without a choice: all of them."};
+  line.flag("--counts", only_counts, "program counts and matrices of the paper's configurations");
+  line.flag("--engines", only_engines, "exploration, CaDiCaL and Z3 on the same questions");
+  line.flag("--tables", only_tables, "the paper's tables 3 and 4 beside our simulated times");
+  line.flag("--scale", only_scale, "time and memory of a full ranking, 32 to 1,048,576 devices");
+  line.positive("--repetitions", repetitions, "rankings timed for each line of --scale");
+  if (const std::optional<int> code = line.read(argc, argv)) return *code;
   const bool all = !only_counts && !only_engines && !only_tables && !only_scale;
   fmt::print("{}", machine_line());
   bool right = true;

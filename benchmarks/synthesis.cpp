@@ -11,17 +11,18 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/inputs.h"
 #include "api/search.h"
+#include "benchmarks/kit/command_line.h"
 #include "benchmarks/measure.h"
 #include "ir/error.h"
 #include "ir/files.h"
@@ -237,22 +238,20 @@ void compare(const Options& options, const std::vector<Question>& questions, Jso
 int run(int argc, char** argv) {
   Options options;
   bool only_grid = false, only_grid16 = false, only_compare = false;
-  CLI::App app{"The claims about synthesis, measured. Without --grid, --grid16 or --compare: all three."};
-  app.add_flag("--grid", only_grid, "the grid of topologies, collectives and chunk counts");
-  app.add_flag("--grid16", only_grid16, "machines of 16 ranks, up to 3 chunks, 60 s a frontier");
-  app.add_flag("--compare", only_compare,
-               "ours against --engine smt and --engine sat-partition (asks the grid first)");
-  app.add_option("--topology", options.topologies, "topologies of the grids");
-  app.add_option("--collective", options.collectives, "collectives of the grids");
-  app.add_option("--max-chunks", options.max_chunks, "chunk counts 1 to this")->check(CLI::PositiveNumber);
-  app.add_option("--limit", options.limit_seconds, "seconds for one question of --compare")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--jobs", options.jobs, "threads of one frontier search")->check(CLI::PositiveNumber);
-  app.add_option("--results", options.results,
-                 "keep a result file for each cell of the grids in this directory")
-      ->check(CLI::ExistingDirectory);
-  app.add_option("--json", options.json, "keep the figures in this file");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine line{"The claims about synthesis, measured. Without --grid, --grid16 or --compare: all three."};
+  line.flag("--grid", only_grid, "the grid of topologies, collectives and chunk counts");
+  line.flag("--grid16", only_grid16, "machines of 16 ranks, up to 3 chunks, 60 s a frontier");
+  line.flag("--compare", only_compare,
+            "ours against --engine smt and --engine sat-partition (asks the grid first)");
+  line.list("--topology", options.topologies, "topologies of the grids");
+  line.list("--collective", options.collectives, "collectives of the grids");
+  line.positive("--max-chunks", options.max_chunks, "chunk counts 1 to this");
+  line.positive("--limit", options.limit_seconds, "seconds for one question of --compare");
+  line.positive("--jobs", options.jobs, "threads of one frontier search");
+  line.existing_folder("--results", options.results,
+                       "keep a result file for each cell of the grids in this directory");
+  line.text("--json", options.json, "keep the figures in this file");
+  if (const std::optional<int> code = line.read(argc, argv)) return *code;
   const bool all = !only_grid && !only_grid16 && !only_compare;
   fmt::print("{}", machine_line());
   Json out;

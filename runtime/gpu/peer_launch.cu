@@ -34,8 +34,9 @@ struct Launch {
     const cudaError_t error = cudaLaunchCooperativeKernel(peer_kernel<op, Memory>, grid(on.blocks), block,
                                                           arguments, 0, on.stream);
     if (error != cudaSuccess || (!on.average && sizeof(T) == sizeof(W))) return error;
-    return cudaLaunchCooperativeKernel(finish_kernel<op, Memory>, grid(on.tables.all_ranks), block, arguments,
-                                       0, on.stream);
+    // What finishes knows no operation: one kernel for all of them.
+    return cudaLaunchCooperativeKernel(finish_kernel<Combination::Sum, Memory>, grid(on.tables.all_ranks),
+                                       block, arguments, 0, on.stream);
   }
 };
 

@@ -16,14 +16,14 @@ Execution all_given() {
           .channels = 2};
 }
 
-Execution read(const std::string& text) {
+Execution execution_of(const std::string& text) {
   return execution_from_json(parse_json(text, "test"));
 }
 
 TEST(Execution, IsReadAsItIsWritten) {
-  EXPECT_EQ(read(to_json(all_given())), all_given());
+  EXPECT_EQ(execution_of(to_json(all_given())), all_given());
   EXPECT_EQ(to_json(Execution{}), "{}");
-  EXPECT_EQ(read("{}"), Execution{});
+  EXPECT_EQ(execution_of("{}"), Execution{});
   EXPECT_EQ(to_json(Execution{.block = 512}), "{\"block\":512}");
 }
 
@@ -47,7 +47,7 @@ TEST(Execution, RefusesWhatIsNone) {
        {"[]", R"({"blocks":1})", R"({"block":0})", R"({"channels":-1})", R"({"pieces":[{"overlap":"o"}]})",
         R"({"pieces":[{"overlap":"o","pieces":0}]})", R"({"points":[{"operation":"x","cost":[1,2]}]})",
         R"({"points":[{"operation":"x","cost":[1,2,0]}]})", R"({"points":{"x":[1,2,1]}})"})
-    EXPECT_THROW(read(text), InputError) << text;
+    EXPECT_THROW(execution_of(text), InputError) << text;
 }
 
 }  // namespace
