@@ -5,9 +5,10 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cctype>
 #include <cstdio>
 #include <filesystem>
-#include <regex>
+#include <optional>
 
 #include "api/work_folder.h"
 #include "ir/words.h"
@@ -31,6 +32,16 @@ std::pair<std::string, bool> output_of(const std::string& command) {
   std::array<char, 4096> some{};
   for (std::size_t n; (n = std::fread(some.data(), 1, some.size(), pipe)) > 0;) text.append(some.data(), n);
   return {text, pclose(pipe) == 0};
+}
+
+// The number before "collectives by Chorale", which the preload library reports at its end (CHORALE_LOG=1).
+std::optional<long long> calls_of(const std::string& text) {
+  const std::size_t end = text.find(" collectives by Chorale");
+  if (end == std::string::npos) return std::nullopt;
+  std::size_t begin = end;
+  while (begin > 0 && std::isdigit(static_cast<unsigned char>(text[begin - 1]))) --begin;
+  if (begin == end) return std::nullopt;
+  return std::stoll(text.substr(begin, end - begin));
 }
 
 // What the preload library has a function of MPI for (preload/).
@@ -82,14 +93,13 @@ std::string tried(const std::string& script, int ranks, const std::vector<Collec
         "CHORALE_LOG=1 MPIRUN='mpirun --oversubscribe' timeout -s KILL 60 sh {} {} bench {} mpi{} -b 1K -e "
         "64K -f 8 -n 1 -w 0",
         quoted_for_shell(script), quoted_for_shell(program().string()), name_of(collective), root));
-    std::smatch found;
-    // The preload library reports its calls at the end, with CHORALE_LOG=1.
-    if (!good || !std::regex_search(text, found, std::regex(R"((\d+) collectives by Chorale)")))
+    const std::optional<long long> found = good ? calls_of(text) : std::nullopt;
+    if (!found)
       return fmt::format("not tried: {} did not run under mpirun here: sh {} shows why", name_of(collective),
                          script);
-    if (found[1] == "0")
+    if (*found == 0)
       return fmt::format("tried: {} was passed on to MPI (CHORALE_LOG=1)", name_of(collective));
-    calls += std::stoll(found[1]);
+    calls += *found;
   }
   return fmt::format("tried: {}, every element right, {} by Chorale's algorithms",
                      counted(ranks, "process", "processes"), counted(calls, "call"));
