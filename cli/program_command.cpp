@@ -35,12 +35,12 @@ std::string summary(const ProgramShape& shape) {
 }
 
 // Rows as text, and what they came to.
-std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool combining) {
+std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool adds) {
   TableRows rows = {{"message bytes", "type", "op", "time (us)", "GB/s", "busbw", "wrong"}};
   Tally tally;
   for (const RunRow& row : results) {
     rows.push_back({std::to_string(row.buffer_bytes), to_string(row.type),
-                    combining ? to_string(row.op) : "-", fmt::format("{:.1f}", row.median_us),
+                    adds ? to_string(row.op) : "-", fmt::format("{:.1f}", row.median_us),
                     fmt::format("{:.3f}", row.algbw), fmt::format("{:.3f}", row.busbw),
                     std::to_string(row.wrong)});
     tally.add(row);
@@ -119,7 +119,7 @@ Outcome perform(const ProgramCommand& command, Supervisor& supervisor) {
     publish(supervisor, text);
     try {
       const auto [rows, tally] =
-          rows_of(program->run(options, in_place, command.queue_depth), shape.collective.combining);
+          rows_of(program->run(options, in_place, command.queue_depth), adds(shape.collective));
       text += rows;
       if (!tally.is_good(shape.collective)) return {.exit_code = kWrongData, .text = text + tally.faults()};
     } catch (const Hang& hang) {

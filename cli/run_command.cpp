@@ -67,7 +67,7 @@ Outcome run_all(const RunCommand& command, const Result& result, MpiSession* ses
                                          options);
     for (const RunRow& row : rows) {
       table_rows.push_back({std::to_string(i), std::to_string(row.buffer_bytes), to_string(row.type),
-                            result.collective.combining ? to_string(row.op) : "-",
+                            adds(result.collective) ? to_string(row.op) : "-",
                             fmt::format("{:.1f}", row.median_us), fmt::format("{:.1f}", row.min_us),
                             fmt::format("{:.1f}", row.max_us), fmt::format("{:.3f}", row.algbw),
                             fmt::format("{:.3f}", row.busbw), std::to_string(row.wrong)});

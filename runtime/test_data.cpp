@@ -162,7 +162,7 @@ void TestData::for_each_output(Rank n, const EpilogueFunction& epilogue, Functio
           for (std::size_t e = 0; e < sum.size(); ++e) sum[e] = combined<op>(sum[e], values[e]);
         });
     }
-    if (op_ == ReduceOp::Avg && collective_.combining)
+    if (op_ == ReduceOp::Avg && adds(collective_))
       for (Kept& value : sum) value = averaged(value, collective_.ranks);
     if (epilogue && length(slot) > 0) {
       // It depends on the index, so values are no longer periodic.

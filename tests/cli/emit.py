@@ -41,6 +41,9 @@ results = [
     # In 3 steps and 3/2 rounds per chunk, where schedules whose ranks agree need 2: some ranks differ.
     result("free.json", "frontier", "ring:6", "allreduce", "--max-chunks", "2", "--allow-disagreement"),
 ]
+# The mean of sums for which nothing but copies is sent.
+means = run(chorale, "run", "gathered.json", "--bytes", "1000", "--type", "half", "--op", "avg")
+assert " avg " in means, means
 
 REQUIRED = {"algo": ["name", "proto", "nchannels", "nchunksperloop", "ngpus", "coll", "inplace", "outofplace", "minBytes", "maxBytes"],
             "gpu": ["id", "i_chunks", "o_chunks", "s_chunks"],

@@ -85,7 +85,7 @@ def random_question(first, second):
 
 def solved(machine, question, *more):
     (work / "q.json").write_text(json.dumps(question))
-    run("reshard", machine, "./q.json", "--search-time", "300ms", "--json", "a.json", "--result", "r.json", *more)
+    run("reshard", machine, "./q.json", "--search-time", "1", "--json", "a.json", "--result", "r.json", *more)
     return json.loads((work / "a.json").read_text())
 
 

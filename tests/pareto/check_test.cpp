@@ -169,7 +169,7 @@ TEST(CheckResult, TheBorderMovesWithStepsThatAreSplit) {
   const Topology machine = named_topology("dgx1");
   const Result result =
       search_frontier(machine, make_collective("allreduce", 8, 1),
-                      {.min_chunks = 8, .max_chunks = 16, .synthesis = {.limits = {.conflicts = 0}}});
+                      {.min_chunks = 12, .max_chunks = 12, .synthesis = {.limits = {.conflicts = 0}}});
   int moved = 0;
   for (const Point& point : result.points) {
     if (point.method != Method::Composed) continue;
