@@ -5,4 +5,5 @@ cd "$(dirname "$0")"
 ./setup.sh --tests
 cmake --build --preset release
 clang-format --dry-run -Werror $(git ls-files '*.h' '*.cpp')
-ctest --test-dir build/release --output-on-failure -j "$(nproc)"
+# One more than there are processors: many wait, for ranks or for limits.
+ctest --test-dir build/release --output-on-failure -j "$(($(nproc) + 1))"

@@ -419,7 +419,9 @@ class FrontierSearch {
         classic_if_possible(method, topology_, {.chunks = chunks, .order = {}, .root = asked_.root});
     if (!point) return;
     point->collective.order = asked_.order;
-    put_inside(*std::move(point));
+    // It may add in an order of its own.
+    const std::vector<Fault> wrong = violations(topology_, point->collective, point->schedule, 1);
+    if (wrong.empty() || wrong.front().kind != Fault::Kind::Order) put_inside(*std::move(point));
   }
 
   void put_inside(Point point) {

@@ -37,6 +37,20 @@ void expect_sound(const Result& result) {
   EXPECT_EQ(report.schedules, static_cast<int>(result.points.size()));
 }
 
+// Recursive doubling adds ((0 1) (2 3)) or ((0 3) (1 2)) on a ring. Where latencies differ the catalogue is
+// asked for what is fast.
+TEST(SearchFrontier, AFixedOrderLeavesOutWhatAddsOtherwise) {
+  Topology machine = named_topology("ring:4");
+  for (Link& link : machine.links)
+    if (link.src + link.dst <= 3) link.alpha_us = 2;
+  Collective collective = make_collective("allreduce", 4, 1);
+  collective.order = parse_sum_order("(((0 1) 2) 3)", 4, "here");
+  const Result result =
+      search_frontier(machine, collective, {.max_chunks = 1, .synthesis = {.limits = {.conflicts = 100}}});
+  EXPECT_FALSE(result.points.empty());
+  EXPECT_EQ(check_result(result, "", {}).faults, std::vector<Fault>{});
+}
+
 // Cai et al. 2021, table 4: latency-optimal in 2 steps, bandwidth-optimal at 7/6 rounds per chunk.
 TEST(SearchFrontier, Dgx1Allgather) {
   const Result result = search("dgx1", "allgather", {.max_chunks = 6});

@@ -78,7 +78,7 @@ def examine(result, rng, count):
 
 rng = random.Random(5)
 count = collections.Counter()
-options = [["--max-steps", "2"], ["-k", "0"], ["-k", "1"], ["--max-steps", "3", "--max-chunks", "2"], ["--max-chunks", "1"], ["--max-chunks", "2", "--order", "fixed"]]
+options = [["--max-steps", "2"], ["--k", "0", "--max-chunks", "1"], ["--k", "1", "--max-chunks", "2"], ["--max-steps", "3", "--max-chunks", "2"], ["--max-chunks", "1"], ["--max-chunks", "2", "--order", "fixed"]]
 for case in range(36):
     drawn = machine(rng, tiny=case % 5 != 0)
     while ranks_of(drawn) > 6:  # on which searches take seconds
