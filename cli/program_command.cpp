@@ -39,10 +39,9 @@ std::pair<std::string, Tally> rows_of(const std::vector<RunRow>& results, bool a
   TableRows rows = {{"message bytes", "type", "op", "time (us)", "GB/s", "busbw", "wrong"}};
   Tally tally;
   for (const RunRow& row : results) {
-    rows.push_back({std::to_string(row.buffer_bytes), to_string(row.type),
-                    adds ? to_string(row.op) : "-", fmt::format("{:.1f}", row.median_us),
-                    fmt::format("{:.3f}", row.algbw), fmt::format("{:.3f}", row.busbw),
-                    std::to_string(row.wrong)});
+    rows.push_back({std::to_string(row.buffer_bytes), to_string(row.type), adds ? to_string(row.op) : "-",
+                    fmt::format("{:.1f}", row.median_us), fmt::format("{:.3f}", row.algbw),
+                    fmt::format("{:.3f}", row.busbw), std::to_string(row.wrong)});
     tally.add(row);
   }
   return {table(rows, "rllrrrr"), tally};
