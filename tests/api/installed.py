@@ -154,6 +154,6 @@ run("./wrong")
 # A workload, built and tuned; what was written is compiled, and runs.
 texts.append(run("made/adam_built", "ring:3", "out"))
 assert "asSlice(m); asSlice(v)" in texts[-1] and "rs_sum: reducescatter" in texts[-1], texts[-1]
-run("make", "-s", "-C", "out", "threads", f"CXX={cxx}", "FLAGS=-std=c++17 -O0 -I.", env=dict(os.environ, MAKEFLAGS=""))
+run("make", "-s", "-C", "out", "threads", f"CXX={build}/tests/emitted/quick_cxx", "FLAGS=-std=c++17 -I.", env=dict(os.environ, MAKEFLAGS=""))
 assert "3 ranks, best of 1" in run("out/adam_threads", "N=1001", "--runs", "1")
 print(f"{len(headers)} headers; the examples, built by CMake and by pkg-config, say\n{''.join(texts)}")

@@ -17,5 +17,6 @@ if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not
   python_test(python.damaged_files SCRIPT cli/damaged_files WITH numpy ${package} 7 --count 4 --python)
   python_test(python.recorder ${package})
   python_test(python.build WITH distributed ${package})  # Dask's
-  python_test(python.installed ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR})
+  python_test(python.installed ENVIRONMENT CXX=${emitted}/quick_cxx
+              ARGUMENTS ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR} $<TARGET_FILE:chorale> ${PROJECT_SOURCE_DIR})
 endif()
