@@ -144,17 +144,17 @@ def look():
 
 
 def keys(*pressed):
-    ActionChains(driver).send_keys(*pressed).perform()
+    ActionChains(driver, duration=20).send_keys(*pressed).perform()
 
 
 def click(element):
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-    ActionChains(driver).move_to_element(element).click().perform()
+    ActionChains(driver, duration=20).move_to_element(element).click().perform()
 
 
 def hover(element):
     driver.execute_script("arguments[0].scrollIntoView({block: 'center'})", element)
-    ActionChains(driver).move_to_element(element).perform()
+    ActionChains(driver, duration=20).move_to_element(element).perform()
     return driver.execute_script("return arguments[0].matches(':hover')", element)
 
 

@@ -74,9 +74,9 @@ def fail(where, what):
 
 def in_short(line):
     """With one second in place of several."""
-    if line.startswith("chorale optimize "):
+    if line.startswith(("chorale optimize ", "chorale job ")):
         line = re.sub(r"--search-time \d+", "--search-time 1", line)
-    line = re.sub("^chorale optimize dgx1 (?!.*--search-time)", "chorale optimize dgx1 --search-time 1 ", line)
+        line = re.sub("^(chorale optimize (?:dgx1|examples/node.xml)|chorale job examples/calls.csv) (?!.*--search-time)", r"\1 --search-time 1 ", line)
     return re.sub(r"--time-limit \d+ ", "--time-limit 1 ", line) if line.endswith("|| test $? = 3") else line
 
 

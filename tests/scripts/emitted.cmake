@@ -2,8 +2,9 @@
 # the compiler @${emitted}/quick17 (20: the standard), or races17, instead of flags, which have those headers
 # precompiled. Without this, as their Makefiles have them, programs are compiled by cli.workload,
 # benchmarks.compile, codegen.workloads_nvcc and emit_random_*, and as the first one of each other test.
-set(quick -O0 -fPIC)  # libraries have it, and what is precompiled without it is not for them
-set(races -O1 -fsanitize=thread -g0)  # -g takes a third of the time; a report has functions' names without it
+set(kept --param ggc-min-expand=10000 --param ggc-min-heapsize=4000000)  # garbage of the compiler: collecting takes longer
+set(quick -O0 -fPIC ${kept})  # libraries have it, and what is precompiled without it is not for them
+set(races -O0 -fsanitize=thread -g0 ${kept})  # -g takes a third of the time; a report has functions' names without it
 foreach(standard 17 20)
   foreach(kind quick races)
     set(at ${emitted}/${kind}${standard})
