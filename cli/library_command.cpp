@@ -283,7 +283,7 @@ Outcome choose(const LibraryCommand& command) {
   return outcome;
 }
 
-// A library on its way to its place: removed with what SQLite adds beside it, unless it was renamed.
+// A library under its temporary name: removed, with what SQLite adds beside it, unless it was renamed.
 struct DraftLibrary {
   std::string path = {};
   ~DraftLibrary() { remove(path); }
