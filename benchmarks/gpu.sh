@@ -3,14 +3,18 @@
 # compute-sanitizer and then timed beside a copy on the device; and tensor programs: held against threads of the host in float32,
 # fp16 and bf16, under compute-sanitizer, fused against unfused for 2^10 to 2^30 parameters as a share of what a copy in the same
 # run gets, replayed as a graph, and a product beside its communication. Exit code 1 if anything was wrong, 2 without nvcc or a GPU.
-# Usage: benchmarks/gpu.sh [--dry-run] [--only kernels|workloads] [--sizes "10 11 .."] [DIRECTORY]
+# Usage: benchmarks/gpu.sh [--dry-run | --build | --run] [--only kernels|workloads] [--ranks "2 3 .."] [--largest 64M]
+#        [--sizes "10 11 .."] [--untimed] [DIRECTORY]
+#   --build: writes and compiles everything in DIRECTORY, for ARCH (sm_90); needs nvcc and no GPU. --run: runs it there, with a GPU
+#   and no compiler; a machine with a GPU is not kept waiting.
 #   --dry-run: prints the commands for a GPU of 80 GB, and runs none of them; needs neither nvcc nor a GPU.
+# JOBS: how many compile, or are checked, at a time (the processors). What is timed runs alone.
 # What compiles without a GPU is benchmarks/compile.py's, and benchmarks/compile_workloads.py's.
 set -uo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 chorale=${CHORALE:-$here/../build/release/bin/chorale}
-dry="" only="kernels workloads" sizes=$(seq -s ' ' 10 30)
-failed=0 right=0 ranks=4
+dry="" builds=yes runs=yes times=yes largest=64M only="kernels workloads" sizes=$(seq -s ' ' 10 30) rank_counts=$(seq -s ' ' 2 8)
+failed=0 right=0 jobs=${JOBS:-$(nproc)}
 
 refuse() { echo "benchmarks/gpu.sh: $1" >&2; exit 2; }
 failure() { failed=$((failed + 1)); echo "FAILED: $*"; }
@@ -18,12 +22,19 @@ failure() { failed=$((failed + 1)); echo "FAILED: $*"; }
 while [ $# -gt 0 ] && [ "${1#--}" != "$1" ]; do
   case $1 in
     --dry-run) dry=yes ;;
+    --build) runs="" ;;
+    --run) builds="" ;;
     --only) only=${2-}; shift ;;
+    --untimed) times="" ;;
+    --largest) largest=${2-}; shift ;;
+    --ranks) rank_counts=${2-}; shift ;;
     --sizes) sizes=${2-}; shift ;;
-    *) refuse "$1 is not an option: [--dry-run] [--only kernels|workloads] [--sizes \"10 11 ..\"] [DIRECTORY]" ;;
+    *) refuse "$1 is not an option: [--dry-run | --build | --run] [--only kernels|workloads] [--ranks \"2 3 ..\"] [--largest 64M] [--sizes \"10 11 ..\"] [--untimed] [DIRECTORY]" ;;
   esac
   shift
 done
+[ -n "$builds$runs" ] || refuse "--build or --run, or neither for both"
+[ -n "$builds" ] || [ $# -eq 1 ] || refuse "--run takes the DIRECTORY of --build"
 work=${1:-$(if [ -n "$dry" ]; then echo DIRECTORY; else mktemp -d; fi)}
 
 # COMMAND...: runs it, or prints it as a shell would read it.
@@ -46,72 +57,117 @@ counted() {
   shift
   if logged "$@"; then right=$((right + 1)); else failure "$what"; tail -20 "$work/log"; fi
 }
+# WHAT COMMAND...: the same beside others; `together` waits for all of them and counts.
+beside() {
+  local what=$1 log=$work/asides/$((++asides))
+  shift
+  if [ -n "$dry" ]; then do_it "$@"; return; fi
+  mkdir -p "$work/asides"
+  while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
+  echo "$what" >"$log.what"
+  { "$@" >"$log" 2>&1 && rm "$log.what"; } &
+}
+asides=0
+together() {
+  local each
+  wait
+  right=$((right + asides))
+  for each in $(seq "$asides"); do
+    [ -e "$work/asides/$each.what" ] || continue
+    right=$((right - 1))
+    failure "$(cat "$work/asides/$each.what")"
+    tail -20 "$work/asides/$each"
+  done
+  [ -n "$dry" ] || rm -rf "$work/asides"
+  asides=0
+}
 # What is printed before a colon, and after it, in microseconds: "best of 5: 12.3 us".
 microseconds() { sed -n "s/.*$1[^:]*: \([0-9.]*\) us.*/\1/p" "$work/log" | tail -1; }
 
-# ALGORITHM RANKS: emits it, into $directory.
-emit() {
-  local folder=$work/$1_$2
-  directory=$folder/full_$2.cuda
-  do_it mkdir -p "$folder"
-  logged "$chorale" classic "$1" "full:$2" --json "$folder.json" && logged "$chorale" emit "$folder.json" --target cuda -o "$folder" || return
-  [ -n "$dry" ] || directory=$(head -1 "$work/log")
-}
-
-# PROGRAM ARGUMENTS...: under compute-sanitizer, where there is one.
+# PROGRAM ARGUMENTS...: under compute-sanitizer, where there is one. There is no shared memory to race for.
 sanitize() {
   [ -n "$dry" ] || command -v compute-sanitizer >/dev/null || { echo "no compute-sanitizer: left out"; return; }
   local tool
-  for tool in memcheck racecheck synccheck; do
-    counted "$tool of $1" compute-sanitizer --error-exitcode 1 --tool "$tool" "$@"
+  for tool in memcheck initcheck synccheck; do
+    beside "$tool of $*" compute-sanitizer --error-exitcode 1 --tool "$tool" "$@"
   done
+}
+
+algorithms="ring_allreduce ring_allgather ring_reducescatter tree_allreduce direct_allreduce direct_alltoall binomial_broadcast"
+# How sums of halves are made, by the name of a folder: defines of the program.
+declare -A halves=([in_place]=-DIN_PLACE [widened_halves]="-DELEMENT=chorale::Float16 -DWIDEN" [bfloat16]=-DELEMENT=chorale::Bfloat16)
+
+# FOLDER ALGORITHM DEFINES: emits it, and compiles the program.
+program() {
+  local folder=$work/$1
+  do_it mkdir -p "$folder"
+  logged "$chorale" classic "$2" "full:$ranks" --json "$folder.json" &&
+    logged "$chorale" emit "$folder.json" --target cuda -o "$folder" || { failure "$1"; return; }
+  beside "$1 does not compile" make -s -C "$(cuda_folder "$1")" gpu "ARCH=$architecture" "DEFINES=$3"
+}
+# FOLDER: where the program is.
+cuda_folder() {
+  local there=("$work/$1"/*.cuda)
+  echo "${dry:+$work/$1/}$([ -n "$dry" ] && echo "full_$ranks.cuda" || echo "${there[0]}")"
 }
 
 kernels() {
-  local name defines
-  for ranks in 2 3 4 5 6 7 8; do
-    for name in ring_allreduce ring_allgather ring_reducescatter tree_allreduce direct_allreduce direct_alltoall binomial_broadcast; do
-      emit "$name" "$ranks" && do_it make -s -C "$directory" gpu "ARCH=$architecture" || { failure "$name, $ranks"; continue; }
-      sanitize "$directory/virtual_ranks_gpu" -b 4 -e 64K -f 128 -n 2 -s 2 -p 120
-      if do_it "$directory/virtual_ranks_gpu" -b 1K -e 64M -f 8; then right=$((right + 1)); else failure "$name, $ranks"; fi
-      counted "chorale run --transport gpu of $name, $ranks" "$chorale" run "$work/${name}_$ranks.json" --transport gpu \
+  local name folder
+  if [ -n "$builds" ]; then
+    for ranks in $rank_counts; do
+      for name in $algorithms; do program "${name}_$ranks" "$name" ""; done
+    done
+    ranks=8
+    for name in "${!halves[@]}"; do program "$name" ring_allreduce "${halves[$name]}"; done
+    together
+  fi
+  [ -n "$runs" ] || return
+  for ranks in $rank_counts; do
+    for name in $algorithms; do
+      folder=$(cuda_folder "${name}_$ranks")
+      sanitize "$folder/virtual_ranks_gpu" -b 4 -e 64K -f 128 -n 2 -s 2 -p 120
+      beside "chorale run --transport gpu of $name, $ranks" "$chorale" run "$work/${name}_$ranks.json" --transport gpu \
         --bytes 8,104,1016,524296 --type all --op all --iterations 3
     done
   done
-  for defines in -DIN_PLACE "-DELEMENT=chorale::Float16 -DWIDEN" -DELEMENT=chorale::Bfloat16; do
-    emit ring_allreduce 8
-    do_it rm -f "$directory/virtual_ranks_gpu"
-    do_it make -s -C "$directory" gpu "ARCH=$architecture" "DEFINES=$defines" || { failure "$defines"; continue; }
-    echo "# $defines"
-    if do_it "$directory/virtual_ranks_gpu" -b 1K -e 64M -f 8; then right=$((right + 1)); else failure "$defines"; fi
+  together
+  # What is timed is checked as well.
+  for ranks in $rank_counts; do
+    for name in $algorithms; do timed "$name, $ranks ranks" "${name}_$ranks"; done
   done
-  ranks=4
+  ranks=8
+  for name in "${!halves[@]}"; do timed "ring_allreduce, 8 ranks, ${halves[$name]}" "$name"; done
+  together
+}
+# WHAT FOLDER
+timed() {
+  local command=("$(cuda_folder "$2")/virtual_ranks_gpu" -b 1K -e "$largest" -f 8)
+  if [ -z "$times" ]; then beside "$1" "${command[@]}"; return; fi
+  echo "# $1"
+  if do_it "${command[@]}"; then right=$((right + 1)); else failure "$1"; fi
 }
 
-# FOLDER FILE SCRIPT GOALS: in that schedule, built.
+# FOLDER FILE SCRIPT TARGETS: in that schedule, built for each target.
 build() {
-  logged "$chorale" compile "$2" --machine "full:$ranks" --ranks "$ranks" --apply "$3" -o "$work/$1" &&
-    logged make -s -C "$work/$1" $4 "ARCH=$architecture" && return
-  failure "$1 does not compile"
-  tail -5 "$work/log"
-  return 1
+  logged "$chorale" compile "$2" --machine "full:$ranks" --ranks "$ranks" --apply "$3" -o "$work/$1" || { failure "$1"; return; }
+  local target
+  for target in $4; do beside "$1 does not compile for $target" make -s -C "$work/$1" "$target" CUBLAS=1 "ARCH=$architecture"; done
 }
 
 # FOLDER NAME ARGUMENTS...: does the GPU give what threads give, by plain launches and as a graph?
 same_as_threads() {
   local folder=$work/$1 name=$2 way
   shift 2
-  for way in "" --graph; do
+  for way in "" " --graph"; do
     if [ -n "$dry" ]; then
-      echo "diff <($folder/${name}_threads --runs 0 $*) <($folder/${name}_cuda --runs 0 $*${way:+ $way})"
-    elif diff <("$folder/${name}_threads" --runs 0 "$@") <("$folder/${name}_cuda" --runs 0 "$@" $way 2>&1) >"$work/log"; then
-      right=$((right + 1))
+      echo "diff <($folder/${name}_threads --runs 0 $*) <($folder/${name}_cuda --runs 0 $*$way)"
     else
-      failure "${name}_cuda $* $way"
-      head -5 "$work/log"
+      beside "${name}_cuda $*$way" diff_of "$folder/${name}_threads --runs 0 $*" "$folder/${name}_cuda --runs 0 $*$way"
     fi
   done
 }
+# COMMAND COMMAND: do they print the same?
+diff_of() { diff <($1) <($2 2>&1); }
 
 # LOG2: a row of times of fused and unfused Adam. A parameter of the fused one is 3 * ranks + 4 elements of 4 bytes to and from
 # memory: each rank's gradient is read once; m and v are read and written; the parameter is read, written, and for each of the
@@ -143,44 +199,54 @@ workloads() {
   local apart="split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v)"
   local mixed="split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, w_, p_); asSlice(m); asSlice(v); asSlice(w)"
   local layer="split(sum, rs); reorder(sum; out); fuse(k; rs, s_out, out)"
-  build unfused "$examples/adam.chorale" "$apart" "cuda threads" || return
-  build fused "$examples/adam.chorale" "$apart; fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)" "cuda threads" || return
+  ranks=4
+  if [ -n "$builds" ]; then
+    build unfused "$examples/adam.chorale" "$apart" "cuda threads"
+    build fused "$examples/adam.chorale" "$apart; fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_p_, p_)" "cuda threads"
+    for type in fp16 bf16; do
+      if [ -n "$dry" ]; then
+        echo "sed s/fp16/$type/g $examples/adam_mixed.chorale >$work/$type.chorale"
+      else
+        sed "s/fp16/$type/g" "$examples/adam_mixed.chorale" >"$work/$type.chorale"
+      fi
+      build "$type" "$work/$type.chorale" "$mixed; fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_w_, s_p_, p_)" "cuda threads"
+    done
+    # A product, and the communication that takes it: one after the other, and beside it.
+    build after "$examples/self_attention.chorale" "$layer" cuda
+    build beside "$examples/self_attention.chorale" "$layer; overlap(o; layer, k)" cuda
+    together
+  fi
+  [ -n "$runs" ] || return
   for n in 1 1000 1048579; do
     same_as_threads unfused adam "N=$n"
     same_as_threads fused adam "N=$n"
-  done
-  for type in fp16 bf16; do
-    if [ -n "$dry" ]; then
-      echo "sed s/fp16/$type/g $examples/adam_mixed.chorale >$work/$type.chorale"
-    else
-      sed "s/fp16/$type/g" "$examples/adam_mixed.chorale" >"$work/$type.chorale"
-    fi
-    build "$type" "$work/$type.chorale" "$mixed; fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_w_, s_p_, p_)" "cuda threads" || continue
-    for n in 1 1000 1048579; do same_as_threads "$type" adam_mixed "N=$n"; done
+    for type in fp16 bf16; do same_as_threads "$type" adam_mixed "N=$n"; done
   done
   sanitize "$work/fused/adam_cuda" N=5003 --runs 1 --channels 4
-  for n in $sizes; do adam_row "$n"; done
-  # A product, and the communication that takes it: one after the other, and beside it.
-  build after "$examples/self_attention.chorale" "$layer" "cuda CUBLAS=1" &&
-    build beside "$examples/self_attention.chorale" "$layer; overlap(o; layer, k)" "cuda CUBLAS=1" || return
   sanitize "$work/beside/self_attention_cuda" B=2 S=16 H=256 --runs 1 --channels 4
+  together
+  [ -n "$times" ] || return
+  for n in $sizes; do adam_row "$n"; done
   for n in after beside; do
     logged "$work/$n/self_attention_cuda" B=8 S=1024 H=4096 --runs 20 || { failure "self_attention, $n"; tail -3 "$work/log"; continue; }
+    right=$((right + 1))
     [ -n "$dry" ] || echo "self_attention, 8 x 1024 x 4096, communication $n its product: $(microseconds "ranks, best of") us"
   done
 }
 
+architecture=${ARCH:-sm_90}
 if [ -n "$dry" ]; then
-  architecture=sm_90 memory=$((80 * 1000 * 1000 * 1000))
+  memory=$((80 * 1000 * 1000 * 1000))
 else
-  command -v nvcc >/dev/null || refuse "no nvcc; install the CUDA toolkit"
-  nvidia-smi -L >/dev/null 2>&1 || refuse "no GPU here; benchmarks/compile.py needs none, and --dry-run says what would be done"
+  [ -z "$builds" ] || command -v nvcc >/dev/null || refuse "no nvcc; install the CUDA toolkit"
+  [ -z "$runs" ] || nvidia-smi -L >/dev/null 2>&1 || refuse "no GPU here; --build needs none, nor does benchmarks/compile.py; --dry-run says what would be done"
   mkdir -p "$work"
-  architecture=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
-  memory=$(($(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits | head -1) << 20))
-  echo "machine: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader)," \
-       "$(nvcc --version | sed -n 's/.*release/nvcc/p')"
-  echo "commit: $(git -C "$here" rev-parse --short HEAD 2>/dev/null)"
+  if [ -n "$runs" ]; then
+    [ -z "$builds" ] || architecture=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1 | tr -d .)
+    memory=$(($(nvidia-smi --query-gpu=memory.free --format=csv,noheader,nounits | head -1) << 20))
+    echo "machine: $(nvidia-smi --query-gpu=name,driver_version --format=csv,noheader), $(nvcc --version 2>/dev/null | sed -n 's/.*release/nvcc/p')"
+    echo "commit: $(git -C "$here" rev-parse --short HEAD 2>/dev/null)"
+  fi
 fi
 for part in $only; do
   case $part in
@@ -188,5 +254,5 @@ for part in $only; do
     *) refuse "--only: $part is neither kernels nor workloads" ;;
   esac
 done
-[ -n "$dry" ] || echo "$right runs with every element right, $failed failures"
+[ -n "$dry" ] || echo "$right $([ -n "$runs" ] && echo "runs with every element right" || echo "programs compiled"), $failed failures"
 [ "$failed" -eq 0 ]

@@ -23,10 +23,12 @@ def run(*arguments, code=0, path=os.environ["PATH"]):
 lines = run("--dry-run", "made")
 kernels, workloads = run("--dry-run", "--only", "kernels", "made"), run("--dry-run", "--only", "workloads", "made")
 assert lines == kernels + workloads and not (work / "made").exists()
+assert sorted(lines) == sorted(run("--dry-run", "--build", "made") + run("--dry-run", "--run", "made"))
 
 # Algorithms for 2 to 8 ranks, checked and timed; three ways of summing halves.
 assert sum("virtual_ranks_gpu -b 1K" in line for line in kernels) == 7 * 7 + 3, kernels
 assert sum(line.startswith("compute-sanitizer") for line in kernels) == 7 * 7 * 3
+assert sum(line.startswith("make ") for line in run("--dry-run", "--build", "--only", "kernels", "--ranks", "2 8", "made")) == 2 * 7 + 3
 
 # Every size, fused with a copy, as a graph, and unfused.
 for n in range(10, 31):
@@ -36,7 +38,7 @@ for kind in ("fused/adam", "unfused/adam", "fp16/adam_mixed", "bf16/adam_mixed")
     for way in ("", " --graph"):
         for n in (1, 1000, 1048579):
             assert f"diff <(made/{kind}_threads --runs 0 N={n}) <(made/{kind}_cuda --runs 0 N={n}{way})" in workloads, (kind, way)
-assert {line.split()[4] for line in workloads if line.startswith("compute-sanitizer")} == {"memcheck", "racecheck", "synccheck"}
+assert {line.split()[4] for line in workloads if line.startswith("compute-sanitizer")} == {"memcheck", "initcheck", "synccheck"}
 assert "made/beside/self_attention_cuda B=8 S=1024 H=4096 --runs 20" in workloads
 few = run("--dry-run", "--only", "workloads", "--sizes", "10 31", "made")
 assert any(line.startswith("2^31: skipped: takes ") and line.endswith("and the GPU has 76293 MiB") for line in few), few
@@ -56,9 +58,10 @@ assert (work / "made/fused/adam.h").read_text().count("device_.run(transport_") 
 assert "auto worker = " in (work / "made/beside/self_attention.h").read_text()
 
 (work / "empty").mkdir()
-for tool in ("dirname", "seq", "mktemp", "git"):  # what it needs before it looks for nvcc
+for tool in ("dirname", "seq", "mktemp", "git", "nproc"):  # what it needs before it looks for nvcc
     (work / "empty" / tool).symlink_to(shutil.which(tool))
 assert run("made", code=2, path=str(work / "empty")) == ["benchmarks/gpu.sh: no nvcc; install the CUDA toolkit"]
 assert "is not an option" in run("--dry", code=2)[0]
+assert "takes the DIRECTORY" in run("--run", code=2)[0]
 assert "is neither kernels nor workloads" in run("--dry-run", "--only", "x", code=2)[0]
 print("right")
