@@ -59,10 +59,10 @@ counted() {
 }
 # WHAT COMMAND...: the same beside others; `together` waits for all of them and counts.
 beside() {
-  local what=$1 log=$work/asides/$((++asides))
+  local what=$1 log=$work/asides.$$/$((++asides))
   shift
   if [ -n "$dry" ]; then do_it "$@"; return; fi
-  mkdir -p "$work/asides"
+  mkdir -p "$work/asides.$$"
   while [ "$(jobs -rp | wc -l)" -ge "$jobs" ]; do wait -n; done
   echo "$what" >"$log.what"
   { "$@" >"$log" 2>&1 && rm "$log.what"; } &
@@ -73,12 +73,12 @@ together() {
   wait
   right=$((right + asides))
   for each in $(seq "$asides"); do
-    [ -e "$work/asides/$each.what" ] || continue
+    [ -e "$work/asides.$$/$each.what" ] || continue
     right=$((right - 1))
-    failure "$(cat "$work/asides/$each.what")"
-    tail -20 "$work/asides/$each"
+    failure "$(cat "$work/asides.$$/$each.what")"
+    tail -20 "$work/asides.$$/$each"
   done
-  [ -n "$dry" ] || rm -rf "$work/asides"
+  [ -n "$dry" ] || rm -rf "$work/asides.$$"
   asides=0
 }
 # What is printed before a colon, and after it, in microseconds: "best of 5: 12.3 us".
