@@ -5,6 +5,7 @@
 
 #include <nccl.h>
 
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -252,6 +253,8 @@ class NcclTransport : public Transport {
 // One thread per rank, each with a GPU or, where NCCL allows it, with a share of one. Calls the function, and
 // waits for all; throws what the first one threw.
 inline void on_nccl_ranks(int ranks, const std::function<void(NcclTransport&)>& each) {
+  // To load a kernel at its first launch may take until all work of the GPU has ended. Read when CUDA begins.
+  if (ranks_may_share()) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   const std::string too_few = too_few_gpus(devices, ranks);
