@@ -141,24 +141,27 @@ std::vector<NcclCollectives::Report> NcclCollectives::reports(ncclComm_t comm, c
   const Uncaptured uncaptured;
   std::vector<Report> all(mine.ranks);
   const std::size_t bytes = all.size() * sizeof(own);
-  char* device = nullptr;
   cudaStream_t stream = nullptr;
   ncclResult_t result = ncclInProgress;
-  bool good = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess &&
-              cudaMalloc(&device, bytes) == cudaSuccess &&
-              cudaMemcpyAsync(device + mine.rank * sizeof(own), &own, sizeof(own), cudaMemcpyHostToDevice,
-                              stream) == cudaSuccess;
-  if (good) {
-    result = nccl_.all_gather(device + mine.rank * sizeof(own), device, sizeof(own) / sizeof(std::uint64_t),
-                              ncclUint64, comm, stream);
-    while (result == ncclInProgress && nccl_.steps.async_error(comm, &result) == ncclSuccess) {
+  bool good = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess;
+  if (!good) return {};
+  {
+    StreamMemory memory(stream);  // cudaFree would wait for kernels of ranks that share the GPU
+    good = memory.allocate(bytes) == cudaSuccess;
+    char* const device = memory.data();
+    good = good && cudaMemcpyAsync(device + mine.rank * sizeof(own), &own, sizeof(own),
+                                   cudaMemcpyHostToDevice, stream) == cudaSuccess;
+    if (good) {
+      result = nccl_.all_gather(device + mine.rank * sizeof(own), device, sizeof(own) / sizeof(std::uint64_t),
+                                ncclUint64, comm, stream);
+      while (result == ncclInProgress && nccl_.steps.async_error(comm, &result) == ncclSuccess) {
+      }
+      good = result == ncclSuccess &&
+             cudaMemcpyAsync(all.data(), device, bytes, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
+             cudaStreamSynchronize(stream) == cudaSuccess;
     }
-    good = result == ncclSuccess &&
-           cudaMemcpyAsync(all.data(), device, bytes, cudaMemcpyDeviceToHost, stream) == cudaSuccess &&
-           cudaStreamSynchronize(stream) == cudaSuccess;
   }
-  if (device != nullptr) cudaFree(device);
-  if (stream != nullptr) cudaStreamDestroy(stream);
+  cudaStreamDestroy(stream);
   if (!good) all.clear();
   return all;
 }

@@ -121,6 +121,33 @@ std::vector<const void*> device_tensors([[maybe_unused]] int rank, [[maybe_unuse
   return tensors;
 }
 
+// A rank's part of a GPU for all of its runs. Ranks may share the GPU, where their kernels wait for each other: what
+// may wait for all work of the GPU is done before the ranks meet, and after the last has finished. For the same reason
+// the stream is none that the default stream waits for.
+struct OnGpu {
+  OnGpu(int rank, const chorale::StepTables& tables, long n, std::size_t element) {
+    const chorale::Pieces pieces{n, tables.pieces};
+    const long inputs = pieces.slot_begin(tables.slots[rank][0]), outputs = pieces.slot_begin(tables.slots[rank][1]);
+    require(cudaMalloc(&memory, (inputs + outputs) * element + 512), "cudaMalloc");
+    tensors = device_tensors(rank, tables, pieces);
+    require(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    require(cudaEventCreate(&start), "cudaEventCreate");
+    require(cudaEventCreate(&stop), "cudaEventCreate");
+  }
+  ~OnGpu() {
+    cudaEventDestroy(start), cudaEventDestroy(stop), cudaStreamDestroy(stream);
+    for (const void* tensor : tensors) cudaFree(const_cast<void*>(tensor));
+    cudaFree(memory);
+  }
+  OnGpu(const OnGpu&) = delete;
+  OnGpu& operator=(const OnGpu&) = delete;
+
+  void* memory = nullptr;  // input and output
+  std::vector<const void*> tensors = {};
+  cudaStream_t stream = nullptr;
+  cudaEvent_t start = nullptr, stop = nullptr;
+};
+
 struct Measured {
   long wrong = 0;
   double us = 0;
@@ -129,8 +156,8 @@ struct Measured {
 
 // One rank: a run on data whose sums are rounded, a checked run, and a timed loop.
 template <typename T>
-Measured measure(const Failure& failure, int rank, ncclComm_t comm, ncclDataType_t type, long n, int iterations,
-                 bool in_place) {
+Measured measure(const Failure& failure, int rank, ncclComm_t comm, const OnGpu& gpu, ncclDataType_t type, long n,
+                 int iterations, bool in_place) {
   const Form& form = chorale::form_of(static_cast<double>(n) * sizeof(T), failure.forms);
   const chorale::StepTables& tables = ready(form, failure).steps.tables();
   const chorale::Pieces pieces{n, tables.pieces};
@@ -138,29 +165,27 @@ Measured measure(const Failure& failure, int rank, ncclComm_t comm, ncclDataType
   const int slots = tables.slots[rank][0];
   const long inputs = pieces.slot_begin(slots), outputs = pieces.slot_begin(tables.slots[rank][1]);
   std::vector<T> input(inputs), output(outputs);
-  void* memory = nullptr;
-  const long together = in_place ? std::max(inputs, outputs) : inputs + outputs;
-  require(cudaMalloc(&memory, together * sizeof(T) + 512), "cudaMalloc");
-  T* const base = static_cast<T*>(memory);
+  T* const base = static_cast<T*>(gpu.memory);
   // a rank may have only one of them
   const long apart = in_place && inputs > 0 && outputs > 0 ? rank * n : 0;
   T* const send = base + (kInputShift > 0 ? apart : 0);
   T* const recv = in_place ? base + (kInputShift < 0 ? apart : 0)
                            : base + (inputs * sizeof(T) + 255) / 256 * 256 / sizeof(T);
-  const std::vector<const void*> tensors = device_tensors(rank, tables, pieces);
-  cudaStream_t stream;
-  cudaEvent_t start, stop;
-  require(cudaStreamCreate(&stream), "cudaStreamCreate");
-  require(cudaEventCreate(&start), "cudaEventCreate");
-  require(cudaEventCreate(&stop), "cudaEventCreate");
+  const auto copy = [&](void* to, const void* from, long elements, cudaMemcpyKind kind) {
+    require(cudaMemcpyAsync(to, from, elements * sizeof(T), kind, gpu.stream), "cudaMemcpyAsync");
+  };
+  const auto finish = [&] { require(cudaStreamSynchronize(gpu.stream), "cudaStreamSynchronize"); };
+  const auto run_once = [&](std::chrono::seconds limit) {
+    require(run(send, recv, n, type, ncclSum, comm, gpu.stream, gpu.tensors.data(), limit), form.name);
+  };
   const auto run_on = [&](unsigned seed) {
     check.fill(rank, slots, pieces, seed, input.data());
     std::fill(output.begin(), output.end(), static_cast<T>(77.0f));
-    require(cudaMemcpy(recv, output.data(), outputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-    require(cudaMemcpy(send, input.data(), inputs * sizeof(T), cudaMemcpyHostToDevice), "cudaMemcpy");
-    require(run(send, recv, n, type, ncclSum, comm, stream, tensors.data(), std::chrono::seconds(60)), form.name);
-    require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
-    require(cudaMemcpy(output.data(), recv, outputs * sizeof(T), cudaMemcpyDeviceToHost), "cudaMemcpy");
+    copy(recv, output.data(), outputs, cudaMemcpyHostToDevice);
+    copy(send, input.data(), inputs, cudaMemcpyHostToDevice);
+    run_once(std::chrono::seconds(60));
+    copy(output.data(), recv, outputs, cudaMemcpyDeviceToHost);
+    finish();
   };
   Measured result;
   run_on(chorale::kRounding);
@@ -171,22 +196,17 @@ Measured measure(const Failure& failure, int rank, ncclComm_t comm, ncclDataType
         const T want = chorale::applied(chorale::StepFunction(), sum, e, chorale::TestTensors());
         return chorale::agree(have, want, chorale::StepFunction::kExact);
       });
-  require(cudaEventRecord(start, stream), "cudaEventRecord");
-  for (int i = 0; i < iterations; ++i) require(run(send, recv, n, type, ncclSum, comm, stream, tensors.data()), form.name);
-  require(cudaEventRecord(stop, stream), "cudaEventRecord");
-  require(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  require(cudaEventRecord(gpu.start, gpu.stream), "cudaEventRecord");
+  for (int i = 0; i < iterations; ++i) run_once(std::chrono::seconds(0));
+  require(cudaEventRecord(gpu.stop, gpu.stream), "cudaEventRecord");
+  finish();
   float ms = 0;
-  require(cudaEventElapsedTime(&ms, start, stop), "cudaEventElapsedTime");
+  require(cudaEventElapsedTime(&ms, gpu.start, gpu.stop), "cudaEventElapsedTime");
   result.us = 1e3 * ms / iterations;
-  require(cudaEventDestroy(start), "cudaEventDestroy");
-  require(cudaEventDestroy(stop), "cudaEventDestroy");
-  require(cudaStreamDestroy(stream), "cudaStreamDestroy");
-  for (const void* tensor : tensors) require(cudaFree(const_cast<void*>(tensor)), "cudaFree");
-  require(cudaFree(memory), "cudaFree");
   return result;
 }
 
-using Measure = Measured (*)(const Failure&, int, ncclComm_t, ncclDataType_t, long, int, bool);
+using Measure = Measured (*)(const Failure&, int, ncclComm_t, const OnGpu&, ncclDataType_t, long, int, bool);
 struct Type {
   const char* name;
   ncclDataType_t type;
@@ -236,8 +256,9 @@ int main(int argc, char** argv) {
   const Form& form = chorale::form_of(static_cast<double>(n) * type->bytes, failure->forms);
   const int ranks = form.tables.ranks;
   int devices = 0;
-  if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < kRanks) {
-    std::fprintf(stderr, "needs %d GPUs in this machine, found %d\n", kRanks, devices);
+  if (cudaGetDeviceCount(&devices) != cudaSuccess) devices = 0;
+  if (const std::string too_few = chorale::too_few_gpus(devices, kRanks); !too_few.empty()) {
+    std::fprintf(stderr, "%s\n", too_few.c_str());
     return 2;
   }
   ncclUniqueId id;
@@ -245,14 +266,16 @@ int main(int argc, char** argv) {
   long wrong = 0;
   std::vector<Measured> measured[2];
   for (auto& each : measured) each.resize(ranks);
+  std::vector<std::unique_ptr<OnGpu>> gpus(ranks);  // the last to be destroyed, when all ranks have finished
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
       ncclComm_t comm;
-      require(cudaSetDevice(failure->lost >= 0 && rank >= failure->lost ? rank + 1 : rank), "cudaSetDevice");
+      require(cudaSetDevice((failure->lost >= 0 && rank >= failure->lost ? rank + 1 : rank) % devices), "cudaSetDevice");
+      gpus[rank] = std::make_unique<OnGpu>(rank, ready(form, *failure).steps.tables(), n, type->bytes);
       require(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank");
       for (int in_place = 0; in_place <= kInPlace; ++in_place)
-        measured[in_place][rank] = type->measure(*failure, rank, comm, type->type, n, iterations, in_place != 0);
+        measured[in_place][rank] = type->measure(*failure, rank, comm, *gpus[rank], type->type, n, iterations, in_place != 0);
       require(ncclCommDestroy(comm), "ncclCommDestroy");
     });
   for (std::thread& thread : threads) thread.join();

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 namespace chorale {
@@ -26,6 +27,23 @@ struct NcclCalls {
 // Those of the NCCL that this is linked with.
 inline NcclCalls linked_nccl() {
   return {ncclGroupStart, ncclGroupEnd, ncclSend, ncclRecv, ncclCommGetAsyncError, ncclGetErrorString};
+}
+
+// Whether NCCL, from 2.30 on, lets several ranks have the same GPU.
+inline bool ranks_may_share() {
+  const char* const value = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
+  return value != nullptr && std::string(value) == "1";
+}
+
+// Why a process with `devices` GPUs cannot have a thread for each of `ranks` ranks; "": it can. With fewer
+// GPUs than ranks, rank n has GPU n % devices.
+//
+// The kernels of ranks on one GPU wait for each other, so none of these may call what waits for all work of
+// the GPU (cudaFree, and cudaMemcpy beside streams that block) before the others have finished.
+inline std::string too_few_gpus(int devices, int ranks) {
+  if (devices >= ranks || (devices > 0 && ranks_may_share())) return "";
+  return "needs " + std::to_string(ranks) + " GPUs in this machine, found " + std::to_string(devices) +
+         (devices > 0 ? "; ranks share them with NCCL 2.30 or later and NCCL_MULTI_RANK_GPU_ENABLE=1" : "");
 }
 
 class NcclGroup {

@@ -17,8 +17,19 @@ inline void check(cudaError_t code, const char* what) {
   if (code != cudaSuccess) throw std::runtime_error(std::string(what) + ": " + cudaGetErrorString(code));
 }
 
+// cudaFree waits for all work of the GPU, some of which may wait for what this thread has yet to enqueue, if
+// ranks share it: where this is set, memory of this thread is listed there, and freed later.
+inline std::vector<void*>*& freed_later() {
+  thread_local std::vector<void*>* memory = nullptr;
+  return memory;
+}
 struct GpuFree {
-  void operator()(void* memory) const { cudaFree(memory); }
+  void operator()(void* memory) const {
+    if (freed_later() != nullptr)
+      freed_later()->push_back(memory);
+    else
+      cudaFree(memory);
+  }
 };
 template <typename T>
 using GpuMemory = std::unique_ptr<T[], GpuFree>;

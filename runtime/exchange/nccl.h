@@ -5,6 +5,7 @@
 
 #include <nccl.h>
 
+#include <cstdlib>
 #include <exception>
 #include <functional>
 #include <memory>
@@ -249,23 +250,27 @@ class NcclTransport : public Transport {
   GpuMemory<double> numbers_ = {};
 };
 
-// One thread per rank, each with a GPU, in a process with at least `ranks` GPUs. Calls the function, and
+// One thread per rank, each with a GPU or, where NCCL allows it, with a share of one. Calls the function, and
 // waits for all; throws what the first one threw.
 inline void on_nccl_ranks(int ranks, const std::function<void(NcclTransport&)>& each) {
+  // To load a kernel at its first launch may take until all work of the GPU has ended. Read when CUDA begins.
+  if (ranks_may_share()) setenv("CUDA_MODULE_LOADING", "EAGER", 0);
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
-  require(devices >= ranks,
-          "there are " + std::to_string(devices) + " GPUs for " + std::to_string(ranks) + " ranks");
+  const std::string too_few = too_few_gpus(devices, ranks);
+  require(too_few.empty(), too_few);
   ncclUniqueId id;
   check(ncclGetUniqueId(&id), "ncclGetUniqueId");
   std::vector<std::exception_ptr> failures(static_cast<std::size_t>(ranks));
+  std::vector<std::vector<void*>> memory(static_cast<std::size_t>(ranks));
   std::vector<std::thread> threads;
   for (int rank = 0; rank < ranks; ++rank)
     threads.emplace_back([&, rank] {
+      if (devices < ranks) freed_later() = &memory[static_cast<std::size_t>(rank)];
       ncclComm_t comm = nullptr;
       cudaStream_t stream = nullptr;
       try {
-        check(cudaSetDevice(rank), "cudaSetDevice");
+        check(cudaSetDevice(rank % devices), "cudaSetDevice");
         check(ncclCommInitRank(&comm, ranks, id, rank), "ncclCommInitRank");
         check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
         NcclTransport transport(comm, stream);
@@ -279,6 +284,8 @@ inline void on_nccl_ranks(int ranks, const std::function<void(NcclTransport&)>& 
       if (comm != nullptr) ncclCommDestroy(comm);
     });
   for (std::thread& thread : threads) thread.join();
+  for (const std::vector<void*>& of_rank : memory)
+    for (void* each : of_rank) cudaFree(each);
   for (const std::exception_ptr& failure : failures)
     if (failure) std::rethrow_exception(failure);
 }

@@ -130,7 +130,14 @@ for row in rows[:4]:
 
 # It says what it cannot use.
 assert "usage" in run(program, "5", "0", code=2)
-assert "needs 4 GPUs in this machine, found 2" in run(program, code=2, env={"CHORALE_SHIM_DEVICES": "2"})
+for devices in (0, 2):
+    said = run(program, code=2, env={"CHORALE_SHIM_DEVICES": str(devices)})
+    assert f"needs 4 GPUs in this machine, found {devices}" in said and ("NCCL_MULTI_RANK_GPU_ENABLE=1" in said) == (devices > 0), said
+# Then ranks share them. Where one waited for all work of its GPU, it would wait for the others of it, and they for it.
+for devices in (1, 2):
+    shared = {"CHORALE_SHIM_DEVICES": str(devices), "NCCL_MULTI_RANK_GPU_ENABLE": "1", "CHORALE_SHIM_TIMEOUT_MS": "5000"}
+    for source, (*_, rows, _) in zip(programs, results):
+        rights(run(*together[source], 1009, 3, env=shared), rows)
 
 # The function alone.
 run(cxx, "-x", "c++", "-std=c++17", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-DCHORALE_NO_MAIN",

@@ -49,6 +49,8 @@ thread_local int current_device = 0;
 
 struct CUstream_st {
   const int device = current_device;
+  bool blocks = false;  // with the default stream
+  int waiting = 0;      // threads in drain()
   std::mutex mutex = {};
   std::condition_variable changed = {};
   std::deque<ShimTask> tasks = {};
@@ -140,6 +142,32 @@ CUstream_st* real(cudaStream_t stream) {
   return mine.get();
 }
 
+// All streams but the default ones. Never destroyed: streams are, at the end of the program.
+struct Streams {
+  std::mutex mutex = {};
+  std::condition_variable changed = {};
+  std::set<CUstream_st*> all = {};
+};
+Streams& streams() {
+  static Streams& only = *new Streams;
+  return only;
+}
+
+// What CUDA waits for in a call that frees memory (all work of the GPU), and before the default stream's work
+// (that of the streams that block). Work of other ranks is part of it, if they share the GPU.
+void drain(bool only_blocking) {
+  std::unique_lock lock(streams().mutex);
+  std::vector<CUstream_st*> here;
+  for (CUstream_st* const each : streams().all)
+    if (each->device == current_device && each->capture == nullptr && (each->blocks || !only_blocking))
+      here.push_back(each), ++each->waiting;
+  lock.unlock();
+  for (CUstream_st* const each : here) each->wait();
+  lock.lock();
+  for (CUstream_st* const each : here) --each->waiting;
+  streams().changed.notify_all();
+}
+
 void* poisoned(std::size_t bytes) {
   void* const memory = std::aligned_alloc(256, (bytes + 511) / 256 * 256);
   std::memset(memory, 0xcb, bytes);
@@ -224,6 +252,7 @@ cudaError_t shim_malloc(void** at, std::size_t bytes) {
 }
 cudaError_t cudaFree(void* memory) {
   if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
+  if (memory != nullptr) drain(false);
   std::free(memory);
   return cudaSuccess;
 }
@@ -271,6 +300,7 @@ cudaError_t cudaMemcpyAsync(void* to, const void* from, std::size_t bytes, cudaM
 }
 cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind kind) {
   if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
+  drain(true);
   cudaMemcpyAsync(to, from, bytes, kind, nullptr);
   return real(nullptr)->wait();
 }
@@ -282,18 +312,27 @@ cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, cudaStre
 }
 cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
   if (forbids()) return failed(cudaErrorStreamCaptureUnsupported);
+  drain(true);
   cudaMemsetAsync(memory, value, bytes, nullptr);
   return real(nullptr)->wait();
 }
 
 cudaError_t cudaStreamCreate(cudaStream_t* stream) {
+  return cudaStreamCreateWithFlags(stream, 0);
+}
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   *stream = new CUstream_st;
+  (*stream)->blocks = (flags & cudaStreamNonBlocking) == 0;
+  const std::lock_guard lock(streams().mutex);
+  streams().all.insert(*stream);
   return cudaSuccess;
 }
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  return cudaStreamCreate(stream);
-}
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  {
+    std::unique_lock lock(streams().mutex);
+    streams().all.erase(stream);
+    streams().changed.wait(lock, [&] { return stream->waiting == 0; });
+  }
   delete stream;
   return cudaSuccess;
 }
