@@ -89,11 +89,16 @@ std::optional<Fault> excess(const std::vector<Gpu>&, int most_operations);
 struct Plan {
   std::string name = {}, collective = {};
   bool in_place = false;
+  std::optional<Rank> root = {};           // of a collective that has one
   long long min_bytes = 0, max_bytes = 0;  // 0: no limit
   std::vector<Gpu> gpus = {};
 };
 
 // JSON text of a plan that has memory channels alone, and no barriers, semaphores, groups or pipelines.
+//
+// The loader divides by the numbers of chunks of both buffers, on every rank. So a rank that has no input or
+// output is given as many chunks as the rank that has most, and "root", which the loader does not read, says
+// whose buffers are meant. Every rank thus calls with the same sizes.
 std::string to_json(const Plan&);
 
 // f(operation, the pipeline that it is in, or null).

@@ -4,11 +4,13 @@
 // itself, read back, is verified.
 #include "codegen/mscclpp/plan.h"
 
+#include <optional>
 #include <stdexcept>
 
 #include "codegen/mscclpp/file.h"
 #include "codegen/mscclpp/read_plan.h"
 #include "codegen/mscclpp/write_plan.h"
+#include "ir/collective_kind.h"
 #include "ir/error.h"
 #include "semantics/verify_peers.h"
 
@@ -16,6 +18,10 @@ namespace chorale {
 namespace {
 
 constexpr int kMostBlocks = 64;  // of a rank, that surely run at the same time
+
+std::optional<Rank> root_of(const Collective& collective) {
+  return is_rooted(collective.kind) ? std::optional(collective.root) : std::nullopt;
+}
 
 // A mistake of ours, hence logic_error: a user can do nothing about it.
 void require_right(const std::string& text, const std::string& name, int most_operations) {
@@ -55,6 +61,7 @@ std::string to_mscclpp_plan(const Verified<PeerProgram>& program, const MscclppO
   const std::string text = mscclpp::to_json({.name = program->name,
                                              .collective = name_of(row_of(program.collective().kind).result),
                                              .in_place = program->in_place,
+                                             .root = root_of(program.collective()),
                                              .min_bytes = options.min_bytes,
                                              .max_bytes = options.max_bytes,
                                              .gpus = std::move(plan.gpus)});

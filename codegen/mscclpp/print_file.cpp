@@ -62,7 +62,7 @@ Json block_json(std::size_t id, const Gpu& gpu, const Threadblock& block) {
   return {{"id", id}, {"ops", operations}, {"channels", channels}, {"remote_buffer_refs", remotes}};
 }
 
-Json gpu_json(std::size_t id, const Gpu& gpu) {
+Json gpu_json(std::size_t id, const Gpu& gpu, const Gpu& most) {
   Json blocks = Json::array(), channels = Json::array(), remotes = Json::array();
   for (const Threadblock& block : gpu.blocks) blocks.push_back(block_json(blocks.size(), gpu, block));
   if (!gpu.peers.empty()) channels.push_back({{"channel_type", "memory"}, {"connected_to", gpu.peers}});
@@ -70,8 +70,8 @@ Json gpu_json(std::size_t id, const Gpu& gpu) {
     remotes.push_back(
         {{"rank", rank}, {"type", letter_of(buffer)}, {"access_channel_types", Json::array({"memory"})}});
   return {{"id", id},
-          {"input_chunks", gpu.input},
-          {"output_chunks", gpu.output},
+          {"input_chunks", gpu.input == 0 ? most.input : gpu.input},
+          {"output_chunks", gpu.output == 0 ? most.output : gpu.output},
           {"scratch_chunks", gpu.scratch},
           {"threadblocks", blocks},
           {"channels", channels},
@@ -84,20 +84,26 @@ Json gpu_json(std::size_t id, const Gpu& gpu) {
 // Sizes without a limit are the largest that the loader's 64-bit numbers hold. Invalid UTF-8 in a name is
 // replaced, not thrown on.
 std::string to_json(const Plan& plan) {
+  Gpu most;
+  for (const Gpu& gpu : plan.gpus) {
+    most.input = std::max(most.input, gpu.input);
+    most.output = std::max(most.output, gpu.output);
+  }
   Json gpus = Json::array();
-  for (const Gpu& gpu : plan.gpus) gpus.push_back(gpu_json(gpus.size(), gpu));
-  const Json json = {{"name", plan.name},
-                     {"collective", plan.collective},
-                     {"protocol", "Simple"},
-                     {"inplace", plan.in_place},
-                     {"reuse_resources", false},
-                     {"gpus", gpus},
-                     {"num_threads_per_block", 1024},
-                     {"use_double_scratch_buffer", false},
-                     {"buffer_alignment", 16},
-                     {"min_message_size", plan.min_bytes},
-                     {"max_message_size", plan.max_bytes > 0 ? static_cast<unsigned long long>(plan.max_bytes)
-                                                             : 18446744073709551615ULL}};
+  for (const Gpu& gpu : plan.gpus) gpus.push_back(gpu_json(gpus.size(), gpu, most));
+  Json json = {{"name", plan.name},
+               {"collective", plan.collective},
+               {"protocol", "Simple"},
+               {"inplace", plan.in_place},
+               {"reuse_resources", false},
+               {"gpus", gpus},
+               {"num_threads_per_block", 1024},
+               {"use_double_scratch_buffer", false},
+               {"buffer_alignment", 16},
+               {"min_message_size", plan.min_bytes},
+               {"max_message_size", plan.max_bytes > 0 ? static_cast<unsigned long long>(plan.max_bytes)
+                                                       : 18446744073709551615ULL}};
+  if (plan.root) json["root"] = *plan.root;
   // ASCII only: other characters are escaped.
   return json.dump(1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n";
 }

@@ -55,6 +55,7 @@ class Translator {
         root_.has("use_double_scratch_buffer") && root_["use_double_scratch_buffer"].boolean();
     result_.protocol = root_["protocol"].text();
     outputs_in_place();
+    buffers_of_the_root();
     scratch_rules();
     pieces_ = PlanPieces(gpus_, root_.has("reuse_resources") && root_["reuse_resources"].boolean(), file_);
     result_.pieces = pieces_.of_chunk();
@@ -103,6 +104,16 @@ class Translator {
         result_.notes.push_back(root_["gpus"].at(0)["output_chunks"].where() +
                                 ": 0 is taken for as many as input_chunks; the loader divides by it");
     }
+  }
+
+  // Where the file names the root, the others' buffers that the collective does not give them are there for
+  // the loader alone, which divides by their numbers of chunks.
+  void buffers_of_the_root() {
+    const CollectiveKind kind = result_.program.collective;
+    if (!is_rooted(kind) || !root_.has("root")) return;
+    root_rank_ = root_["root"].integer(0, ranks() - 1);
+    for (Rank n = 0; n < ranks(); ++n)
+      if (n != root_rank_) (row_of(kind).before == Participants::Root ? gpus_[n].input : gpus_[n].output) = 0;
   }
 
   // Every position, in chunks of the program, is an integer.
@@ -160,7 +171,8 @@ class Translator {
     const int blocks = input_blocks(kind, ranks());
     const int chunks = blocks > output_blocks(kind, ranks()) ? output : input / blocks;
     const std::vector<Rank>& with_root = row_of(kind).before == Participants::Root ? with_input : with_output;
-    const Rank root = is_rooted(kind) && with_root.size() == 1 ? with_root[0] : 0;
+    const Rank found = is_rooted(kind) && with_root.size() == 1 ? with_root[0] : 0;
+    const Rank root = root_rank_.value_or(found);
     if (chunks < 1)
       throw InputError(file_, "has no chunks of " + name_of(kind),
                        "give input_chunks, output_chunks of at least 1");
@@ -395,6 +407,7 @@ class Translator {
   const std::string file_;
   MscclppFile& result_;
   std::vector<Gpu> gpus_;
+  std::optional<Rank> root_rank_ = {};  // that the file names
   PlanPieces pieces_ = {};
   std::map<Rank, std::set<int>> stretches_ = {};
   std::map<Rank, std::map<Name, int>> counters_ = {};

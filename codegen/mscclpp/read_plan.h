@@ -18,6 +18,9 @@
 // pipeline is a chunk of its own. The number of units depends on the size of the data: it is taken to be two
 // or, if units reuse scratch (reuse_resources), two more than there is room for.
 //
+// "root", which plans of ours have, is the root of a collective that has one, and then the others' buffers
+// that the collective does not give them are none, whatever their numbers of chunks.
+//
 // Sizes are assumed to be such that all parts of a group are equally long.
 #pragma once
 

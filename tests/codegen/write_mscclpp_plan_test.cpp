@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <utility>
@@ -202,6 +203,41 @@ TEST(WriteMscclppPlan, blocks_have_as_many_operations_as_there_is_room_for) {
   EXPECT_THAT(refusal(schedule, 8),
               HasSubstr("chunks that belong together need a thread block with 11 operations, where executors "
                         "have room for 8"));
+}
+
+// In one step, from all that have a chunk to all that need it.
+Schedule direct(const Topology& topology, const Collective& collective) {
+  Step step{.rounds = static_cast<int>(collective.chunks.size())};
+  for (Chunk c = 0; c < static_cast<int>(collective.chunks.size()); ++c)
+    for (const Rank from : collective.chunks[c].pre)
+      for (const Rank to : collective.chunks[c].post)
+        if (from != to)
+          step.sends.push_back(
+              {.chunk = c, .link = find_link(topology, from, to), .reduce = is_combining(collective.kind)});
+  std::ranges::sort(step.sends);
+  return {.steps = {step}};
+}
+
+// The executor's loader divides by both numbers of every rank. Who is the root is in the file.
+TEST(WriteMscclppPlan, every_rank_has_both_buffers) {
+  const Topology full = test::full(3);
+  for (const std::string name : {"broadcast", "scatter", "gather", "reduce"})
+    for (const Rank root : {0, 2})
+      for (const bool in_place : {false, true}) {
+        const Collective collective = make_collective(name, 3, 2, root);
+        const Verified<PeerProgram> program = lower<PeerProgram>(
+            accepted(full, collective, direct(full, collective)),
+            {.in_place = in_place, .reuse_scratch = false, .peers = peers_for_mscclpp({})});
+        const std::string text = to_mscclpp_plan(program, {});
+        const MscclppFile file = mscclpp_from_json(text, "ours");
+        EXPECT_EQ(file.collective.root, root) << name;
+        EXPECT_EQ(plain(file.program), plain(*program)) << name;
+        const nlohmann::json plan = nlohmann::json::parse(text);
+        for (const nlohmann::json& gpu : plan["gpus"]) {
+          EXPECT_EQ(gpu["input_chunks"], name == "scatter" ? 6 : 2) << name;
+          EXPECT_EQ(gpu["output_chunks"], name == "gather" ? 6 : 2) << name;
+        }
+      }
 }
 
 }  // namespace
