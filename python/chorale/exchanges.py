@@ -6,6 +6,15 @@ import torch
 import torch.distributed as dist
 
 
+def carries(group, kind):
+    """Whether a process group moves tensors that are on the "cpu" or on GPUs ("cuda")."""
+    group = group or dist.distributed_c10d._get_default_group()
+    types = getattr(group, "_device_types", None)
+    if types is None:  # before PyTorch 2.1
+        return kind == "cuda" or dist.get_backend(group) != "nccl"
+    return kind in {each.type for each in types}
+
+
 def part(side, ranks, rank):
     """The begin and the length of a rank's slice."""
     return rank * (side // ranks) + min(rank, side % ranks), side // ranks + (rank < side % ranks)

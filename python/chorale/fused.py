@@ -386,14 +386,17 @@ class Fused(torch.optim.Optimizer):
         all have one."""
         result = {
             own: torch.cat([
-                kept[p][name].float().reshape(-1) if kept[p].get(name) is not None else torch.zeros(p.numel())
+                kept[p][name].to("cpu", torch.float32).reshape(-1) if kept[p].get(
+                    name) is not None else torch.zeros(p.numel())
                 for p in members
             ])
             for name, own in self.names.items()
         }
         for name, own in MASTER.items():
             if members[0].dtype != torch.float32 and any(name in kept[p] for p in members):
-                result[own] = torch.cat([kept[p].get(name, p.detach()).float().reshape(-1) for p in members])
+                result[own] = torch.cat([
+                    kept[p].get(name, p.detach()).to("cpu", torch.float32).reshape(-1) for p in members
+                ])
         return result
 
     def refuse(self, state_dict):

@@ -174,7 +174,9 @@ class Backward:
         return index if dim is None else self.exchanges.cut(index, dim)
 
     def device(self):
-        return next(each.device for each in self.values.values() if torch.is_tensor(each))
+        """Of the tensors: scalars may be on the host."""
+        tensors = [each for each in self.values.values() if torch.is_tensor(each)]
+        return max(tensors, key=lambda each: each.dim() > 0).device
 
     def evaluated(self, node, name):
         def value(node):

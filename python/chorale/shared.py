@@ -15,6 +15,8 @@ import weakref
 import torch
 import torch.distributed as dist
 
+from chorale.exchanges import carries
+
 BYTES = 1 << 40  # of a heap; what is not used takes no memory. The second half is the library's
 PAGE = 4096
 TOKEN = 16       # bytes at the end of the first half, by which a heap is recognized
@@ -87,7 +89,7 @@ class Room:
 
 def room(group):
     """The room of a group, whose ranks all call this; None: messages go over torch.distributed."""
-    if dist.get_backend(group) == "nccl":
+    if not carries(group, "cpu"):
         return None
     ranks = dist.get_world_size(group)
     key = tuple(dist.get_process_group_ranks(group or dist.group.WORLD)) if hasattr(

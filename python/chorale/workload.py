@@ -3,7 +3,8 @@
     adam = chorale.workload.load("adam.chorale", machine="ring:4", apply="split(avg, rs); ...")
     adam(g=gradients, p=parameters, m=m, v=v, lr=1e-3)           # or torch.ops.chorale.adam(...)
 
-`chorale compile` writes the XX With
+`chorale compile` writes the program as C++ with a C interface, and the compiler makes a library of it. What
+it sends lies in memory that the ranks share, or goes over torch.distributed (chorale.shared). With
 device="cuda" tensors are on the current GPU, nvcc compiles, and what is sent goes over NCCL, by a
 communicator of the library's own. Nothing of PyTorch's own C++ is needed, so a library fits every version
 from 1.13 on.
@@ -13,6 +14,7 @@ import ctypes
 import fcntl
 import functools
 import hashlib
+import importlib.util
 import json
 import math
 import os
@@ -26,7 +28,7 @@ import torch
 import torch.distributed as dist
 
 from chorale import operators, shared
-from chorale.exchanges import part
+from chorale.exchanges import carries, part
 from chorale.logs import log
 from chorale.statements import TYPES
 
@@ -110,6 +112,29 @@ def require_device(device):
         raise RuntimeError(f"device='cuda': this PyTorch {why}; take device='cpu'")
 
 
+def nccl_of_pip():
+    """The folder of the NCCL that PyTorch's wheels have beside them, with its header: that is the one in the
+    process. None where there is no such package."""
+    found = importlib.util.find_spec("nvidia.nccl") if importlib.util.find_spec("nvidia") else None
+    for place in (found.submodule_search_locations or ()) if found else ():
+        folder = pathlib.Path(place)
+        if (folder / "include/nccl.h").exists() and (folder / "lib/libnccl.so.2").exists():
+            return folder
+    return None
+
+
+def compiling(goal, folder, compiler):
+    """What make is given to build a goal in a folder. The linker looks for libnccl.so; in wheels it has its
+    version in its name."""
+    if goal == "library":
+        return [f"CXX={compiler}"] if compiler else []
+    nccl = nccl_of_pip()
+    if nccl is None:
+        return [f"NVCC={compiler}"] if compiler else []
+    (folder / "libnccl.so").symlink_to(nccl / "lib/libnccl.so.2")
+    return [f"NVCC={compiler or 'nvcc'} -I'{nccl}/include' -L."]
+
+
 def built(file,
           machine,
           ranks,
@@ -148,7 +173,7 @@ def built(file,
             ]
             command += ["--apply", apply] if apply else []
             command += ["--set", *(f"{name}={value}" for name, value in sizes.items())] if sizes else []
-            goal, compiles = ("library", "CXX") if device == "cpu" else ("nccl_library", "NVCC")
+            goal = "library" if device == "cpu" else "nccl_library"
             meaning = [
                 program(), "transform",
                 str(file), "--ranks",
@@ -158,11 +183,12 @@ def built(file,
             ]
             for line in (command, meaning, [
                     "make", "-s", "-C",
-                    str(making), *([f"{compiles}={compiler}"] if compiler else []), goal
+                    str(making), *compiling(goal, making, compiler), goal
             ]):
                 done = subprocess.run(line, capture_output=True, text=True)
                 if done.returncode != 0:
                     raise RuntimeError(f"{' '.join(line[:2])} failed: {(done.stderr or done.stdout).strip()}")
+            (making / "libnccl.so").unlink(missing_ok=True)
             making.rename(folder)
             log.info("%s for %d ranks compiled in %.1f s, kept in %s",
                      pathlib.Path(file).name, ranks * groups,
@@ -187,6 +213,10 @@ def loaded(text, script, group, machine=None, directory=None):
 def load(file, machine, group=None, sizes=None, **options):
     """The program of a file for the ranks of a process group, which all call this. Options: those of
     built()."""
+    if options.get("device", "cpu") == "cpu" and not carries(group, "cpu"):
+        raise ValueError(
+            f"device='cpu': the group's backend, {dist.get_backend(group)}, moves no tensors of the CPU; take "
+            "device='cuda', or init_process_group('cpu:gloo,cuda:nccl')")
     folder = built(file,
                    machine,
                    dist.get_world_size(group) // options.get("groups", 1),
@@ -224,6 +254,7 @@ class Workload:
         self.joined = self.on_gpus(ranks) if device == "cuda" else self.on_hosts(
             ranks)  # this rank of those that all programs are for
         self.made = {}  # by sizes: programs keep their plans and their memory
+        self.warm = set()  # sizes for which one has run, and has all of its memory
 
     def on_hosts(self, ranks):
         self.room = shared.room(self.group)
@@ -240,11 +271,13 @@ class Workload:
             ctypes.byref(self.room.described([each.item() for each in places])))
 
     def on_gpus(self, ranks):
-        number = (ctypes.c_uint8 * 128)()
-        if self.rank == 0 and self.library.chorale_id(number) != 0:
-            raise RuntimeError(self.library.chorale_error().decode())
-        given = [bytes(number)]
+        number, given = (ctypes.c_uint8 * 128)(), [None]
+        if self.rank == 0:  # what fails there is raised on all ranks, so that none waits
+            failed = self.library.chorale_id(number) != 0
+            given = [self.library.chorale_error().decode() if failed else bytes(number)]
         dist.broadcast_object_list(given, src=global_rank(self.group, 0), group=self.group)
+        if isinstance(given[0], str):
+            raise RuntimeError(given[0])
         joined = self.library.chorale_join(self.rank, ranks, given[0], self.device.index)
         if not joined:
             raise RuntimeError(self.library.chorale_error().decode())
@@ -252,11 +285,13 @@ class Workload:
 
     def zeros(self, count, dtype):
         """A tensor that other ranks read where it lies, where ranks share memory."""
-        return self.room.tensor(count, dtype).zero_() if self.room else torch.zeros(count, dtype=dtype)
+        return self.room.tensor(count, dtype).zero_() if self.room else torch.zeros(
+            count, dtype=dtype, device=self.device)
 
     def empty(self, count, dtype):
         """The same, for what is made and dropped often."""
-        return self.room.tensor(count, dtype, keeps=True) if self.room else torch.empty(count, dtype=dtype)
+        return self.room.tensor(count, dtype, keeps=True) if self.room else torch.empty(
+            count, dtype=dtype, device=self.device)
 
     def __del__(self):
         for handle in getattr(self, "made", {}).values():
@@ -335,9 +370,15 @@ class Workload:
         results = tuple(tensors[places[name]] for name in self.description["outputs"])
         return results[0] if len(results) == 1 else results
 
-    @torch.no_grad()
     def done(self, seed, given):
         """Runs it: all tensors by name, as they are afterwards. What is new is stored where it is given."""
+        if self.device == "cpu":
+            return self.run(seed, given)
+        with torch.cuda.device(self.device):  # the library makes it the current one
+            return self.run(seed, given, ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
+
+    @torch.no_grad()
+    def run(self, seed, given, *stream):
         tensors = {
             row["name"]: self.given(row, given)
             for row in self.rows if row["input"] or row["name"] in given
@@ -345,6 +386,10 @@ class Workload:
         if given:
             raise TypeError(f"{self.name} has no {', '.join(given)}")
         sizes = self.solved(tensors)
+        if stream and sizes not in self.warm and torch.cuda.is_current_stream_capturing():
+            raise RuntimeError(
+                f"{self.name} has not run with these sizes, and its first run allocates memory: call it once "
+                "before the graph is captured")
         for row in self.rows:
             shape = self.shape(row, sizes)
             if row["name"] not in tensors:
@@ -356,10 +401,10 @@ class Workload:
                 )
         addresses = (ctypes.c_void_p * len(self.rows))(*(tensors[row["name"]].data_ptr()
                                                          for row in self.rows))
-        stream = (ctypes.c_void_p(torch.cuda.current_stream().cuda_stream),) if self.device != "cpu" else ()
         self.checked(
             self.library.chorale_run(ctypes.c_void_p(self.handle(sizes)), addresses, ctypes.c_uint64(seed),
                                      *stream))
+        self.warm.add(sizes)
         return tensors
 
     def checked(self, code):
@@ -369,7 +414,7 @@ class Workload:
             raise RuntimeError(self.library.chorale_error().decode())
 
     def gathered(self, mine):
-        """A small tensor of the host of each rank, by rank; called by all."""
+        """A small tensor of the host of each rank, by rank; called by all. Of programs on the CPU."""
         mine = mine.contiguous()
         everyone = mine.new_empty([dist.get_world_size(self.group), *mine.shape])
         self.checked(
@@ -395,6 +440,9 @@ class Workload:
         elif not torch.is_tensor(value):
             raise TypeError(f"{name} is {value!r}, and a tensor in {self.name}")
         elif by_value:
+            if value.device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+                raise ValueError(
+                    f"{name} is on {value.device}, and a graph that is captured has numbers of the host")
             value = value.cpu()
         if value.dtype != dtype:
             raise TypeError(f"{name} is {value.dtype}, and {dtype} in {self.name}")

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Operators of tensor programs: results and gradients against a simulation of all ranks in one process, whose
 derivatives are PyTorch's; a rank's part of each is compared. With --current, under the current PyTorch: also
-torch.library.opcheck, torch.compile without graph breaks, and torch.export.
+torch.library.opcheck, torch.compile without graph breaks, and torch.export. With --gpus tensors are on GPUs.
 
-Usage: operators.py CHORALE FOLDER [--current]
+Usage: operators.py CHORALE FOLDER [--current] [--gpus]
 """
 import os
 import pathlib
@@ -14,7 +14,8 @@ from torch_ranks import started
 os.environ["CHORALE"] = sys.argv[1]
 folder = sys.argv[2]
 current = "--current" in sys.argv
-torch = started([2] if current else [3])
+place = "cuda" if "--gpus" in sys.argv else "cpu"
+torch = started([2] if current else [3], gpus=place == "cuda")
 
 import torch.distributed as dist  # noqa: E402
 
@@ -189,14 +190,14 @@ def checked(name, operator, kinds, laid, reference, seed=11):
         shared = len(dict.fromkeys(parts)) == 1 and ranks > 1
         own.append(gradients_[at + (0 if shared else rank)])
         at += 1 if shared else ranks
-    mine = [parts[rank].detach().clone().requires_grad_() for parts in inputs]
+    mine = [parts[rank].detach().clone().to(place).requires_grad_() for parts in inputs]
     have = called(operator, name, mine, seed)
     assert len(have) == len(want)
     for result, parts in zip(have, want):
-        assert result.shape == parts[rank].shape and torch.allclose(result, parts[rank], rtol=1e-4, atol=1e-5), f"{name}: rank {rank} has another result"
-    weights = [each[0 if layout is None else rank] for each, layout in zip(cotangents, laid)]
+        assert result.shape == parts[rank].shape and torch.allclose(result.cpu(), parts[rank], rtol=1e-4, atol=1e-5), f"{name}: rank {rank} has another result"
+    weights = [each[0 if layout is None else rank].to(place) for each, layout in zip(cotangents, laid)]
     got = torch.autograd.grad(sum((a * b).sum() for a, b in zip(have, weights)), mine)
-    for k, (a, b) in enumerate(zip(got, own)):
+    for k, (a, b) in enumerate(zip((each.cpu() for each in got), own)):
         assert a.shape == b.shape and torch.allclose(a, b, rtol=1e-4, atol=2e-5), f"{name}: rank {rank}, gradient {k}: {(a - b).abs().max()} apart"
     return mine
 
@@ -243,7 +244,7 @@ def text_of(name):
 count = 0
 for name, (_, kinds, laid, reference, scripts) in PROGRAMS.items():
     for number, script in enumerate(scripts):
-        loaded = workload.load(text_of(name), f"full:{ranks}", directory=folder, apply=script, sizes=SIZES.get(name))
+        loaded = workload.load(text_of(name), f"full:{ranks}", directory=folder, apply=script, sizes=SIZES.get(name), device=place)
         operator = loaded.register(f"{name}_{number}")
         inputs = checked(name, operator, kinds, laid, reference)
         checked(name, lambda *values: loaded(values[-1], **dict(zip((row["name"] for row in loaded.rows), values[:-1]))), kinds, laid, reference)
@@ -253,8 +254,8 @@ for name, (_, kinds, laid, reference, scripts) in PROGRAMS.items():
 
 # What has no formula says so, where it is asked; what is changed in place is refused.
 PROGRAMS["maxima"] = (f"size H = {H}\nTensor x(fp32, [H], Local)\nm = AllReduce(\"max\", x)\nreturn m", None, None, None, None)
-maxima = workload.load(text_of("maxima"), f"full:{ranks}", directory=folder).register()
-x = torch.randn(H, generator=torch.Generator().manual_seed(rank)).requires_grad_()
+maxima = workload.load(text_of("maxima"), f"full:{ranks}", directory=folder, device=place).register()
+x = torch.randn(H, generator=torch.Generator().manual_seed(rank)).to(place).requires_grad_()
 try:
     maxima(x).sum().backward()
     raise AssertionError("a maximum has a gradient")
@@ -262,10 +263,10 @@ except RuntimeError as error:
     assert "torch.ops.chorale.maxima has no gradient" in str(error) and "AllReduce of max" in str(error), error
 PROGRAMS["step"] = (f"size H = {H}\nTensor g(fp32, [H], Local)\nTensor p(fp32, [H], Replicated)\nScalar lr(fp32)\n"
                     "p_ = Update(p, p - lr * AllReduce(\"+\", g))\nreturn p_", None, None, None, None)
-step = workload.load(text_of("step"), f"full:{ranks}", directory=folder).register()
-p, g = torch.ones(H), torch.full((H,), float(rank))
+step = workload.load(text_of("step"), f"full:{ranks}", directory=folder, device=place).register()
+p, g = torch.ones(H, device=place), torch.full((H,), float(rank), device=place)
 step(g, p, 0.5)
-assert torch.equal(p, torch.full((H,), 1 - 0.5 * ranks * (ranks - 1) / 2))
+assert torch.equal(p.cpu(), torch.full((H,), 1 - 0.5 * ranks * (ranks - 1) / 2))
 try:
     step(g, p.requires_grad_(), 0.5)
     raise AssertionError("a tensor that requires a gradient is changed in place")
@@ -274,22 +275,22 @@ except RuntimeError as error:
 if current:  # floats of 8 bits, saturated, are PyTorch's of what fits
     PROGRAMS["short"] = ("size N = 4\nTensor x(fp32, [N], Local)\na = Cast(e4m3, x)\nb = Cast(e5m2, x)\nc = Cast(fp32, a) + Cast(fp32, b)\nreturn a, b, c",
                          None, None, None, None)
-    short = workload.load(text_of("short"), f"full:{ranks}", directory=folder).register()
+    short = workload.load(text_of("short"), f"full:{ranks}", directory=folder, device=place).register()
     generator = torch.Generator().manual_seed(rank)
     codes = torch.arange(256, dtype=torch.uint8)
     known = torch.cat([codes.view(kind).float() for kind in (torch.float8_e4m3fn, torch.float8_e5m2)])
     known = known[known.isfinite()].sort()[0]
     x = torch.cat([known, (known[1:] + known[:-1]) / 2, torch.randn(20000, generator=generator) * 2.0 ** torch.randint(-20, 20, (20000,), generator=generator)])
-    a, b, c = short(x, 0)
+    a, b, c = (each.cpu() for each in short(x.to(place), 0))
     for have, most, kind in ((a, 448, torch.float8_e4m3fn), (b, 57344, torch.float8_e5m2)):
         assert have.dtype == kind and torch.equal(have.view(torch.uint8), x.clamp(-most, most).to(kind).view(torch.uint8)), kind
     assert torch.equal(c, a.float() + b.float())
-    p = torch.ones(H)
+    p = torch.ones(H, device=place)
     assert set(torch.library.opcheck(step, (g, p, 0.5)).values()) == {"SUCCESS"}
     count += 1
     torch._dynamo.reset()
     torch.compile(lambda g, p: step(g, p, 0.5), fullgraph=True)(g, p)
 if rank == 0:
-    print(f"{count} operators on {ranks} ranks, PyTorch {torch.__version__}: results and gradients are those of all ranks in one process"
+    print(f"{count} operators on {ranks} ranks, tensors on {place}, PyTorch {torch.__version__}: results and gradients are those of all ranks in one process"
           f"{'; opcheck passes, torch.compile has no graph break, torch.export works' if current else ''}")
 dist.barrier()

@@ -9,15 +9,20 @@ import sys
 import time
 
 
-def started(counts, limit=280):
+def started(counts, limit=280, gpus=False):
     """The module torch, in a process that is a rank. The first process imports it once, becomes these numbers of
-    ranks, one after the other, by forking, and exits."""
+    ranks, one after the other, by forking, and exits. With `gpus` each has one, which it may share with others."""
     if "--current" in sys.argv and "CHORALE_TORCH_STARTED" not in os.environ:
         named = os.environ.get("CHORALE_TORCH_PYTHON")
         if not named:
             print("SKIPPED: CHORALE_TORCH_PYTHON names no Python with the current PyTorch: benchmarks/torch_env.sh FOLDER makes one")
             sys.exit(77)
         os.execve(named, [named, *sys.argv], {**os.environ, "CHORALE_TORCH_STARTED": "1"})
+    if gpus:
+        there = len(list(pathlib.Path("/dev").glob("nvidia[0-9]*")))
+        if there == 0 or there < max(counts) and os.environ.get("NCCL_MULTI_RANK_GPU_ENABLE") != "1":
+            print(f"SKIPPED: {there} GPUs for {max(counts)} ranks (NCCL_MULTI_RANK_GPU_ENABLE=1 lets ranks share one, from NCCL 2.30 on)")
+            sys.exit(77)
     os.environ["OMP_NUM_THREADS"] = "1"
     try:
         import torch
@@ -38,7 +43,9 @@ def started(counts, limit=280):
             if process == 0:
                 os.environ.update(RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
                 torch.set_num_threads(1)
-                torch.distributed.init_process_group("gloo")
+                if gpus:
+                    torch.cuda.set_device(rank % torch.cuda.device_count())
+                torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if gpus else "gloo")
                 return torch
             processes.append(process)
         if not all_end_well(processes, limit):

@@ -10,6 +10,10 @@ python_test(python.shared WITH "torch.distributed as d; assert d.is_gloo_availab
 python_test(python.shared_current SCRIPT python/shared ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 python_test(python.fsdp ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
 python_test(python.compiler ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
+# On GPUs, and what is decided before one is needed.
+python_test(python.devices WITH "torch.distributed as d; assert d.is_gloo_available()" $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries)
+python_test(python.gpus ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current)
+python_test(python.operators_gpus SCRIPT python/operators ARGUMENTS $<TARGET_FILE:chorale> ${CMAKE_CURRENT_BINARY_DIR}/python_libraries --current --gpus)
 # The package with its extension, in the build tree and as pip installs it.
 if(TARGET _chorale AND NOT CMAKE_BUILD_TYPE STREQUAL "Debug")  # Python does not load what has a sanitizer in it
   set(package ENVIRONMENT "PYTHONPATH=${PROJECT_BINARY_DIR}/python" ARGUMENTS $<TARGET_FILE:chorale>)
