@@ -177,18 +177,14 @@ class TypedMachine : public ThreadedMachine {
   static constexpr bool kWidened = !std::is_same_v<T, W>;
 
   void launch(const Launch& what, CpuTeam& team) override {
-    const PeerLaunch<SharedMemory<T, W, StackFunction>> given{tables_,      shape_, memory_, what.patience,
-                                                              what.average, 0,      0};
-    with_op(
-        op_, [&]<auto op>() {
-          PeerKernel<op, SharedMemory<T, W, StackFunction>, CpuTeam> kernel(given, what.block, what.slice,
-                                                                            team);
-          kernel.run();
-          const Rank n = table_.blocks[what.block].rank;
-          what.done(n);
-          // One of the blocks finishes for the rank.
-          if (what.block == 0 || table_.blocks[what.block - 1].rank != n) kernel.finish(n);
-        });
+    const PeerLaunch<SharedMemory<T, W, StackFunction>, Given> given{
+        tables_, shape_, memory_, what.patience, {combination_of(op_)}, what.average, 0, 0};
+    PeerKernel<SharedMemory<T, W, StackFunction>, Given, CpuTeam> kernel(given, what.block, what.slice, team);
+    kernel.run();
+    const Rank n = table_.blocks[what.block].rank;
+    what.done(n);
+    // One of the blocks finishes for the rank.
+    if (what.block == 0 || table_.blocks[what.block - 1].rank != n) kernel.finish(n);
   }
 
   // By rank, with the pointers into them that the kernel wants; they must not grow any more. Counters and

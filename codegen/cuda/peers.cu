@@ -21,6 +21,7 @@ namespace {
 using T = ELEMENT;
 using Memory = chorale::NcclMemory<T, algorithm::Function>;
 constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
+using Combine = chorale::Always<kReduction>;
 
 std::size_t aligned(std::size_t bytes) {
   return (bytes + 4095) / 4096 * 4096;
@@ -155,7 +156,7 @@ class Machine {
 
   void launch() {
     void* arguments[] = {&launch_};
-    require(cudaLaunchCooperativeKernel(chorale::peer_kernel<kReduction, Memory>,
+    require(cudaLaunchCooperativeKernel(chorale::peer_kernel<Memory, Combine>,
                                         dim3(static_cast<unsigned>(blocks_of(rank_) * options_.slices)),
                                         dim3(options_.threads), arguments, 0, stream_),
             "cudaLaunchCooperativeKernel");
@@ -172,7 +173,7 @@ class Machine {
   ncclComm_t comm_;
   const Options options_;
   const Expected<kReduction> expected_;
-  chorale::PeerLaunch<Memory> launch_ = {};
+  chorale::PeerLaunch<Memory, Combine> launch_ = {};
   void* window_memory_ = nullptr;
   std::vector<char*> tensors_ = {};  // by operand
   chorale::Trouble* trouble_ = nullptr;
@@ -183,7 +184,7 @@ class Machine {
 long measure(int rank, ncclComm_t comm, Options options) {
   int blocks = 0;
   for (int n = 0; n < algorithm::kRanks; ++n) blocks = std::max(blocks, blocks_of(n));
-  fit(options, chorale::peer_kernel<kReduction, Memory>, blocks, 16);
+  fit(options, chorale::peer_kernel<Memory, Combine>, blocks, 16);
   MPI_Allreduce(MPI_IN_PLACE, &options.slices, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
   Machine machine(rank, comm, options, block_elements<T>(std::max(options.from, options.to)));
   if (rank == 0)

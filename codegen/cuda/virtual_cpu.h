@@ -15,10 +15,10 @@
 #include "runtime/device/cpu.h"
 #include "runtime/device/kernel.h"
 
-template <chorale::Combination op, typename Memory>
+template <typename Memory, typename Combine>
 class Device {
  public:
-  using Launch = chorale::PeerLaunch<Memory>;
+  using Launch = chorale::PeerLaunch<Memory, Combine>;
 
   template <typename V>
   V* allocate(long count) {
@@ -61,7 +61,7 @@ class Device {
   std::string name() { return "threads of the CPU"; }
 
  private:
-  using Kernel = chorale::PeerKernel<op, Memory, chorale::CpuTeam>;
+  using Kernel = chorale::PeerKernel<Memory, Combine, chorale::CpuTeam>;
 
   template <typename Work>
   static void on_teams(int teams, int threads, Work work) {

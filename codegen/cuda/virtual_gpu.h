@@ -14,10 +14,10 @@ inline void fail(const char* what, const char* why) {
   std::exit(2);
 }
 
-template <chorale::Combination op, typename Memory>
+template <typename Memory, typename Combine>
 class Device {
  public:
-  using Launch = chorale::PeerLaunch<Memory>;
+  using Launch = chorale::PeerLaunch<Memory, Combine>;
 
   Device() { require(cudaStreamCreate(&stream_), "cudaStreamCreate"); }
 
@@ -35,7 +35,8 @@ class Device {
   }
 
   void fit(Options& options) {
-    ::fit(options, chorale::peer_kernel<op, Memory>, static_cast<int>(std::size(algorithm::kBlockRows)), 32);
+    ::fit(options, chorale::peer_kernel<Memory, Combine>, static_cast<int>(std::size(algorithm::kBlockRows)),
+          32);
   }
 
   // finish: divide or round the results of the kernel.
@@ -45,12 +46,12 @@ class Device {
     const unsigned slices = static_cast<unsigned>(launch.shape.slices);
     const dim3 blocks(static_cast<unsigned>(std::size(algorithm::kBlockRows)) * slices),
         last_blocks(static_cast<unsigned>(algorithm::kRanks) * slices), block(static_cast<unsigned>(threads));
-    require(
-        cudaLaunchCooperativeKernel(chorale::peer_kernel<op, Memory>, blocks, block, arguments, 0, stream_),
-        "cudaLaunchCooperativeKernel");
+    require(cudaLaunchCooperativeKernel(chorale::peer_kernel<Memory, Combine>, blocks, block, arguments, 0,
+                                        stream_),
+            "cudaLaunchCooperativeKernel");
     if (finish)
-      require(cudaLaunchCooperativeKernel(chorale::finish_kernel<op, Memory>, last_blocks, block, arguments,
-                                          0, stream_),
+      require(cudaLaunchCooperativeKernel(chorale::finish_kernel<Memory, Combine>, last_blocks, block,
+                                          arguments, 0, stream_),
               "cudaLaunchCooperativeKernel");
   }
   void wait() { require(cudaStreamSynchronize(stream_), "the kernel"); }

@@ -31,7 +31,7 @@ using W = T;
 #endif
 constexpr chorale::Combination kReduction = chorale::Combination::REDUCTION;
 constexpr bool kWidened = !std::is_same_v<T, W>;
-using Virtual = Device<kReduction, chorale::SharedMemory<T, W, algorithm::Function>>;
+using Virtual = Device<chorale::SharedMemory<T, W, algorithm::Function>, chorale::Always<kReduction>>;
 
 // The algorithm on such a device, for messages up to a given size.
 class Machine {

@@ -20,6 +20,7 @@ class CpuTeam {
 
   CpuTeam(int thread, int threads, Shared& shared) : thread_(thread), threads_(threads), shared_(shared) {}
 
+  static constexpr int kTogether = 1;  // loads of 16 bytes at a time
   int thread() const { return thread_; }
   int threads() const { return threads_; }
 

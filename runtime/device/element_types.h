@@ -44,21 +44,33 @@ CHORALE_DEVICE auto with_type(ElementType type, Function function) {
   return function(float{});
 }
 
-// Calls function.template operator()<Combination>(). Avg adds; `averaged` finishes it.
+// Avg adds; `averaged` finishes it.
+inline Combination combination_of(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::Max:
+      return Combination::Max;
+    case ReduceOp::Min:
+      return Combination::Min;
+    case ReduceOp::Prod:
+      return Combination::Prod;
+    default:
+      return Combination::Sum;
+  }
+}
+
+// Calls function.template operator()<Combination>().
 template <typename Function>
 auto with_op(ReduceOp op, Function function) {
-  switch (op) {
-    case ReduceOp::Sum:
-    case ReduceOp::Avg:
-      return function.template operator()<Combination::Sum>();
-    case ReduceOp::Max:
+  switch (combination_of(op)) {
+    case Combination::Max:
       return function.template operator()<Combination::Max>();
-    case ReduceOp::Min:
+    case Combination::Min:
       return function.template operator()<Combination::Min>();
-    case ReduceOp::Prod:
+    case Combination::Prod:
       return function.template operator()<Combination::Prod>();
+    default:
+      return function.template operator()<Combination::Sum>();
   }
-  return function.template operator()<Combination::Sum>();
 }
 
 }  // namespace chorale

@@ -172,6 +172,32 @@ CHORALE_DEVICE T combined(T a, T b) {
   }
 }
 
+// (+) as an object. Of an operation that is known when it is compiled:
+template <Combination op>
+struct Always {
+  template <typename T, int count>
+  CHORALE_DEVICE void operator()(T (&a)[count], const T (&b)[count]) const {
+    for (int e = 0; e < count; ++e) a[e] = combined<op>(a[e], b[e]);
+  }
+};
+// Of one that is known when it runs: a test for an array, not for each element.
+struct Given {
+  Combination op = Combination::Sum;
+  template <typename T, int count>
+  CHORALE_DEVICE void operator()(T (&a)[count], const T (&b)[count]) const {
+    switch (op) {
+      case Combination::Sum:
+        return Always<Combination::Sum>()(a, b);
+      case Combination::Max:
+        return Always<Combination::Max>()(a, b);
+      case Combination::Min:
+        return Always<Combination::Min>()(a, b);
+      case Combination::Prod:
+        return Always<Combination::Prod>()(a, b);
+    }
+  }
+};
+
 // sum / count; integers are truncated.
 template <typename T>
 CHORALE_DEVICE T averaged(T sum, int count) {

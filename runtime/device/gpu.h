@@ -9,6 +9,7 @@ namespace chorale {
 
 class GpuTeam {
  public:
+  static constexpr int kTogether = 4;  // loads of 16 bytes of a thread in flight
   __device__ int thread() const { return static_cast<int>(threadIdx.x); }
   __device__ int threads() const { return static_cast<int>(blockDim.x); }
   // All threads meet. Returns whether thread 0's argument was true.
@@ -16,21 +17,23 @@ class GpuTeam {
 };
 
 // A grid of blocks x slices, all resident: a cooperative launch.
-template <Combination op, typename Memory>
-__global__ void __launch_bounds__(512, 1) peer_kernel(const __grid_constant__ PeerLaunch<Memory> launch) {
+template <typename Memory, typename Combine>
+__global__ void __launch_bounds__(512, 1)
+    peer_kernel(const __grid_constant__ PeerLaunch<Memory, Combine> launch) {
   GpuTeam team;
   const int block = launch.first_block + static_cast<int>(blockIdx.x) / launch.shape.slices;
   const int slice = static_cast<int>(blockIdx.x) % launch.shape.slices;
-  PeerKernel<op, Memory, GpuTeam>(launch, block, slice, team).run();
+  PeerKernel<Memory, Combine, GpuTeam>(launch, block, slice, team).run();
 }
 
 // After it, in the same stream, if there are averages or widened 16-bit floats: a grid of ranks x slices.
-template <Combination op, typename Memory>
-__global__ void __launch_bounds__(512, 1) finish_kernel(const __grid_constant__ PeerLaunch<Memory> launch) {
+template <typename Memory, typename Combine>
+__global__ void __launch_bounds__(512, 1)
+    finish_kernel(const __grid_constant__ PeerLaunch<Memory, Combine> launch) {
   GpuTeam team;
   const int rank = launch.first_rank + static_cast<int>(blockIdx.x) / launch.shape.slices;
   const int slice = static_cast<int>(blockIdx.x) % launch.shape.slices;
-  PeerKernel<op, Memory, GpuTeam>(launch, 0, slice, team).finish(rank);
+  PeerKernel<Memory, Combine, GpuTeam>(launch, 0, slice, team).finish(rank);
 }
 
 }  // namespace chorale

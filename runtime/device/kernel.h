@@ -91,30 +91,32 @@ struct SharedMemory {
   static constexpr bool kCarries = false;  // what is stored is there
 };
 
-// One launch, of all blocks that a device runs.
-template <typename Memory>
+// One launch, of all blocks that a device runs. Combine is Always or Given (runtime/device/elements.h).
+template <typename Memory, typename Combine>
 struct PeerLaunch {
   PeerTables tables;
   PeerShape shape;
   Memory memory;
   Patience patience;
+  Combine combine;
   bool average;     // divide the outputs by the number of ranks
   int first_block;  // of the table: those of the ranks that this device runs
   int first_rank;   // likewise
 };
 
-template <Combination op, typename Memory, typename Team>
+template <typename Memory, typename Combine, typename Team>
 class PeerKernel {
  public:
   using T = typename Memory::User;
   using W = typename Memory::Work;
 
   // Must not outlive the launch.
-  CHORALE_DEVICE PeerKernel(const PeerLaunch<Memory>& launch, int block, int slice, Team& team)
+  CHORALE_DEVICE PeerKernel(const PeerLaunch<Memory, Combine>& launch, int block, int slice, Team& team)
       : tables_(launch.tables),
         shape_(launch.shape),
         memory_(launch.memory),
         patience_(launch.patience),
+        combine_(launch.combine),
         average_(launch.average),
         block_(block),
         slice_(slice),
@@ -249,7 +251,7 @@ class PeerKernel {
         if constexpr (kMayApply)
           if (row.position >= 0 && memory_.epilogue.applies()) {
             if constexpr (Memory::Epilogue::kInterpreted)
-              move_many<true>(row, c, begin, end);
+              move<0, 0, true>(row, c, begin, end);
             else
               move<true>(row, c, begin, end);
             continue;
@@ -273,7 +275,7 @@ class PeerKernel {
     else if (row.from == 2 && row.to == 2)
       move<2, 2, applies>(row, c, begin, end);
     else
-      move_many<applies>(row, c, begin, end);
+      move<0, 0, applies>(row, c, begin, end);
   }
 
   struct alignas(16) Wide {
@@ -311,53 +313,65 @@ class PeerKernel {
     memory_.carry_and_raise(row.rank, due, due_elements, counter);
   }
 
-  // One pass: all sources of 16 bytes are in registers before any is stored, so a destination may be one of
-  // them. Tiles begin at multiples of 16 elements, so what is aligned at its beginning is so in each tile.
+  // One pass of F operands to N places, 0 of either: as many as the row has. All sources of 16 bytes are in
+  // registers before any is stored, so a destination may be one of them, and those of several units are
+  // loaded before the first is waited for (Team::kTogether). Tiles begin at multiples of 16 elements, so what
+  // is aligned at its beginning is so in each tile.
   template <int F, int N, bool applies>
   CHORALE_DEVICE void move(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
-    Source from[F];
-    W* to[N];
+    const int sources = F > 0 ? F : row.from, targets = N > 0 ? N : row.to;
+    Source known_from[F > 0 ? F : 1];
+    W* known_to[N > 0 ? N : 1];
+    for (int k = 0; k < F; ++k) known_from[k] = source(tables_.places[row.places + k], c);
+    for (int k = 0; k < N; ++k) known_to[k] = stored(tables_.places[row.places + row.from + k], c);
+    const auto from = [&](int k) {
+      return F > 0 ? known_from[k] : source(tables_.places[row.places + k], c);
+    };
+    const auto to = [&](int k) {
+      return N > 0 ? known_to[k] : stored(tables_.places[row.places + row.from + k], c);
+    };
     bool aligned = true;
-    for (int k = 0; k < F; ++k) {
-      from[k] = source(tables_.places[row.places + k], c);
-      aligned = aligned && from[k].work != nullptr && is_aligned(from[k].work + begin);
-    }
-    for (int k = 0; k < N; ++k) {
-      to[k] = stored(tables_.places[row.places + row.from + k], c);
-      aligned = aligned && is_aligned(to[k] + begin);
-    }
+    for (int k = 0; k < sources; ++k)
+      aligned = aligned && from(k).work != nullptr && is_aligned(from(k).work + begin);
+    for (int k = 0; k < targets; ++k) aligned = aligned && is_aligned(to(k) + begin);
     constexpr std::int64_t unit = 16 / sizeof(W);
     if (aligned) {
       const std::int64_t whole = (end - begin) / unit;
-      for (std::int64_t i = team_.thread(); i < whole; i += team_.threads()) {
-        Wide value = *reinterpret_cast<const Wide*>(from[0].work + begin + i * unit);
-        for (int k = 1; k < F; ++k) {
-          const Wide other = *reinterpret_cast<const Wide*>(from[k].work + begin + i * unit);
-          for (int e = 0; e < unit; ++e) value.element[e] = combined<op>(value.element[e], other.element[e]);
+      constexpr int kTogether = Team::kTogether;
+      for (std::int64_t i = team_.thread(); i < whole; i += kTogether * team_.threads()) {
+        Wide value[kTogether], other[kTogether];
+        const auto each = [&](auto&& with) {
+          for (int t = 0; t < kTogether; ++t)
+            if (const std::int64_t at = i + t * team_.threads(); t == 0 || at < whole)
+              with(t, begin + at * unit);
+        };
+        const auto load = [&](Wide(&to)[kTogether], const W* memory) {
+          each([&](int t, std::int64_t at) { to[t] = *reinterpret_cast<const Wide*>(memory + at); });
+        };
+        load(value, from(0).work);
+        for (int k = 1; k < sources; ++k) {
+          load(other, from(k).work);
+          each([&](int t, std::int64_t) { combine_(value[t].element, other[t].element); });
         }
         if constexpr (applies)
-          for (int e = 0; e < unit; ++e)
-            value.element[e] = applied(row, c, begin + i * unit + e, value.element[e]);
-        for (int k = 0; k < N; ++k) *reinterpret_cast<Wide*>(to[k] + begin + i * unit) = value;
+          each([&](int t, std::int64_t at) {
+            for (int e = 0; e < unit; ++e) value[t].element[e] = applied(row, c, at + e, value[t].element[e]);
+          });
+        for (int k = 0; k < targets; ++k) {
+          W* const memory = to(k);
+          each([&](int t, std::int64_t at) { *reinterpret_cast<Wide*>(memory + at) = value[t]; });
+        }
       }
       begin += whole * unit;
     }
     for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
-      W value = from[0][i];
-      for (int k = 1; k < F; ++k) value = combined<op>(value, from[k][i]);
-      if constexpr (applies) value = applied(row, c, i, value);
-      for (int k = 0; k < N; ++k) to[k][i] = value;
-    }
-  }
-
-  template <bool applies>
-  CHORALE_DEVICE void move_many(const PeerRow& row, int c, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin + team_.thread(); i < end; i += team_.threads()) {
-      W value = source(tables_.places[row.places], c)[i];
-      for (int k = 1; k < row.from; ++k)
-        value = combined<op>(value, source(tables_.places[row.places + k], c)[i]);
-      if constexpr (applies) value = applied(row, c, i, value);
-      for (int k = 0; k < row.to; ++k) stored(tables_.places[row.places + row.from + k], c)[i] = value;
+      W value[] = {from(0)[i]};
+      for (int k = 1; k < sources; ++k) {
+        const W other[] = {from(k)[i]};
+        combine_(value, other);
+      }
+      if constexpr (applies) value[0] = applied(row, c, i, value[0]);
+      for (int k = 0; k < targets; ++k) to(k)[i] = value[0];
     }
   }
 
@@ -381,6 +395,7 @@ class PeerKernel {
   const PeerShape& shape_;
   const Memory& memory_;
   const Patience& patience_;
+  const Combine combine_;
   const bool average_;
   const int block_, slice_;
   Team& team_;

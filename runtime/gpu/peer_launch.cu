@@ -1,4 +1,4 @@
-// Types and operations that are known when it runs become template arguments: a kernel for each, chosen here.
+// Types that are known when it runs become template arguments: a kernel for each, chosen here.
 // The launch is cooperative, which is refused where its thread blocks cannot all be resident; without that,
 // blocks that wait for one that is not yet running would wait forever. Averages and widened 16-bit floats are
 // finished by a second launch, since that has to come after all blocks of a rank, and the kernel has no
@@ -15,7 +15,7 @@ namespace {
 struct Launch {
   const PeerGrid& on;
 
-  template <Combination op, typename Memory>
+  template <typename Memory>
   cudaError_t of() const {
     using T = typename Memory::User;
     using W = typename Memory::Work;
@@ -27,15 +27,14 @@ struct Launch {
     memory.all_counters = on.pointers.counters;
     memory.launches = on.pointers.launches;
     memory.epilogue = on.pointers.epilogue;
-    PeerLaunch<Memory> launch{on.tables, on.shape, memory, on.patience, on.average, 0, 0};
+    PeerLaunch<Memory, Given> launch{on.tables, on.shape, memory, on.patience, {combination_of(on.op)}, on.average, 0, 0};
     void* arguments[] = {&launch};
     const auto grid = [&](int teams) { return dim3(static_cast<unsigned>(teams * on.shape.slices)); };
     const dim3 block(static_cast<unsigned>(on.threads));
-    const cudaError_t error = cudaLaunchCooperativeKernel(peer_kernel<op, Memory>, grid(on.blocks), block,
+    const cudaError_t error = cudaLaunchCooperativeKernel(peer_kernel<Memory, Given>, grid(on.blocks), block,
                                                           arguments, 0, on.stream);
     if (error != cudaSuccess || (!on.average && sizeof(T) == sizeof(W))) return error;
-    // What finishes knows no operation: one kernel for all of them.
-    return cudaLaunchCooperativeKernel(finish_kernel<Combination::Sum, Memory>, grid(on.tables.all_ranks),
+    return cudaLaunchCooperativeKernel(finish_kernel<Memory, Given>, grid(on.tables.all_ranks),
                                        block, arguments, 0, on.stream);
   }
 };
@@ -44,29 +43,20 @@ struct Occupancy {
   const int threads;
   int* each;
 
-  template <Combination op, typename Memory>
+  template <typename Memory>
   cudaError_t of() const {
-    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(each, peer_kernel<op, Memory>, threads, 0);
+    return cudaOccupancyMaxActiveBlocksPerMultiprocessor(each, peer_kernel<Memory, Given>, threads, 0);
   }
 };
 
-// Calls kernel.of<op, Memory>().
-template <typename T, typename Kernel>
-struct WithOp {
-  const bool wide;
-  const Kernel& kernel;
-
-  template <Combination op>
-  cudaError_t operator()() const {
-    if constexpr (sizeof(T) == 2)
-      if (wide) return kernel.template of<op, SharedMemory<T, float, StackFunction>>();
-    return kernel.template of<op, SharedMemory<T, T, StackFunction>>();
-  }
-};
+// Calls kernel.of<Memory>().
 template <typename Kernel>
 cudaError_t with_kernel(const PeerKernelChoice& choice, const Kernel& kernel) {
   return with_type(choice.type, [&](auto element) {
-    return with_op(choice.op, WithOp<decltype(element), Kernel>{choice.wide, kernel});
+    using T = decltype(element);
+    if constexpr (sizeof(T) == 2)
+      if (choice.wide) return kernel.template of<SharedMemory<T, float, StackFunction>>();
+    return kernel.template of<SharedMemory<T, T, StackFunction>>();
   });
 }
 

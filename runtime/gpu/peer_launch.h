@@ -13,7 +13,6 @@ namespace chorale {
 struct PeerKernelChoice {
   ElementType type = ElementType::Float32;
   bool wide = false;  // 16-bit floats are moved and added as float
-  ReduceOp op = ReduceOp::Sum;
 };
 
 // Arrays by rank, all on the device: as SharedMemory has them, whatever the types.
@@ -37,6 +36,7 @@ struct PeerGrid {
   const PeerShape& shape;
   const PeerPointers& pointers;
   const Patience& patience;
+  ReduceOp op;
   bool average;
   int blocks, threads;
   cudaStream_t stream;

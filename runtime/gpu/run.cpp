@@ -100,10 +100,11 @@ PeerRunOptions fitting(const PeerProgram& program, const PeerKernelChoice& choic
 // With the interface that runtime/rows.h requires.
 class GpuMachine : public PeerMachine {
  public:
-  GpuMachine(const PeerProgram& program, const BlockShape& shape, const PeerKernelChoice& choice,
+  GpuMachine(const PeerProgram& program, const BlockShape& shape, const PeerKernelChoice& choice, ReduceOp op,
              bool average, std::chrono::milliseconds timeout)
       : PeerMachine(program, shape, fitting(program, choice)),
         choice_(choice),
+        op_(op),
         average_(average),
         timeout_(timeout),
         rows_(table_.rows),
@@ -191,7 +192,7 @@ class GpuMachine : public PeerMachine {
         .nanoseconds = static_cast<std::uint64_t>(std::chrono::nanoseconds(timeout_).count()),
         .trouble = trouble_.get()};
     require(cudaEventRecord(stream_.start, stream_.stream), "cudaEventRecord");
-    require(launch_peers(choice_, {tables_, shape_, pointers, patience, average_,
+    require(launch_peers(choice_, {tables_, shape_, pointers, patience, op_, average_,
                                    static_cast<int>(table_.blocks.size()), kThreads, stream_.stream}),
             "the kernel");
     require(cudaEventRecord(stream_.stop, stream_.stream), "cudaEventRecord");
@@ -205,6 +206,7 @@ class GpuMachine : public PeerMachine {
   }
 
   const PeerKernelChoice choice_;
+  const ReduceOp op_;
   const bool average_;
   const std::chrono::milliseconds timeout_;
   // On the device: the program, what is kept from launch to launch, and memory by rank. Counters and launches
@@ -237,7 +239,7 @@ std::vector<RunRow> run_peers_on_gpu(const Verified<PeerProgram>& verified, cons
   require_gpu();
   return for_all_rows(options, [&](const BlockShape& shape, ReduceOp op) {
     const bool wide = shape.accumulation == Accumulation::Float32 && is_short_type(shape.type);
-    GpuMachine machine(program, shape, {.type = shape.type, .wide = wide, .op = op},
+    GpuMachine machine(program, shape, {.type = shape.type, .wide = wide}, op,
                        op == ReduceOp::Avg && reduces(program), options.timeout);
     return run_row_of_all(machine, collective, shape, op, options, machine.reference());
   });
