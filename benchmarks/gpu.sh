@@ -2,8 +2,9 @@
 # The emitted CUDA programs on one GPU: virtual ranks 2 to 8 of ring, tree and all-pairs algorithms, every element checked, under
 # compute-sanitizer and then timed beside a copy on the device; and tensor programs: held against threads of the host in float32,
 # fp16 and bf16, under compute-sanitizer, fused against unfused for 2^10 to 2^30 parameters as a share of what a copy in the same
-# run gets, replayed as a graph, and a product beside its communication. Exit code 1 if anything was wrong, 2 without nvcc or a GPU.
-# Usage: benchmarks/gpu.sh [--dry-run | --build | --run] [--only kernels|workloads] [--ranks "2 3 .."] [--largest 64M]
+# run gets, replayed as a graph, and a product beside its communication. --only nccl: emitted NCCL programs, whose ranks share the GPU,
+# which takes NCCL 2.30 or later (NVCC="nvcc -I.. -L.." names one). Exit code 1 if anything was wrong, 2 without nvcc or a GPU.
+# Usage: benchmarks/gpu.sh [--dry-run | --build | --run] [--only kernels|workloads|nccl] [--ranks "2 3 .."] [--largest 64M]
 #        [--sizes "10 11 .."] [--untimed] [DIRECTORY]
 #   --build: writes and compiles everything in DIRECTORY, for ARCH (sm_90); needs nvcc and no GPU. --run: runs it there, with a GPU
 #   and no compiler; a machine with a GPU is not kept waiting.
@@ -29,7 +30,7 @@ while [ $# -gt 0 ] && [ "${1#--}" != "$1" ]; do
     --largest) largest=${2-}; shift ;;
     --ranks) rank_counts=${2-}; shift ;;
     --sizes) sizes=${2-}; shift ;;
-    *) refuse "$1 is not an option: [--dry-run | --build | --run] [--only kernels|workloads] [--ranks \"2 3 ..\"] [--largest 64M] [--sizes \"10 11 ..\"] [--untimed] [DIRECTORY]" ;;
+    *) refuse "$1 is not an option: [--dry-run | --build | --run] [--only kernels|workloads|nccl] [--ranks \"2 3 ..\"] [--largest 64M] [--sizes \"10 11 ..\"] [--untimed] [DIRECTORY]" ;;
   esac
   shift
 done
@@ -103,12 +104,12 @@ program() {
   do_it mkdir -p "$folder"
   logged "$chorale" classic "$2" "full:$ranks" --json "$folder.json" &&
     logged "$chorale" emit "$folder.json" --target cuda -o "$folder" || { failure "$1"; return; }
-  beside "$1 does not compile" make -s -C "$(cuda_folder "$1")" gpu "ARCH=$architecture" "DEFINES=$3"
+  beside "$1 does not compile" make -s -C "$(emitted "$1" cuda)" gpu "ARCH=$architecture" "DEFINES=$3"
 }
-# FOLDER: where the program is.
-cuda_folder() {
-  local there=("$work/$1"/*.cuda)
-  echo "${dry:+$work/$1/}$([ -n "$dry" ] && echo "full_$ranks.cuda" || echo "${there[0]}")"
+# FOLDER ENDING: what was emitted there.
+emitted() {
+  local there=("$work/$1"/*."$2")
+  if [ -n "$dry" ]; then echo "$work/$1/full_$ranks.$2"; else echo "${there[0]}"; fi
 }
 
 kernels() {
@@ -124,7 +125,7 @@ kernels() {
   [ -n "$runs" ] || return
   for ranks in $rank_counts; do
     for name in $algorithms; do
-      folder=$(cuda_folder "${name}_$ranks")
+      folder=$(emitted "${name}_$ranks" cuda)
       sanitize "$folder/virtual_ranks_gpu" -b 4 -e 64K -f 128 -n 2 -s 2 -p 120
       beside "chorale run --transport gpu of $name, $ranks" "$chorale" run "$work/${name}_$ranks.json" --transport gpu \
         --bytes 8,104,1016,524296 --type all --op all --iterations 3
@@ -141,7 +142,7 @@ kernels() {
 }
 # WHAT FOLDER
 timed() {
-  local command=("$(cuda_folder "$2")/virtual_ranks_gpu" -b 1K -e "$largest" -f 8)
+  local command=("$(emitted "$2" cuda)/virtual_ranks_gpu" -b 1K -e "$largest" -f 8)
   if [ -z "$times" ]; then beside "$1" "${command[@]}"; return; fi
   echo "# $1"
   if do_it "${command[@]}"; then right=$((right + 1)); else failure "$1"; fi
@@ -234,6 +235,31 @@ workloads() {
   done
 }
 
+# One process, a thread a rank. Threads that share a GPU meet in host memory: with NCCL's other ways a plain all_reduce of four
+# threads does not end.
+nccl() {
+  local name folder
+  for ranks in $rank_counts; do
+    for name in $algorithms; do
+      folder=$work/nccl_${name}_$ranks
+      if [ -n "$builds" ]; then
+        do_it mkdir -p "$folder"
+        logged "$chorale" classic "$name" "full:$ranks" --json "$folder.json" &&
+          logged "$chorale" emit "$folder.json" --target nccl -o "$folder" || { failure "$name, $ranks"; continue; }
+        beside "$name over NCCL, $ranks, does not compile" ${NVCC:-nvcc} -O3 -std=c++17 "-arch=$architecture" "$(emitted "nccl_${name}_$ranks" cu)" -o "$folder/program" -lnccl
+      fi
+    done
+  done
+  together
+  [ -n "$runs" ] || return
+  for ranks in $rank_counts; do
+    for name in $algorithms; do
+      beside "$name over NCCL, $ranks ranks" timeout 120 env NCCL_MULTI_RANK_GPU_ENABLE=1 NCCL_P2P_DISABLE=1 NCCL_MAX_CTAS=2 "$work/nccl_${name}_$ranks/program" 1009 3
+    done
+  done
+  together
+}
+
 architecture=${ARCH:-sm_90}
 if [ -n "$dry" ]; then
   memory=$((80 * 1000 * 1000 * 1000))
@@ -250,8 +276,8 @@ else
 fi
 for part in $only; do
   case $part in
-    kernels | workloads) "$part" ;;
-    *) refuse "--only: $part is neither kernels nor workloads" ;;
+    kernels | workloads | nccl) "$part" ;;
+    *) refuse "--only: $part is neither kernels, workloads nor nccl" ;;
   esac
 done
 [ -n "$dry" ] || echo "$right $([ -n "$runs" ] && echo "runs with every element right" || echo "programs compiled"), $failed failures"

@@ -62,6 +62,9 @@ for tool in ("dirname", "seq", "mktemp", "git", "nproc"):  # what it needs befor
     (work / "empty" / tool).symlink_to(shutil.which(tool))
 assert run("made", code=2, path=str(work / "empty")) == ["benchmarks/gpu.sh: no nvcc; install the CUDA toolkit"]
 assert "is not an option" in run("--dry", code=2)[0]
+nccl = run("--dry-run", "--only", "nccl", "--ranks", "2 4", "made")
+assert sum(line.startswith("nvcc -O3 -std=c++17 -arch=sm_90 made/nccl_") and " -lnccl" in line for line in nccl) == 2 * 7
+assert sum(line.endswith("/program 1009 3") and "NCCL_MULTI_RANK_GPU_ENABLE=1" in line for line in nccl) == 2 * 7
 assert "takes the DIRECTORY" in run("--run", code=2)[0]
-assert "is neither kernels nor workloads" in run("--dry-run", "--only", "x", code=2)[0]
+assert "is neither kernels, workloads nor nccl" in run("--dry-run", "--only", "x", code=2)[0]
 print("right")
