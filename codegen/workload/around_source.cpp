@@ -146,7 +146,8 @@ bool includes_header(WorkloadCarrier written, std::string_view path) {
 }
 
 // Goals are those of the carriers that it is for, then libraries, reports and runs. -ffp-contract=off and
-// -fmad=false: a product and a sum are rounded each, on hosts and GPUs, so that all give the same bits.
+// -fmad=false: a product and a sum are rounded each, on hosts and GPUs, so that all give the same bits; the
+// host's part of a GPU's program computes what depends on no element (loop_contents.cpp), so it has both.
 //
 // CBLAS's functions may lie in any of three libraries: the first that links is taken, and none is an error
 // only where BLAS=1 asks for one.
@@ -177,12 +178,15 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
   // ARCH is that of the first GPU that nvidia-smi sees, or sm_90; PTX goes along for later ones.
   if (on_gpus)
     text +=
-        "# -fmad=false: the bits that a host gives. ARCH may list several.\nNVCC ?= nvcc\n"
+        "# -fmad=false: the bits that a host gives, but for Exp, Log, Tanh and Pow of what a GPU has "
+        "computed "
+        "or loaded,\n# which are CUDA's own, and for the bits of a NaN. ARCH may list several.\n"
+        "NVCC ?= nvcc\n"
         "SEEN := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1 | "
         "tr -d .)\nARCH ?= $(if $(SEEN),sm_$(SEEN),sm_90)\n"
         "GENCODE = $(foreach arch,$(ARCH),-gencode "
         "'arch=$(arch:sm_%=compute_%),code=[$(arch),$(arch:sm_%=compute_%)]')\n"
-        "CUDA = $(NVCC) -x cu -std=c++17 -O3 -fmad=false $(GENCODE) -I.\n";
+        "CUDA = $(NVCC) -x cu -std=c++17 -O3 -fmad=false -Xcompiler -ffp-contract=off $(GENCODE) -I.\n";
   if (on_hosts)
     text +=
         "BLAS ?=\n"

@@ -5,6 +5,9 @@
 //
 // Between operations values are rounded to the types of results, as if they had been stored, so that a fused
 // kernel gives the bits of separate ones.
+//
+// What depends on no element, such as 1 - Pow(0.9, t), is computed by the host when the struct is made, and is
+// a parameter: once for the loop, and on GPUs by the host's functions, of which theirs give other bits.
 #include "codegen/workload/loop_contents.h"
 
 #include <fmt/format.h>
@@ -42,6 +45,45 @@ bool is_scalar(const TensorType& type, const TensorType& space) {
         (!type.shape[d].sizes.empty() && type.shape[d] == space.shape[d + missing]))
       return false;
   return true;
+}
+
+// Functions that hosts and GPUs have of their own; all others are rounded as IEEE 754 has it.
+bool is_of_library(ExpressionOperator op) {
+  using Op = ExpressionOperator;
+  return op == Op::Exp || op == Op::Log || op == Op::Tanh || op == Op::Pow;
+}
+
+// Subexpressions as [first, last + 1) of the nodes, from left to right: the largest ones that read nothing but
+// `known` operands, and compute something with them. Constants by themselves remain where they are, as
+// compilers compute them, but for functions of libraries.
+std::vector<std::pair<std::size_t, std::size_t>> known_parts(const Expression& expression,
+                                                             const std::vector<bool>& known) {
+  using Op = ExpressionOperator;
+  struct Part {
+    std::size_t first = 0;
+    bool known = true, worthwhile = false;
+  };
+  std::vector<Part> parts, stack;  // by its last node
+  for (std::size_t k = 0; k < expression.size(); ++k) {
+    const ExpressionNode& node = expression[k];
+    const auto taken = stack.end() - arity(node.op);
+    Part part{.first = taken == stack.end() ? k : taken->first, .worthwhile = is_of_library(node.op)};
+    part.known = node.op == Op::Operand ? known[static_cast<std::size_t>(node.operand)]
+                                        : node.op == Op::Constant || arity(node.op) > 0;
+    for (auto it = taken; it != stack.end(); ++it) part.known = part.known && it->known;
+    for (std::size_t n = part.first; n < k; ++n)
+      part.worthwhile = part.worthwhile || expression[n].op == Op::Operand || is_of_library(expression[n].op);
+    stack.erase(taken, stack.end());
+    stack.push_back(part);
+    parts.push_back(part);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> result;
+  for (std::size_t end = expression.size(); end > 0;) {
+    const Part& part = parts[end - 1];
+    if (part.known && part.worthwhile) result.emplace(result.begin(), part.first, end);
+    end = part.known && part.worthwhile ? part.first : end - 1;
+  }
+  return result;
 }
 
 bool is_fold(const Operation& op) {
@@ -130,6 +172,64 @@ class LoopReader {
     return values_[operand] = values_[name] = fresh(name);
   }
 
+  // What the host knows when it makes the struct: a scalar given by value, or a constant; else empty.
+  std::string known(const std::string& operand) const {
+    const LoopPlace place = loop_.around.read_at(operand, loop_.space);
+    return place.kind == PlaceKind::Value ? place.pointer : "";
+  }
+
+  // The operation's expression, as text of one element. Parts that the host computes have numbers as names,
+  // which no operation has.
+  std::string expression_of(const Operation& op, const std::string& real) {
+    std::vector<std::string> operands;
+    std::vector<bool> is_known;
+    const auto as_operand = [&](const std::string& name, const std::string& text) {
+      return as_real(real, c_type(operation(loop_.workload, name).type.element), text);
+    };
+    for (const std::string& operand : op.operands) {
+      const std::string text = known(operand);
+      is_known.push_back(!text.empty());
+      operands.push_back(text.empty() ? "" : as_operand(operand, text));
+    }
+    Expression rest;
+    std::size_t done = 0;
+    const auto keep_until = [&](std::size_t end) {
+      rest.insert(rest.end(), op.expression.begin() + static_cast<std::ptrdiff_t>(done),
+                  op.expression.begin() + static_cast<std::ptrdiff_t>(end));
+      done = end;
+    };
+    std::vector<std::string> texts(op.operands.size());
+    for (const auto& [first, end] : known_parts(op.expression, is_known)) {
+      keep_until(first);
+      const Expression part(op.expression.begin() + static_cast<std::ptrdiff_t>(first),
+                            op.expression.begin() + static_cast<std::ptrdiff_t>(end));
+      done = end;
+      rest.push_back({.op = ExpressionOperator::Operand, .operand = static_cast<int>(texts.size())});
+      texts.push_back(once(printed_expression(part, {.real = real, .operands = operands}), real));
+    }
+    keep_until(op.expression.size());
+    for (const ExpressionNode& node : rest)
+      if (node.op == ExpressionOperator::Operand && texts[static_cast<std::size_t>(node.operand)].empty()) {
+        const std::string& operand = op.operands[static_cast<std::size_t>(node.operand)];
+        texts[static_cast<std::size_t>(node.operand)] = as_operand(operand, value(operand));
+      }
+    return printed_expression(
+        rest, {.real = real, .operands = texts, .seed = "seed", .index = "index", .along = "index_"});
+  }
+
+  // A parameter that the host computes by this text; equal ones are one. The text says its type, too: what is
+  // not of it is converted there.
+  std::string once(const std::string& text, const std::string& type) {
+    const auto it = std::ranges::find(loop_.parameters, text, &LoopParameter::pointer);
+    if (it != loop_.parameters.end())
+      for (const auto& [name, parameter] : loop_.inputs)
+        if (parameter == it->name) return fresh(name);
+    const std::string name = std::to_string(loop_.parameters.size());
+    loop_.inputs[name] = parameter_of({text, PlaceKind::Value}, "", type, true).name;
+    loop_.types[name] = type;
+    return fresh(name);
+  }
+
   bool has_all_sides(const TensorType& type) const {
     for (std::size_t d = 0; d < loop_.space.shape.size(); ++d)
       if (!has_side(type, loop_.space, d)) return false;
@@ -170,14 +270,7 @@ class LoopReader {
       return;
     }
     const std::string real = real_of(op.type.element);
-    std::vector<std::string> operands;
-    for (const std::string& operand : op.operands) {
-      const std::string x = value(operand);
-      operands.push_back(as_real(real, c_type(operation(loop_.workload, operand).type.element), x));
-    }
-    const std::string text = printed_expression(
-        op.expression,
-        {.real = real, .operands = operands, .seed = "seed", .index = "index", .along = "index_"});
+    const std::string text = expression_of(op, real);
     made(op);
     const std::string type = c_type(op.type.element);
     const bool used = loop_.around.is_stored(op.name) ||

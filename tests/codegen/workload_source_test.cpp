@@ -373,6 +373,71 @@ TEST(EmittedWorkload, FusesAKernelIntoOneLaunch) {
   EXPECT_EQ(text.find(".run(transport_, ", launch + 1), text.npos);
 }
 
+// In each struct of a loop, the text of element() and of what it is a part of.
+std::string elements_of(const std::string& header) {
+  std::string text;
+  const std::string begin = "CHORALE_ELEMENT static void element(";
+  for (std::size_t at = header.find(begin); at != header.npos; at = header.find(begin, at + 1))
+    text += header.substr(at, header.find("\n  }\n", at) - at);
+  return text;
+}
+int occurrences(const std::string& text, const std::string& of) {
+  int count = 0;
+  for (std::size_t at = text.find(of); at != text.npos; at = text.find(of, at + 1)) ++count;
+  return count;
+}
+
+// CUDA's powf gives other bits than that of a host's C library: what depends on no element is computed by the
+// host, once, as one parameter each, and is not computed with elements.
+TEST(EmittedWorkload, ComputesOnceWhatDependsOnNoElement) {
+  for (const std::string& script : {std::string(), kFuseAdam}) {
+    const std::string text = header_of(parsed(example("adam"), script, {}, 3));
+    ASSERT_NE(elements_of(text).find("chorale::root_of("), text.npos);
+    EXPECT_EQ(elements_of(text).find("power("), text.npos) << script;
+    EXPECT_EQ(elements_of(text).find("x_t"), text.npos) << script;
+    for (const char* base : {"0.9", "0.999"})
+      EXPECT_EQ(
+          occurrences(text, fmt::format(" = (float(1) - chorale::power(float({}), tensors.t));\n", base)), 1)
+          << script;
+  }
+}
+
+// Scalars of several types, sizes and numbers of ranks, functions of constants alone, in loops, in rows, in
+// one value of its own, and the same expression twice; and what looks like it, but reads an element, an index
+// or a scalar in memory.
+const std::string kOnce = R"(
+workload once
+ranks 3
+size N = 5
+size M = 4
+Tensor x(fp32, [N, M], Local)
+Tensor h(fp16, [N, M], Replicated)
+Tensor q(fp64, [N, M], Replicated)
+Scalar f(fp32)
+Scalar k(fp16)
+Scalar i(int32)
+Scalar u(fp32) state
+sum = AllReduce("+", x)
+a = sum * Exp(-f) + Pow(0.5, f * k) * WORLD
+b = h * Exp(k / N) + Cast(fp16, f / 3) * Log(2)
+c = q * Exp(-f) + Sqrt(i * i + 0.1) - Tanh(i) * Exp(-f)
+own = Exp(-f) + RANK * Log(3)
+d = h * own + Pow(2, Index(1) * Exp(-f)) + Select(f < k, Log(2), x)
+u_ = Update(u, u * Exp(-f) + f)
+e = q * Exp(u_)
+top = ReduceAlong("max", a, 1)
+z = (a - top) * Exp(-f) + Exp(top * Tanh(0.5))
+return a, b, c, d, u_, e, z
+)";
+
+TEST(EmittedWorkload, GivesTheSameBitsWhereItComputesOnce) {
+  for (const std::string& script : {std::string(), std::string("fuse(rows; a, top, z)")}) {
+    const Workload workload = parsed(kOnce, script);
+    const Emitted emitted(workload, 1, false, Carrier::Threads);
+    for (const unsigned seed : {1, 2, 3}) EXPECT_EQ(emitted.difference(workload, seed), "") << script;
+  }
+}
+
 // The compiler's own report: loops become vectors, and nothing is asked about pointers when they run. Of the
 // program alone: what reads its arguments and files has no such loops.
 std::string vector_report(const Emitted& emitted) {
