@@ -124,7 +124,7 @@ def nccl_of_pip():
 
 
 def compiling(goal, folder, compiler):
-    """What make is given to build a goal in a folder. The linker looks for libnccl.so; in wheels it has its
+    """What make is given to build a goal in a folder. The linker needs libnccl.so; in wheels it has its
     version in its name."""
     if goal == "library":
         return [f"CXX={compiler}"] if compiler else []
