@@ -4,6 +4,6 @@ set -euo pipefail
 cd "$(dirname "$0")"
 ./setup.sh --tests
 cmake --build --preset release
-clang-format --dry-run -Werror $(git ls-files '*.h' '*.cpp')
+git ls-files -z '*.h' '*.cpp' | xargs -0 -n 50 -P "$(nproc)" clang-format --dry-run -Werror
 # One more than there are processors: many wait, for ranks or for limits.
 ctest --test-dir build/release --output-on-failure -j "$(($(nproc) + 1))"
