@@ -148,11 +148,12 @@ timed() {
   if do_it "${command[@]}"; then right=$((right + 1)); else failure "$1"; fi
 }
 
-# FOLDER FILE SCRIPT TARGETS: in that schedule, built for each target.
+# FOLDER FILE SCRIPT TARGETS [PRODUCTS]: in that schedule, built for each target; products by cuBLAS, or, "plain", not.
 build() {
   logged "$chorale" compile "$2" --machine "full:$ranks" --ranks "$ranks" --apply "$3" -o "$work/$1" || { failure "$1"; return; }
-  local target
-  for target in $4; do beside "$1 does not compile for $target" make -s -C "$work/$1" "$target" CUBLAS=1 "ARCH=$architecture"; done
+  local target cublas=1
+  [ "${5-}" != plain ] || cublas=""
+  for target in $4; do beside "$1 does not compile for $target" make -s -C "$work/$1" "$target" "CUBLAS=$cublas" "ARCH=$architecture"; done
 }
 
 # FOLDER NAME ARGUMENTS...: does the GPU give what threads give, by plain launches and as a graph?
@@ -196,7 +197,7 @@ adam_row() {
 }
 
 workloads() {
-  local examples=$here/../examples n type
+  local examples=$here/../examples n type kind targets
   local apart="split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, p_); asSlice(m); asSlice(v)"
   local mixed="split(sum, rs); reorder(sum; avg, m_, v_, m1, v1, w_, p_); asSlice(m); asSlice(v); asSlice(w)"
   local layer="split(sum, rs); reorder(sum; out); fuse(k; rs, s_out, out)"
@@ -212,9 +213,13 @@ workloads() {
       fi
       build "$type" "$work/$type.chorale" "$mixed; fuse(k; rs, s_avg, s_m_, s_v_, s_m1, s_v1, s_w_, s_p_, p_)" "cuda threads"
     done
-    # A product, and the communication that takes it: one after the other, and beside it.
-    build after "$examples/self_attention.chorale" "$layer" cuda
-    build beside "$examples/self_attention.chorale" "$layer; overlap(o; layer, k)" cuda
+    # A product, and the communication that takes it: one after the other, and beside it. cuBLAS may add in another order than a
+    # host; the plain product adds in its order, so it is what is held against threads.
+    for kind in cublas plain; do
+      targets="cuda$([ "$kind" = cublas ] || echo " threads")"
+      build "after_$kind" "$examples/self_attention.chorale" "$layer" "$targets" "$kind"
+      build "beside_$kind" "$examples/self_attention.chorale" "$layer; overlap(o; layer, k)" "$targets" "$kind"
+    done
     together
   fi
   [ -n "$runs" ] || return
@@ -223,13 +228,14 @@ workloads() {
     same_as_threads fused adam "N=$n"
     for type in fp16 bf16; do same_as_threads "$type" adam_mixed "N=$n"; done
   done
+  for n in after beside; do same_as_threads "${n}_plain" self_attention B=2 S=16 H=256; done
   sanitize "$work/fused/adam_cuda" N=5003 --runs 1 --channels 4
-  sanitize "$work/beside/self_attention_cuda" B=2 S=16 H=256 --runs 1 --channels 4
+  sanitize "$work/beside_cublas/self_attention_cuda" B=2 S=16 H=256 --runs 1 --channels 4
   together
   [ -n "$times" ] || return
   for n in $sizes; do adam_row "$n"; done
   for n in after beside; do
-    logged "$work/$n/self_attention_cuda" B=8 S=1024 H=4096 --runs 20 || { failure "self_attention, $n"; tail -3 "$work/log"; continue; }
+    logged "$work/${n}_cublas/self_attention_cuda" B=8 S=1024 H=4096 --runs 20 || { failure "self_attention, $n"; tail -3 "$work/log"; continue; }
     right=$((right + 1))
     [ -n "$dry" ] || echo "self_attention, 8 x 1024 x 4096, communication $n its product: $(microseconds "ranks, best of") us"
   done

@@ -38,8 +38,17 @@ for kind in ("fused/adam", "unfused/adam", "fp16/adam_mixed", "bf16/adam_mixed")
     for way in ("", " --graph"):
         for n in (1, 1000, 1048579):
             assert f"diff <(made/{kind}_threads --runs 0 N={n}) <(made/{kind}_cuda --runs 0 N={n}{way})" in workloads, (kind, way)
+for kind in ("after_plain/self_attention", "beside_plain/self_attention"):
+    for way in ("", " --graph"):
+        size = "B=2 S=16 H=256"
+        assert f"diff <(made/{kind}_threads --runs 0 {size}) <(made/{kind}_cuda --runs 0 {size}{way})" in workloads, (kind, way)
+# Products by cuBLAS are timed, plain ones are compared.
+for folder in ("after", "beside"):
+    assert f"make -s -C made/{folder}_cublas cuda CUBLAS=1 ARCH=sm_90" in workloads
+    for target in ("cuda", "threads"):
+        assert f"make -s -C made/{folder}_plain {target} CUBLAS= ARCH=sm_90" in workloads
 assert {line.split()[4] for line in workloads if line.startswith("compute-sanitizer")} == {"memcheck", "initcheck", "synccheck"}
-assert "made/beside/self_attention_cuda B=8 S=1024 H=4096 --runs 20" in workloads
+assert "made/beside_cublas/self_attention_cuda B=8 S=1024 H=4096 --runs 20" in workloads
 few = run("--dry-run", "--only", "workloads", "--sizes", "10 31", "made")
 assert any(line.startswith("2^31: skipped: takes ") and line.endswith("and the GPU has 76293 MiB") for line in few), few
 
@@ -55,7 +64,7 @@ for line in workloads:
     if program.endswith("_cuda"):
         assert (work / folder / program.replace("_cuda", "_main.cpp")).exists(), line
 assert (work / "made/fused/adam.h").read_text().count("device_.run(transport_") == 1
-assert "auto worker = " in (work / "made/beside/self_attention.h").read_text()
+assert "auto worker = " in (work / "made/beside_cublas/self_attention.h").read_text()
 
 (work / "empty").mkdir()
 for tool in ("dirname", "seq", "mktemp", "git", "nproc"):  # what it needs before it looks for nvcc
