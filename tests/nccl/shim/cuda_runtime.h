@@ -93,6 +93,7 @@ struct cudaLaunchConfig_t {
 };
 
 extern "C" {
+extern thread_local int shim_host;           // of the ranks of this thread: GPUs of another host are others
 cudaError_t cudaGetDeviceCount(int* count);  // CHORALE_SHIM_DEVICES, or 8
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);
