@@ -24,7 +24,7 @@ struct GpuRank {
   cudaStream_t stream = nullptr;
 };
 
-// Calls work for each rank in a thread of its own; what is thrown there, by rank ("": nothing). Rank n has
+// Calls work for each rank in a thread of its own, which stands for a process; what is thrown there, by rank ("": nothing). Rank n has
 // GPU gpus[n]; where none are named, they take turns.
 inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuRank&)>& work,
                                         const std::vector<int>& gpus = {}) {
@@ -35,6 +35,7 @@ inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuR
   for (int n = 0; n < ranks; ++n)
     threads.emplace_back([&, n] {
       GpuRank mine{.rank = n};
+      shim_process = n;
       try {
         require(cudaSetDevice(gpus.empty() ? n % 8 : gpus[n]), "cudaSetDevice");
         require(ncclCommInitRank(&mine.comm, ranks, id, n), "ncclCommInitRank");

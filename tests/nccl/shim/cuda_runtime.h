@@ -93,7 +93,8 @@ struct cudaLaunchConfig_t {
 };
 
 extern "C" {
-extern thread_local int shim_host;           // of the ranks of this thread: GPUs of another host are others
+// Of the ranks of this thread; a process waits for its own streams only.
+extern thread_local int shim_process;
 cudaError_t cudaGetDeviceCount(int* count);  // CHORALE_SHIM_DEVICES, or 8
 cudaError_t cudaSetDevice(int device);
 cudaError_t cudaGetDevice(int* device);

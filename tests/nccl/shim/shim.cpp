@@ -43,13 +43,13 @@ struct CUgraphExec_st {
 };
 struct CUmemPool_st {};
 
-thread_local int shim_host = 0;
+thread_local int shim_process = 0;
 namespace {
 thread_local int current_device = 0;
 }
 
 struct CUstream_st {
-  const int host = shim_host, device = current_device;
+  const int process = shim_process, device = current_device;
   bool blocks = false;  // with the default stream
   int waiting = 0;      // threads in drain()
   std::mutex mutex = {};
@@ -160,7 +160,7 @@ void drain(bool only_blocking) {
   std::unique_lock lock(streams().mutex);
   std::vector<CUstream_st*> here;
   for (CUstream_st* const each : streams().all)
-    if (each->host == shim_host && each->device == current_device && each->capture == nullptr &&
+    if (each->process == shim_process && each->device == current_device && each->capture == nullptr &&
         (each->blocks || !only_blocking))
       here.push_back(each), ++each->waiting;
   lock.unlock();

@@ -88,7 +88,7 @@ int main(int argc, char** argv) {
   for (int n = 0; n < shim_mpi_ranks; ++n)
     threads.emplace_back([&, n] {
       shim_mpi_rank = n;
-      shim_host = n / shim_node(shim_mpi_ranks);
+      shim_process = n;
       codes[static_cast<std::size_t>(n)] = shim_main(argc, argv);
     });
   for (std::thread& thread : threads) thread.join();
