@@ -94,6 +94,11 @@ inline std::vector<WorkloadAlgorithm> some_algorithms(const Workload& workload, 
   return some_algorithms(workload, chunks, ring, !ring);
 }
 
+// The text of a workload on a full machine.
+inline std::string header_of(const Workload& workload) {
+  return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"})[0].text;
+}
+
 template <typename T>
 void put(std::ofstream& stream, double value) {
   const T x = T(static_cast<std::conditional_t<is_short<T>, float, double>>(value));

@@ -32,18 +32,18 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-MscclppFile read(const Json& plan) {
+MscclppFile read_plan(const Json& plan) {
   return mscclpp_from_json(plan.dump(), "plan");
 }
 
 std::vector<Fault> faults(const Json& plan, bool relaxed_orders = false) {
-  const MscclppFile file = read(plan);
+  const MscclppFile file = read_plan(plan);
   return violations(file.collective, file.program,
                     {.relaxed_orders = relaxed_orders, .packets = file.packets}, 1);
 }
 
 std::string refusal(const Json& plan) {
-  return test::refusal_of([&] { read(plan); });
+  return test::refusal_of([&] { read_plan(plan); });
 }
 
 std::vector<std::string> texts(const PeerBlock& block) {
@@ -113,7 +113,7 @@ Json& ops(Json& plan, int n, int b = 0) {
 }
 
 TEST(ReadMscclppPlan, operations_become_instructions) {
-  const MscclppFile file = read(mailboxes());
+  const MscclppFile file = read_plan(mailboxes());
   EXPECT_EQ(file.collective, make_collective("allgather", 2, 1));
   EXPECT_THAT(
       texts(file.program.ranks[0].blocks[0]),
@@ -209,7 +209,7 @@ TEST(ReadMscclppPlan, units_of_a_pipeline_take_turns_in_reused_scratch) {
     plan["gpus"][0]["semaphores"] = {{{"init_value", room}}, {{"init_value", 0}}};
     return plan;
   };
-  EXPECT_EQ(read(plan(4)).pieces, 6);  // two more than there is room for
+  EXPECT_EQ(read_plan(plan(4)).pieces, 6);  // two more than there is room for
   EXPECT_THAT(faults(plan(4)), IsEmpty());
   EXPECT_THAT(faults(plan(5)), ElementsAre(is(Kind::Race)));
   EXPECT_THAT(faults(plan(0)), ElementsAre(is(Kind::Deadlock)));
@@ -222,7 +222,8 @@ TEST(ReadMscclppPlan, parts_of_groups_are_chunks) {
     op["tbg_info"] = {{"tb_id", k}, {"tbg_size", 2}};
     return op;
   };
-  const MscclppFile file = read(one_rank({alone(0, {part("i", "o", 0)}), alone(1, {part("i", "o", 1)})}));
+  const MscclppFile file =
+      read_plan(one_rank({alone(0, {part("i", "o", 0)}), alone(1, {part("i", "o", 1)})}));
   EXPECT_EQ(file.pieces, 2);
   EXPECT_THAT(texts(file.program.ranks[0].blocks[1]),
               ElementsAre("move rank 0's input[1] to rank 0's output[1]"));
@@ -298,7 +299,7 @@ TEST(ReadMscclppPlan, a_switch_channel_moves_from_and_to_its_group) {
     plan["gpus"][n]["threadblocks"][0]["channels"].push_back(
         {{"channel_type", "switch"}, {"channel_ids", Json::array({0})}});
   }
-  EXPECT_EQ(to_string(read(plan).program.ranks[1].blocks[0].instructions[3]),
+  EXPECT_EQ(to_string(read_plan(plan).program.ranks[1].blocks[0].instructions[3]),
             "move rank 0's input[1] + rank 1's input[1] to rank 0's input[1] and rank 1's input[1]");
   EXPECT_THAT(faults(plan), IsEmpty());
   plan["gpus"][1]["channels"][1]["rank_groups"][0]["ranks"] = Json::array({0});

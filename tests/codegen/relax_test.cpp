@@ -118,13 +118,13 @@ TEST(Relax, KeepsToALimitByMoreChannels) {
 }
 
 // What a mistake in a pass, or in another's file, would look like.
-struct Mutant {
+struct BlockMutant {
   std::string what = {};
   BlockProgram program = {};
 };
 
-std::vector<Mutant> mutants(const BlockProgram& program) {
-  std::vector<Mutant> result;
+std::vector<BlockMutant> mutants(const BlockProgram& program) {
+  std::vector<BlockMutant> result;
   for (std::size_t n = 0; n < program.ranks.size(); ++n)
     for (std::size_t b = 0; b < program.ranks[n].blocks.size(); ++b) {
       const Block& block = program.ranks[n].blocks[b];
@@ -173,10 +173,10 @@ TEST(Relax, TheVerifierNoticesChanges) {
   int all = 0, caught = 0;
   for (const Subject& s : subjects()) {
     const BlockProgram program = relax(s.collective, s.program);
-    std::vector<Mutant> changed = mutants(program);
+    std::vector<BlockMutant> changed = mutants(program);
     std::shuffle(changed.begin(), changed.end(), random);
     if (changed.size() > 60) changed.resize(60);
-    for (const Mutant& mutant : changed) {
+    for (const BlockMutant& mutant : changed) {
       const bool noticed = !violations(s.collective, mutant.program, {.depth = 8}, 1).empty();
       ++all;
       caught += noticed;
@@ -231,8 +231,8 @@ BlockProgram with_barriers(const Collective& collective, BlockProgram program) {
   return program;
 }
 
-std::vector<Mutant> barrier_mutants(const BlockProgram& program) {
-  std::vector<Mutant> result;
+std::vector<BlockMutant> barrier_mutants(const BlockProgram& program) {
+  std::vector<BlockMutant> result;
   for (std::size_t n = 0; n < program.ranks.size(); ++n)
     for (int b = 0; b < static_cast<int>(program.ranks[n].blocks.size()); ++b) {
       const std::vector<BlockInstruction>& list = program.ranks[n].blocks[b].instructions;
@@ -254,7 +254,7 @@ std::vector<Mutant> barrier_mutants(const BlockProgram& program) {
 }
 
 // Of each kind at least this many of 100.
-void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int least, int percent = 95) {
+void expect_killed(const std::vector<std::pair<Collective, BlockMutant>>& all, int least, int percent = 95) {
   std::map<std::string, std::pair<int, int>> killed;  // of how many
   for (const auto& [collective, mutant] : all) {
     killed[mutant.what].first += !violations(collective, mutant.program, {.depth = 8}, 1).empty();
@@ -270,7 +270,7 @@ void expect_killed(const std::vector<std::pair<Collective, Mutant>>& all, int le
 }
 
 TEST(Barriers, TakeThePlaceOfDependencies) {
-  std::vector<std::pair<Collective, Mutant>> changed;
+  std::vector<std::pair<Collective, BlockMutant>> changed;
   for (const Subject& s : subjects()) {
     if (s.collective.ranks > 4) continue;  // each insertion is verified
     const BlockProgram program = with_barriers(s.collective, relax(s.collective, s.program));
@@ -278,7 +278,7 @@ TEST(Barriers, TakeThePlaceOfDependencies) {
     const std::string text = to_json(s.collective, program);
     const BlockProgramFile file = block_program_from_json(text, "test");
     EXPECT_EQ(to_json(file.collective, file.program), text);
-    for (Mutant& mutant : barrier_mutants(program)) changed.push_back({s.collective, std::move(mutant)});
+    for (BlockMutant& mutant : barrier_mutants(program)) changed.push_back({s.collective, std::move(mutant)});
   }
   expect_killed(changed, 300);
 }
@@ -314,8 +314,8 @@ BlockInstruction applying(const Slot& slot, const DataOperation& like) {
   return {.does = op};
 }
 
-std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
-  std::vector<Mutant> result;
+std::vector<BlockMutant> epilogue_mutants(const BlockProgram& program) {
+  std::vector<BlockMutant> result;
   for (std::size_t n = 0; n < program.ranks.size(); ++n)
     for (int b = 0; b < static_cast<int>(program.ranks[n].blocks.size()); ++b) {
       const std::vector<BlockInstruction>& list = program.ranks[n].blocks[b].instructions;
@@ -364,7 +364,7 @@ std::vector<Mutant> epilogue_mutants(const BlockProgram& program) {
 }
 
 TEST(Epilogue, FollowsEverySumAndTheVerifierSeesChanges) {
-  std::vector<std::pair<Collective, Mutant>> changed;
+  std::vector<std::pair<Collective, BlockMutant>> changed;
   int programs = 0;
   for (const Subject& s : subjects()) {
     if (!adds(s.collective)) {
@@ -375,9 +375,9 @@ TEST(Epilogue, FollowsEverySumAndTheVerifierSeesChanges) {
     const BlockProgram with = relax(s.collective, steps);
     EXPECT_EQ(block_program_from_json(to_json(s.collective, with), "test").program, with);
     ++programs;
-    std::vector<Mutant> all = epilogue_mutants(with);
+    std::vector<BlockMutant> all = epilogue_mutants(with);
     if (all.size() > 100) all.resize(100);
-    for (Mutant& mutant : all) changed.push_back({s.collective, std::move(mutant)});
+    for (BlockMutant& mutant : all) changed.push_back({s.collective, std::move(mutant)});
     relax(s.collective, steps, {.in_place = true});
   }
   EXPECT_GT(programs, 25);

@@ -51,10 +51,6 @@ TEST(EmittedOverlap, OfExpertsHasNoRaces) {
   expect_what_it_means(moe(), kExperts, 3, {kTokens.back()}, 1, Carrier::Threads, Build::Races, 1e-2);
 }
 
-std::string header_of(const Workload& workload) {
-  return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"})[0].text;
-}
-
 // Nothing that is reported to be overlapped is a call by itself.
 TEST(EmittedOverlap, HasAWorkerForEachProduct) {
   const std::string products = header_of(parsed(kProducts)), convolutions = header_of(parsed(kConvolutions));

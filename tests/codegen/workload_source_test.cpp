@@ -278,11 +278,6 @@ TEST(EmittedWorkload, GoesFromTensorToTensorOfAList) {
   }
 }
 
-// The text of a workload on a full machine.
-std::string header_of(const Workload& workload) {
-  return to_workload_sources(workload, some_algorithms(workload, 1, false), {.name = "w"})[0].text;
-}
-
 // That numbers are right does not report that anything was overlapped.
 TEST(EmittedWorkload, ComputesRowsBesideTheCommunicationThatWantsThem) {
   const std::string text =

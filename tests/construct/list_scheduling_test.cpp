@@ -15,7 +15,7 @@ struct Wait {
   bool later = true;
 };
 
-Topology random_machine(std::mt19937& random) {
+Topology small_machine(std::mt19937& random) {
   Topology t{.ranks = 2 + static_cast<int>(random() % 5)};
   for (Rank a = 0; a < t.ranks; ++a)
     for (Rank b = 0; b < t.ranks; ++b)
@@ -55,7 +55,7 @@ TEST(ListScheduling, KeepsOrdersAndCapacities) {
   for (unsigned seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    const Topology t = random_machine(random);
+    const Topology t = small_machine(random);
     const Network network(t);
     SendGraph graph(network);
     std::vector<std::vector<LinkId>> jobs;

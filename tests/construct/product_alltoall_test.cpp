@@ -25,11 +25,11 @@ using ::testing::IsEmpty;
 using test::below;
 using test::random_machine;
 
-int bound_of(const Topology& t, const Collective& c) {
+int round_bound(const Topology& t, const Collective& c) {
   return fewest_rounds(t, c).rounds;
 }
 
-struct Known {
+struct KnownRounds {
   std::string machine = {};
   std::string collective = {};
   int chunks = 1;
@@ -41,7 +41,7 @@ struct Known {
 // 256 / 63 hops, over 256 links; on a mesh or in nodes of A100s what crosses the middle, 32 times 32 over 8
 // links or 8 times 8 over 8 NICs.
 TEST(Alltoall, NamedMachines) {
-  const std::vector<Known> known = {
+  const std::vector<KnownRounds> known = {
       {"ring:8", "alltoall", 2, 4, 16},    {"torus:4x4", "alltoall", 1, 4, 8},
       {"torus:8x8", "alltoall", 1, 8, 64}, {"hypercube:6", "alltoall", 1, 6, 32},
       {"mesh:4x4", "alltoall", 1, 6, 16},  {"dgx1", "alltoall", 3, 2, 8},
@@ -49,11 +49,11 @@ TEST(Alltoall, NamedMachines) {
       {"ring:8", "gather", 2, 4, 7},       {"torus:4x4x4", "alltoall", 1, 6, 32},
       {"torus:6x6", "alltoall", 2, 6, 54}, {"hypercube:5", "alltoall", 1, 5, 16},
   };
-  for (const Known& k : known) {
+  for (const KnownRounds& k : known) {
     SCOPED_TRACE(k.machine + " " + k.collective);
     const Topology t = flatten(load_topology(k.machine));
     const Collective c = make_collective(k.collective, t.ranks, k.chunks);
-    EXPECT_EQ(bound_of(t, c), k.rounds);
+    EXPECT_EQ(round_bound(t, c), k.rounds);
     const std::vector<Point> points = grown_incumbents(t, c);
     ASSERT_FALSE(points.empty());
     EXPECT_EQ(points.back().cost.rounds, k.rounds);
@@ -92,7 +92,7 @@ TEST(ProductAlltoall, OnRandomProducts) {
     const int each = 1 + below(random, 2);
     const auto alone = [&](const Topology& of) {
       const Collective c = make_collective("alltoall", of.ranks, each);
-      return timed_packing(of, c, {}, [&] { return bound_of(of, c); }).back();
+      return timed_packing(of, c, {}, [&] { return round_bound(of, c); }).back();
     };
     const int chunks = 1 + below(random, 2);
     Schedule schedule = alltoall_on(*product, chunks, each, alone(product->column), alone(product->row));
@@ -121,7 +121,7 @@ TEST(Alltoall, MeetsTheBoundOfLargeMachines) {
     SCOPED_TRACE(machine);
     const Topology t = load_topology(machine);
     const Collective c = make_collective("alltoall", t.ranks, 1);
-    EXPECT_EQ(bound_of(t, c), rounds);
+    EXPECT_EQ(round_bound(t, c), rounds);
     const std::vector<Point> points = regular_incumbents(t, c);
     ASSERT_FALSE(points.empty());
     EXPECT_EQ(points.back().cost.rounds, rounds);

@@ -18,7 +18,7 @@ namespace {
 using Operation = StrategyInstruction::Operation;
 using Shape = LinkModel::Shape;
 
-constexpr double kBytes = 1e6;
+constexpr double kMegabyte = 1e6;
 
 struct Edge {
   int from = 0, to = 0;
@@ -211,13 +211,13 @@ Setting random_setting(std::mt19937& random) {
   }
   s.hierarchy.node_level = below(levels + 1);
   // One kind of groups everywhere; or one at the first members of some level and another at the rest.
-  GroupLoad load{.places = std::vector<Place>(levels, Place::All), .bytes = kBytes * (1 + below(3))};
+  GroupLoad load{.places = std::vector<Place>(levels, Place::All), .bytes = kMegabyte * (1 + below(3))};
   const int parted = below(levels);
   if (!s.joined[parted] && below(2)) {
     load.places[parted] = Place::First;
     s.loads.push_back(load);
     load.places[parted] = Place::Rest;
-    load.bytes = kBytes * below(3);
+    load.bytes = kMegabyte * below(3);
     if (load.bytes > 0) s.loads.push_back(load);
   } else {
     s.loads.push_back(load);
@@ -388,7 +388,7 @@ TEST(Simulator, PathsAddUp) {
       other.joined[j] = other.splits[j].members.size() > 1;
       any = any || other.joined[j];
     }
-    other.loads = {{.places = std::vector<Place>(one.splits.size(), Place::All), .bytes = 3 * kBytes}};
+    other.loads = {{.places = std::vector<Place>(one.splits.size(), Place::All), .bytes = 3 * kMegabyte}};
     std::vector<std::pair<Edge, double>> edges = messages(one, Goal::AllToAll);
     Busy ours;
     const auto add = [&](const StepLoad& load) {

@@ -14,12 +14,12 @@ namespace {
 
 using testing::HasSubstr;
 
-struct Example {
+struct RunExample {
   Collective collective;
   Program program;
 };
 
-Example by_hand(const std::string& name, int ranks) {
+RunExample example_by_hand(const std::string& name, int ranks) {
   const Topology topology = named_topology("full:" + std::to_string(ranks));
   const Point point = classic_algorithm(name, topology);
   return {point.collective, lower(topology, point.collective, point.schedule)};
@@ -35,7 +35,7 @@ TEST(NcclRun, BaselinesAndNcclsOwn) {
   for (const char* name : {"ring_allreduce", "direct_alltoall", "ring_allgather", "ring_reducescatter",
                            "binomial_broadcast", "binomial_reduce"})
     for (bool in_place : {false, true}) {
-      const Example example = by_hand(name, 4);
+      const RunExample example = example_by_hand(name, 4);
       on_thread_ranks(4, [&](Transport& transport) {
         std::vector<RunRow> all = run_on_nccl(
             transport, transport.rank(), unverified(example.program, example.collective), options, in_place);
@@ -51,8 +51,8 @@ TEST(NcclRun, BaselinesAndNcclsOwn) {
 
 // The check is of what lies on the GPU: an algorithm for another collective is found out.
 TEST(NcclRun, WrongElementsAreCounted) {
-  const Example right = by_hand("ring_allreduce", 4);
-  const Example other = by_hand("recursive_doubling_allreduce", 4);
+  const RunExample right = example_by_hand("ring_allreduce", 4);
+  const RunExample other = example_by_hand("recursive_doubling_allreduce", 4);
   Program program = other.program;
   for (RankProgram& rank : program.ranks)
     for (ThreadBlock& block : rank.blocks)
@@ -68,7 +68,7 @@ TEST(NcclRun, WrongElementsAreCounted) {
 }
 
 TEST(NcclRun, RefusesWhatItCannot) {
-  const Example gather = by_hand("binomial_gather", 4);
+  const RunExample gather = example_by_hand("binomial_gather", 4);
   on_thread_ranks(static_cast<int>(gather.program.ranks.size()), [&](Transport& transport) {
     EXPECT_THAT([&] { run_nccl_library(transport, transport.rank(), gather.collective, options, false); },
                 testing::ThrowsMessage<InputError>(HasSubstr("NCCL has no gather")));

@@ -21,7 +21,7 @@ using testing::IsEmpty;
 
 const NcclCalls nccl = linked_nccl();
 
-StepRows by_hand(const std::string& name, int ranks, int chunks = 0) {
+StepRows steps_by_hand(const std::string& name, int ranks, int chunks = 0) {
   const Topology topology = named_topology("full:" + std::to_string(ranks));
   const Point point = classic_algorithm(name, topology, {.chunks = chunks});
   return step_rows(*lower(accepted(topology, point.collective, point.schedule)));
@@ -36,7 +36,7 @@ std::size_t messages(const StepPlan& plan) {
 // Each rank sends its 3 chunks to the next one in each of 3 steps. In input and output they lie one after the
 // other, whatever their lengths: one message.
 TEST(StepPlan, ConsecutiveChunksAreOneMessage) {
-  const StepRows program = by_hand("ring_allgather", 4, 3);
+  const StepRows program = steps_by_hand("ring_allgather", 4, 3);
   const StepTables tables = program.tables();
   for (std::int64_t n : {3, 7, 1000}) {
     const StepPlan plan = make_step_plan(tables, 1, n);
@@ -48,7 +48,7 @@ TEST(StepPlan, ConsecutiveChunksAreOneMessage) {
 
 // A ring's ReduceScatter adds one chunk per step: one launch with one sum of two sources.
 TEST(StepPlan, AStepIsOneLaunch) {
-  const StepRows program = by_hand("ring_allreduce", 4);
+  const StepRows program = steps_by_hand("ring_allreduce", 4);
   const StepPlan plan = make_step_plan(program.tables(), 2, 1000);
   for (int s = 0; s < 3; ++s) {
     ASSERT_EQ(plan.steps[s].chains.size(), 1u);
@@ -63,7 +63,7 @@ TEST(StepPlan, InPlaceNeedsNoCopyOfTheInput) {
   int seen = 0;
   for (const ClassicEntry& entry : classic_catalogue()) {
     if (entry.collective != CollectiveKind::AllReduce) continue;
-    const StepRows program = by_hand(name_of(entry.method), 4);
+    const StepRows program = steps_by_hand(name_of(entry.method), 4);
     for (int n = 0; n < 4; ++n)
       EXPECT_TRUE(make_step_plan(program.tables(), n, 999, {.shared = true}).sound)
           << name_of(entry.method) << ", rank " << n;
@@ -126,7 +126,7 @@ TEST(NcclSteps, WhatLiesUnderALongSumIsAddedFirst) {
 
 // Four ranks do a ring AllReduce, rank 1 by a changed plan. What each rank states.
 std::vector<std::string> said(const std::function<void(StepPlan&)>& change) {
-  const StepRows program = by_hand("ring_allreduce", 4);
+  const StepRows program = steps_by_hand("ring_allreduce", 4);
   return on_gpus(4, [&](GpuRank& mine) {
     StepPlan plan = make_step_plan(program.tables(), mine.rank, 64);
     if (mine.rank == 1) change(plan);

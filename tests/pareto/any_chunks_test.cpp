@@ -15,7 +15,7 @@
 namespace chorale {
 namespace {
 
-Result search(const std::string& machine, const std::string& name, FrontierOptions options = {}) {
+Result any_chunks_search(const std::string& machine, const std::string& name, FrontierOptions options = {}) {
   const Topology topology = flatten(named_topology(machine));
   return search_frontier(topology, make_collective(name, topology.ranks, 1), options);
 }
@@ -28,7 +28,7 @@ bool equal(const Rate& a, const Rate& b) {
   return !less(a, b) && !less(b, a);
 }
 
-void expect_sound(const Result& result) {
+void expect_right(const Result& result) {
   const CheckReport report = check_result(result, "", {});
   EXPECT_EQ(report.faults, std::vector<Fault>{});
   EXPECT_EQ(report.undecided, 0);
@@ -37,8 +37,8 @@ void expect_sound(const Result& result) {
 // Each rank takes in and passes on 7/8 of the vector over six links: twice 7/(8*6) rounds per chunk, which
 // the classic tables have for 48 chunks. Fewer steps than six with as few rounds are excluded by nothing.
 TEST(AnyChunks, Dgx1AllReduceByDefault) {
-  const Result result = search("dgx1", "allreduce");
-  expect_sound(result);
+  const Result result = any_chunks_search("dgx1", "allreduce");
+  expect_right(result);
   EXPECT_EQ(rate_bound(result), (Rate{.rounds = 7, .chunks = 24}));
   ASSERT_FALSE(result.points.empty());
   EXPECT_TRUE(equal(rate_of(result.points.back()), {.rounds = 7, .chunks = 24}));
@@ -50,8 +50,8 @@ TEST(AnyChunks, Dgx1AllReduceByDefault) {
 // Three foreign blocks come over two links, and half of one may come either way: 3/2 in two steps, which the
 // distance takes.
 TEST(AnyChunks, CompleteIsOfAllOfThem) {
-  const Result result = search("ring:4", "allgather");
-  expect_sound(result);
+  const Result result = any_chunks_search("ring:4", "allgather");
+  expect_right(result);
   EXPECT_TRUE(result.complete);
   EXPECT_EQ(result.complete_chunks, kAnyChunks);
   ASSERT_EQ(result.points.size(), 1u);
@@ -61,13 +61,13 @@ TEST(AnyChunks, CompleteIsOfAllOfThem) {
 
 // Two steps of dgx1 have another rate than three, for any chunk count (time-expanded flows).
 TEST(AnyChunks, FewStepsHaveARateOfTheirOwn) {
-  const Result result = search("dgx1", "allgather");
-  expect_sound(result);
+  const Result result = any_chunks_search("dgx1", "allgather");
+  expect_right(result);
   EXPECT_TRUE(result.complete);
   EXPECT_EQ(result.points.size(), 2u);
 }
 
-void expect_no_less(const Result& more, const Result& less_asked) {
+void expect_as_good(const Result& more, const Result& less_asked) {
   for (const Point& point : less_asked.points)
     EXPECT_TRUE(std::ranges::any_of(more.points,
                                     [&](const Point& p) {
@@ -85,17 +85,18 @@ TEST(AnyChunks, AskingForMoreFindsNoLess) {
       SCOPED_TRACE(std::string(machine) + " " + name);
       Result before;
       for (const int chunks : {1, 2, 4, kAnyChunks}) {
-        const Result now =
-            search(machine, name, {.max_chunks = chunks, .synthesis = {.limits = {.conflicts = 20}}});
-        expect_no_less(now, before);
+        const Result now = any_chunks_search(
+            machine, name, {.max_chunks = chunks, .synthesis = {.limits = {.conflicts = 20}}});
+        expect_as_good(now, before);
         before = now;
       }
       for (const int conflicts : {0, 200}) {
-        const Result now = search(machine, name, {.synthesis = {.limits = {.conflicts = conflicts}}});
+        const Result now =
+            any_chunks_search(machine, name, {.synthesis = {.limits = {.conflicts = conflicts}}});
         if (conflicts == 0)
-          expect_no_less(before, now);
+          expect_as_good(before, now);
         else
-          expect_no_less(now, before);
+          expect_as_good(now, before);
       }
     }
 }
@@ -103,7 +104,7 @@ TEST(AnyChunks, AskingForMoreFindsNoLess) {
 // A claim about one chunk count implies nothing about another, however many there are; and what is reported
 // of all has to be shown so.
 TEST(AnyChunks, FalseClaimsAreFound) {
-  Result result = search("ring:4", "allgather");
+  Result result = any_chunks_search("ring:4", "allgather");
   ASSERT_TRUE(result.complete);
   const auto faults = [&](const std::function<void(Result&)>& change) {
     Result changed = result;

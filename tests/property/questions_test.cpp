@@ -25,7 +25,7 @@ namespace {
 using test::below;
 using test::exhaustive::kNever;
 
-struct Question {
+struct SmallQuestion {
   Topology topology = {};
   Collective collective = {};
 };
@@ -44,25 +44,25 @@ Decided solved(const Formula& formula, const std::vector<Lit>& assumptions, cons
 }
 
 template <typename Encoding>
-Decided encoded(const Question& q, const Budget& horizon, const Budget& budget) {
+Decided encoded(const SmallQuestion& q, const Budget& horizon, const Budget& budget) {
   const Encoding encoding(q.topology, q.collective, horizon, {});
   return solved(encoding.formula(), encoding.assume(budget),
                 [&](const Assignment& model) { return encoding.decode(model); });
 }
 
-Decided encoded(const Question& q, const Budget& horizon, const Budget& budget) {
+Decided encoded(const SmallQuestion& q, const Budget& horizon, const Budget& budget) {
   return q.collective.combining ? encoded<ContributionEncoding>(q, horizon, budget)
                                 : encoded<StepRoundEncoding>(q, horizon, budget);
 }
 
 template <bool numbered>
-Decided plainly(const Question& q, const Budget& budget) {
+Decided plainly(const SmallQuestion& q, const Budget& budget) {
   const PlainFormula plain(q.topology, q.collective, budget, numbered);
   return solved(plain.formula(), {}, [&](const Assignment& model) { return plain.schedule(model); });
 }
 
 template <Engine engine, bool use_bounds>
-Decided synthesized(const Question& q, const Budget& budget) {
+Decided synthesized(const SmallQuestion& q, const Budget& budget) {
   const Answer answer =
       synthesize(q.topology, q.collective, budget, {.engine = engine, .use_bounds = use_bounds});
   if (!answer.point) return {answer.verdict, {}};
@@ -74,13 +74,13 @@ enum Group { kFormulas = 1, kSearch = 2, kBaselines = 4 };
 const struct {
   const char* name;
   Group group;
-  Decided (*decide)(const Question&, const Budget&);
+  Decided (*decide)(const SmallQuestion&, const Budget&);
 } kDeciders[] = {
     {"the encoding", kFormulas,
-     [](const Question& q, const Budget& budget) { return encoded(q, budget, budget); }},
+     [](const SmallQuestion& q, const Budget& budget) { return encoded(q, budget, budget); }},
     // One formula answers every budget within its horizon as the formula of that budget alone does.
     {"the encoding with a larger horizon", kFormulas,
-     [](const Question& q, const Budget& budget) {
+     [](const SmallQuestion& q, const Budget& budget) {
        return encoded(q, {.steps = budget.steps + 1, .rounds = budget.rounds + 2}, budget);
      }},
     {"the plain formula", kFormulas, plainly<false>},
@@ -93,29 +93,29 @@ const struct {
 
 // Whether a rank is reached is left to chance. Of several chunks, half the time two equal ones, so that their
 // order has something to do.
-Question any(std::mt19937& random, int ranks, int links, int chunks, bool combining) {
-  Question q{.topology = test::random_machine(random, {.least_ranks = ranks,
-                                                       .most_ranks = ranks,
-                                                       .joined = test::Machines::Joined::Nothing,
-                                                       .least_links = links,
-                                                       .most_links = links,
-                                                       .widest = 2,
-                                                       .most_limits = 1}),
-             .collective = test::random_collective(
-                 random, ranks,
-                 {.names = {}, .combining = combining, .least_chunks = chunks, .most_chunks = chunks})};
+SmallQuestion any(std::mt19937& random, int ranks, int links, int chunks, bool combining) {
+  SmallQuestion q{.topology = test::random_machine(random, {.least_ranks = ranks,
+                                                            .most_ranks = ranks,
+                                                            .joined = test::Machines::Joined::Nothing,
+                                                            .least_links = links,
+                                                            .most_links = links,
+                                                            .widest = 2,
+                                                            .most_limits = 1}),
+                  .collective = test::random_collective(
+                      random, ranks,
+                      {.names = {}, .combining = combining, .least_chunks = chunks, .most_chunks = chunks})};
   if (chunks > 1 && below(random, 2) == 0) q.collective.chunks[1] = q.collective.chunks[0];
   return q;
 }
 
 // Four ranks on a ring in one direction, with three links more, and in half of the cases a port.
-Question four(std::mt19937& random) {
-  Question q{.topology = test::random_machine(random, {.least_ranks = 4,
-                                                       .most_ranks = 4,
-                                                       .least_links = 3,
-                                                       .most_links = 3,
-                                                       .widest = 2,
-                                                       .most_limits = 0})};
+SmallQuestion four(std::mt19937& random) {
+  SmallQuestion q{.topology = test::random_machine(random, {.least_ranks = 4,
+                                                            .most_ranks = 4,
+                                                            .least_links = 3,
+                                                            .most_links = 3,
+                                                            .widest = 2,
+                                                            .most_limits = 0})};
   if (below(random, 2) == 0) {
     q.topology.limits.push_back({.name = "port", .links = {1, 3}, .bandwidth = 1});
     if (q.topology.links.size() > 4) q.topology.limits.back().links.push_back(4);
@@ -131,7 +131,7 @@ Collective named(std::mt19937& random) {
   return make_collective(name, 3, name == std::string("broadcast") ? 2 : 1);
 }
 
-std::vector<Budget> up_to_three(const Question&, unsigned) {
+std::vector<Budget> up_to_three(const SmallQuestion&, unsigned) {
   std::vector<Budget> all;
   for (int steps = 1; steps <= 3; ++steps)
     for (int rounds = 1; rounds <= 3; ++rounds) all.push_back({.steps = steps, .rounds = rounds});
@@ -139,7 +139,7 @@ std::vector<Budget> up_to_three(const Question&, unsigned) {
 }
 
 // Next to what is possible in one step and in two.
-std::vector<Budget> at_the_border(const Question& q, unsigned) {
+std::vector<Budget> at_the_border(const SmallQuestion& q, unsigned) {
   const test::Possible possible(q.topology, q.collective, 2);
   std::vector<Budget> all;
   for (int steps = 1; steps <= 2; ++steps)
@@ -149,59 +149,59 @@ std::vector<Budget> at_the_border(const Question& q, unsigned) {
   return all;
 }
 
-struct Row {
+struct QuestionRow {
   const char* maker;
-  Question (*make)(std::mt19937&);
-  std::vector<Budget> (*budgets)(const Question&, unsigned seed);
+  SmallQuestion (*make)(std::mt19937&);
+  std::vector<Budget> (*budgets)(const SmallQuestion&, unsigned seed);
   int deciders;  // of these groups
   bool tiny;     // all schedules can be tried
   unsigned cases;
   int most_sat, most_unsat;  // there are more than this
 };
 
-const Row kRows[] = {
+const QuestionRow kQuestionRows[] = {
     {"copies", [](auto& random) { return any(random, 3, 5, 2, false); }, up_to_three, kFormulas, true, 80, 40,
      40},
     {"sums", [](auto& random) { return any(random, 3, 5, 1, true); }, up_to_three, kFormulas, true, 120, 40,
      40},
     {"copies of more", [](auto& random) { return any(random, 5, 13, 3, false); },
-     [](const Question&, unsigned seed) {
+     [](const SmallQuestion&, unsigned seed) {
        const int more = static_cast<int>(seed % 2);
        return std::vector<Budget>{{2, 2 + more}, {3, 3 + more}, {4, 4 + more}};
      },
      kFormulas, false, 40, 5, 20},
     {"sums of more", [](auto& random) { return any(random, 5, 13, 3, true); },
-     [](const Question&, unsigned seed) {
+     [](const SmallQuestion&, unsigned seed) {
        const int more = static_cast<int>(seed % 2);
        return std::vector<Budget>{{2, 2 + more}, {3, 3 + more}, {4, 4 + more}};
      },
      kFormulas, false, 40, 5, 20},
     {"named ones, by all engines", four,
-     [](const Question&, unsigned) {
+     [](const SmallQuestion&, unsigned) {
        return std::vector<Budget>{{2, 2}, {3, 3}, {3, 5}};
      },
      kSearch | kBaselines, false, 12, 3, 3},
     {"limits that compute",
      [](auto& random) {
-       return Question{test::able_limits(random), named(random)};
+       return SmallQuestion{test::able_limits(random), named(random)};
      },
      at_the_border, kFormulas | kSearch, true, 30, 15, 10},
     {"switches that compute",
      [](auto& random) {
-       return Question{flatten(test::able_switches(random)), named(random)};
+       return SmallQuestion{flatten(test::able_switches(random)), named(random)};
      },
      at_the_border, kFormulas | kSearch, true, 30, 20, 10},
 };
 
-void PrintTo(const Row& row, std::ostream* out) {
+void PrintTo(const QuestionRow& row, std::ostream* out) {
   *out << row.maker;
 }
 
-class Questions : public ::testing::TestWithParam<Row> {};
+class Questions : public ::testing::TestWithParam<QuestionRow> {};
 
 // Of the question, within the budget; where it is tiny, each step takes what counting by hand says, and not a
 // round less.
-void expect_answer(const Question& q, const Budget& budget, Schedule schedule, bool tiny) {
+void expect_answer(const SmallQuestion& q, const Budget& budget, Schedule schedule, bool tiny) {
   EXPECT_THAT(violations(q.topology, q.collective, schedule), testing::IsEmpty());
   EXPECT_LE(std::ssize(schedule.steps), budget.steps);
   EXPECT_LE(total_rounds(schedule), budget.rounds);
@@ -218,7 +218,7 @@ void expect_answer(const Question& q, const Budget& budget, Schedule schedule, b
 }
 
 // Neither is a bound above what is possible, nor a schedule below.
-void expect_between(const Question& q, int steps, int fewest) {
+void expect_between(const SmallQuestion& q, int steps, int fewest) {
   const std::vector<Point> points = incumbents(q.topology, q.collective);
   if (points.empty()) return;  // some rank is not reached
   EXPECT_LE(fewest_rounds_in(q.topology, q.collective, steps).rounds,
@@ -230,10 +230,10 @@ void expect_between(const Question& q, int steps, int fewest) {
 }
 
 TEST_P(Questions, EverybodySaysTheSame) {
-  const Row& row = GetParam();
+  const QuestionRow& row = GetParam();
   int sat = 0, unsat = 0;
   test::each_case(row.maker, row.cases, [&](std::mt19937& random, unsigned seed) {
-    const Question q = row.make(random);
+    const SmallQuestion q = row.make(random);
     SCOPED_TRACE(to_json(q.topology) + to_json(q.collective));
     std::optional<test::Possible> possible;
     if (row.tiny) possible.emplace(q.topology, q.collective, 3);
@@ -261,7 +261,8 @@ TEST_P(Questions, EverybodySaysTheSame) {
   EXPECT_GT(unsat, row.most_unsat);
 }
 
-INSTANTIATE_TEST_SUITE_P(Property, Questions, ::testing::ValuesIn(kRows), test::test_name<Row>);
+INSTANTIATE_TEST_SUITE_P(Property, Questions, ::testing::ValuesIn(kQuestionRows),
+                         test::test_name<QuestionRow>);
 
 // Where limits compute, less is possible without that: else the rows above would show nothing of it.
 TEST(Questions, AbilitiesHelp) {

@@ -20,9 +20,9 @@ struct Notes {
   bool in_order = true;
 };
 
-class NotingTransport : public Transport {
+class CountingTransport : public Transport {
  public:
-  NotingTransport(Notes& notes, Rank rank) : notes_(notes), rank_(rank) {}
+  CountingTransport(Notes& notes, Rank rank) : notes_(notes), rank_(rank) {}
   Rank rank() const override { return rank_; }
   int ranks() const override { return static_cast<int>(notes_.values.size()); }
 
@@ -60,7 +60,7 @@ std::vector<Spread> on_all(Notes& notes, const auto& each) {
     std::vector<std::jthread> threads;
     for (std::size_t r = 0; r < results.size(); ++r)
       threads.emplace_back([&, r] {
-        NotingTransport transport(notes, static_cast<Rank>(r));
+        CountingTransport transport(notes, static_cast<Rank>(r));
         results[r] = each(transport);
       });
   }

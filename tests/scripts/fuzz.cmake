@@ -2,6 +2,7 @@
 # program that reads the first inputs and former findings.
 file(GLOB fuzzers CONFIGURE_DEPENDS fuzz/*_fuzzer.cpp)
 add_executable(replay EXCLUDE_FROM_ALL fuzz/replay.cpp ${fuzzers})
+together(replay 20)  # all
 target_link_libraries(replay PRIVATE topology codegen pareto placement workload bounds chorale_warnings)
 if(NOT CHORALE_FUZZ)
   set_target_properties(replay PROPERTIES EXCLUDE_FROM_ALL OFF)

@@ -16,6 +16,11 @@ add_executable(test_nccl nccl/api_test.cpp nccl/differ_test.cpp nccl/gpu_run_tes
                          ${PROJECT_SOURCE_DIR}/runtime/gpu/run.cpp ${PROJECT_SOURCE_DIR}/runtime/gpu/peer_launch.cu)
 target_link_libraries(test_nccl PRIVATE shimmed_nccl_collectives MPI::MPI_CXX topology construct pareto GTest::gtest_main GTest::gmock
                                         chorale_warnings)
+target_precompile_headers(test_nccl REUSE_FROM test_headers)
+together(test_nccl 6)  # the tests; sources of the product one by one
+set_source_files_properties(${PROJECT_SOURCE_DIR}/preload/nccl_api.cpp ${PROJECT_SOURCE_DIR}/runtime/nccl/run.cpp
+                            ${PROJECT_SOURCE_DIR}/runtime/gpu/run.cpp ${PROJECT_SOURCE_DIR}/runtime/gpu/peer_launch.cu
+                            PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
 gtest_discover_tests(test_nccl TEST_PREFIX nccl. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 300 ENVIRONMENT "${sanitizer_options}")
 
 add_library(shimmed_nccl_preload SHARED ${PROJECT_SOURCE_DIR}/preload/nccl_preload.cpp)

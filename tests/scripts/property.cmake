@@ -42,4 +42,5 @@ add_executable(test_property property/main.cpp property/makers.cpp ${properties}
 target_link_libraries(test_property PRIVATE bounds codegen construct cost encoder pareto semantics solvers topology
                                             GTest::gtest GTest::gmock fmt::fmt chorale_warnings)
 target_precompile_headers(test_property REUSE_FROM test_headers)
+together(test_property 10)
 gtest_discover_tests(test_property TEST_PREFIX property. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600 ENVIRONMENT "${sanitizer_options}")

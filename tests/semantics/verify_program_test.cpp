@@ -18,7 +18,7 @@ using ::testing::Contains;
 using ::testing::IsEmpty;
 
 // Two ranks exchange their blocks of two pieces and keep their own: an Allgather by hand.
-Program exchange() {
+Program exchanged_blocks() {
   Program p{.name = "exchange", .collective = CollectiveKind::Allgather, .steps = 1, .chunks_per_block = 2};
   for (Rank n : {0, 1}) {
     ThreadBlock block;
@@ -37,7 +37,7 @@ Program exchange() {
 }
 
 // Both add the other's value to theirs: an AllReduce, output 0 = received + input.
-Program sum() {
+Program exchanged_sum() {
   Program p{.name = "sum", .collective = CollectiveKind::AllReduce, .steps = 1, .chunks_per_block = 1};
   for (Rank n : {0, 1}) {
     ThreadBlock block;
@@ -56,9 +56,9 @@ Slot& dst(Instruction& i) {
   return i.does.to.front().slot;
 }
 
-const Topology pair = test::full(2);
-const Collective gather = make_collective("allgather", 2, 2);
-const Collective add = make_collective("allreduce", 2, 1);
+const Topology kTwo = test::full(2);
+const Collective kGather = make_collective("allgather", 2, 2);
+const Collective kAdd = make_collective("allreduce", 2, 1);
 
 using List = std::vector<Instruction>;
 using Change = std::function<void(Program&, List&)>;
@@ -67,19 +67,19 @@ std::vector<Fault> faults(Program p, const Collective& collective, const Change&
   List list = p.ranks[0].blocks[0].instructions;
   change(p, list);
   if (!p.ranks.empty()) p.ranks[0].blocks[0].instructions = list;
-  return violations(pair, collective, p, 1000);
+  return violations(kTwo, collective, p, 1000);
 }
 
 void expect(const Change& change, Kind kind, const char* words) {
-  EXPECT_THAT(faults(exchange(), gather, change), Contains(says(kind, words)));
+  EXPECT_THAT(faults(exchanged_blocks(), kGather, change), Contains(says(kind, words)));
 }
 void expect_of_sum(const Change& change, Kind kind, const char* words) {
-  EXPECT_THAT(faults(sum(), add, change), Contains(says(kind, words)));
+  EXPECT_THAT(faults(exchanged_sum(), kAdd, change), Contains(says(kind, words)));
 }
 
 TEST(VerifyProgram, AcceptsWhatIsRight) {
-  EXPECT_THAT(violations(pair, gather, exchange()), IsEmpty());
-  EXPECT_THAT(violations(pair, add, sum()), IsEmpty());
+  EXPECT_THAT(violations(kTwo, kGather, exchanged_blocks()), IsEmpty());
+  EXPECT_THAT(violations(kTwo, kAdd, exchanged_sum()), IsEmpty());
 }
 
 TEST(VerifyProgram, Sizes) {
@@ -118,19 +118,19 @@ TEST(VerifyProgram, Messages) {
          "message 0: piece 1 is sent");
   expect([](Program&, List& l) { l[0].message = l[2].message; }, Kind::Match,
          "message 2: 2 sends and 1 receive");
-  Program later = exchange();
+  Program later = exchanged_blocks();
   later.steps = 2;
   for (Instruction& i : later.ranks[1].blocks[0].instructions) i.step = 1;
-  EXPECT_THAT(violations(pair, gather, later),
+  EXPECT_THAT(violations(kTwo, kGather, later),
               Contains(says(Kind::Match, "sent in step 1, received in step 2")));
-  Topology one_way = pair;
+  Topology one_way = kTwo;
   one_way.links.pop_back();
-  EXPECT_THAT(violations(one_way, gather, exchange()),
+  EXPECT_THAT(violations(one_way, kGather, exchanged_blocks()),
               Contains(says(Kind::Match, "there is no link 1 -> 0")));
   // Three ranks, so that a wrong peer exists.
-  Program three = exchange();
+  Program three = exchanged_blocks();
   three.ranks.push_back({});
-  Collective group = gather;
+  Collective group = kGather;
   group.ranks = 3;
   EXPECT_THAT(violations(test::full(3), group, three), IsEmpty());
   three.ranks[0].blocks[0].instructions[0].peer = 2;
@@ -170,9 +170,9 @@ TEST(VerifyProgram, Data) {
       },
       Kind::Match, "scratch[0] holds piece 0, not 1");
   // Between the promised positions lies one of which the collective states nothing.
-  Collective gap = gather;
+  Collective gap = kGather;
   for (ChunkSpec& spec : gap.chunks) spec.output *= spec.output < 2 ? 1 : 2;
-  Program wide = exchange();
+  Program wide = exchanged_blocks();
   for (Rank n : {0, 1}) {
     wide.ranks[n].output_chunks = 7;
     for (Instruction& i : wide.ranks[n].blocks[0].instructions)
@@ -181,9 +181,9 @@ TEST(VerifyProgram, Data) {
   gap.chunks_per_block = wide.chunks_per_block = 1;
   for (RankProgram& r : wide.ranks)
     for (Instruction& i : r.blocks[0].instructions) i.does.piece = 0;
-  EXPECT_THAT(violations(pair, gap, wide), IsEmpty());
+  EXPECT_THAT(violations(kTwo, gap, wide), IsEmpty());
   wide.ranks[0].blocks[0].instructions.push_back({.does = copying({Buffer::Input, 0}, {Buffer::Output, 3})});
-  EXPECT_THAT(violations(pair, gap, wide),
+  EXPECT_THAT(violations(kTwo, gap, wide),
               Contains(says(Kind::Written, "output[3], where nothing is promised")));
 }
 
@@ -198,7 +198,7 @@ TEST(VerifyProgram, SumsCountEveryInputOnce) {
 
 TEST(VerifyProgram, RacesWithinAnEpoch) {
   // Rank 0 receives into the slot that it sends: what rank 1 gets depends on the timing.
-  Program p = sum();
+  Program p = exchanged_sum();
   p.steps = 2;
   for (Rank n : {0, 1}) {
     List& l = p.ranks[n].blocks[0].instructions;
@@ -208,13 +208,13 @@ TEST(VerifyProgram, RacesWithinAnEpoch) {
                  .message = 3 - n,
                  .step = 1});
   }
-  EXPECT_THAT(violations(pair, add, p), Contains(says(Kind::Race,
-                                                      "(receive output[0] from rank 1 (message 3)): writes "
-                                                      "output[0], and nothing orders that with rank 0")));
+  EXPECT_THAT(violations(kTwo, kAdd, p), Contains(says(Kind::Race,
+                                                       "(receive output[0] from rank 1 (message 3)): writes "
+                                                       "output[0], and nothing orders that with rank 0")));
   p.ranks[0].blocks[0].instructions.back().does.to[0].slot.buffer = Buffer::Scratch;
-  EXPECT_THAT(violations(pair, add, p), IsEmpty());
+  EXPECT_THAT(violations(kTwo, kAdd, p), IsEmpty());
 
-  EXPECT_THAT(faults(exchange(), gather,
+  EXPECT_THAT(faults(exchanged_blocks(), kGather,
                      [](Program&, List& l) {
                        for (int k : {2, 3}) dst(l[k]) = {Buffer::Scratch, 0};
                      }),
@@ -223,15 +223,15 @@ TEST(VerifyProgram, RacesWithinAnEpoch) {
 
 TEST(VerifyProgram, ThreadBlocksShareOnlyWhatIsRead) {
   // The copies of own pieces may go to a block of their own: both read what is also sent.
-  Program p = exchange();
+  Program p = exchanged_blocks();
   std::vector<ThreadBlock>& blocks = p.ranks[0].blocks;
   blocks.push_back({.channel = 1});
   blocks[1].instructions = {blocks[0].instructions.back()};
   blocks[0].instructions.pop_back();
-  EXPECT_THAT(violations(pair, gather, p), IsEmpty());
+  EXPECT_THAT(violations(kTwo, kGather, p), IsEmpty());
   // A block that writes what another one reads in the same epoch cannot be ordered with it.
   blocks[1].instructions.push_back({.does = copying({Buffer::Output, 0}, {Buffer::Scratch, 0})});
-  EXPECT_THAT(violations(pair, gather, p),
+  EXPECT_THAT(violations(kTwo, kGather, p),
               Contains(says(Kind::Race, "output[0], and nothing orders that with rank 0, block 0")));
 }
 
@@ -239,16 +239,16 @@ TEST(VerifyProgram, ThreadBlocksShareOnlyWhatIsRead) {
 TEST(VerifyProgram, CopiesOfOneChunkAreAlike) {
   Collective c{.custom_name = "two owners", .ranks = 2};
   c.chunks = {{.pre = {0, 1}, .post = {0, 1}}};
-  Program p = sum();
+  Program p = exchanged_sum();
   for (RankProgram& r : p.ranks) r.blocks[0].instructions.pop_back();  // each takes the other's
-  EXPECT_THAT(violations(pair, c, p), IsEmpty());
+  EXPECT_THAT(violations(kTwo, c, p), IsEmpty());
 }
 
 TEST(VerifyProgram, StopsAtTheLimit) {
-  EXPECT_EQ(violations(pair, gather, exchange(), 1).size(), 0u);
-  Program p = exchange();
+  EXPECT_EQ(violations(kTwo, kGather, exchanged_blocks(), 1).size(), 0u);
+  Program p = exchanged_blocks();
   for (RankProgram& r : p.ranks) r.blocks[0].instructions.resize(0);
-  EXPECT_EQ(violations(pair, gather, p, 3).size(), 3u);
+  EXPECT_EQ(violations(kTwo, kGather, p, 3).size(), 3u);
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-struct Case {
+struct Faulty {
   Topology topology = {};
   Collective collective = {};
   Schedule schedule = {};
@@ -31,8 +31,8 @@ struct Case {
 };
 
 // Links of full(3): 0: 0->1, 1: 0->2, 2: 1->0, 3: 1->2, 4: 2->0, 5: 2->1. Everyone sends to everyone at once.
-Case direct_allgather() {
-  Case c{test::full(3), make_collective("allgather", 3, 1), {}};
+Faulty direct_allgather() {
+  Faulty c{test::full(3), make_collective("allgather", 3, 1), {}};
   c.schedule.steps = {{.rounds = 1,
                        .sends = {{.chunk = 0, .link = 0},
                                  {.chunk = 0, .link = 1},
@@ -45,8 +45,8 @@ Case direct_allgather() {
 
 // Links of ring(3): 0: 0->1, 2: 1->2, 4: 2->0 clockwise. One chunk for all: 0 adds into 1, 1 into 2; then 2
 // hands the sum to 0 (link 4) and to 1 (link 3: 2->1).
-Case reduce_then_broadcast() {
-  Case c{test::ring(3), make_collective("allreduce", 3, 1), {}};
+Faulty reduce_then_broadcast() {
+  Faulty c{test::ring(3), make_collective("allreduce", 3, 1), {}};
   c.schedule.steps = {
       {.rounds = 1, .sends = {{.chunk = 0, .link = 0, .reduce = true}}},
       {.rounds = 1, .sends = {{.chunk = 0, .link = 2, .reduce = true}}},
@@ -62,7 +62,7 @@ TEST(Violations, NoneInGoodSchedules) {
 
 // All contributions at once, each read before the step: everyone has 0 + 1 + 2 after one step.
 TEST(Violations, NoneWhenAllAddAtOnce) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.collective = make_collective("allreduce", 3, 1);
   for (Send& send : c.schedule.steps[0].sends) send = {.chunk = 0, .link = send.link, .reduce = true};
   EXPECT_THAT(c.faults(), IsEmpty());
@@ -70,7 +70,7 @@ TEST(Violations, NoneWhenAllAddAtOnce) {
 
 // A rank outside the group holds nothing; what is added to nothing is what it relays.
 TEST(Violations, NoneWhenARelayAddsUp) {
-  Case c{test::ring(4), {.custom_name = "pair", .ranks = 4, .combining = true}, {}};
+  Faulty c{test::ring(4), {.custom_name = "pair", .ranks = 4, .combining = true}, {}};
   c.collective.chunks = {{.pre = {0, 2}, .post = {2}}};
   c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0, .reduce = true}}},   // 0 -> 1
                       {.sends = {{.chunk = 0, .link = 2, .reduce = true}}}};  // 1 -> 2
@@ -82,7 +82,7 @@ TEST(Violations, NoneWhenARelayAddsUp) {
 // In one step the copy comes first and the addition second: rank 1 gets {2} from 2, then {0} from 0 on top;
 // its own contribution is gone unless it left before.
 TEST(Violations, CopyBeforeAdditionInOneStep) {
-  Case c{test::ring(3), make_collective("reduce", 3, 1, 1), {}};
+  Faulty c{test::ring(3), make_collective("reduce", 3, 1, 1), {}};
   c.schedule.steps = {{.sends = {{.chunk = 0, .link = 2, .reduce = true}}},  // 1 -> 2: {1, 2}
                       {.sends = {{.chunk = 0, .link = 0, .reduce = true},    // 0 -> 1
                                  {.chunk = 0, .link = 3}}}};                 // 2 -> 1 replaces
@@ -92,13 +92,13 @@ TEST(Violations, CopyBeforeAdditionInOneStep) {
 }
 
 TEST(Violations, RemovedSend) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.schedule.steps[0].sends.erase(c.schedule.steps[0].sends.begin() + 3);
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Outcome, {.rank = 2, .chunk = 1})));
 }
 
 TEST(Violations, RemovedAddition) {
-  Case c = reduce_then_broadcast();
+  Faulty c = reduce_then_broadcast();
   c.schedule.steps[0].sends.clear();
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0}),
                                       is(Kind::Outcome, {.rank = 1, .chunk = 0}),
@@ -106,7 +106,7 @@ TEST(Violations, RemovedAddition) {
 }
 
 TEST(Violations, SameSendTwice) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.schedule.steps[0].sends.push_back({.chunk = 0, .link = 1});  // far from its twin: order does not matter
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Repeated, {.step = 0, .chunk = 0, .link = 1}),
                                       is(Kind::Bandwidth, {.step = 0, .link = 1}),
@@ -114,26 +114,26 @@ TEST(Violations, SameSendTwice) {
 }
 
 TEST(Violations, SecondCopyLater) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.schedule.steps.push_back({.sends = {{.chunk = 2, .link = 0}}});
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Repeated, {.rank = 1, .step = 1, .chunk = 2, .link = 0})));
 }
 
 TEST(Violations, CopyOfACompleteSum) {
-  Case c = reduce_then_broadcast();
+  Faulty c = reduce_then_broadcast();
   c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 0}}});
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Repeated, {.rank = 1, .step = 3, .chunk = 0, .link = 0})));
 }
 
 TEST(Violations, TwoCopiesInOneStep) {
-  Case c{test::ring(3), make_collective("broadcast", 3, 1), {}};
+  Faulty c{test::ring(3), make_collective("broadcast", 3, 1), {}};
   c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0}}},                            // 0 -> 1
                       {.sends = {{.chunk = 0, .link = 2}, {.chunk = 0, .link = 5}}}};  // 1 -> 2 and 0 -> 2
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Repeated, {.rank = 2, .step = 1, .chunk = 0})));
 }
 
 TEST(Violations, SwappedLink) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.send(0, 0).link = 3;  // 1 -> 2 instead of 0 -> 1
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Bandwidth, {.step = 0, .link = 3}),
                                       is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 0, .link = 3}),
@@ -142,20 +142,20 @@ TEST(Violations, SwappedLink) {
 }
 
 TEST(Violations, WrongChunk) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.send(0, 2).chunk = 2;  // 1 -> 0
   EXPECT_THAT(c.faults(), Contains(is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 2, .link = 2})));
 }
 
 // What arrives in a step cannot be passed on in the same step.
 TEST(Violations, PassedOnTooEarly) {
-  Case c{test::ring(3), make_collective("broadcast", 3, 1), {}};
+  Faulty c{test::ring(3), make_collective("broadcast", 3, 1), {}};
   c.schedule.steps = {{.sends = {{.chunk = 0, .link = 0}, {.chunk = 0, .link = 2}}}};
   EXPECT_THAT(c.faults(), Contains(is(Kind::Absent, {.rank = 1, .step = 0, .chunk = 0, .link = 2})));
 }
 
 TEST(Violations, TooManyChunksOnALink) {
-  Case c{test::ring(8), make_collective("broadcast", 8, 4), {}};
+  Faulty c{test::ring(8), make_collective("broadcast", 8, 4), {}};
   c.schedule.steps = {{.rounds = 2}};
   c.topology.links[0].bandwidth = 2;
   for (Chunk k = 0; k < 4; ++k) c.schedule.steps[0].sends.push_back({.chunk = k, .link = 0});
@@ -166,7 +166,7 @@ TEST(Violations, TooManyChunksOnALink) {
 
 // On hub(3) each rank sends two chunks, and one may leave in a round.
 TEST(Violations, TooManyChunksInASharedLimit) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.topology = test::hub(3);
   EXPECT_THAT(c.faults(), SizeIs(6));
   EXPECT_THAT(c.faults(), Contains(is(Kind::Bandwidth, {.step = 0})));
@@ -176,33 +176,33 @@ TEST(Violations, TooManyChunksInASharedLimit) {
 
 // rounds * bandwidth is past 32 bits; the verifier must not wrap around.
 TEST(Violations, HugeBandwidthDoesNotOverflow) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   for (Link& link : c.topology.links) link.bandwidth = 2'000'000'000;
   c.schedule.steps[0].rounds = 2'000'000'000;
   EXPECT_THAT(c.faults(), IsEmpty());
 }
 
 TEST(Violations, ReducedRounds) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.schedule.steps[0].rounds = 0;
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.step = 0})));
 }
 
 TEST(Violations, ReduceFlagFlippedOff) {
-  Case c = reduce_then_broadcast();
+  Faulty c = reduce_then_broadcast();
   c.send(0, 0).reduce = false;  // rank 1 loses its own contribution
   EXPECT_THAT(c.faults(1), ElementsAre(is(Kind::Outcome, {.rank = 0, .chunk = 0})));
 }
 
 TEST(Violations, ReduceFlagFlippedOn) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.send(0, 0).reduce = true;
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Match, {.rank = 1, .step = 0, .chunk = 0, .link = 0})));
 }
 
 // An addition onto a copy, where nothing may be added: stated, and no reason to look further.
 TEST(Violations, AdditionOntoACopy) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.schedule.steps.push_back({.sends = {{.chunk = 0, .link = 2, .reduce = true}}});
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Match, {.rank = 0, .step = 1, .chunk = 0, .link = 2}),
                                       is(Kind::Outcome, {.rank = 0, .chunk = 0})));
@@ -210,7 +210,7 @@ TEST(Violations, AdditionOntoACopy) {
 
 // As sets {0, 1} + {0, 1, 2} would be all of it; as sums 0 and 1 are counted twice.
 TEST(Violations, ContributionTwice) {
-  Case c = reduce_then_broadcast();
+  Faulty c = reduce_then_broadcast();
   c.send(2, 0).reduce = true;  // 2 adds the sum to what 1 has
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::CountedTwice, {.rank = 1, .step = 2, .chunk = 0}),
                                       is(Kind::Outcome, {.rank = 1, .chunk = 0})));
@@ -219,7 +219,7 @@ TEST(Violations, ContributionTwice) {
 // Two neighbours that add to each other every step double what they count; no counter may wrap to a right
 // one.
 TEST(Violations, CountsDoNotWrapAround) {
-  Case c{test::ring(3), make_collective("reduce", 3, 1, 0), {}};
+  Faulty c{test::ring(3), make_collective("reduce", 3, 1, 0), {}};
   for (int s = 0; s < 300; ++s)
     c.schedule.steps.push_back(
         {.sends = {{.chunk = 0, .link = 0, .reduce = true}, {.chunk = 0, .link = 1, .reduce = true}}});
@@ -228,7 +228,7 @@ TEST(Violations, CountsDoNotWrapAround) {
 }
 
 TEST(Violations, OutOfRange) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.send(0, 0).chunk = 3;
   c.send(0, 1).chunk = -1;
   c.send(0, 2).link = 6;
@@ -241,14 +241,14 @@ TEST(Violations, OutOfRange) {
 }
 
 TEST(Violations, LinkToASwitch) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.topology.switches = 1;
   c.topology.links[4].dst = 3;
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Form, {.step = 0, .link = 4})));
 }
 
 TEST(Violations, CollectiveThatDoesNotFit) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.collective = make_collective("allgather", 4, 1);
   EXPECT_THAT(c.faults(), ElementsAre(is(Kind::Size)));
   c = direct_allgather();
@@ -261,7 +261,7 @@ TEST(Violations, CollectiveThatDoesNotFit) {
 
 // People are told in whole sentences, and count steps from 1.
 TEST(Violations, InWords) {
-  Case c = direct_allgather();
+  Faulty c = direct_allgather();
   c.send(0, 0).link = 3;  // 1 -> 2 instead of 0 -> 1
   EXPECT_THAT(
       c.faults(),
@@ -281,7 +281,7 @@ TEST(Violations, InWords) {
 }
 
 TEST(Violations, EmptyScheduleMissesEverything) {
-  Case c{test::ring(4), make_collective("allgather", 4, 1), {}};
+  Faulty c{test::ring(4), make_collective("allgather", 4, 1), {}};
   EXPECT_THAT(c.faults(100), SizeIs(12));  // 4 ranks lack 3 chunks each
   EXPECT_THAT(c.faults(), SizeIs(10));     // as many as asked for
   EXPECT_THAT(c.faults(3), SizeIs(3));
@@ -298,7 +298,7 @@ TEST(Violations, OneRankNeedsNoSteps) {
 // of state every step would still pass, but the test suite would feel it.
 TEST(Violations, LargeRing) {
   const int ranks = 64, pieces = 15;
-  Case c{test::ring(ranks), make_collective("allreduce", ranks, ranks * pieces), {}};
+  Faulty c{test::ring(ranks), make_collective("allreduce", ranks, ranks * pieces), {}};
   for (int phase = 0; phase < 2; ++phase)
     for (int s = 0; s < ranks - 1; ++s) {
       Step step{.rounds = pieces};

@@ -38,18 +38,18 @@ TEST(Builders, Dgx1IsTheOneOfSccl) {
   EXPECT_EQ(bandwidths(named_topology("dgx1")), expected);
 }
 
-struct Shape {
+struct Built {
   const char* name;
   int ranks;
   std::size_t links;  // of the machine without switches
 };
 
 TEST(Builders, HaveTheirRanksAndLinks) {
-  for (const Shape& shape :
-       {Shape{"dgx2", 16, 240}, Shape{"amd-z52", 8, 16}, Shape{"line:4", 4, 6}, Shape{"ring:5", 5, 10},
-        Shape{"ring:2", 2, 2}, Shape{"full:8", 8, 56}, Shape{"star:5", 5, 8}, Shape{"hypercube:3", 8, 24},
-        Shape{"mesh:2x3", 6, 14}, Shape{"torus:4x4", 16, 64}, Shape{"torus:3x3x3", 27, 162},
-        Shape{"hub:6", 6, 30}}) {
+  for (const Built& shape :
+       {Built{"dgx2", 16, 240}, Built{"amd-z52", 8, 16}, Built{"line:4", 4, 6}, Built{"ring:5", 5, 10},
+        Built{"ring:2", 2, 2}, Built{"full:8", 8, 56}, Built{"star:5", 5, 8}, Built{"hypercube:3", 8, 24},
+        Built{"mesh:2x3", 6, 14}, Built{"torus:4x4", 16, 64}, Built{"torus:3x3x3", 27, 162},
+        Built{"hub:6", 6, 30}}) {
     const Topology t = flatten(named_topology(shape.name));
     EXPECT_EQ(t.ranks, shape.ranks) << shape.name;
     EXPECT_EQ(t.links.size(), shape.links) << shape.name;

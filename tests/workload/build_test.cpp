@@ -5,18 +5,12 @@
 #include <gtest/gtest.h>
 
 #include "ir/error.h"
-#include "ir/files.h"
-#include "workload/text.h"
+#include "tests/workload/examples.h"
 
 namespace chorale::test {
 namespace {
 
 using enum ElementType;
-
-Workload example(const std::string& name) {
-  const std::string file = std::string(CHORALE_SOURCE) + "/examples/" + name + ".chorale";
-  return parse_workload(read_file(file), file);
-}
 
 // What Adam and LAMB have in common.
 struct Moments {
@@ -38,7 +32,7 @@ struct Moments {
 TEST(Builder, BuildsAdam) {
   Moments a{Builder("adam", {.ranks = 4})};
   a.b.returns({a.b.update("p_", a.p, a.p - a.lr * a.m1 / (sqrt(a.v1) + 1e-8))});
-  EXPECT_EQ(a.b.finish(), example("adam"));
+  EXPECT_EQ(a.b.finish(), as_written("adam"));
 }
 
 TEST(Builder, BuildsFunctionsOfRows) {
@@ -73,7 +67,7 @@ TEST(Builder, BuildsLamb) {
   const Tensor p_norm = a.b.norm("p_norm", a.p), u_norm = a.b.norm("u_norm", u);
   const Tensor ratio = a.b.let("ratio", select(p_norm > 0, select(u_norm > 0, p_norm / u_norm, 1), 1));
   a.b.returns({a.b.update("p_", a.p, a.p - a.lr * ratio * u)});
-  EXPECT_EQ(a.b.finish(), example("lamb"));
+  EXPECT_EQ(a.b.finish(), as_written("lamb"));
 }
 
 // Every operation and function, and what is around them.

@@ -20,6 +20,10 @@ inline Workload example(const std::string& name, const Sizes& sizes, int ranks =
   return parse_workload(read_file(file), file, {.sizes = sizes, .ranks = ranks});
 }
 
+inline Workload as_written(const std::string& name) {
+  return example(name, {});
+}
+
 // Each of them with sizes that the ranks do not divide, where programs allow it.
 inline std::map<std::string, Workload> small_examples() {
   const Sizes layer = {{"B", 2}, {"S", 3}, {"H", 7}};

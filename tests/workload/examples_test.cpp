@@ -1,19 +1,13 @@
 // The programs in examples/ are read, are what they state, and come back from their text.
+#include "tests/workload/examples.h"
+
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <map>
 
-#include "ir/files.h"
-#include "workload/text.h"
-
 namespace chorale::test {
 namespace {
-
-Workload example(const std::string& name) {
-  const std::string file = std::string(CHORALE_SOURCE) + "/examples/" + name + ".chorale";
-  return parse_workload(read_file(file), file);
-}
 
 TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
   const std::map<std::string, std::string> outputs = {{"sgd", "fp32[N] Replicated"},
@@ -38,7 +32,7 @@ TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
     SCOPED_TRACE(name);
     ASSERT_TRUE(outputs.contains(name));
     ++found;
-    const Workload workload = example(name);
+    const Workload workload = as_written(name);
     EXPECT_EQ(workload.name, name);
     ASSERT_FALSE(workload.outputs.empty());
     EXPECT_EQ(to_string(operation(workload, workload.outputs[0]).type), outputs.at(name));
@@ -50,7 +44,7 @@ TEST(Examples, HaveTheTypesThatTheirCommentsSay) {
 // Means and master weights are kept in fp32, whatever the gradients are; what is sent is fp16 on in both
 // directions, so that one fused AllReduce can do it.
 TEST(Examples, MixedAdamKeepsItsStateInFp32) {
-  const Workload adam = example("adam_mixed");
+  const Workload adam = as_written("adam_mixed");
   for (const char* name : {"avg", "m_", "v_", "w_"})
     EXPECT_EQ(operation(adam, name).type.element, ElementType::Float32) << name;
   EXPECT_EQ(operation(adam, "sum").type.element, ElementType::Float16);
@@ -59,7 +53,7 @@ TEST(Examples, MixedAdamKeepsItsStateInFp32) {
 
 // The second group has what the first one sends.
 TEST(Examples, PipelineEndsInTheSecondGroup) {
-  const Workload pipeline = example("pipeline");
+  const Workload pipeline = as_written("pipeline");
   const TensorType& type = operation(pipeline, "output").type;
   EXPECT_EQ(type.first_group, 1);
   EXPECT_EQ(type.last_group, 1);

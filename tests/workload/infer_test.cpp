@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/error.h"
+#include "tests/semantics/workloads.h"
 #include "workload/kernels.h"
 
 namespace chorale::test {
@@ -23,20 +24,7 @@ TEST(Promotion, IsThatOfPyTorch) {
   EXPECT_EQ(promoted(Int32, Int32), Int32);
 }
 
-constexpr TensorLayout kReplicated{.kind = LayoutKind::Replicated}, kLocal{.kind = LayoutKind::Local},
-    kFlatSlices{.kind = LayoutKind::Sliced};
-constexpr TensorLayout sliced(int dim) {
-  return {.kind = LayoutKind::Sliced, .dim = dim};
-}
-constexpr TensorLayout rooted(int root) {
-  return {.kind = LayoutKind::Rooted, .root = root};
-}
-
-TensorShape shape(const std::vector<std::int64_t>& sides) {
-  TensorShape result;
-  for (const std::int64_t side : sides) result.push_back({.factor = side, .value = side});
-  return result;
-}
+constexpr TensorLayout kFlatSlices{.kind = LayoutKind::Sliced};
 
 Operation input(const std::string& name, const std::vector<std::int64_t>& sides, TensorLayout layout,
                 ElementType element = Float32) {

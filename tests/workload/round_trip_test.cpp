@@ -195,11 +195,13 @@ Workload random_workload(Random& random) {
   for (int k = 0; k < 50; ++k) {
     Operation operation = random_operation(random, "x" + std::to_string(k), names);
     if (below(random, 3) == 0) operation.updates = "in" + std::to_string(below(random, 5));
-    Workload with = workload;
-    with.operations.push_back(operation);
-    with.outputs = {operation.name};
-    if (!operation.updates.empty() && !is_taken(with)) continue;
-    std::erase(names, operation.updates);
+    if (!operation.updates.empty()) {
+      Workload with = workload;
+      with.operations.push_back(operation);
+      with.outputs = {operation.name};
+      if (!is_taken(with)) continue;
+      std::erase(names, operation.updates);
+    }
     keep(std::move(operation));
     // What can be overlapped with it.
     const Kind made = workload.operations.back().kind;

@@ -21,7 +21,7 @@ void expect_comes_back(const Workload& workload) {
   EXPECT_EQ(parse_workload(text, "printed"), workload);
 }
 
-constexpr const char* kAdam = R"(
+constexpr const char* kUntyped = R"(
 # Adam, data parallel.
 workload adam
 ranks 4
@@ -39,7 +39,7 @@ return p_
 )";
 
 TEST(ParseWorkload, ReadsAdam) {
-  const Workload adam = parse_workload(kAdam, "adam.chorale");
+  const Workload adam = parse_workload(kUntyped, "adam.chorale");
   EXPECT_EQ(adam.ranks, 4);
   EXPECT_EQ(typed(adam),
             "WORLD: int32[] Replicated\n"
@@ -53,11 +53,11 @@ TEST(ParseWorkload, ReadsAdam) {
 
 TEST(ParseWorkload, SettingsTakeThePlaceOfWhatTheTextGives) {
   const Workload adam =
-      parse_workload(kAdam, "adam.chorale", {.sizes = {{"N", 77}}, .ranks = 8, .groups = 2});
+      parse_workload(kUntyped, "adam.chorale", {.sizes = {{"N", 77}}, .ranks = 8, .groups = 2});
   EXPECT_EQ(adam.ranks, 8);
   EXPECT_EQ(adam.groups, 2);
   EXPECT_EQ(elements(operation(adam, "p_").type), 77);
-  EXPECT_THROW(parse_workload(kAdam, "adam.chorale", {.sizes = {{"M", 77}}}), InputError);
+  EXPECT_THROW(parse_workload(kUntyped, "adam.chorale", {.sizes = {{"M", 77}}}), InputError);
 }
 
 // What stands inside of expressions gets names of its own, which nothing else in the text has.
