@@ -79,7 +79,7 @@ TEST(GpuRun, AFunctionFollowsSums) {
   for (PeerRank& rank : changed.program.ranks)
     for (PeerBlock& block : rank.blocks)
       for (PeerInstruction& i : block.instructions)
-        if (applies(i.does)) i.does.position ^= 1;
+        if (applies(i.does)) i.does.position = -1;
   EXPECT_GT(run_peers_on_gpu(unverified(changed.program, changed.collective), options).at(0).wrong, 0);
 }
 

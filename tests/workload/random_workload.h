@@ -267,7 +267,7 @@ class RandomWorkload {
     if (x.empty()) return {};
     std::vector<Name> names{x};
     for (int i = dice_.below(3); i > 0; --i) {
-      const TensorType& type = type_of(x);
+      const TensorType type = type_of(x);
       Name other = dice_.one_in(2) ? add_input(part_of(type.shape), dice_.one_in(3) ? element() : element_,
                                                dice_.one_in(3) ? type.layout : kReplicated)
                                    : existing();
@@ -287,7 +287,7 @@ class RandomWorkload {
   // m_ = Update(m, a function of m and x), where m is an input of the type of what is computed, new or there
   // already.
   Name update_with(const Name& x) {
-    const TensorType& type = type_of(x);
+    const TensorType type = type_of(x);  // its operation moves as others are added
     if (is_updated(x)) return {};
     Name m = existing([&](const Operation& op) {
       TensorType other = op.type;
