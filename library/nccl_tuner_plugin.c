@@ -4,7 +4,7 @@
 //   cc -shared -fPIC -O2 nccl_tuner_plugin.c -o libnccl-tuner-chorale.so
 //   NCCL_TUNER_PLUGIN=ABSOLUTE_PATH/libnccl-tuner-chorale.so PROGRAM
 //
-// It exports the interfaces that NCCL 2.23 to 2.31 ask for: versions 4, 5 and 6.
+// It exports the interfaces that NCCL 2.23 to 2.30 ask for: versions 4, 5 and 6.
 //
 // ORIGIN
 #include <stddef.h>
