@@ -132,8 +132,8 @@ void baselines(CLI::App*, BaselineSet& target);
 void result_file(CLI::App*, Text& target);  // --json
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: the answer for all sizes, jobs, machines, search and display, execution, placement of axes, tensor
-// programs, and libraries; and completion scripts and manual pages of all of them.
+// The commands: the answer for all sizes, jobs, machines, search and display, execution, placement of axes,
+// tensor programs, and libraries; and completion scripts and manual pages of all of them.
 void optimize_options(CLI::App&, Command& parsed);
 void compare_options(CLI::App&, Command& parsed);
 void job_options(CLI::App&, Command& parsed);

@@ -17,8 +17,8 @@ std::string heading(const Result&);
 std::string chunk_counts(const Space&);
 
 // The chosen points, one a line, with the number that --point takes. Beside the whole frontier, also points
-// that are beaten in steps and rounds but are the fastest at some size, since links differ. What is the fastest
-// at the sizes that were asked for is always among them.
+// that are beaten in steps and rounds but are the fastest at some size, since links differ. What is the
+// fastest at the sizes that were asked for is always among them.
 std::string points_table(const Result&, std::vector<int> chosen, const BestSizes&,
                          const std::vector<SizeRow>& = {});
 

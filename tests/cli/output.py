@@ -72,7 +72,8 @@ for arguments in [["frontier", "ring:4", "allgather", "--json"], ["synthesize", 
     file = run(*arguments, "out")
     assert file.stdout.endswith("wrote out\n") and not file.stderr and (work / "out").read_text()[:20] == done.stdout[:20], arguments
 assert not (work / "-").exists()
-# Two files on it are refused by every command, at the second one, and a file that cannot be written before the work.
+# Two files on it are refused by every command, at the second one, and a file that cannot be
+# written before the work.
 for arguments, second in [(["place", "a100:4", *axes, "--json", "-", "--html", "-"], "--html"), (["show", "f.json", "--bytes", "1K", "--html=-", "--json", "-"], "--json"),
                           (["topology", "import", examples / "node.xml", "--json", "-", "-o", "-"], "--"),
                           (["frontier", "dgx1", "allreduce", "--json", "absent/f.json"], "--json"), (["design", "--ranks", 512, "--html", "absent/f.html"], "--html")]:

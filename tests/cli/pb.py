@@ -94,8 +94,8 @@ for number in range(120):
         check(opb, pbp)
         judged += 1
         covered.add(claim["certificate"]["kind"])
-        # With a round more it may be possible, and the sum of the cuts is no contradiction, unless less was claimed
-        # than they show.
+        # With a round more it may be possible, and the sum of the cuts is no contradiction, unless less
+        # was claimed than they show.
         if row["cuts"]:
             at = re.search(r"^(-1 r_.*>= -)(\d+) ;$", opb, re.M)
             tight += not accepts(opb.replace(at[0], f"{at[1]}{int(at[2]) + 1} ;"), pbp)

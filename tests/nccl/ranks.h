@@ -24,8 +24,8 @@ struct GpuRank {
   cudaStream_t stream = nullptr;
 };
 
-// Calls work for each rank in a thread of its own, which stands for a process; what is thrown there, by rank ("": nothing). Rank n has
-// GPU gpus[n]; where none are named, they take turns.
+// Calls work for each rank in a thread of its own, which stands for a process; what is thrown there, by rank
+// ("": nothing). Rank n has GPU gpus[n]; where none are named, they take turns.
 inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuRank&)>& work,
                                         const std::vector<int>& gpus = {}) {
   ncclUniqueId id;

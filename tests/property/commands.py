@@ -23,7 +23,8 @@ from session import (NOTHING, NOT_WRITTEN, SLACK, Found, ask_frontier, by_engine
 FORGERIES = 25  # a result
 
 
-# -- commands ---------------------------------------------------------------------------------------------------
+# -- commands
+# ---------------------------------------------------------------------------------------------------
 
 def make_tiny(rng):
     machine = random_input.machine(rng, tiny=True)

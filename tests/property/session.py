@@ -156,7 +156,8 @@ class Session:
         return json.loads((self.folder / name).read_text())
 
 
-# -- what all commands share ------------------------------------------------------------------------------------
+# -- what all commands share
+# ------------------------------------------------------------------------------------
 
 def machine_of(session, case):
     if isinstance(case["machine"], dict):

@@ -98,7 +98,8 @@ print(f"{count['machines']} machines, {count['points']} points, {count['chunks']
       f"{count['stated']} points state sums, without which {count['needed']} chunks would differ")
 assert count["machines"] >= 18 and count["stated"] > 0 and count["needed"] > 0
 
-# What is stated is checked; a file that states nothing is read as before, and read and written again it is the same file.
+# What is stated is checked; a file that states nothing is read as before, and read and written
+# again it is the same file.
 (work / "m.json").write_text(json.dumps({"topology": "ends", "ranks": 3, "links": [
     {"src": a, "dst": b} for a in range(3) for b in range(3) if a != b]}))
 run_chorale("frontier", "m.json", "allreduce", "--max-steps", "1", "--json", "r.json")

@@ -1,6 +1,6 @@
-# Random input at every door, judged by something slow and obvious: a few cases of benchmarks/attack.py, on small machines,
-# since nearly all of the time is in the few large ones. benchmarks/long.py goes on with the same doors, all machines and other
-# seeds for as long as one likes.
+# Random input at every door, judged by something slow and obvious: a few cases of benchmarks/attack.py, on
+# small machines, since nearly all of the time is in the few large ones. benchmarks/long.py goes on with the
+# same doors, all machines and other seeds for as long as one likes.
 add_executable(exhaustive property/exhaustive.cpp)
 target_link_libraries(exhaustive PRIVATE chorale_warnings)
 target_include_directories(exhaustive PRIVATE ${PROJECT_SOURCE_DIR})
