@@ -90,12 +90,7 @@ std::string subject_of(const Topology& topology, const Collective& collective, c
 
 std::string question_text(const std::string& subject, const FrontierOptions& asked) {
   const SynthesisOptions& how = asked.synthesis;
-  // As the result of a search has it.
-  const Space space{.min_chunks = asked.min_chunks,
-                    .max_chunks = asked.max_chunks,
-                    .max_steps = asked.max_steps,
-                    .extra_rounds = asked.extra_rounds};
-  return head_of(subject, space) + further_options(asked) +
+  return head_of(subject, searched_space(asked)) + further_options(asked) +
          limits_of(how.limits.conflicts, asked.time_limit.count()) +
          fmt::format("bounds {} symmetry {} seed {} version {}\n", how.use_bounds, how.use_symmetry, how.seed,
                      kResultVersion);
