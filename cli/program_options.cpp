@@ -54,10 +54,13 @@ void run_options(CLI::App& app, Command& parsed) {
         "Sizes of messages, as nccl-tests counts them: 64K, a list 1K,3000,1M, or a range from:to:factor "
         "(1K:1M:32)");
   std::vector<std::pair<Text, Executor>> executors;
-  for (const ExecutorEntry& each : known_executors()) executors.emplace_back(each.name, each.executor);
+  std::vector<Text> ranks;
+  for (const ExecutorEntry& each : known_executors()) {
+    executors.emplace_back(each.name, each.executor);
+    ranks.emplace_back(each.ranks);
+  }
   choice<Executor>(sub, "--transport", options->transport, executors,
-                   "Ranks are threads of this process, processes started by mpirun, those with a GPU each, "
-                   "thread blocks of the kernel for GPUs on threads, or on one GPU (threads)");
+                   "What ranks are: " + joined(ranks) + " (threads)");
   types_and_ops(sub, options->options);
   by_rows(sub, run_rows(), options->options);
   sub->add_flag("--in-place", options->in_place,
