@@ -124,8 +124,8 @@ class Driver {
       best = std::min(best, longest);
     }
     if (rank == 0 && options_.runs > 0)
-      std::printf("%s: %d ranks, best of %d: %.1f us\n", Workload::kName, Workload::kRanks, options_.runs,
-                  1e6 * best);
+      std::printf("%s: %d rank%s, best of %d: %.1f us\n", Workload::kName, Workload::kRanks,
+                  Workload::kRanks == 1 ? "" : "s", options_.runs, 1e6 * best);
 #ifdef CHORALE_CUDA
     transport_.barrier();
     if (rank == 0 && options_.copy > 0) time_copy();
