@@ -20,6 +20,7 @@
 #include "ir/json.h"
 #include "ir/json_writer.h"
 #include "ir/shown.h"
+#include "ir/words.h"
 #include "library/select.h"
 
 namespace chorale {
@@ -190,8 +191,9 @@ std::string text_of(const std::vector<BenchLine>& lines, const Collective& colle
   // The names of out of place and in place stand over their first columns.
   const std::size_t first = body.find("time"), second = body.find("time", first + 1);
   std::string text =
-      fmt::format("# {}, {} ranks as processes{}; times are medians of {}\n", name_of(collective),
-                  collective.ranks, command.gpus ? " with a GPU each" : "", command.options.iterations) +
+      fmt::format("# {}, {} as processes{}; times are medians of {}\n", name_of(collective),
+                  counted(collective.ranks, "rank"), command.gpus ? " with a GPU each" : "",
+                  command.options.iterations) +
       fmt::format("#{:{}}{:<{}}in-place\n", "", first - 1, "out-of-place", second - first) + body +
       fmt::format("# Out of bounds values : {} {}\n", tally.wrong, tally.wrong == 0 ? "OK" : "FAILED");
   if (collective.combining && command.options.check)

@@ -119,7 +119,7 @@ void one_of(CLI::App* app, const Text& name, const std::vector<Text>& known, con
       ->type_name(joined(known, "|"));  // for completion: help texts do not show it
 }
 
-// A switch named --no-x sets x to false. Ranges are checked here for kinds whose parser knows none.
+// A switch named --no-x sets x to false. Ranges are checked here for kinds whose parser knows none of a row.
 void by_row(CLI::App* app, const OptionWords& words, const Text& help, const OptionTarget& target) {
   const Text name(words.option);
   if (words.kind == OptionKind::Switch) {
@@ -139,7 +139,7 @@ void by_row(CLI::App* app, const OptionWords& words, const Text& help, const Opt
     if (words.kind == OptionKind::Text) {
       target.set_text(t);
     } else if (words.kind == OptionKind::Number) {
-      const double number = parse_positive(name, t);
+      const double number = parse_number(name, t);
       require_in_range(words, number, name);
       target.set_number(number);
     } else if (words.kind == OptionKind::Duration) {

@@ -49,8 +49,7 @@ std::string heading(const Result& result) {
   if (result.kind == ResultKind::Frontier) text += "; " + chunk_counts(space) + " per block";
   if (result.kind == ResultKind::Frontier && space.max_steps != kAnySteps)
     text += fmt::format("; at most {}", counted(space.max_steps, "step"));
-  if (space.extra_rounds != kAnyRounds)
-    text += fmt::format("; at most steps + {} rounds", space.extra_rounds);
+  if (space.extra_rounds != kAnyRounds) text += "; at most steps + " + counted(space.extra_rounds, "round");
   return text + order_in_words(result.collective) +
          fmt::format("\n(a block is {}{})\n", row_of(result.collective.kind).block,
                      under_abilities(topology));

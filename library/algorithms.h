@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "ir/fnv.h"
 #include "ir/frontier.h"
 #include "ir/program.h"
 #include "ir/step_rows.h"
@@ -124,7 +125,7 @@ class Algorithms {
       chosen_ = {};
   int size_ = 0;  // of all results
   std::vector<std::string> complaints_ = {};
-  std::uint64_t fingerprint_ = 0xcbf29ce484222325u;
+  std::uint64_t fingerprint_ = kFnvBasis;
   std::uintmax_t bytes_ = 0;  // of all files that were loaded
 };
 

@@ -232,7 +232,8 @@ bool MpiCollectives::make_plan(MPI_Comm comm, const MpiCall& call, Companion& co
 
 MpiCollectives::Ready MpiCollectives::plan(MPI_Comm comm, const MpiCall& call) {
   if (const char* const why = why_not_ours(comm)) return pass(comm, call, why);
-  if (call.elements <= 0) return pass(comm, call, "there is nothing to move");
+  if (call.elements < 0) return pass(comm, call, "its counts are wrong");
+  if (call.elements == 0) return pass(comm, call, "there is nothing to move");
   Companion* const companion = companion_of(comm);
   if (companion == nullptr) return pass(comm, call, "its ranks have loaded different algorithms");
   if (failure_file_.given()) learn_failure(comm, *companion);

@@ -25,6 +25,7 @@
 #include <mutex>
 #include <set>
 
+#include "ir/words.h"
 #include "preload/mpi_collectives.h"
 #include "preload/mpi_entries.h"
 #include "preload/mpi_settings.h"
@@ -73,7 +74,8 @@ class Preload {
     if (comm_rank(MPI_COMM_WORLD) != 0) return;
     for (const std::string& complaint : collectives_.algorithms().complaints())
       std::fprintf(stderr, "chorale: %s\n", complaint.c_str());
-    if (log_) std::fprintf(stderr, "chorale: %d algorithms are at hand\n", collectives_.algorithms().size());
+    if (const int size = collectives_.algorithms().size(); log_)
+      std::fprintf(stderr, "chorale: %s at hand\n", counted(size, "algorithm is", "algorithms are").c_str());
   }
 
   // Once for each kind of call.

@@ -227,15 +227,8 @@ const Type kTypes[] = {{"float32", ncclFloat32, 4, measure<float>},
 }  // namespace
 
 int main(int argc, char** argv) {
-  // -1: not a number.
-  const auto number = [&](int k, long otherwise) {
-    if (k >= argc) return otherwise;
-    char* end = nullptr;
-    const long value = std::strtol(argv[k], &end, 10);
-    return end == argv[k] || *end != '\0' ? -1 : value;
-  };
-  const long n = number(1, 1048576);
-  const int iterations = static_cast<int>(std::min(number(2, 20), 1l << 30));
+  const long n = chorale::integer_argument(argc, argv, 1, 1048576);
+  const int iterations = static_cast<int>(std::min(chorale::integer_argument(argc, argv, 2, 20), 1l << 30));
   const std::string wanted = argc > 3 ? argv[3] : "float32";
   const Type* type = nullptr;
   for (const Type& each : kTypes)

@@ -70,6 +70,9 @@ for name in set(named):
     trim = shutil.which('drat-trim')
     if trim:
         assert 's VERIFIED' in run_other(trim, os.path.join(proofs, name + '.cnf'), os.path.join(proofs, name + '.drat'))
+# A refutation is written while it is found, so there must be a folder for it.
+refused('synthesize', 'ring:5', 'allreduce', '--steps', 2, says='TMPDIR', env={'TMPDIR': os.path.join(work, 'not_there')})
+
 if not shutil.which('drat-trim'):
     print('SKIPPED: drat-trim is not installed; the proofs were checked by the checker in this test alone')
 

@@ -9,6 +9,8 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/exchange/gpu_memory.h"
+
 namespace chorale {
 
 inline void require(ncclResult_t code, const std::string& what) {
@@ -55,16 +57,12 @@ inline std::vector<std::string> on_gpus(int ranks, const std::function<void(GpuR
 // Memory of a device.
 class DeviceMemory {
  public:
-  explicit DeviceMemory(std::size_t bytes) {
-    require(cudaMalloc(&data_, bytes > 0 ? bytes : 1), "cudaMalloc");
-  }
-  ~DeviceMemory() { cudaFree(data_); }
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-  std::byte* data() const { return data_; }
+  explicit DeviceMemory(std::size_t bytes)
+      : memory_(gpu_memory<std::byte>(static_cast<std::int64_t>(bytes))) {}
+  std::byte* data() const { return memory_.get(); }
 
  private:
-  std::byte* data_ = nullptr;
+  GpuMemory<std::byte> memory_;
 };
 
 }  // namespace chorale
