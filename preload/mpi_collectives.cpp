@@ -117,8 +117,11 @@ void MpiCollectives::learn_failure(MPI_Comm comm, Companion& companion) {
   companion.forget_plans();
   if (rank != 0) return;
   if_memory_suffices([&] {
-    if (const std::string words = algorithms_.not_ready_for(now.data()); !words.empty())
-      observer_.complaint(words + ": MPI does the collectives");
+    const std::string words = [&] {
+      const std::lock_guard lock(mutex_);
+      return algorithms_.not_ready_for(now.data());
+    }();
+    if (!words.empty()) observer_.complaint(words + ": MPI does the collectives");
   });
 }
 
