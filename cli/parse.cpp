@@ -82,8 +82,8 @@ std::int64_t parse_integer(const std::string& option, const std::string& text, s
   return number;
 }
 
-// NaN and infinity are numbers to from_chars; the caller's range excludes the latter, and what is too large for
-// a double.
+// NaN and infinity are numbers to from_chars; the caller's range excludes the latter, and what
+// is too large for a double.
 double parse_number(const std::string& option, const std::string& text) {
   double number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);

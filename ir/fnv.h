@@ -1,5 +1,5 @@
-// FNV-1a of 64 bits (Fowler, Noll, Vo): what tells texts and numbers apart that nobody has chosen to be alike.
-// C++17, and is copied into emitted programs.
+// FNV-1a of 64 bits (Fowler, Noll, Vo): what tells texts and numbers apart that nobody has chosen to be
+// alike. C++17, and is copied into emitted programs.
 #pragma once
 
 #include <cstdint>

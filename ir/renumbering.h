@@ -16,8 +16,8 @@ struct Renumbering {
   bool operator==(const Renumbering&) const = default;
 };
 
-// Not a custom collective, whose chunks lie where its file says, nor a machine with switches, whether as nodes
-// or below its links (Topology::underlay).
+// Not a custom collective, whose chunks lie where its file says, nor a machine with switches, whether as
+// nodes or below its links (Topology::underlay).
 bool is_renumberable(const Topology&, const Collective&);
 
 Renumbering no_renumbering(const Topology&);

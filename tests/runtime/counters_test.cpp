@@ -25,7 +25,8 @@ TEST(Waits, EndInTimeOrNameThemselves) {
     late.join();
     EXPECT_EQ(none.state, 0U) << limit;
   }
-  // Nothing raises it: on a busy machine a thread that does so later comes before the first read of the clock.
+  // Nothing raises it: on a busy machine a thread that does so later comes before the
+  // first read of the clock.
   const std::uint64_t counter = 0;
   Trouble trouble;
   EXPECT_FALSE(arrives(counter, 1, trouble));
