@@ -132,17 +132,35 @@ void baselines(CLI::App*, BaselineSet& target);
 void result_file(CLI::App*, Text& target);  // --json
 void progress(CLI::App*, ShowProgress& target);
 
-// The commands: the answer for all sizes, jobs, machines, search and display, execution, placement of axes, tensor
-// programs, and libraries; and completion scripts and manual pages of all of them.
+// A function per command, which registers it; each is in the table of cli/command_line.cpp.
 void optimize_options(CLI::App&, Command& parsed);
-void compare_options(CLI::App&, Command& parsed);
 void job_options(CLI::App&, Command& parsed);
+void synthesize_options(CLI::App&, Command& parsed);
+void frontier_options(CLI::App&, Command& parsed);
+void compose_options(CLI::App&, Command& parsed);
+void classic_options(CLI::App&, Command& parsed);
+void bounds_options(CLI::App&, Command& parsed);
+void alltoallv_options(CLI::App&, Command& parsed);
+void check_options(CLI::App&, Command& parsed);
+void show_options(CLI::App&, Command& parsed);
+void compare_options(CLI::App&, Command& parsed);
 void topology_options(CLI::App&, Command& parsed);
-void search_options(CLI::App&, Command& parsed);
+void design_options(CLI::App&, Command& parsed);
+void calibrate_options(CLI::App&, Command& parsed);
+void run_options(CLI::App&, Command& parsed);
+void emit_options(CLI::App&, Command& parsed);
+void simulate_options(CLI::App&, Command& parsed);
 void program_options(CLI::App&, Command& parsed);
-void placement_options(CLI::App&, Command& parsed);
-void workload_options(CLI::App&, Command& parsed);
+void bench_options(CLI::App&, Command& parsed);
 void library_options(CLI::App&, Command& parsed);
+void hierarchy_options(CLI::App&, Command& parsed);
+void place_options(CLI::App&, Command& parsed);
+void order_options(CLI::App&, Command& parsed);
+void reshard_options(CLI::App&, Command& parsed);
+void transform_options(CLI::App&, Command& parsed);
+void compile_options(CLI::App&, Command& parsed);
+void tune_options(CLI::App&, Command& parsed);
+void completion_options(CLI::App&, Command& parsed);
 void manual_options(CLI::App&, Command& parsed);
 
 }  // namespace chorale

@@ -22,7 +22,6 @@
 #include "api/run.h"
 #include "api/simulate.h"
 #include "api/tuning.h"
-#include "cli/manual.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
 #include "ir/elements.h"
@@ -346,12 +345,10 @@ enum class Shell { Bash, Fish, Zsh };
 
 struct CompletionCommand {
   Shell shell = Shell::Bash;
-  CommandText program = {};
 };
 
 struct ManualCommand {
   std::string directory = ".";
-  CommandText program = {};
 };
 
 using Command =

@@ -4,6 +4,21 @@
 namespace chorale {
 namespace {
 
+// The options of `place` and `order` that describe one communication: JobText but its axes and its file.
+// Sizes of data are binary, as elsewhere on the command line, and bandwidths decimal.
+void one_communication(CLI::App* sub, JobText& job) {
+  text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
+  sub->add_option_function<Text>(
+         "--bytes", [&job](const Text& t) { job.bytes = static_cast<double>(parse_size("--bytes", t)); },
+         "What every device contributes (4G is 4 * 2^30; bandwidths are decimal)")
+      ->option_text("SIZE");
+  choice<Goal>(sub, "--goal", job.goal, kGoalNames,
+               "What is done over these axes; shift: each sends to the next along them (allreduce)");
+  integer(sub, "--element", job.element, 1, 64, "BYTES", "Of an element: nothing is scattered finer (4)");
+}
+
+}  // namespace
+
 // `list` and `show` share a struct: without a name the machines are listed.
 void hierarchy_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(app, "hierarchy", "List the machines that have levels, or show one",
@@ -20,19 +35,6 @@ void hierarchy_options(CLI::App& app, Command& parsed) {
   machine_changes(show, options->changes);
   limits(show, options->limits, "");
   show->final_callback([options, &parsed] { parsed = *options; });
-}
-
-// The options of `place` and `order` that describe one communication: JobText but its axes and its file.
-// Sizes of data are binary, as elsewhere on the command line, and bandwidths decimal.
-void one_communication(CLI::App* sub, JobText& job) {
-  text(sub, "--reduce", job.reduce, "NAME,...", "The axes that are summed over");
-  sub->add_option_function<Text>(
-         "--bytes", [&job](const Text& t) { job.bytes = static_cast<double>(parse_size("--bytes", t)); },
-         "What every device contributes (4G is 4 * 2^30; bandwidths are decimal)")
-      ->option_text("SIZE");
-  choice<Goal>(sub, "--goal", job.goal, kGoalNames,
-               "What is done over these axes; shift: each sends to the next along them (allreduce)");
-  integer(sub, "--element", job.element, 1, 64, "BYTES", "Of an element: nothing is scattered finer (4)");
 }
 
 // Conditions name axes and levels, which are known only when the machine and the job are read, so they stay
@@ -149,15 +151,6 @@ void reshard_options(CLI::App& app, Command& parsed) {
   directory_to_write(
       sub, "--emit", options->emit,
       "Write the plan there, and a program of torch.distributed that does it and checks every byte");
-}
-
-}  // namespace
-
-void placement_options(CLI::App& app, Command& parsed) {
-  hierarchy_options(app, parsed);
-  place_options(app, parsed);
-  order_options(app, parsed);
-  reshard_options(app, parsed);
 }
 
 }  // namespace chorale

@@ -41,6 +41,8 @@ void types_and_ops(CLI::App* sub, RunOptions& options, const Text& type_names = 
   choice<std::vector<Op>>(sub, op_names, options.ops, ops, "How contributions are combined (sum)");
 }
 
+}  // namespace
+
 void run_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "run", "Execute schedules on real data and check every element",
@@ -161,7 +163,7 @@ void alltoallv_options(CLI::App& app, Command& parsed) {
 }
 
 // `program` verifies any lowered program, so it asks for no point and no collective.
-void judge_options(CLI::App& app, Command& parsed) {
+void program_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "program", "Verify a lowered program, Chorale's or another's, and run it",
       "FILE is MSCCL XML, what 'emit --target json' writes, or an execution plan "
@@ -236,17 +238,6 @@ void bench_options(CLI::App& app, Command& parsed) {
   sub->add_flag("!--out-of-place-only", options->in_place, "Leave out the times in place");
   limits(sub, options->limits, "");
   file_to_write(sub, "--json", options->json, "Write the rows there");
-}
-
-}  // namespace
-
-void program_options(CLI::App& app, Command& parsed) {
-  run_options(app, parsed);
-  emit_options(app, parsed);
-  simulate_options(app, parsed);
-  alltoallv_options(app, parsed);
-  judge_options(app, parsed);
-  bench_options(app, parsed);
 }
 
 }  // namespace chorale

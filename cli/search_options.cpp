@@ -29,6 +29,8 @@ void settle(SearchSettings& search) {
   search.limits.time = search.options.time_limit;
 }
 
+}  // namespace
+
 void synthesize_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub = command(
       app, "synthesize", "Find one schedule within a budget, or prove that there is none",
@@ -211,18 +213,6 @@ void bounds_options(CLI::App& app, Command& parsed) {
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C", "Chunks of a block (1)");
   integer(sub, "--steps", options->steps, 1, kMostSteps, "S", "Also for at most S steps");
   limits(sub, options->limits, " and print the bounds that were found");
-}
-
-}  // namespace
-
-void search_options(CLI::App& app, Command& parsed) {
-  synthesize_options(app, parsed);
-  frontier_options(app, parsed);
-  compose_options(app, parsed);
-  check_options(app, parsed);
-  show_options(app, parsed);
-  classic_options(app, parsed);
-  bounds_options(app, parsed);
 }
 
 }  // namespace chorale

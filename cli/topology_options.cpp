@@ -85,6 +85,21 @@ LinkLog link_log(const Text& value) {
           .file = value.substr(equals + 1)};
 }
 
+}  // namespace
+
+void topology_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "topology", "List the machines, show one, or read one from other programs' files",
+              kPlainExitCodes +
+                  "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
+                  "  chorale topology import examples/node.xml -o node.json");
+  sub->require_subcommand(1);
+  list_options(sub, parsed);
+  show_machine_options(sub, parsed);
+  import_options(sub, parsed);
+  discover_options(sub, parsed);
+}
+
 void design_options(CLI::App& app, Command& parsed) {
   CLI::App* const sub =
       command(app, "design", "The best wiring of some ports for a job, of all Cayley graphs",
@@ -167,23 +182,6 @@ void calibrate_options(CLI::App& app, Command& parsed) {
              "measuring, without --log");
     parsed = *options;
   });
-}
-
-}  // namespace
-
-void topology_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "topology", "List the machines, show one, or read one from other programs' files",
-              kPlainExitCodes +
-                  "examples:\n  chorale topology list\n  chorale topology show dgx1\n"
-                  "  chorale topology import examples/node.xml -o node.json");
-  sub->require_subcommand(1);
-  list_options(sub, parsed);
-  show_machine_options(sub, parsed);
-  import_options(sub, parsed);
-  discover_options(sub, parsed);
-  design_options(app, parsed);
-  calibrate_options(app, parsed);
 }
 
 }  // namespace chorale

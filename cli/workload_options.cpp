@@ -33,19 +33,6 @@ void script(CLI::App* app, WorkloadInput& input) {
   app->add_option("--script", input.script_file, "A file with them")->option_text("FILE")->excludes(apply);
 }
 
-void transform_options(CLI::App& app, Command& parsed) {
-  CLI::App* const sub =
-      command(app, "transform", "Apply transformations to a tensor program, and print what comes out",
-              kPlainExitCodes +
-                  "examples:\n  chorale transform examples/adam.chorale\n"
-                  "  chorale transform examples/sgd.chorale --apply 'split(sum, rs)'");
-  auto options = values_of<TransformCommand>(sub, parsed);
-  workload(sub, options->workload);
-  script(sub, options->workload);
-  file_to_write(sub, "-o,--output", options->output, "Write it there");
-  limits(sub, options->limits, "");
-}
-
 // Where the program runs and by which algorithms, for compile and tune alike.
 void target(CLI::App* app, WorkloadTarget& target) {
   app->add_option("--machine", target.machine,
@@ -63,6 +50,21 @@ void target(CLI::App* app, WorkloadTarget& target) {
                   "all collectives, sizes and runs; or that tree, such as '((0 1) (2 3))'")
       ->option_text("ORDER");
   progress(app, target.progress);
+}
+
+}  // namespace
+
+void transform_options(CLI::App& app, Command& parsed) {
+  CLI::App* const sub =
+      command(app, "transform", "Apply transformations to a tensor program, and print what comes out",
+              kPlainExitCodes +
+                  "examples:\n  chorale transform examples/adam.chorale\n"
+                  "  chorale transform examples/sgd.chorale --apply 'split(sum, rs)'");
+  auto options = values_of<TransformCommand>(sub, parsed);
+  workload(sub, options->workload);
+  script(sub, options->workload);
+  file_to_write(sub, "-o,--output", options->output, "Write it there");
+  limits(sub, options->limits, "");
 }
 
 // Options of the tuner are rows (api/tuning.h), and mean nothing without --tune.
@@ -122,14 +124,6 @@ void tune_options(CLI::App& app, Command& parsed) {
   file_to_write(sub, "--html", options->html,
                 "Write a page that shows the search: the tree of schedules, and why the best one wins");
   limits(sub, options->limits, " and rank what was seen");
-}
-
-}  // namespace
-
-void workload_options(CLI::App& app, Command& parsed) {
-  transform_options(app, parsed);
-  compile_options(app, parsed);
-  tune_options(app, parsed);
 }
 
 }  // namespace chorale
