@@ -21,17 +21,14 @@ std::shared_ptr<LibraryCommand> file_of(CLI::App* sub, Command& parsed, Action a
 void place_options(CLI::App* sub, AnswerPlace& place) {
   text(sub, "--group", place.group, "GROUP",
        "Of which ranks: a level of the machine, pairs, or all; of export also several, as node,all (all)");
-  sub->add_option_function<Text>(
-         "--ranks",
-         [&place](const Text& t) {
-           place.members = t;
-           std::ranges::replace(place.members, ',', ' ');
-           if (place.members.find_first_not_of("0123456789 ") != Text::npos)
-             throw InputError("--ranks", "'" + t.substr(0, 60) + "' is not a list of ranks",
-                              "write 0,8,16,24");
-         },
-         "Of these ranks of the machine, which is built again")
-      ->option_text("N,N,...");
+  value(sub, "--ranks", "N,N,...", "Of these ranks of the machine, which is built again",
+        [&place](const Text& t) {
+          place.members = t;
+          std::ranges::replace(place.members, ',', ' ');
+          if (place.members.find_first_not_of("0123456789 ") != Text::npos)
+            throw InputError("--ranks", "'" + t.substr(0, 60) + "' is not a list of ranks",
+                             "write 0,8,16,24");
+        });
   integer(sub, "--root", place.root, 0, kMostRank, "N", "Of a collective that has one (0)");
 }
 

@@ -47,13 +47,21 @@ void argument(CLI::App* app, const Text& name, Target& target, const Text& what,
   app->add_option(name, target, help)->required()->option_text(what);
 }
 
-void text(CLI::App*, const Text& name, Text& target, const Text& what, const Text& help);
+// One that may be left out.
+template <typename Target>
+CLI::Option* text(CLI::App* app, const Text& name, Target& target, const Text& what, const Text& help) {
+  return app->add_option(name, target, help)->type_name(what)->option_text(what);
+}
+
+// A value that is read by a function, which throws InputError for what it refuses.
+CLI::Option* value(CLI::App*, const Text& name, const Text& what, const Text& help,
+                   std::function<void(const Text&)> read);
+
 // A file or a directory that the command writes; whether it can is checked when the option is read, before
 // long work. "-" is standard output, of one file of a command (require_one_document).
 void file_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
 void directory_to_write(CLI::App*, const Text& name, Text& target, const Text& help);
 void require_one_document(const CLI::App&);
-void positive(CLI::App*, const Text& name, std::optional<double>& target, const Text& what, const Text& help);
 void duration(CLI::App*, const Text& name, std::chrono::milliseconds& target, const Text& help);
 void size(CLI::App*, const Text& name, std::int64_t& target, const Text& help);                // "64K"
 void sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target, const Text& help);  // "1K:1M:32"
@@ -63,11 +71,13 @@ void rising_sizes(CLI::App*, const Text& name, std::vector<std::int64_t>& target
 template <typename Target>
 void integer(CLI::App* app, const Text& name, Target& target, std::int64_t least, std::int64_t most,
              const Text& what, const Text& help) {
-  app->add_option_function<Text>(
-         name,
-         [=, &target](const Text& t) { target = static_cast<int>(parse_integer(name, t, least, most)); },
-         help)
-      ->option_text(what);
+  value(app, name, what, help,
+        [=, &target](const Text& t) { target = static_cast<int>(parse_integer(name, t, least, most)); });
+}
+
+template <typename Target>
+void positive(CLI::App* app, const Text& name, Target& target, const Text& what, const Text& help) {
+  value(app, name, what, help, [name, &target](const Text& t) { target = parse_positive(name, t); });
 }
 
 // One of the names, whose number is passed on. The help lists them as the value, or, if they are too many,

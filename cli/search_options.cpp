@@ -144,14 +144,12 @@ void check_options(CLI::App& app, Command& parsed) {
   text(sub, "--lrat", options->lrat, "DIR",
        "Write each refuted formula there, and its proof in LRAT for a verified checker");
   text(sub, "--pb", options->pb, "DIR", "The same of bounds, as pseudo-Boolean formulas and proofs");
-  sub->add_option_function<Text>(
-         "--plain-conflicts",
-         [options](const Text& t) {
-           options->plain_conflicts = parse_integer("--plain-conflicts", t, 0, INT64_MAX);
-         },
-         "Try each refutation from the plain formula first, for N conflicts (" +
-             std::to_string(PlainEffort{}.conflicts) + "); 0: never")
-      ->option_text("N");
+  value(sub, "--plain-conflicts", "N",
+        "Try each refutation from the plain formula first, for N conflicts (" +
+            std::to_string(PlainEffort{}.conflicts) + "); 0: never",
+        [options](const Text& t) {
+          options->plain_conflicts = parse_integer("--plain-conflicts", t, 0, INT64_MAX);
+        });
   conflicts(sub, options->conflicts);
   limits(sub, options->limits, " and report what was checked");
   sub->add_flag("--all", options->all, "List every fault on standard output, not only the first");
@@ -187,8 +185,7 @@ void classic_options(CLI::App& app, Command& parsed) {
           "examples:\n  chorale classic list\n  chorale classic ring_allreduce dgx1 --json ring.json");
   auto options = std::make_shared<ClassicCommand>();
   argument(sub, "name", options->name, "NAME|list", "An algorithm, or 'list'");
-  sub->add_option("topology", options->topology, "A machine ('chorale topology list') or a JSON file")
-      ->option_text("TOPOLOGY");
+  text(sub, "topology", options->topology, "TOPOLOGY", "A machine ('chorale topology list') or a JSON file");
   integer(sub, "--chunks", options->chunks, 1, kMostChunks, "C",
           "Pieces of a block (the fewest that use all links which the algorithm uses at once)");
   machine_changes(sub, options->changes);

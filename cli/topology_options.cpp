@@ -116,20 +116,12 @@ void design_options(CLI::App& app, Command& parsed) {
   integer(sub, "--ranks", question.ranks, 2, kMostDesignRanks, "N", "Ranks (64)");
   integer(sub, "--degree", question.degree, 1, kMostDesignRanks, "D",
           "Links out of each rank, and as many in (4)");
-  sub->add_option_function<Text>(
-         "--for", [options](const Text& t) { options->question.job = design_job(t); },
-         "Collectives of the job, with how often each is done (alltoall,allreduce)")
-      ->option_text("NAME[=W],...");
+  value(sub, "--for", "NAME[=W],...",
+        "Collectives of the job, with how often each is done (alltoall,allreduce)",
+        [options](const Text& t) { options->question.job = design_job(t); });
   size(sub, "--bytes", question.message_bytes, "Bytes of each message (large ones: rates alone count)");
-  sub->add_option_function<Text>(
-         "--alpha", [options](const Text& t) { options->question.alpha_us = parse_positive("--alpha", t); },
-         "Microseconds that a step costs (0.7)")
-      ->option_text("US");
-  sub->add_option_function<Text>(
-         "--link-gbs",
-         [options](const Text& t) { options->question.link_gbs = parse_positive("--link-gbs", t); },
-         "GB/s of a link, in each direction (25)")
-      ->option_text("GB");
+  positive(sub, "--alpha", question.alpha_us, "US", "Microseconds that a step costs (0.7)");
+  positive(sub, "--link-gbs", question.link_gbs, "GB", "GB/s of a link, in each direction (25)");
   duration(sub, "--search-time", question.search_time,
            "Search each collective on each wiring that is tried for at most T (12s)");
   file_to_write(sub, "-o,--output", options->output, "Write the machine there");
