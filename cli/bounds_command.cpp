@@ -127,9 +127,9 @@ std::string next_line(const Bounds& known) {
 }  // namespace
 
 Outcome perform(const BoundsCommand& command, Supervisor& supervisor) {
-  const Topology topology = machine(command.question.topology, command.question.changes);
+  const Topology topology = machine(command.question.machine, command.question.changes);
   const Topology bounded = with_switches(topology);  // what prices are of
-  const Collective collective = communication(command.question, topology);
+  const Collective collective = communication(command.question.collective, topology, command.question);
   const std::string heading = fmt::format("{}, {}: {}, {} per block{}\n", topology.name, name_of(collective),
                                           counted(topology.ranks, "rank"), counted(command.chunks, "chunk"),
                                           under_abilities(topology));

@@ -186,8 +186,7 @@ void machine_changes(CLI::App* app, MachineChanges& changes) {
 }
 
 void machine_and_collective(CLI::App* app, QuestionSettings& question, bool collective_required) {
-  CollectiveOptions& options = question.options;
-  argument(app, "topology", question.topology, "TOPOLOGY",
+  argument(app, "topology", question.machine, "TOPOLOGY",
            "A machine ('chorale topology list') or a file: JSON, or another tool's ('chorale topology "
            "import')");
   app->add_option("collective", question.collective,
@@ -196,7 +195,7 @@ void machine_and_collective(CLI::App* app, QuestionSettings& question, bool coll
       ->required(collective_required)
       ->option_text("COLLECTIVE")
       ->type_name(joined(collective_names(), "|") + "|" + joined(counted_names(), "|"));  // for completion
-  chorale::root(app, "--root", options.root);
+  chorale::root(app, "--root", question.root);
   // An empty list means that the option was not given, so it cannot be given empty.
   const auto list = [&](const Text& name, Text& target, const Text& what, const Text& help) {
     value(app, name, what, help, [name, &target](const Text& t) {
@@ -204,21 +203,21 @@ void machine_and_collective(CLI::App* app, QuestionSettings& question, bool coll
       target = t;
     });
   };
-  list("--group", options.group, "RANKS",
+  list("--group", question.group, "RANKS",
        "Between these ranks only, such as 3,11,19, numbered as they come; the others may relay");
   list(
-      "--groups", options.groups, "GROUPS",
+      "--groups", question.groups, "GROUPS",
       "In several groups at once, such as '0,1,2;3,4,5'; or those of a name: row or column of a grid, boxes, "
       "rails, or a level of the machine");
-  list("--counts", options.counts, "COUNTS",
+  list("--counts", question.counts, "COUNTS",
        "Chunks of each rank, such as 3,1,0,2, 0 for none; of alltoallv a row for each source, such as "
        "'0,2;1,0'; of several groups the same, or a row for each; or a JSON file with such lists");
   CLI::Option* const asked =
-      text(app, "--order", options.order, "ORDER",
+      text(app, "--order", question.order, "ORDER",
            "Of sums: agreed, all ranks get the same bits (the default); fixed, along one tree for all "
            "chunks, so that every point gives the same bits; or that tree, such as '((0 1) (2 3))'");
   app->add_flag_callback(
-         "--allow-disagreement", [&options] { options.order = "free"; },
+         "--allow-disagreement", [&question] { question.order = "free"; },
          "Ranks may add up in orders of their own and end with different bits")
       ->excludes(asked);
   machine_changes(app, question.changes);
