@@ -18,15 +18,13 @@ namespace {
 // Only points on the frontier are listed; the file has all.
 Outcome outcome_of(const ComposeCommand& command, const Composition& composition,
                    const Supervisor& supervisor) {
-  const Stopped stopped = supervisor.stopped();
   const Result& result = composition.result;
   const std::vector<int> listed = chosen_points("", result, {}, false);
   std::string text = heading(result);
   if (!listed.empty()) text += points_table(result, listed, best_sizes(result, {}, supervisor.stop()));
   // By the numbers of the table, which those of the file are.
   for (int i : listed) text += fmt::format("{}: {}\n", i, composition.outlines[i]);
-  Outcome outcome{.exit_code = stopped == Stopped::No ? kFound : exit_code_of(stopped),
-                  .text = text + bound_line(result)};
+  Outcome outcome{.exit_code = exit_code_of(supervisor.stopped()), .text = text + bound_line(result)};
   if (!command.json.empty()) deliver(command.json, to_json(result), outcome);
   return outcome;
 }

@@ -84,8 +84,7 @@ Outcome perform(const JobCommand& command, Supervisor& supervisor) {
   // A limit ends the search that runs and those after it; rows without a time have dashes.
   const JobGain gain = job_gain(job, question);
   supervisor.take_floor();
-  if (const Stopped stopped = supervisor.stopped(); stopped != Stopped::No)
-    outcome.exit_code = exit_code_of(stopped);
+  outcome.exit_code = exit_code_of(supervisor.stopped());
   outcome.text += "\n" + compared(gain) + in_words(gain, command.machine) + "\n";
   if (!command.spec.empty()) deliver(command.spec, library_spec(gain, command.machine), outcome);
   if (!command.json.empty()) deliver(command.json, to_json(job, &gain, command.machine), outcome);
