@@ -87,9 +87,8 @@ std::string in_words(const RepairNews& news, const Result& result) {
       fmt::format("repaired {}: {} of {} sends had lost their link\n", news.file, repair.lost, repair.sends) +
       "  old:     " + rate(news.before, repair.before) +
       "  patched: " + (repair.patched ? rate(result.topology, *repair.patched) : "nothing could be\n");
-  const auto best = std::ranges::min_element(
-      result.points, [](const Point& a, const Point& b) { return compare_rate(a.cost, b.cost) < 0; });
-  if (best != result.points.end()) text += "  now:     " + rate(result.topology, best->cost);
+  if (const Point* const best = fastest_rate(result))
+    text += "  now:     " + rate(result.topology, best->cost);
   return text;
 }
 
