@@ -109,16 +109,10 @@ RunRow measure(const Contestant& candidate, std::optional<int> point, const Coll
 
 // The names of nccl-tests.
 std::string type_name(ElementType type) {
-  switch (type) {
-    case ElementType::Float32:
-      return "float";
-    case ElementType::Float64:
-      return "double";
-    case ElementType::Float16:
-      return "half";
-    default:
-      return to_string(type);
-  }
+  return type == ElementType::Float32   ? "float"
+         : type == ElementType::Float64 ? "double"
+         : type == ElementType::Float16 ? "half"
+                                        : to_string(type);
 }
 
 // A row of the table: one algorithm, size, type and operation, in both modes.
