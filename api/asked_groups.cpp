@@ -140,12 +140,7 @@ std::string singular(const std::string& name) {
 }
 
 // Removed ranks are left out, and those after them have moved up.
-Groups without(const Groups& groups, const std::vector<std::string>& gone) {
-  std::vector<Rank> missing;
-  for (const std::string& each : gone)
-    if (const std::optional<int> n = number_in(each)) missing.push_back(*n);
-  std::ranges::sort(missing);
-  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+Groups without(const Groups& groups, const std::vector<Rank>& missing) {
   Groups left;
   for (const std::vector<Rank>& group : groups) {
     std::vector<Rank> members;
@@ -173,7 +168,7 @@ Groups groups_named(const std::string& name, const Topology& topology, const Col
   if (is_machine(spec)) {
     const NamedGroups named(spec);
     if (const Groups* groups = named.find(usual(name))) {
-      Groups left = without(*groups, options.changes.without_ranks);
+      Groups left = without(*groups, ranks_gone(options.changes));
       // A machine that was changed in another manner has other ranks than the name stands for: it is refused.
       if (members(left) == topology.ranks) return left;
     } else {
