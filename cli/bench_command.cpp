@@ -267,15 +267,10 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
 
 // Sizes are computed before MPI starts, so that a range that is wrong is an error of the command line.
 Outcome perform(const BenchCommand& command, Supervisor&) {
-  try {
-    if (!started_by_mpirun())
-      throw InputError("bench", "this process was not started by mpirun",
-                       "use mpirun -n 4 chorale bench ...");
-    sizes(command);
-    return bench(command, *join_processes());
-  } catch (const Hang& hang) {
-    throw hung("bench", hang);
-  }
+  if (!started_by_mpirun())
+    throw InputError("bench", "this process was not started by mpirun", "use mpirun -n 4 chorale bench ...");
+  sizes(command);
+  return bench(command, *join_processes());
 }
 
 }  // namespace chorale

@@ -195,6 +195,7 @@ Invocation parse_command_line(int argc, const char* const* argv) {
   }
   // After the command has been parsed whole, since two options together are wrong.
   require_one_document(innermost(*app));
+  parsed.name = path_of(innermost(*app)).substr(app->get_name().size() + 1);
   if (parsed.quiet) silence(parsed.command);
   return parsed;
 }

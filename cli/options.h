@@ -361,7 +361,8 @@ using Command =
 
 struct Invocation {
   Command command = {};
-  bool quiet = false;  // nothing is printed but errors
+  std::string name = {};  // of the command: "library measure"
+  bool quiet = false;     // nothing is printed but errors
 };
 
 }  // namespace chorale
