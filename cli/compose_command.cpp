@@ -36,15 +36,13 @@ Outcome perform(const ComposeCommand& command, Supervisor& supervisor) {
   const Topology topology = machine(command.question.machine, command.question.changes);
   const Collective collective = communication(command.question.collective, topology, command.question);
   // Without an outline all known ones are tried, so the first point may come long before the last.
-  ComposeOptions options{
-      .min_chunks = command.min_chunks,
-      .max_chunks = command.max_chunks,
-      .stop = supervisor.stop(),
-      .found = [&](const Composition& so_far) {
-        supervisor.publish([&, so_far](Stopped) { return outcome_of(command, so_far, supervisor); });
-        supervisor.progress().show(
-            fmt::format("{}; composing", counted(std::ssize(so_far.result.points), "point")));
-      }};
+  ComposeOptions options = command.options;
+  options.stop = supervisor.stop();
+  options.found = [&](const Composition& so_far) {
+    supervisor.publish([&, so_far](Stopped) { return outcome_of(command, so_far, supervisor); });
+    supervisor.progress().show(
+        fmt::format("{}; composing", counted(std::ssize(so_far.result.points), "point")));
+  };
   if (!command.outline.empty())
     options.outline = read_outline(command.outline, command.question.machine, command.question.changes);
   const Composition composition = compose(topology, collective, options);

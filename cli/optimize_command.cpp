@@ -136,9 +136,9 @@ class Work {
         supervisor_(supervisor),
         machine_(machine(command.question.machine, command.question.changes)),
         measured_(command.log.empty() ? MeasuredSizes() : read_measured(command.log)),
-        sizes_(!command.sizes.empty() ? command.sizes
-               : command.log.empty()  ? usual_sizes()
-                                      : measured_.message_bytes) {}
+        sizes_(!command.asked.message_bytes.empty() ? command.asked.message_bytes
+               : command.log.empty()                ? usual_sizes()
+                                                    : measured_.message_bytes) {}
 
   Outcome run() {
     const std::vector<std::string> names = command_.question.collective.empty()
@@ -159,13 +159,12 @@ class Work {
   // The search polls the supervisor's flag; a log of improvements is printed above the progress line.
   Optimized answer(const std::string& name, int left) {
     const Collective collective = communication(name, machine_, command_.question);
-    OptimizeQuestion asked{.message_bytes = sizes_,
-                           .measured = measured_,
-                           .baselines = command_.baselines,
-                           .node_names = node_names_};
+    OptimizeQuestion asked = command_.asked;
+    asked.message_bytes = sizes_;
+    asked.measured = measured_;
+    asked.node_names = node_names_;
     asked.search.time_limit = budget(left);
     asked.uses_all_time = command_.search_time.count() >= 0;
-    asked.search.jobs = command_.jobs;
     asked.search.synthesis.limits.stop = supervisor_.stop();
     if (ProgressLine& line = supervisor_.progress(); line.wanted()) {
       line.log(fmt::format("{}, {}", machine_.name, name_of(collective)));

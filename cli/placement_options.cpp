@@ -106,8 +106,10 @@ void order_options(CLI::App& app, Command& parsed) {
        "Parallel axes, the slowest first; their sizes multiply to the number of ranks");
   one_communication(sub, *options);
   text(sub, "--job", options->job, "FILE", "Axes and weighted communications from a file, instead of these");
-  integer(sub, "--node-ranks", options->node_ranks, 1, 4096, "N", "Ranks of a host: the fastest axes (8)");
-  positive(sub, "--node-gbs", options->node_gbs, "GB", "GB/s that a host sends, by all its NICs (50)");
+  integer(sub, "--node-ranks", options->question.node_ranks, 1, 4096, "N",
+          "Ranks of a host: the fastest axes (8)");
+  positive(sub, "--node-gbs", options->question.rates.node_gbs, "GB",
+           "GB/s that a host sends, by all its NICs (50)");
   text(sub, "--taper", options->tapers, "R,...",
        "What the hosts below a switch send, over what its link up carries: of leaf switches, of those above "
        "them, and so on; the last for all further ones (2)");
