@@ -84,6 +84,9 @@ struct OptimizeQuestion {
   std::function<void(std::function<Optimized()>)> publish = {};
 };
 
+// Throws InputError for sizes that do not rise from 0.
+void require_rising(const std::vector<std::int64_t>& message_bytes);
+
 // Throws InputError as frontier() does, and for sizes that are none or do not rise.
 Optimized optimize(const Topology&, const Collective&, const OptimizeQuestion&);
 

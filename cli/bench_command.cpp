@@ -110,16 +110,10 @@ RunRow measure(const Contestant& candidate, std::optional<int> point, const Coll
 
 // The names of nccl-tests.
 std::string type_name(ElementType type) {
-  switch (type) {
-    case ElementType::Float32:
-      return "float";
-    case ElementType::Float64:
-      return "double";
-    case ElementType::Float16:
-      return "half";
-    default:
-      return to_string(type);
-  }
+  return type == ElementType::Float32   ? "float"
+         : type == ElementType::Float64 ? "double"
+         : type == ElementType::Float16 ? "half"
+                                        : to_string(type);
 }
 
 // A row of the table: one algorithm, size, type and operation, in both modes.
@@ -275,15 +269,10 @@ Outcome bench(const BenchCommand& command, MpiSession& session) {
 
 // Sizes are computed before MPI starts, so that a range that is wrong is an error of the command line.
 Outcome perform(const BenchCommand& command, Supervisor&) {
-  try {
-    if (!started_by_mpirun())
-      throw InputError("bench", "this process was not started by mpirun",
-                       "use mpirun -n 4 chorale bench ...");
-    sizes(command);
-    return bench(command, *join_processes());
-  } catch (const Hang& hang) {
-    throw hung("bench", hang);
-  }
+  if (!started_by_mpirun())
+    throw InputError("bench", "this process was not started by mpirun", "use mpirun -n 4 chorale bench ...");
+  sizes(command);
+  return bench(command, *join_processes());
 }
 
 }  // namespace chorale

@@ -38,6 +38,9 @@ std::string openings_in_words(const Result&);
 // nothing.
 void note_unchecked(long long refutations, const std::string& library, std::vector<std::string>& notes);
 
+// The point with the fewest rounds per chunk; null if there is none.
+const Point* fastest_rate(const Result&);
+
 // Every step: its rounds, and for each link its chunks.
 std::string schedule_text(const Topology&, const Point&);
 
