@@ -12,7 +12,7 @@
   fused     time of the schedules of an optimizer that the paper has, interleaved in one run, against the bytes that they move
             between memory and registers by the model: large arrays, ranks as threads
 
-Usage: workloads.py CHORALE [explore] [right [--schedules K]] [fused [--elements 16M --ranks 2 --rounds 7]]
+Usage: workloads.py CHORALE [explore] [right [--schedules K --examples adam,lamb]] [fused [--elements 16M --ranks 2 --rounds 7]]
                     [every --state FILE [--minutes 60 --large 4 --examples adam,lamb]]
                     [scattered [--layers 24 --hidden 1024 --ranks 2 --rounds 7]]
                     [fabric [--elements 1M --units 50,200,800 --rounds 5]]
@@ -48,7 +48,8 @@ parser.add_argument("--examples", default="")
 arguments = parser.parse_args()
 parts = arguments.parts or ["explore", "right", "fused"]
 os.environ.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1", MAKEFLAGS="")
-examples = sorted((pathlib.Path(__file__).resolve().parents[1] / "examples").glob("*.chorale"))
+examples = [example for example in sorted((pathlib.Path(__file__).resolve().parents[1] / "examples").glob("*.chorale"))
+            if not arguments.examples or example.stem in arguments.examples.split(",")]
 work = pathlib.Path(tempfile.mkdtemp(prefix="chorale_workloads_"))
 failed = 0
 
