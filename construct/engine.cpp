@@ -409,12 +409,13 @@ class Construction::Engine {
     return points;
   }
 
-  // Trees that are packed exactly (tree_union.h), each chunk count once: different counts may be made of the
-  // same trees.
+  // Trees that are packed exactly (tree_union.h), each chunk count once a level: different counts may be made
+  // of the same trees. With the work of the next level they have more in few steps: AllReduce of torus:4x4
+  // without a link, in up to 600 steps 0.6 % over its bound, and 1.6 % by the first level alone.
   void unite(int chunks) {
     if (one_.kind != CollectiveKind::AllReduce || stopped()) return;
     const std::optional<ChunkPacking> packing = tree_union(solved_.topology, chunks);
-    if (!packing || !united_.insert(packing->chunks).second) return;
+    if (!packing || !united_.insert({packing->chunks, level_}).second) return;
     // Trees are high where they fill all links; so many copies make up for the rounds that they take to fill.
     const int copies = std::min(fitting(kMostDisjoint), kCopiesOfUnion * packing->chunks);
     put_in_steps(each_, *packing, "tree_union", std::max(most_chunks(level()), most_asked(copies)));
@@ -531,7 +532,7 @@ class Construction::Engine {
   double best_rate_ = std::numeric_limits<double>::infinity();
   double found_rate_ = std::numeric_limits<double>::infinity();  // of others
   std::vector<Cheap> kept_ = {};
-  std::set<int> united_ = {};  // chunk counts of tree unions
+  std::set<std::pair<int, int>> united_ = {};  // chunk counts of tree unions, at a level
   int level_ = 0, first_level_ = 0;
   bool begun_ = false;
   long long budget_ = kFirstWork, first_budget_ = 0;  // of the level

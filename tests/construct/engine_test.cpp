@@ -125,6 +125,22 @@ TEST(Engine, AnAllReduceWithoutSymmetryIsNearItsBoundSoon) {
             1.03 * rounds);
 }
 
+// What a union has in few steps takes more work than its first level may do.
+TEST(Engine, AUnionIsPutIntoStepsAgainWithMoreWork) {
+  Topology t = load_topology("torus:4x4");
+  std::erase_if(t.links, [](const Link& link) { return link.src + link.dst == 1; });  // 0 and 1
+  const Collective one = make_collective("allreduce", t.ranks, 1);
+  const Rate bound = bound_of(t, one);
+  const double least = static_cast<double>(bound.rounds) / static_cast<double>(bound.chunks);
+  double low = std::numeric_limits<double>::infinity();
+  const auto found = [&](const Point& point) {
+    if (point.cost.steps <= 600) low = std::min(low, rate(point.cost));
+  };
+  Construction construction({.topology = t, .one = one, .bound = bound, .work = 6 * kSome});
+  while (low > 1.01 * least && construction.advance(found)) continue;
+  EXPECT_LE(low, 1.01 * least);
+}
+
 // Whatever the bound, a large machine has an answer of the quickest part.
 TEST(Engine, TheFirstPartOfALargeMachineIsAnAnswer) {
   std::mt19937 random(7);
