@@ -28,6 +28,8 @@ MAIN = """
 #include "rms_norm.h"
 #include "runtime/exchange/threads.h"
 #include "counter.h"
+
+namespace rms_norm = workloads::rms_norm;
 int main() {{
   rms_norm::Sizes s;
   s.B = rms_norm::kRanks, s.S = {tokens} / rms_norm::kRanks, s.H = {hidden};

@@ -20,6 +20,8 @@ MAIN = """
 #include "{name}.h"
 #include "runtime/exchange/threads.h"
 
+namespace {name} = workloads::{name};
+
 using Memory = std::vector<std::unique_ptr<float[]>>;
 float* fresh(Memory& memory, std::int64_t count) {{
   memory.emplace_back(new float[static_cast<std::size_t>(count)]);

@@ -46,6 +46,9 @@ constexpr int kMore = 4;
 // is not found in the minute that it has; so, all three chunk counts take 6 s of CPU time:
 //   synthesis --grid16 --topology mesh:4x4 --collective alltoall
 constexpr double kFirstSize = 2e4;
+// Without conflicts a solver knows little more than unit propagation, and making formulas of up to
+// kMostClauses takes minutes: frontier dgx1 allreduce --min-chunks 8 --max-chunks 16 --conflicts 0
+constexpr double kClausesWithoutConflicts = 2e4;
 
 // Beyond this size sums stay as they are found.
 constexpr double kLarge = 1e5;
@@ -209,8 +212,12 @@ double InstanceSolver::size(const Formulation& one, const Budget& budget) const 
          budget.steps * (collective.combining ? solved_.topology.ranks : 1) / one.group;
 }
 
+double InstanceSolver::clauses_of(const Formulation& one, const Budget& budget) const {
+  return clauses(solved_.topology, collective_of(one), budget) / one.group;
+}
+
 bool InstanceSolver::too_large(const Formulation& one, const Budget& budget) const {
-  return clauses(solved_.topology, collective_of(one), budget) / one.group > kMostClauses;
+  return clauses_of(one, budget) > kMostClauses;
 }
 
 // Where every rank can send to every other.
@@ -285,6 +292,7 @@ Verdict InstanceSolver::ask(Formulation& one, const Budget& budget, const Effort
   if (too_large(one, budget)) return Verdict::Unknown;
   limited_ = true;
   if (size(one, budget) > effort.size) return Verdict::Unknown;
+  if (effort.conflicts == 0 && clauses_of(one, budget) > kClausesWithoutConflicts) return Verdict::Unknown;
   // A formula made for a horizon answers for every budget inside it, under assumptions, and its solver keeps
   // what it has learnt. Only a budget beyond it makes both again.
   if (budget.steps > one.horizon.steps || budget.rounds > one.horizon.rounds) {

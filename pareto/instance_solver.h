@@ -55,6 +55,7 @@ class InstanceSolver {
   const Collective& collective_of(const Formulation&) const;
   double size(const Formulation&, const Budget&) const;
   bool may_be_repeated(const Budget& each, const Budget& all, int together);
+  double clauses_of(const Formulation&, const Budget&) const;
   bool too_large(const Formulation&, const Budget&) const;
   Verdict ask(Formulation&, const Budget&, const Effort&, Schedule& found);
   Schedule summed_plainly(const Formulation&, const Budget&, Schedule);

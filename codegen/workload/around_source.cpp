@@ -26,18 +26,21 @@ std::string printed_driver(const WorkloadPlaces& places) {
     if (!places.is_given_memory(op)) continue;
     const bool local = op.type.layout.kind == LayoutKind::Local;
     visits += fmt::format(
-        "    visit(chorale::DriverTensor{{\"{}\", {}, {}, {}, {}}}, t.{}, {}::part_{}(s, rank));\n", op.name,
-        op.kind == OperationKind::Input, op.kind != OperationKind::Input || places.is_updated(op.name), local,
-        places.scope_ranks(op.type), identifier(op.name), places.name(), op.name);
+        "    visit(chorale::DriverTensor{{\"{}\", {}, {}, {}, {}}}, t.{}, workloads::{}::part_{}(s, "
+        "rank));\n",
+        op.name, op.kind == OperationKind::Input,
+        op.kind != OperationKind::Input || places.is_updated(op.name), local, places.scope_ranks(op.type),
+        identifier(op.name), places.name(), op.name);
   }
   return fmt::format(
       "// {0} with numbers or files as inputs: see runtime/exchange/driver.h for what it takes.\n"
       "#include \"{0}.h\"\n\n#include \"runtime/exchange/driver.h\"\n"
       "#ifdef CHORALE_LIBRARY\n#include \"runtime/exchange/library.h\"\n#endif\n\nnamespace {{\n\n"
-      "struct Workload {{\n  static constexpr const char* kName = {0}::kName;\n"
-      "  static constexpr int kRanks = {0}::kRanks;\n"
-      "  using Sizes = {0}::Sizes;\n  using Tensors = {0}::Tensors;\n  template <typename Transport>\n"
-      "  using Program = {0}::Program<Transport>;\n"
+      "struct Workload {{\n  static constexpr const char* kName = workloads::{0}::kName;\n"
+      "  static constexpr int kRanks = workloads::{0}::kRanks;\n"
+      "  using Sizes = workloads::{0}::Sizes;\n  using Tensors = workloads::{0}::Tensors;\n  template "
+      "<typename Transport>\n"
+      "  using Program = workloads::{0}::Program<Transport>;\n"
       "  template <typename Visit>\n  static void sizes([[maybe_unused]] Sizes& s, [[maybe_unused]] Visit&& "
       "visit) {{\n{1}  }}\n"
       "  template <typename Visit>\n  static void tensors([[maybe_unused]] Tensors& t, [[maybe_unused]] "
@@ -174,7 +177,7 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
       "cuBLAS.\n";
   if (on_hosts)
     text += "FLAGS = -std=c++17 -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math" +
-            block + " -I.\nCXX ?= g++\n";
+            block + " -iquote .\nCXX ?= g++\n";
   // ARCH is that of the first GPU that nvidia-smi sees, or sm_90; PTX goes along for later ones.
   if (on_gpus)
     text +=
@@ -186,7 +189,8 @@ std::string printed_makefile(const WorkloadPlaces& places, WorkloadCarrier carri
         "tr -d .)\nARCH ?= $(if $(SEEN),sm_$(SEEN),sm_90)\n"
         "GENCODE = $(foreach arch,$(ARCH),-gencode "
         "'arch=$(arch:sm_%=compute_%),code=[$(arch),$(arch:sm_%=compute_%)]')\n"
-        "CUDA = $(NVCC) -x cu -std=c++17 -O3 -fmad=false -Xcompiler -ffp-contract=off $(GENCODE) -I.\n";
+        "CUDA = $(NVCC) -x cu -std=c++17 -O3 -fmad=false -Xcompiler -ffp-contract=off $(GENCODE) -Xcompiler "
+        "-iquote,.\n";
   if (on_hosts)
     text +=
         "BLAS ?=\n"

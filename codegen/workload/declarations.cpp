@@ -38,8 +38,8 @@ std::string printed_top(const WorkloadPlaces& places) {
       "#include <vector>\n\n#include \"runtime/exchange/device.h\"\n#include "
       "\"runtime/exchange/exchange.h\"\n"
       "#include \"runtime/exchange/overlap.h\"\n#include \"runtime/exchange/parts.h\"\n"
-      "#include \"runtime/exchange/products.h\"\n#include \"runtime/exchange/several.h\"\n\nnamespace {1} "
-      "{{\n\n"
+      "#include \"runtime/exchange/products.h\"\n#include \"runtime/exchange/several.h\"\n\n"
+      "namespace workloads::{1} {{\n\n"
       "constexpr const char* kName = \"{0}\";\n"
       "constexpr int kGroupRanks = {2}, kGroups = {3};  // consecutive ranks are a group\n"
       "constexpr int kRanks = kGroupRanks * kGroups;\n{4}\n",

@@ -18,7 +18,7 @@ namespace {
 std::string printed_header(const WorkloadPlaces& places) {
   const StepPrinter printer(places);
   return printed_declarations(places) + printer.loops() + printed_class(places, printer) +
-         "}  // namespace " + places.name() + "\n";
+         "}  // namespace workloads::" + places.name() + "\n";
 }
 
 }  // namespace

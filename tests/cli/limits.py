@@ -232,6 +232,17 @@ for command in (["frontier", "dgx1:8", "allgather"], ["frontier", "dgx-a100:8", 
 # What runs is limited as a whole; how long a rank waits for another is a time of its own.
 ends("run", "ring.json", "--iterations", "1000000", "--time-limit", "300ms", limit=0.3)
 ends("run", "ring.json", "--iterations", "1000000", "--wait", "300ms", "--time-limit", "1", limit=1)
+# Without conflicts no formula is made that only a solver with some could answer: these took minutes. Nothing is
+# proven by that.
+ends("frontier", "dgx1", "allreduce", "--min-chunks", "8", "--max-chunks", "16", "--conflicts", "0", "--time-limit", "5m", "--json", "none.json")
+assert unproven_result("none.json")["stopped"] == "conflict limit"
+# A tensor program is written by what the tuner has come to.
+(work / "sums.chorale").write_text("\n".join([
+    "workload sums", "ranks 8", "size N = 2^20", *(f"Tensor x{i}(fp32, [N], Local)" for i in range(5)),
+    *(f"s{i} = AllReduce(\"+\", x{i})\ny{i} = s{i} * 0.5 + 1" for i in range(5)), "return " + ", ".join(f"y{i}" for i in range(5))]))
+out, _ = ends("compile", "sums.chorale", "--machine", "ring:8", "--tune", "--candidates", "1000000", "--time-limit", "2s", "-o", "sums", limit=2)
+assert "cut short (time limit)" in out and (work / "sums/sums.h").exists(), out
+signalled(signal.SIGINT, "compile", "sums.chorale", "--machine", "ring:8", "--tune", "--candidates", "1000000", "-o", "sums", after=2)
 for machine in ("dgx1", "ring:4", "line:4", "mesh:2x3", "hypercube:3"):
     ends("frontier", machine, "allgather", "--conflicts", "0", codes=(0, 3))
 

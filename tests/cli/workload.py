@@ -134,6 +134,13 @@ assert "-DCHORALE_CUDA -DCHORALE_THREADS=128 -DCHORALE_CHANNELS=4 adam_main.cpp"
 os.environ["NVCC"] = "no_such_compiler"
 refused(*on_gpu, "--target", "cuda", "-o", "tuned_cuda", says="--transport cuda: there is no nvcc here")
 
+# Names of C's functions and headers are names like others.
+for name, targets in (("exp", ("threads", "mpi")), ("math", ("threads",))):
+    (work / f"{name}.chorale").write_text(pathlib.Path(adam).read_text().replace("workload adam", f"workload {name}"))
+    run(chorale, "compile", f"{name}.chorale", "--machine", "ring:2", "--ranks", "2", "-o", name)
+    run("make", "-s", "-C", name, *targets, f"CXX={QUICK['CXX']}")
+    run(f"{name}/{name}_threads", "N=5", "--runs", "1")
+
 # Compiled and run: both schedules, on threads and over MPI, give the same parameters. Odd sizes, and fewer
 # elements than ranks. In single precision sums of three numbers differ in the last place with their order, so
 # inputs are multiples of 1/8.

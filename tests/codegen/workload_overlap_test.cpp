@@ -124,14 +124,14 @@ struct Watching {
   void finish() { under.finish(); }
 };
 int main() {
-  chorale::on_thread_ranks(w::kRanks, [](chorale::ThreadTransport& under) {
+  chorale::on_thread_ranks(workloads::w::kRanks, [](chorale::ThreadTransport& under) {
     const int rank = under.rank();
-    w::Sizes s;
-    w::Tensors t;
+    workloads::w::Sizes s;
+    workloads::w::Tensors t;
     std::string seen;
     Watching transport{under, {}};
 )" + body + R"(
-    w::Program<Watching> program(transport, s);
+    workloads::w::Program<Watching> program(transport, s);
     program.run(t);
     if (rank == 0) std::printf("%s", seen.c_str());
   });

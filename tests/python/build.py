@@ -83,6 +83,22 @@ def main():
     merged = library.merge(["alone.db", "alone.db"], "merged.db")
     assert merged == (questions, questions, [0, 0], 0) and contents("merged.db") == alone
 
+    # Ctrl-C ends it, and leaves nothing.
+    def interrupt():
+        while not list(work.glob("cut.db.*")):
+            time.sleep(0.001)
+        signal.raise_signal(signal.SIGINT)
+
+    other = threading.Thread(target=interrupt, daemon=True)
+    other.start()
+    try:
+        library.merge(["alone.db"] * 100, "cut.db")
+        raise AssertionError("not interrupted")
+    except KeyboardInterrupt:
+        pass
+    other.join()
+    assert not list(work.glob("cut.db*"))
+
     # Processes of this machine, one killed: the executor breaks, and is made again.
     pools = []
 
