@@ -214,6 +214,7 @@ def every_field(session):
             continue
         is_true, why = expected(changed, path, what)
         kind, words = ask("check", json.dumps(changed, indent=1 if is_ranking else None))
+        session.counts["fields changed"] += 1
         session.counts[f"fields of {'rankings' if is_ranking else 'results'}: {is_true} by the verifier, {kind} by check"] += 1
         where = f"{name}: {words_of(path)} {what}"
         session.require(kind != "ended", f"{where}: the reader ended", words)

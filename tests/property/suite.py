@@ -90,7 +90,7 @@ ROWS = {
                                         forged(8, forgeries.ALL + [forgeries.machine] * 8)], 8, 12, {"exhaustive comparisons": 10}),
     # Files: what is false is refused, what is true is not.
     "forge": Row(makers.mixed, [one_of(*[searches.frontier] * 4, searches.synthesis), checked, forged(25, forgeries.ALL)], 10, 15, {"forgeries, false": 100, "forgeries, true": 15}),
-    "every_field": Row(makers.known, [every_field.every_field], 0, len(every_field.GENUINE)),
+    "every_field": Row(makers.known, [every_field.every_field], 0, len(every_field.GENUINE), {"fields changed": 4000}),
     "library": Row(makers.libraries, [libraries.built, *[libraries.taken] * 4, lambda session: libraries.forged(session, 6, 1)], 5, 10, {"libraries forged": 20}),
     "forged_libraries": Row(makers.known, [libraries.known, *[libraries.taken] * 4, libraries.forged], 0, 1, {"libraries forged": 200}),
     "damaged_files": Row(makers.known, [libraries.damaged], 0, 1, {"libraries damaged": 12}),
@@ -100,7 +100,7 @@ ROWS = {
         **{f"bounds proven by {kind}": 1 for kind in ("distance", "weights", "trees", "cuts", "partition")}}, 4, FEW),
     # What is made of answers.
     "lower": Row(makers.few_chunks, [one_of((lowering.classic, checked), *[searches.frontier] * 4), lowering.lowered, lowering.executed,
-                                     sometimes(0.2, lowering.executed_by_mpi), lowering.shown], 7, 25),
+                                     sometimes(0.2, lowering.executed_by_mpi), lowering.shown], 7, 25, {"lowered": 15, "programs verified": 10}),
     "place": Row(makers.meshes, [lowering.placed], 5, 40),
     "compile": Row(makers.programs, [lowering.compiled], 0.5, 1),
 }
